@@ -1,0 +1,55 @@
+# Everything runs in .venv, which is made when it is missing. PYTHON chooses the interpreter.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check fmt clean
+
+help:
+	@echo 'make demo    answer three sample questions with cepheid'
+	@echo 'make test    run all checks, tests and documentation examples'
+	@echo 'make check   run the linter, the type checker and the import rules'
+	@echo 'make fmt     format the code and mend what the linter can mend'
+	@echo 'make clean   remove .venv, caches and build products'
+	@echo
+	@echo 'PYTHON=...   the interpreter to make .venv with (Python 3.11 or later; default python3)'
+
+demo: $(VENV)/.installed
+	@$(BIN)/cepheid demo
+
+test: check
+	$(BIN)/pytest -n 2
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fmt: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "cepheid needs Python 3.11 or later, and '$(PYTHON)' is not: name another one," >&2; \
+		echo "for example: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; \
+		exit 1; }
+	@echo 'Making $(VENV) with $(PYTHON)'
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	@echo 'Installing cepheid into $(VENV)'
+	@$(PIP) install -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	@echo 'Installing cepheid and its development tools into $(VENV)'
+	@$(PIP) install -e '.[dev]'
+	@touch $(VENV)/.installed $@

@@ -1,0 +1,40 @@
+"""cepheid finds patterns in streams of events.
+
+>>> import cepheid as cep
+>>> q = cep.query("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10")
+>>> q.match({"ts": [1, 4, 20], "type": ["A", "B", "B"], "x": [1, 2, 3]}).bindings()
+[{'a': 0, 'b': 1}]
+"""
+
+from cepheid.api import CompiledQuery, query, read_query
+from cepheid.errors import (
+    CepheidError,
+    CepheidWarning,
+    EvaluationError,
+    EventError,
+    LimitError,
+    OptionError,
+    QueryError,
+    QuerySemanticError,
+    QuerySyntaxError,
+)
+from cepheid.schema import Kind, Schema
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CepheidError",
+    "CepheidWarning",
+    "CompiledQuery",
+    "EvaluationError",
+    "EventError",
+    "Kind",
+    "LimitError",
+    "OptionError",
+    "QueryError",
+    "QuerySemanticError",
+    "QuerySyntaxError",
+    "Schema",
+    "query",
+    "read_query",
+]

@@ -1,0 +1,82 @@
+"""OR-free and star-free alternatives of a pattern, with their partial order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+from cepheid.language import syntax as ast
+
+MAX_ALTERNATIVES = 1_000
+"""More alternatives than this are refused: the pattern multiplies out of hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The components of one alternative and which come before which, by their place in it."""
+
+    components: tuple[ast.Component, ...] = ()
+    negated: frozenset[int] = frozenset()
+    before: frozenset[tuple[int, int]] = frozenset()
+
+
+def count_alternatives(pattern: ast.Pattern) -> int:
+    """How many alternatives a pattern has, without building them."""
+    match pattern:
+        case ast.Component(_, _, bounds):
+            return 2 if bounds and bounds.least == 0 else 1
+        case ast.Negation():
+            return 1
+        case ast.Disjunction(parts):
+            return sum(map(count_alternatives, parts))
+        case ast.Sequence(parts) | ast.Conjunction(parts):
+            count = 1
+            for part in parts:
+                count *= count_alternatives(part)
+            return count
+
+
+def outlines(pattern: ast.Pattern) -> list[Outline]:
+    """Every alternative that has a positive component.
+
+    >>> from cepheid.language.parser import parse
+    >>> pattern = parse("PATTERN SEQ(A a, OR(B b, C c), D* d[])").pattern
+    >>> [[c.variable for c in outline.components] for outline in outlines(pattern)]
+    [['a', 'b'], ['a', 'b', 'd'], ['a', 'c'], ['a', 'c', 'd']]
+    """
+    return [
+        outline
+        for outline in dict.fromkeys(_outlines(pattern))
+        if len(outline.components) > len(outline.negated)
+    ]
+
+
+def _outlines(pattern: ast.Pattern) -> list[Outline]:
+    match pattern:
+        case ast.Component(_, _, ast.Bounds(0, most)):
+            plus = replace(pattern, bounds=ast.Bounds(1, most))
+            return [Outline(), Outline((plus,))]
+        case ast.Component():
+            return [Outline((pattern,))]
+        case ast.Negation(component):
+            return [Outline((component,), frozenset({0}))]
+        case ast.Disjunction(parts):
+            return [outline for part in parts for outline in _outlines(part)]
+        case ast.Sequence(parts) | ast.Conjunction(parts):
+            in_order = isinstance(pattern, ast.Sequence)
+            return [_joined(choice, in_order) for choice in product(*map(_outlines, parts))]
+
+
+def _joined(parts: tuple[Outline, ...], in_order: bool) -> Outline:
+    components: list[ast.Component] = []
+    negated: set[int] = set()
+    before: set[tuple[int, int]] = set()
+    for part in parts:
+        offset = len(components)
+        places = range(offset, offset + len(part.components))
+        if in_order:
+            before.update(product(range(offset), places))
+        before.update((i + offset, j + offset) for i, j in part.before)
+        negated.update(i + offset for i in part.negated)
+        components.extend(part.components)
+    return Outline(tuple(components), frozenset(negated), frozenset(before))

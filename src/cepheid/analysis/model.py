@@ -1,0 +1,127 @@
+"""The result of analysis: a query whose names, places and tests are settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from cepheid.language import syntax as ast
+from cepheid.schema import Schema
+
+
+class Edge(Enum):
+    """Where in a component a clause is tested [Agrawal08 §3.2].
+
+    BEGIN when its one event, or a fixed first element, is bound; TAKE at each element of a
+    Kleene component; PROCEED when the Kleene component is complete.
+    """
+
+    BEGIN = "begin"
+    TAKE = "take"
+    PROCEED = "proceed"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A disjunction of predicates that a match must satisfy, and where it is tested.
+
+    ``ranges`` has, for each Kleene variable that the condition indexes by i, the first i;
+    ``least_lengths`` how many events a variable must have because the condition names a[k].
+    ``component_ix`` and ``edge`` are the place of its last identifier in pattern order; None
+    where it names no variable.
+    """
+
+    literals: tuple[ast.Expression, ...]
+    variables: frozenset[str]
+    ranges: Mapping[str, int]
+    least_lengths: Mapping[str, int]
+    component_ix: int | None
+    edge: Edge
+
+    @property
+    def expression(self) -> ast.Expression:
+        """The clause as one expression."""
+        return self.literals[0] if len(self.literals) == 1 else ast.Or(self.literals)
+
+
+class Place(Enum):
+    """Where a negated component stands, relative to the positive ones."""
+
+    START = "before the first event"
+    MIDDLE = "between events"
+    END = "after the last event"
+    ANYWHERE = "anywhere in the window"
+
+
+@dataclass(frozen=True, slots=True)
+class NegatedComponent:
+    """A component that must not occur after all of ``after`` and before all of ``before``.
+
+    Both are indices of positive components.
+    """
+
+    component: ast.Component
+    after: frozenset[int]
+    before: frozenset[int]
+    clauses: tuple[Clause, ...]
+
+    @property
+    def place(self) -> Place:
+        """Where the component stands, in a word."""
+        if self.after:
+            return Place.MIDDLE if self.before else Place.END
+        return Place.START if self.before else Place.ANYWHERE
+
+    @property
+    def waits(self) -> bool:
+        """Whether a violation can still come after the last event of a match."""
+        return not self.before
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """An attribute of every positive component whose values are equal in every match.
+
+    ``attributes`` has one per component. ``is_test`` for a test in brackets, which negated
+    components must satisfy too; otherwise it was found in the conditions.
+    """
+
+    attributes: tuple[str, ...]
+    is_test: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One way of matching the pattern, without OR and star.
+
+    ``before`` holds the pairs (i, j) of components such that all events of i come before all
+    events of j: the partial order of the pattern.
+    """
+
+    components: tuple[ast.Component, ...]
+    negations: tuple[NegatedComponent, ...]
+    before: frozenset[tuple[int, int]]
+    clauses: tuple[Clause, ...]
+    partition_keys: tuple[PartitionKey, ...]
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether the order of the components is total."""
+        count = len(self.components)
+        return len(self.before) == count * (count - 1) // 2
+
+    @property
+    def waits(self) -> bool:
+        """Whether a match must wait for its window to end."""
+        return any(negation.waits for negation in self.negations)
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedQuery:
+    """A query that makes sense, with everything that planning needs to know of it."""
+
+    query: ast.Query
+    alternatives: tuple[Alternative, ...]
+    equivalences: tuple[ast.Equivalence, ...]
+    schema: Schema | None

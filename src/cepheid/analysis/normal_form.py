@@ -1,0 +1,90 @@
+"""Conditions in normal form.
+
+A *condition* is a conjunct of WHERE with NOT pushed down to the predicates. It is also the
+unit over which ``a[i]`` ranges. For placing tests as early as possible a condition is split
+further, into the clauses of its conjunctive normal form [Agrawal08 §3.2, step 2].
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from cepheid.language import syntax as ast
+
+MAX_CLAUSES = 64
+"""A condition whose normal form is larger is tested as a whole."""
+
+
+def conjuncts(node: ast.Expression | None) -> list[ast.Expression]:
+    """The conditions of WHERE.
+
+    >>> from cepheid.language.parser import parse
+    >>> query = parse("PATTERN A a WHERE NOT (a.x > 1 OR NOT a.y = 2) AND a.z < 3")
+    >>> len(conjuncts(query.condition))
+    3
+    """
+    if node is None:
+        return []
+    normal = push_not(node)
+    return list(normal.operands) if isinstance(normal, ast.And) else [normal]
+
+
+def push_not(node: ast.Expression, positive: bool = True) -> ast.Expression:
+    """The node, or its negation, with NOT only directly above predicates."""
+    match node:
+        case ast.Not(operand):
+            return push_not(operand, not positive)
+        case ast.And(operands) | ast.Or(operands):
+            kind = ast.And if isinstance(node, ast.And) is positive else ast.Or
+            parts: list[ast.Expression] = []
+            for operand in operands:
+                part = push_not(operand, positive)
+                parts.extend(part.operands if isinstance(part, kind) else (part,))
+            return kind(tuple(parts), span=node.span)
+    return node if positive else ast.Not(node, span=node.span)
+
+
+def clauses(condition: ast.Expression) -> list[tuple[ast.Expression, ...]]:
+    """The conjunctive normal form: each clause is a disjunction of literals.
+
+    >>> from cepheid.language.parser import parse
+    >>> query = parse("PATTERN A a WHERE a.x = 1 OR (a.y = 2 AND a.z = 3)")
+    >>> [len(clause) for clause in clauses(query.condition)]
+    [2, 2]
+    """
+    normal = _clauses(push_not(condition))
+    if normal is None:
+        return [(condition,)]
+    unique = list(dict.fromkeys(tuple(dict.fromkeys(clause)) for clause in normal))
+    return [c for c in unique if not any(set(d) < set(c) for d in unique)]
+
+
+def _clauses(node: ast.Expression) -> list[tuple[ast.Expression, ...]] | None:
+    """As above, or None where there would be too many."""
+    if isinstance(node, ast.And):
+        joined: list[tuple[ast.Expression, ...]] = []
+        for operand in node.operands:
+            part = _clauses(operand)
+            if part is None:
+                return None
+            joined.extend(part)
+        return joined if len(joined) <= MAX_CLAUSES else None
+    if isinstance(node, ast.Or):
+        result: list[tuple[ast.Expression, ...]] = [()]
+        for operand in node.operands:
+            part = _clauses(operand)
+            if part is None or len(result) * len(part) > MAX_CLAUSES:
+                return None
+            result = [(*left, *right) for left, right in product(result, part)]
+        return result
+    return [(node,)]
+
+
+def predicates(condition: ast.Expression) -> list[ast.Expression]:
+    """The tests that a condition combines by AND, OR and NOT."""
+    match condition:
+        case ast.Not(operand):
+            return predicates(operand)
+        case ast.And(operands) | ast.Or(operands):
+            return [test for operand in operands for test in predicates(operand)]
+    return [condition]

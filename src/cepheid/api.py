@@ -1,0 +1,217 @@
+"""The front door: ``cep.query(text)`` and what can be done with a query."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cepheid.analysis.analyse import analyse
+from cepheid.errors import (
+    DEFAULT_SOURCE,
+    CepheidWarning,
+    OptionError,
+    closest,
+    list_words,
+)
+from cepheid.language import syntax as ast
+from cepheid.language.builder import PatternBuilder
+from cepheid.language.naming import ParameterValue
+from cepheid.language.parser import NO_PARAMETERS, parse
+from cepheid.language.printer import print_query
+from cepheid.planning.evaluations import AUTO, check_output, choose_evaluation
+from cepheid.planning.explain import explain
+from cepheid.schema import Kind, Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cepheid.runtime.events import Events
+    from cepheid.runtime.matches import Matches
+
+SchemaLike = "Schema | pa.Schema | Mapping[str, Mapping[str, str | Kind] | Iterable[str]]"
+
+
+def query(
+    text: str | ast.Query | PatternBuilder,
+    *,
+    parameters: Mapping[str, ParameterValue] = NO_PARAMETERS,
+    source: str = DEFAULT_SOURCE,
+) -> CompiledQuery:
+    """A query from its text, or from a pattern that was built in Python.
+
+    Args:
+        text: the query.
+        parameters: values of the bare names in it, such as T in ``a.price > T``.
+        source: what error messages call the text, for instance the name of its file.
+
+    Raises:
+        QuerySyntaxError: the text is not a query.
+        QuerySemanticError: it is one, but makes no sense whatever the events are.
+
+    >>> q = query("PATTERN SEQ(A a, B b) WHERE a.x < T WITHIN 10", parameters={"T": 3})
+    >>> events = {"ts": [1, 2, 3], "type": ["A", "A", "B"], "x": [5, 2, 9]}
+    >>> q.match(events).bindings()
+    [{'a': 1, 'b': 2}]
+    """
+    if isinstance(text, PatternBuilder):
+        text = text.build()
+    if isinstance(text, ast.Query):
+        return CompiledQuery(text, print_query(text), source)
+    if not isinstance(text, str):
+        raise OptionError(f"a query is a text or a built pattern, not {type(text).__name__}")
+    return CompiledQuery(parse(text, source, parameters), text, source)
+
+
+def read_query(
+    path: str | Path, *, parameters: Mapping[str, ParameterValue] = NO_PARAMETERS
+) -> CompiledQuery:
+    """A query from a file, usually called ``something.sase``."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise OptionError(f"cannot read the query {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise OptionError(f"cannot read the query {path}: it is not UTF-8 text") from None
+    return query(text, parameters=parameters, source=path.name)
+
+
+class CompiledQuery:
+    """A query that can be run. Make one with :func:`query`."""
+
+    def __init__(self, tree: ast.Query, text: str, source: str) -> None:
+        self._tree = tree
+        self._text = text
+        self._source = source
+        analyse(tree, None, text, source)
+
+    @property
+    def tree(self) -> ast.Query:
+        """The abstract syntax of the query."""
+        return self._tree
+
+    def __str__(self) -> str:
+        return print_query(self._tree)
+
+    def __repr__(self) -> str:
+        return f"cepheid.query({str(self)!r})"
+
+    def explain(
+        self,
+        schema: Any = None,
+        *,
+        evaluation: str = AUTO,
+    ) -> str:
+        """How the query is understood and what will run it.
+
+        ``schema`` is an Arrow schema, a :class:`~cepheid.Schema`, or a mapping of each type to
+        its attributes; with it attributes and kinds are checked too.
+
+        >>> print(query("PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x").explain())
+        PATTERN SEQ(A a, B b)
+        WHERE [id] AND a.x < b.x
+        <BLANKLINE>
+        evaluation:
+          reference: the definition of the language, executed: correct for every query, and slow
+        selection strategy:
+          skip_till_any_match
+        pattern:
+          A a
+          B b
+          in order: a, b
+          partition key: a.id = b.id (equivalence test)
+          condition: a.x < b.x, when b is bound
+        """
+        analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
+        return explain(analysed, choose_evaluation(analysed, evaluation))
+
+    def match(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str | None = "type",
+        tie_break: str | Sequence[str] | None = None,
+        evaluation: str = AUTO,
+        output: str = "all",
+        time_unit: str | None = None,
+        schema: Any = None,
+    ) -> Matches:
+        """All matches of the query over the events.
+
+        Args:
+            events: an Arrow table or batch, a pandas or Polars frame, a mapping of columns, the
+                path of a Parquet, CSV or JSON-lines file, or a mapping of type to such a table.
+            time: the column with the time of an event: integer, float, timestamp or date.
+            type: the column with its type; not needed with a table per type.
+            tie_break: the column or columns that order events of equal time; row order
+                otherwise.
+            evaluation: ``auto`` or the name of an evaluation.
+            output: ``all`` or ``non_overlapping``.
+            time_unit: what the numbers of a numeric time column count, such as ``ms``.
+            schema: the attributes of each type, where not every type has every column.
+
+        >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
+        >>> events = {
+        ...     "ts": [0, 5, 9, 12],
+        ...     "type": ["Shelf", "Shelf", "Register", "Exit"],
+        ...     "tag": [7, 8, 8, 7],
+        ... }
+        >>> q.match(events, time_unit="minutes").bindings()
+        [{'a': 0, 'c': 3}]
+        """
+        from cepheid.runtime.events import order_events
+        from cepheid.runtime.matches import Matches
+        from cepheid.runtime.reference_run import run_reference
+
+        check_output(output)
+        declared = schema_of(schema)
+        ordered = order_events(
+            events, time=time, type=type, tie_break=tie_break, time_unit=time_unit, schema=declared
+        )
+        analysed = analyse(self._tree, ordered.schema, self._text, self._source)
+        choose_evaluation(analysed, evaluation)
+        self._warn_of_absent_types(ordered)
+        window = self._window(ordered)
+        return Matches(
+            self._tree, ordered, run_reference(self._tree, ordered, window, output)
+        )
+
+    def _window(self, events: Events) -> int | None:
+        window = self._tree.window
+        if window is None:
+            return None
+        assert not isinstance(window.extent, ast.Parameter)
+        if window.measure is ast.WindowMeasure.TIME:
+            return events.time_axis.window_ticks(window.extent, window.unit)
+        return int(window.extent)
+
+    def _warn_of_absent_types(self, events: Events) -> None:
+        """A type that never occurs but is spelt almost like one that does is probably a slip."""
+        named = {name for part, _ in ast.components(self._tree.pattern) for name in part.types}
+        unused = set(events.type_names) - named
+        for name in sorted(named - set(events.type_names)):
+            near = closest(name, unused)
+            if near:
+                warnings.warn(
+                    f"no event has type '{name}'; there are events of type "
+                    f"{list_words(sorted(unused)[:10])}. Did you mean '{near[0]}'?",
+                    CepheidWarning,
+                    stacklevel=3,
+                )
+
+
+def schema_of(schema: Any) -> Schema | None:
+    """A schema from what users have at hand: an Arrow schema, a declaration, or None."""
+    if schema is None or isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, Mapping):
+        return Schema.declared(schema)
+    if hasattr(schema, "names") and hasattr(schema, "field"):
+        return Schema.from_arrow(schema)
+    raise OptionError(
+        "a schema is an Arrow schema or a mapping of each type to its attributes, "
+        f"not {type(schema).__name__}"
+    )

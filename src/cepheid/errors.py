@@ -1,0 +1,164 @@
+"""Every exception that cepheid raises, and how a fault in a query is shown.
+
+A fault is a value: what is wrong, where it is in the text, what would have been right. The
+text of an error is built from these fields, so that a program can look at them and a person
+can read them::
+
+    theft.sase:3:9: Shelf has no attribute 'tagid'
+      3 | WHERE a.tagid = c.tag_id
+        |         ^^^^^
+    Shelf has tag_id, ts, zone. Did you mean 'tag_id'?
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+DEFAULT_SOURCE = "query"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Half-open range of character offsets in the text of a query."""
+
+    start: int
+    end: int
+
+    def to(self, other: Span) -> Span:
+        """The span from the start of this one to the end of the other."""
+        return Span(self.start, other.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong with a query: what, where, and what would be right."""
+
+    message: str
+    span: Span | None = None
+    found: str | None = None
+    expected: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+    hint: str | None = None
+
+    def advice(self) -> str:
+        """The sentences below the caret: what was expected, what to do, did-you-mean."""
+        sentences = []
+        if self.expected:
+            sentences.append(f"Expected {list_words(self.expected, 'or')}.")
+        if self.hint:
+            sentences.append(self.hint)
+        if self.candidates:
+            quoted = [f"'{candidate}'" for candidate in self.candidates]
+            sentences.append(f"Did you mean {list_words(quoted, 'or')}?")
+        return " ".join(sentences)
+
+
+class CepheidError(Exception):
+    """What every exception of cepheid is."""
+
+
+class QueryError(CepheidError):
+    """A query that cannot be run: one or more faults, shown in their text."""
+
+    def __init__(
+        self, faults: Sequence[Fault], text: str | None = None, source: str = DEFAULT_SOURCE
+    ) -> None:
+        self.faults = tuple(faults)
+        self.text = text
+        self.source = source
+        super().__init__("\n\n".join(render(fault, text, source) for fault in self.faults))
+
+
+class QuerySyntaxError(QueryError):
+    """The text is not a query."""
+
+
+class QuerySemanticError(QueryError):
+    """The text is a query, but it makes no sense, or not for these events."""
+
+
+class EventError(CepheidError):
+    """The events cannot be used: a column is missing, null, or of the wrong type."""
+
+
+class OptionError(CepheidError, ValueError):
+    """An option has a value, or a combination of values, that cannot be used."""
+
+
+class EvaluationError(CepheidError):
+    """An evaluation refuses a query, and says why."""
+
+
+class LimitError(CepheidError):
+    """A limit that protects the machine was reached."""
+
+
+class CepheidWarning(UserWarning):
+    """Something that is allowed but is probably not meant."""
+
+
+def render(fault: Fault, text: str | None, source: str = DEFAULT_SOURCE) -> str:
+    """The fault as a person reads it: place and message, the line with a caret, advice."""
+    advice = fault.advice()
+    if text is None or fault.span is None:
+        return f"{fault.message}\n{advice}" if advice else fault.message
+    line_number, column = line_and_column(text, fault.span.start)
+    line = text.splitlines()[line_number - 1] if text.splitlines() else ""
+    line_end = fault.span.start - (column - 1) + len(line)
+    width = max(1, min(fault.span.end, line_end) - fault.span.start)
+    gutter = str(line_number)
+    # Tabs are kept before the caret, so that it stands below the right character.
+    lead = "".join("\t" if char == "\t" else " " for char in line[: column - 1])
+    shown = [
+        f"{source}:{line_number}:{column}: {fault.message}",
+        f"  {gutter} | {line}",
+        f"  {' ' * len(gutter)} | {lead}{'^' * width}",
+    ]
+    if advice:
+        shown.append(advice)
+    return "\n".join(shown)
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """The one-based line and column of a character offset.
+
+    >>> line_and_column("PATTERN\\nSEQ", 9)
+    (2, 2)
+    """
+    offset = min(offset, len(text))
+    lines = text[:offset].splitlines(keepends=True)
+    if not lines:
+        return 1, 1
+    if lines[-1].endswith(("\n", "\r")) and offset < len(text):
+        return len(lines) + 1, 1
+    return len(lines), len(lines[-1].rstrip("\r\n")) + 1
+
+
+def closest(word: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The known word that the given one is probably a slip for: one, or none.
+
+    >>> closest("tagid", ["tag_id", "ts", "zone"])
+    ('tag_id',)
+    >>> closest("PATERN", ["PATTERN", "WHERE"])
+    ('PATTERN',)
+    >>> closest("volume", ["price"])
+    ()
+    """
+    by_folded = {other.casefold(): other for other in known if other != word}
+    near = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.7)
+    return tuple(by_folded[name] for name in near)
+
+
+def list_words(words: Sequence[str], conjunction: str = "and") -> str:
+    """Words as a sentence lists them.
+
+    >>> list_words(["a", "b", "c"])
+    'a, b and c'
+    >>> list_words(["a"], "or")
+    'a'
+    """
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {conjunction} {words[-1]}"

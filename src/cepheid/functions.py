@@ -1,0 +1,107 @@
+"""Scalar functions that a condition or RETURN may call.
+
+A function sees plain values and never null: a null argument makes the result null. What has
+no answer (``sqrt(-1)``, ``ln(0)``) is null too, as a division by zero is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cepheid.schema import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A scalar function: what it takes, what it gives, and how Python computes it.
+
+    ``parameter`` is the kind of every argument (FLOAT for any number, UNKNOWN for any kind);
+    ``result`` is None where the result has the kind of the arguments.
+    """
+
+    name: str
+    python: Callable[..., Any]
+    least_arguments: int
+    most_arguments: int | None
+    parameter: Kind
+    result: Kind | None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The value for these arguments; null where an argument is null or there is no answer."""
+        if any(argument is None for argument in arguments):
+            return None
+        try:
+            return self.python(*arguments)
+        except (ValueError, OverflowError, ZeroDivisionError):
+            return None
+
+
+def _sign(x: float) -> int:
+    return (x > 0) - (x < 0)
+
+
+def _round(x: float, digits: int = 0) -> float:
+    # Half away from zero, as SQL does; Python's own rounding is half to even.
+    scale = 10.0**digits
+    return math.copysign(math.floor(abs(x) * scale + 0.5) / scale, x)
+
+
+def _power(x: float, y: float) -> float:
+    return math.pow(x, y)
+
+
+def _number(
+    name: str,
+    python: Callable[..., Any],
+    result: Kind | None = Kind.FLOAT,
+    least: int = 1,
+    most: int | None = 1,
+) -> Function:
+    return Function(name, python, least, most, Kind.FLOAT, result)
+
+
+def _text(name: str, python: Callable[[str], Any], result: Kind = Kind.STRING) -> Function:
+    return Function(name, python, 1, 1, Kind.STRING, result)
+
+
+BUILT_IN: dict[str, Function] = {
+    function.name: function
+    for function in (
+        _number("abs", abs, result=None),
+        _number("sign", _sign, result=Kind.INTEGER),
+        _number("floor", math.floor, result=Kind.INTEGER),
+        _number("ceil", math.ceil, result=Kind.INTEGER),
+        _number("round", _round, most=2),
+        _number("sqrt", math.sqrt),
+        _number("exp", math.exp),
+        _number("ln", math.log),
+        _number("log10", math.log10),
+        _number("power", _power, least=2, most=2),
+        _number("least", min, result=None, least=2, most=None),
+        _number("greatest", max, result=None, least=2, most=None),
+        _text("lower", str.lower),
+        _text("upper", str.upper),
+        _text("length", len, result=Kind.INTEGER),
+    )
+}
+
+
+def find_function(name: str) -> Function | None:
+    """The function with this name; built-in ones are found in any case.
+
+    >>> find_function("ABS")(-3)
+    3
+    >>> find_function("sqrt")(-1) is None
+    True
+    >>> find_function("nothing") is None
+    True
+    """
+    return BUILT_IN.get(name.lower())
+
+
+def function_names() -> tuple[str, ...]:
+    """The names of all functions, in alphabetical order."""
+    return tuple(sorted(BUILT_IN))

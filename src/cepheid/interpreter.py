@@ -1,0 +1,243 @@
+"""The value of an expression for a binding: the meaning of the expressions of a query.
+
+Null is None, and so is unknown; ``80%`` is 0.8; a division by zero is null. A predicate on an
+attribute that the event's type does not have is true, negated or not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from cepheid.functions import find_function
+from cepheid.language import syntax as ast
+from cepheid.language.units import NANOSECONDS_PER
+
+Truth = bool | None
+"""True, False, or None for unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event: ``values`` has a key for every attribute that its type has; null is None."""
+
+    position: int
+    ticks: int
+    type: str
+    values: Mapping[str, Any]
+
+
+Binding = Mapping[str, "Event | list[Event]"]
+"""What each variable stands for: an event, or the events of a Kleene variable."""
+
+
+def variables_in(node: ast.Node) -> set[str]:
+    """The variables that an expression names."""
+    return {part.variable for part in node.walk() if hasattr(part, "variable")}
+
+
+class _Missing(Exception):
+    """An attribute that the type of the event does not have: the predicate is true."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """What the names of an expression stand for: a binding and the value of each i."""
+
+    binding: Binding
+    current: Mapping[str, int]
+
+    def truth(self, node: ast.Expression, positive: bool = True) -> Truth:
+        """Three-valued truth of the node, or of its negation where ``positive`` is False."""
+        match node:
+            case ast.Not(operand):
+                return self.truth(operand, not positive)
+            case ast.And(operands) | ast.Or(operands):
+                truths = [self.truth(operand, positive) for operand in operands]
+                decisive = isinstance(node, ast.Or) is positive
+                if decisive in truths:
+                    return decisive
+                return None if None in truths else not decisive
+        try:
+            value = self.value(node)
+        except _Missing:
+            return True
+        return None if value is None else bool(value) is positive
+
+    def value(self, node: ast.Expression) -> Any:
+        """The value of an expression; None for null and unknown."""
+        match node:
+            case ast.Literal(value):
+                return value
+            case ast.Duration(amount, unit):
+                return timedelta(microseconds=float(amount * NANOSECONDS_PER[unit] / 1000))
+            case ast.Attribute(variable, attribute):
+                event = self.binding[variable]
+                assert isinstance(event, Event)
+                return _attribute(event, attribute)
+            case ast.Element(variable, index, attribute):
+                return _attribute(self._element(variable, index), attribute)
+            case ast.Length(variable):
+                return len(list_of(self.binding, variable))
+            case ast.Aggregate():
+                return self._aggregate(node)
+            case ast.Call(function, arguments):
+                found = find_function(function)
+                assert found is not None
+                return found(*map(self.value, arguments))
+            case ast.Negative(operand):
+                value = self.value(operand)
+                return None if value is None else -value
+            case ast.Arithmetic(operator, left, right):
+                return _arithmetic(operator, self.value(left), self.value(right))
+            case ast.Comparison(operator, left, right):
+                return compare(operator, self.value(left), self.value(right))
+            case ast.In(operand, options):
+                value = self.value(operand)
+                found_in = [compare("=", value, self.value(option)) for option in options]
+                return True if True in found_in else None if None in found_in else False
+            case ast.Between(operand, low, high):
+                value = self.value(operand)
+                ends = [
+                    compare(">=", value, self.value(low)),
+                    compare("<=", value, self.value(high)),
+                ]
+                return False if False in ends else None if None in ends else True
+            case ast.Like(operand, pattern):
+                value = self.value(operand)
+                return None if value is None else bool(_like(pattern).fullmatch(value))
+            case ast.IsNull(operand):
+                return self.value(operand) is None
+            case ast.Not() | ast.And() | ast.Or():
+                return self.truth(node)
+        raise AssertionError(f"{type(node).__name__} has no value")
+
+    def returned(self, node: ast.Expression) -> Any:
+        """The value of a RETURN item, in which a variable may be absent and lists are values."""
+        try:
+            match node:
+                case ast.EventReference(variable):
+                    bound = self.binding.get(variable)
+                    if isinstance(bound, list):
+                        return [dict(event.values) for event in bound]
+                    return dict(bound.values) if bound else None
+                case ast.Elements(variable, attribute):
+                    if variable not in self.binding:
+                        return None
+                    events = list_of(self.binding, variable)
+                    return [event.values.get(attribute) for event in events]
+                case ast.Length(variable) | ast.Aggregate("count", variable, _, _):
+                    if variable not in self.binding:
+                        return 0
+            absent = not variables_in(node) <= self.binding.keys()
+            return None if absent else self.value(node)
+        except _Missing:
+            return None
+
+    def _element(self, variable: str, index: int | ast.Index) -> Event:
+        events = list_of(self.binding, variable)
+        match index:
+            case ast.Index.CURRENT:
+                return events[self.current[variable] - 1]
+            case ast.Index.PREVIOUS:
+                return events[self.current[variable] - 2]
+            case ast.Index.LAST:
+                return events[-1]
+        if index > len(events):
+            raise _Missing
+        return events[index - 1]
+
+    def _aggregate(self, node: ast.Aggregate) -> Any:
+        events = list_of(self.binding, node.variable)
+        if node.scope is ast.Scope.PRIOR:
+            events = events[: self.current[node.variable] - 1]
+        if node.attribute is None:
+            return len(events)
+        values = [event.values.get(node.attribute) for event in events]
+        if node.function in ("first", "last"):
+            return values[0 if node.function == "first" else -1]
+        present = [value for value in values if value is not None]
+        if node.function == "count":
+            return len(present)
+        return _AGGREGATED[node.function](present) if present else None
+
+
+_AGGREGATED: dict[str, Callable[[list[Any]], Any]] = {
+    "min": min,
+    "max": max,
+    "sum": sum,
+    "avg": lambda values: sum(values) / len(values),
+}
+
+
+def list_of(binding: Binding, variable: str) -> list[Event]:
+    bound = binding[variable]
+    assert isinstance(bound, list)
+    return bound
+
+
+def _attribute(event: Event, attribute: str) -> Any:
+    if attribute not in event.values:
+        raise _Missing
+    return event.values[attribute]
+
+
+def _arithmetic(operator: str, left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        return None
+    try:
+        match operator:
+            case "+":
+                return left + right
+            case "-":
+                return left - right
+            case "*":
+                return left * right
+            case "/":
+                return left / right
+            case _:
+                return left % right
+    except (ZeroDivisionError, OverflowError):
+        return None
+
+
+def compare(operator: str, left: Any, right: Any) -> Truth:
+    if left is None or right is None:
+        return None
+    left, right = _as_time(left, right), _as_time(right, left)
+    match operator:
+        case "=":
+            return bool(left == right)
+        case "!=":
+            return bool(left != right)
+        case "<":
+            return bool(left < right)
+        case "<=":
+            return bool(left <= right)
+        case ">":
+            return bool(left > right)
+        case _:
+            return bool(left >= right)
+
+
+def _as_time(value: Any, other: Any) -> Any:
+    """A text or date as a point in time, where the other side is one."""
+    if not isinstance(other, date):
+        if isinstance(value, date) and isinstance(other, str):
+            return _point(value)
+        return value
+    return _point(datetime.fromisoformat(value) if isinstance(value, str) else value)
+
+
+def _point(value: date) -> datetime:
+    if not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+
+
+def _like(pattern: str) -> re.Pattern[str]:
+    parts = (".*" if c == "%" else "." if c == "_" else re.escape(c) for c in pattern)
+    return re.compile("".join(parts), re.DOTALL)

@@ -1,0 +1,156 @@
+"""What each name of a query is, settled when the whole pattern is known.
+
+Until then an expression holds raw nodes: a bare name may be a parameter, an attribute of the
+only component, or an event; ``f(x)`` a function or an aggregate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from cepheid.errors import Fault, Span
+from cepheid.functions import find_function
+from cepheid.language import syntax as ast
+
+ParameterValue = int | float | str | bool | None
+"""What a parameter of a query may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prior(ast.Node):
+    """``a[..i-1].x``, until it is known to stand in an aggregate."""
+
+    variable: str
+    attribute: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WholeElement(ast.Node):
+    """``a[1]`` without an attribute, which is never right."""
+
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class RawCall(ast.Node):
+    """``name(item, …)``: a function, an aggregate, or the composite type of RETURN."""
+
+    function: str
+    items: tuple[ast.ReturnItem, ...]
+
+
+def name_components(pattern: ast.Pattern) -> ast.Pattern:
+    """The pattern with a name for every component that has none: its type, numbered if taken.
+
+    >>> from cepheid.language.parser import parse
+    >>> [c.variable for c, _ in ast.components(parse("EVENT SEQ(A, A, ANY(B, C) x)").pattern)]
+    ['A', 'A_2', 'x']
+    """
+    taken = {component.variable for component, _ in ast.components(pattern)}
+    numbers: Counter[str] = Counter()
+
+    def named(node: ast.Node) -> ast.Node:
+        if not isinstance(node, ast.Component) or node.variable:
+            return node
+        wanted = default_variable(node.types)
+        variable = wanted
+        while variable in taken:
+            numbers[wanted] += 1
+            variable = f"{wanted}_{numbers[wanted] + 1}"
+        taken.add(variable)
+        return replace(node, variable=variable)
+
+    return ast.rewrite(pattern, named)
+
+
+def default_variable(types: tuple[str, ...]) -> str:
+    """What a component without a variable is called."""
+    return types[0] if len(types) == 1 else "ANY"
+
+
+class Names:
+    """Settles what each name of an expression is, knowing the pattern."""
+
+    def __init__(
+        self,
+        pattern: ast.Pattern,
+        parameters: Mapping[str, ParameterValue],
+        faults: list[Fault],
+    ) -> None:
+        declared = [component for component, _ in ast.components(pattern)]
+        self._kleene = {component.variable for component in declared if component.is_kleene}
+        self._variables = {component.variable for component in declared}
+        self._only = pattern.variable if isinstance(pattern, ast.Component) else None
+        self._parameters = parameters
+        self._faults = faults
+
+    def in_return(self, node: ast.Node) -> ast.Node:
+        """What a node of RETURN is: here a variable may stand alone."""
+        if isinstance(node, ast.Parameter) and node.name in self._variables:
+            return ast.EventReference(node.name, span=node.span)
+        return self.in_condition(node)
+
+    def in_condition(self, node: ast.Node) -> ast.Node:
+        """What a node of a condition is."""
+        if isinstance(node, ast.Parameter) and node.name in self._parameters:
+            return ast.Literal(self._parameters[node.name], span=node.span)
+        if isinstance(node, ast.Attribute) and node.attribute.upper() == "LEN":
+            return ast.Length(node.variable, span=node.span) if self._is_kleene(node) else node
+        if isinstance(node, ast.Parameter) and self._only and node.name not in self._variables:
+            return ast.Attribute(self._only, node.name, span=node.span)
+        if isinstance(node, RawCall):
+            return self._called(node)
+        return node
+
+    def _is_kleene(self, node: ast.Attribute) -> bool:
+        return node.variable in self._kleene
+
+    def _called(self, call: RawCall) -> ast.Node:
+        for item in call.items:
+            if item.name is not None:
+                self._faults.append(Fault("an argument of a function has no name", item.span))
+        arguments = tuple(item.expression for item in call.items)
+        name = call.function.lower()
+        if name in ast.AGGREGATES and len(arguments) == 1:
+            aggregate = _aggregate(name, arguments[0], call.span)
+            if aggregate is not None:
+                return aggregate
+        known = find_function(call.function)
+        return ast.Call(known.name if known else call.function, arguments, span=call.span)
+
+    def refuse_loose(self, tree: ast.Node | None) -> None:
+        """Elements of a Kleene variable that stand where they mean nothing."""
+        for node in tree.walk() if tree is not None else ():
+            if isinstance(node, Prior):
+                used = f"avg({node.variable}[..i-1].{node.attribute or 'x'})"
+                self._faults.append(
+                    Fault(
+                        f"'{node.variable}[..i-1]' stands outside an aggregate",
+                        node.span,
+                        hint=f"Write {used} or the like.",
+                    )
+                )
+            elif isinstance(node, WholeElement):
+                self._faults.append(
+                    Fault(
+                        "an element of a Kleene variable is used by an attribute",
+                        node.span,
+                        hint=f"Write {node.variable}[i].x or the like.",
+                    )
+                )
+
+
+def _aggregate(function: str, argument: ast.Node, span: Span | None) -> ast.Aggregate | None:
+    """The aggregate over this argument, or None where it is not one that can be aggregated."""
+    match argument:
+        case ast.Elements(variable, attribute):
+            return ast.Aggregate(function, variable, ast.Scope.WHOLE, attribute, span=span)
+        case ast.Element(variable, ast.Index.CURRENT, attribute):
+            return ast.Aggregate(function, variable, ast.Scope.WHOLE, attribute, span=span)
+        case Prior(variable, attribute) if attribute or function == "count":
+            return ast.Aggregate(function, variable, ast.Scope.PRIOR, attribute, span=span)
+        case ast.EventReference(variable) if function == "count":
+            return ast.Aggregate(function, variable, ast.Scope.WHOLE, None, span=span)
+    return None

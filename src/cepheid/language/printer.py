@@ -1,0 +1,225 @@
+"""Abstract syntax to text, such that parsing the text gives an equal query again."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from cepheid.language import syntax as ast
+from cepheid.language.naming import default_variable
+from cepheid.language.parser import KEYWORDS, STRATEGIES
+
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+_RESERVED = {word.casefold() for word in (*KEYWORDS, *STRATEGIES)}
+
+# How tightly an expression binds: an operand that binds less tightly needs brackets.
+_OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _SIGNED, _PRIMARY = range(8)
+_ARITHMETIC_LEVEL = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
+
+
+def print_query(query: ast.Query) -> str:
+    """The query as text, one clause a line.
+
+    >>> from cepheid.language.parser import parse
+    >>> print(print_query(parse("event A a where a.x%2==0 and a.y<80% within 1 hour")))
+    PATTERN A a
+    WHERE a.x % 2 = 0 AND a.y < 0.8
+    WITHIN 1 hour
+    """
+    printer = _Printer(query.pattern)
+    lines = [f"FROM {_name(query.stream)}"] if query.stream else []
+    lines.append(f"PATTERN {print_pattern(query.pattern)}")
+    where = _where(query, printer)
+    if where:
+        lines.append(f"WHERE {where}")
+    if query.window:
+        lines.append(f"WITHIN {print_window(query.window)}")
+    if query.returns:
+        items = ", ".join(map(printer.item, query.returns.items))
+        composite = query.returns.type_name
+        lines.append(f"RETURN {_name(composite)}({items})" if composite else f"RETURN {items}")
+    return "\n".join(lines)
+
+
+def print_pattern(pattern: ast.Pattern) -> str:
+    """A pattern as text."""
+    match pattern:
+        case ast.Component():
+            return _component(pattern)
+        case ast.Negation(component):
+            return f"~({_component(component)})"
+        case ast.Sequence(parts):
+            return f"SEQ({', '.join(map(print_pattern, parts))})"
+        case ast.Conjunction(parts):
+            return f"AND({', '.join(map(print_pattern, parts))})"
+        case ast.Disjunction(parts):
+            return f"OR({', '.join(map(print_pattern, parts))})"
+
+
+def print_expression(expression: ast.Expression, query: ast.Query) -> str:
+    """An expression of this query as text."""
+    return _Printer(query.pattern).expression(expression)
+
+
+def print_window(window: ast.Window) -> str:
+    """The extent of a window as text."""
+    extent = window.extent
+    shown = _name(extent.name) if isinstance(extent, ast.Parameter) else _fraction(extent)
+    if window.measure is not ast.WindowMeasure.TIME:
+        return f"{shown} {window.measure.value}"
+    return f"{shown} {_unit(window.unit, extent)}" if window.unit else shown
+
+
+def item_name(item: ast.ReturnItem, query: ast.Query) -> str:
+    """What the column of a RETURN item is called: its name, or else its text."""
+    return item.name or print_expression(item.expression, query)
+
+
+def _where(query: ast.Query, printer: _Printer) -> str:
+    condition = printer.expression(query.condition) if query.condition is not None else ""
+    is_default = query.strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH
+    if is_default and query.strategy_variables is None:
+        return condition
+    variables = ""
+    if query.strategy_variables is not None:
+        variables = f"({', '.join(map(_name, query.strategy_variables))})"
+    return f"{query.strategy.value}{variables} {{ {condition} }}"
+
+
+def _component(component: ast.Component) -> str:
+    types = ", ".join(map(_type_name, component.types))
+    text = f"ANY({types})" if len(component.types) > 1 else types
+    bounds = component.bounds
+    if bounds is not None:
+        text += _bounds(bounds)
+    if component.variable != default_variable(component.types):
+        text += f" {_name(component.variable)}{'[]' if bounds else ''}"
+    return text
+
+
+def _bounds(bounds: ast.Bounds) -> str:
+    match bounds:
+        case ast.Bounds(1, None):
+            return "+"
+        case ast.Bounds(0, None):
+            return "*"
+        case ast.Bounds(least, None):
+            return f"{{{least},}}"
+        case ast.Bounds(least, most):
+            return f"{{{least},{most}}}"
+
+
+class _Printer:
+    """Prints the expressions of a query, whose pattern says how its variables are written."""
+
+    def __init__(self, pattern: ast.Pattern) -> None:
+        self._kleene = {c.variable for c, _ in ast.components(pattern) if c.is_kleene}
+        # The variable of a query of one component without a name is left out.
+        self._bare: str | None = None
+        if isinstance(pattern, ast.Component) and not pattern.is_kleene:
+            if pattern.variable == default_variable(pattern.types):
+                self._bare = pattern.variable
+
+    def item(self, item: ast.ReturnItem) -> str:
+        expression = self.expression(item.expression)
+        return f"{expression} AS {_name(item.name)}" if item.name else expression
+
+    def expression(self, node: ast.Expression, least: int = _OR) -> str:
+        """The text of an expression, in brackets if it binds less tightly than ``least``."""
+        text, level = self._text(node)
+        return text if level >= least else f"({text})"
+
+    def _text(self, node: ast.Expression) -> tuple[str, int]:
+        match node:
+            case ast.Literal(value):
+                negative = isinstance(value, int | float) and str(value).startswith("-")
+                return _literal(value), _SIGNED if negative else _PRIMARY
+            case ast.Duration(amount, unit):
+                return f"{_fraction(amount)} {_unit(unit, amount)}", _PRIMARY
+            case ast.Parameter(name):
+                return _name(name), _PRIMARY
+            case ast.Attribute(variable, attribute) if variable == self._bare:
+                return _name(attribute), _PRIMARY
+            case ast.Attribute(variable, attribute):
+                return f"{_name(variable)}.{_attribute(attribute)}", _PRIMARY
+            case ast.Element(variable, index, attribute):
+                shown = index.value if isinstance(index, ast.Index) else index
+                return f"{_name(variable)}[{shown}].{_attribute(attribute)}", _PRIMARY
+            case ast.Length(variable):
+                return f"{_name(variable)}.LEN", _PRIMARY
+            case ast.Aggregate(function, variable, scope, attribute):
+                suffix = f".{_attribute(attribute)}" if attribute is not None else ""
+                return f"{function}({_name(variable)}[{scope.value}]{suffix})", _PRIMARY
+            case ast.EventReference(variable):
+                return _name(variable) + ("[]" if variable in self._kleene else ""), _PRIMARY
+            case ast.Elements(variable, attribute):
+                return f"{_name(variable)}[].{_attribute(attribute)}", _PRIMARY
+            case ast.Call(function, arguments):
+                return f"{_name(function)}({', '.join(map(self.expression, arguments))})", _PRIMARY
+            case ast.Equivalence(attribute, value):
+                shown = f" = {_literal(value.value)}" if value is not None else ""
+                return f"[{_name(attribute)}{shown}]", _PRIMARY
+            case _:
+                return self._operation(node)
+
+    def _operation(self, node: ast.Expression) -> tuple[str, int]:
+        match node:
+            case ast.Negative(operand):
+                return f"-{self.expression(operand, _PRIMARY)}", _SIGNED
+            case ast.Arithmetic(operator, left, right):
+                level = _ARITHMETIC_LEVEL[operator]
+                shown = f"{self.expression(left, level)} {operator} "
+                return shown + self.expression(right, level + 1), level
+            case ast.Comparison(operator, left, right):
+                shown = f"{self.expression(left, _SUM)} {operator} "
+                return shown + self.expression(right, _SUM), _PREDICATE
+            case ast.In(operand, options):
+                shown = ", ".join(self.expression(option, _SUM) for option in options)
+                return f"{self.expression(operand, _SUM)} IN ({shown})", _PREDICATE
+            case ast.Between(operand, low, high):
+                shown = f"{self.expression(low, _SUM)} AND {self.expression(high, _SUM)}"
+                return f"{self.expression(operand, _SUM)} BETWEEN {shown}", _PREDICATE
+            case ast.Like(operand, pattern):
+                return f"{self.expression(operand, _SUM)} LIKE {_literal(pattern)}", _PREDICATE
+            case ast.IsNull(operand):
+                return f"{self.expression(operand, _SUM)} IS NULL", _PREDICATE
+            case ast.Not(ast.IsNull(operand)):
+                return f"{self.expression(operand, _SUM)} IS NOT NULL", _PREDICATE
+            case ast.Not(operand):
+                return f"NOT {self.expression(operand, _NOT)}", _NOT
+            case ast.And(operands):
+                return " AND ".join(self.expression(part, _NOT) for part in operands), _AND
+            case ast.Or(operands):
+                return " OR ".join(self.expression(part, _AND) for part in operands), _OR
+        raise AssertionError(f"not an expression: {node!r}")
+
+
+def _literal(value: float | str | bool | None) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).upper() if value is not None else "NULL"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return repr(value)
+
+
+def _fraction(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else repr(float(value))
+
+
+def _unit(unit: str, amount: Fraction | ast.Parameter) -> str:
+    return unit.removesuffix("s") if amount == 1 else unit
+
+
+def _name(name: str) -> str:
+    plain = _PLAIN_NAME.fullmatch(name) and name.casefold() not in _RESERVED
+    return name if plain else f"`{name}`"
+
+
+def _attribute(name: str) -> str:
+    # After a dot every word is a name, but a Kleene variable's LEN is its length.
+    return name if _PLAIN_NAME.fullmatch(name) else f"`{name}`"
+
+
+def _type_name(name: str) -> str:
+    parts = name.split("-")
+    return name if all(_name(part) == part for part in parts) else f"`{name}`"

@@ -1,0 +1,423 @@
+"""The abstract syntax of a query.
+
+Nodes are frozen values. A node knows its place in the text (``span``), but two nodes are
+equal when they mean the same, wherever they stand: printing a query and parsing it again
+gives an equal one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from enum import Enum
+from fractions import Fraction
+from typing import Any, TypeVar, cast
+
+from cepheid.errors import Span
+
+
+N = TypeVar("N", bound="Node")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """Anything that stands somewhere in the text of a query."""
+
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    def children(self) -> Iterator[Node]:
+        """The nodes directly below this one, in the order of the text."""
+        for item in fields(self):
+            yield from _nodes_in(getattr(self, item.name))
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all nodes below it, parents first."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
+
+
+def _nodes_in(value: Any) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _nodes_in(item)
+
+
+# --- Patterns -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many events a Kleene component may have; ``most`` is None for no upper bound."""
+
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Component(Node):
+    """``Type var``, ``Type+ var[]``, ``ANY(Type, Type) var``: events bound to a variable.
+
+    ``bounds`` is None for a component that is one event.
+    """
+
+    types: tuple[str, ...]
+    variable: str
+    bounds: Bounds | None = None
+
+    @property
+    def is_kleene(self) -> bool:
+        """Whether the variable is a list of events."""
+        return self.bounds is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Negation(Node):
+    """``~(Type var)``: no such event at this place."""
+
+    component: Component
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence(Node):
+    """``SEQ(p, q, …)``: all events of p before all events of q."""
+
+    parts: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction(Node):
+    """``AND(p, q, …)``: all parts, in any order."""
+
+    parts: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction(Node):
+    """``OR(p, q, …)``: exactly one of the parts."""
+
+    parts: tuple[Pattern, ...]
+
+
+Pattern = Component | Negation | Sequence | Conjunction | Disjunction
+
+
+def components(pattern: Pattern) -> Iterator[tuple[Component, bool]]:
+    """Every component in the order of the text, and whether it is negated."""
+    if isinstance(pattern, Component):
+        yield pattern, False
+    elif isinstance(pattern, Negation):
+        yield pattern.component, True
+    else:
+        for part in pattern.parts:
+            yield from components(part)
+
+
+# --- Expressions --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Node):
+    """A number, a text, TRUE, FALSE or NULL. ``80%`` is the number 0.8."""
+
+    value: int | float | str | bool | None
+
+    def __eq__(self, other: object) -> bool:
+        # Python holds 1 == 1.0 == True; as literals they are different texts.
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Duration(Node):
+    """``10 minutes`` in an expression; the unit is canonical."""
+
+    amount: Fraction
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Node):
+    """A bare name, whose value is given along with the query: ``a.price > T``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute(Node):
+    """``a.x``: an attribute of a single event."""
+
+    variable: str
+    attribute: str
+
+
+class Index(Enum):
+    """Which element of a Kleene variable, where it is not a number."""
+
+    CURRENT = "i"
+    PREVIOUS = "i-1"
+    LAST = "LEN"
+
+
+@dataclass(frozen=True, slots=True)
+class Element(Node):
+    """``a[1].x``, ``a[i].x``, ``a[i-1].x``, ``a[a.LEN].x``; a number counts from one."""
+
+    variable: str
+    index: int | Index
+    attribute: str
+
+
+@dataclass(frozen=True, slots=True)
+class Length(Node):
+    """``a.LEN``: how many events a Kleene variable has."""
+
+    variable: str
+
+
+class Scope(Enum):
+    """Which elements an aggregate is over."""
+
+    PRIOR = "..i-1"
+    WHOLE = ""
+
+
+AGGREGATES = ("min", "max", "sum", "avg", "count", "first", "last")
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Node):
+    """``avg(a[..i-1].x)`` over what was selected before a[i]; ``avg(a[].x)`` over all of a.
+
+    ``attribute`` is None only for ``count(a[])``.
+    """
+
+    function: str
+    variable: str
+    scope: Scope
+    attribute: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """A built-in or registered scalar function."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negative(Node):
+    """``-x``."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Node):
+    """``x + y`` and the like; ``operator`` is one of + - * / %."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Node):
+    """``x < y`` and the like; ``operator`` is one of = != < <= > >=."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class In(Node):
+    """``x IN (…)``."""
+
+    operand: Expression
+    options: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Between(Node):
+    """``x BETWEEN low AND high``, both ends included."""
+
+    operand: Expression
+    low: Expression
+    high: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Node):
+    """``x LIKE 'a%_'``: % for any text, _ for any one character."""
+
+    operand: Expression
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Node):
+    """``x IS NULL``."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Node):
+    """Logical not; also what ``IS NOT NULL``, ``NOT IN`` and ``NOT LIKE`` are made of."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class And(Node):
+    """Logical and of two or more."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Node):
+    """Logical or of two or more."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence(Node):
+    """``[x]`` or ``[x = 'v']``: all events of a match agree on x (and have the value v)."""
+
+    attribute: str
+    value: Literal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventReference(Node):
+    """``a`` as an item of RETURN: the event, or all events of a Kleene variable (``a[]``)."""
+
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Elements(Node):
+    """``a[].x`` as an item of RETURN: the list of x over all of a."""
+
+    variable: str
+    attribute: str
+
+
+Expression = (
+    Literal
+    | Duration
+    | Parameter
+    | Attribute
+    | Element
+    | Length
+    | Aggregate
+    | Call
+    | Negative
+    | Arithmetic
+    | Comparison
+    | In
+    | Between
+    | Like
+    | IsNull
+    | Not
+    | And
+    | Or
+    | Equivalence
+    | EventReference
+    | Elements
+)
+
+Predicate = (Comparison, In, Between, Like, IsNull)
+"""The tests that AND, OR and NOT combine."""
+
+
+# --- Queries ------------------------------------------------------------------------------
+
+
+class SelectionStrategy(Enum):
+    """How a run selects events from the stream [Agrawal08 §2]."""
+
+    STRICT_CONTIGUITY = "strict_contiguity"
+    PARTITION_CONTIGUITY = "partition_contiguity"
+    SKIP_TILL_NEXT_MATCH = "skip_till_next_match"
+    SKIP_TILL_ANY_MATCH = "skip_till_any_match"
+
+
+class WindowMeasure(Enum):
+    """What the extent of a window counts."""
+
+    TIME = "time"
+    EVENTS = "EVENTS"
+    EVENTS_PER_PARTITION = "EVENTS PER PARTITION"
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Node):
+    """``WITHIN 12 hours``, ``WITHIN 500 EVENTS PER PARTITION``, ``WITHIN 10``, ``WITHIN T``.
+
+    ``unit`` is canonical for a time with a unit, None for a number in the time column's own
+    units. ``extent`` is a Parameter until its value is given.
+    """
+
+    extent: Fraction | Parameter
+    measure: WindowMeasure = WindowMeasure.TIME
+    unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnItem(Node):
+    """One item of RETURN, with the name that the query gives it, if any."""
+
+    expression: Expression
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Return(Node):
+    """``RETURN item, …`` or, with ``type_name``, the composite event ``Type(item, …)``."""
+
+    items: tuple[ReturnItem, ...]
+    type_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Node):
+    """A whole query. ``strategy_variables`` are what the text lists, None where it lists none."""
+
+    pattern: Pattern
+    strategy: SelectionStrategy = SelectionStrategy.SKIP_TILL_ANY_MATCH
+    strategy_variables: tuple[str, ...] | None = None
+    condition: Expression | None = None
+    window: Window | None = None
+    returns: Return | None = None
+    stream: str | None = None
+
+
+def rewrite(node: N, change: Callable[[Node], Node]) -> N:
+    """The tree with ``change`` applied to every node, children before their parent."""
+    changes: dict[str, Any] = {}
+    for item in fields(node):
+        old = getattr(node, item.name)
+        new = _rewritten(old, change)
+        if new is not old:
+            changes[item.name] = new
+    return cast("N", change(replace(node, **changes) if changes else node))
+
+
+def _rewritten(value: Any, change: Callable[[Node], Node]) -> Any:
+    if isinstance(value, Node):
+        return rewrite(value, change)
+    if isinstance(value, tuple):
+        new = tuple(_rewritten(item, change) for item in value)
+        return new if any(a is not b for a, b in zip(new, value, strict=True)) else value
+    return value

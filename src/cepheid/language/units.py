@@ -1,0 +1,38 @@
+"""Units of time that a window or a duration may have."""
+
+from __future__ import annotations
+
+NANOSECONDS_PER = {
+    "nanoseconds": 1,
+    "microseconds": 1_000,
+    "milliseconds": 1_000_000,
+    "seconds": 1_000_000_000,
+    "minutes": 60_000_000_000,
+    "hours": 3_600_000_000_000,
+    "days": 86_400_000_000_000,
+    "weeks": 604_800_000_000_000,
+}
+
+_SHORT = {
+    "ns": "nanoseconds",
+    "us": "microseconds",
+    "µs": "microseconds",
+    "ms": "milliseconds",
+    "msec": "milliseconds",
+    "msecs": "milliseconds",
+    "millis": "milliseconds",
+    "s": "seconds",
+    "sec": "seconds",
+    "secs": "seconds",
+    "min": "minutes",
+    "mins": "minutes",
+    "h": "hours",
+    "hr": "hours",
+    "hrs": "hours",
+    "d": "days",
+}
+
+CANONICAL_UNIT = {name: name for name in NANOSECONDS_PER}
+CANONICAL_UNIT |= {name.removesuffix("s"): name for name in NANOSECONDS_PER}
+CANONICAL_UNIT |= _SHORT
+"""Every way of writing a unit, in lower case, to its canonical (plural) name."""

@@ -1,0 +1,1 @@
+"""Which evaluation runs a query, and what the plan looks like to a person."""

@@ -1,0 +1,408 @@
+"""What a query means: the definition, executed. Slow, obvious, and the oracle of every test.
+
+It reads the abstract syntax itself and shares no code with analysis, so that a condition
+that is classified wrongly there cannot be wrong here in the same way. Positions are places
+in the ordered stream; times are ticks of the time axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import Any
+
+from cepheid.interpreter import Binding, Event, Interpreter, compare, list_of, variables_in
+from cepheid.language import syntax as ast
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A match: its binding, and the (ticks, position) at which it is complete.
+
+    The position is -1 where the match waits for its window to end.
+    """
+
+    binding: dict[str, Event | list[Event]]
+    completed: tuple[int, int]
+
+    def events(self) -> list[Event]:
+        """The events of the match in stream order."""
+        return _events_of(self.binding)
+
+
+@dataclass(frozen=True, slots=True)
+class _Flat:
+    """A pattern without OR and star: its components and which come before which."""
+
+    positives: tuple[ast.Component, ...] = ()
+    negatives: tuple[ast.Component, ...] = ()
+    before: frozenset[tuple[str, str]] = frozenset()
+
+    def variables(self) -> set[str]:
+        return {component.variable for component in (*self.positives, *self.negatives)}
+
+
+def evaluate(
+    query: ast.Query,
+    events: Sequence[Event],
+    window: int | None = None,
+    output: str = "all",
+) -> list[Match]:
+    """All matches of the query over the ordered events, in the order of their completion.
+
+    ``window`` is the extent of WITHIN, in ticks or events.
+    """
+    found: dict[Any, Match] = {}
+    for flat in _expand(query.pattern):
+        if flat.positives:
+            for match in _Evaluation(query, flat, events, window).matches():
+                key = _sort_key(query, match)
+                if key not in found or match.completed < found[key].completed:
+                    found[key] = match
+    matches = sorted(found.values(), key=lambda match: (match.completed, _sort_key(query, match)))
+    return _non_overlapping(query, matches) if output == "non_overlapping" else matches
+
+
+def returned(query: ast.Query, match: Match) -> list[Any]:
+    """The values of the RETURN items for a match."""
+    assert query.returns is not None
+    interpreter = Interpreter(match.binding, {})
+    return [interpreter.returned(item.expression) for item in query.returns.items]
+
+
+def _expand(pattern: ast.Pattern) -> list[_Flat]:
+    """The alternatives of a pattern: one per choice in OR, and with and without each star."""
+    match pattern:
+        case ast.Component(_, _, bounds):
+            here = _Flat(positives=(pattern,))
+            return [_Flat(), here] if bounds and bounds.least == 0 else [here]
+        case ast.Negation(component):
+            return [_Flat(negatives=(component,))]
+        case ast.Disjunction(parts):
+            return [flat for part in parts for flat in _expand(part)]
+    flats = []
+    for choice in product(*map(_expand, pattern.parts)):
+        pairs = set().union(*(flat.before for flat in choice))
+        if isinstance(pattern, ast.Sequence):
+            for index, earlier in enumerate(choice):
+                for later in choice[index + 1 :]:
+                    pairs |= set(product(earlier.variables(), later.variables()))
+        positives = tuple(component for flat in choice for component in flat.positives)
+        negatives = tuple(component for flat in choice for component in flat.negatives)
+        flats.append(_Flat(positives, negatives, frozenset(pairs)))
+    return flats
+
+
+def _non_overlapping(query: ast.Query, matches: list[Match]) -> list[Match]:
+    """Greedily in order of completion; the shortest of those that complete together."""
+    attributes = [test.attribute for test in _equivalences(query)]
+    order = sorted(
+        matches,
+        key=lambda match: (
+            match.completed,
+            -match.events()[0].position,
+            _sort_key(query, match),
+        ),
+    )
+    last: dict[Any, tuple[int, int]] = {}
+    kept = []
+    for match in order:
+        events = match.events()
+        partition = tuple(repr(_shared_value(events, attribute)) for attribute in attributes)
+        start = (events[0].ticks, events[0].position)
+        if partition not in last or start > last[partition]:
+            last[partition] = match.completed
+            kept.append(match)
+    return kept
+
+
+class _Evaluation:
+    """One alternative of a query over one stream."""
+
+    def __init__(
+        self, query: ast.Query, flat: _Flat, events: Sequence[Event], window: int | None
+    ) -> None:
+        self.flat = flat
+        self.events = events
+        self.extent = window
+        self.measure = query.window.measure if query.window else ast.WindowMeasure.TIME
+        self.strategy = query.strategy
+        self.equivalences = _equivalences(query)
+        negated = {component.variable for component in flat.negatives}
+        self.conditions: list[ast.Expression] = []
+        self.conditions_on: dict[str, list[ast.Expression]] = {name: [] for name in negated}
+        for condition in _conditions(query):
+            named = variables_in(condition)
+            if named <= flat.variables():
+                for name in named & negated:
+                    self.conditions_on[name].append(condition)
+                if not named & negated:
+                    self.conditions.append(condition)
+
+    def matches(self) -> Iterator[Match]:
+        if self.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH:
+            bindings = self._runs()
+        else:
+            bindings = self._candidates(0, {})
+        for binding in bindings:
+            if not any(self._violated(negated, binding) for negated in self.flat.negatives):
+                yield Match(dict(binding), self._completed(binding))
+
+    # --- candidates: every choice of events that satisfies everything
+
+    def _candidates(self, index: int, binding: Binding) -> Iterator[Binding]:
+        if index == len(self.flat.positives):
+            yield binding
+            return
+        component = self.flat.positives[index]
+        for event in self.events:
+            if self._can_follow(component, event, binding):
+                if component.is_kleene:
+                    yield from self._lists(index, binding, [event])
+                else:
+                    extended = {**binding, component.variable: event}
+                    if self._consistent(extended):
+                        yield from self._candidates(index + 1, extended)
+
+    def _lists(self, index: int, binding: Binding, chosen: list[Event]) -> Iterator[Binding]:
+        """Bindings in which the Kleene component has this list, or one that continues it."""
+        component = self.flat.positives[index]
+        assert component.bounds is not None
+        extended = {**binding, component.variable: chosen}
+        if not self._consistent(extended, growing=component.variable):
+            return
+        if len(chosen) >= component.bounds.least and self._consistent(extended):
+            yield from self._candidates(index + 1, extended)
+        if len(chosen) != component.bounds.most:
+            for event in self.events[chosen[-1].position + 1 :]:
+                if self._can_follow(component, event, binding):
+                    yield from self._lists(index, binding, [*chosen, event])
+
+    def _can_follow(self, component: ast.Component, event: Event, binding: Binding) -> bool:
+        """The event has the right type and place, and is not in the binding already."""
+        return (
+            event.type in component.types
+            and all(event is not other for other in _events_of(binding))
+            and self._in_place(component.variable, event, binding)
+        )
+
+    def _in_place(self, variable: str, event: Event, binding: Binding) -> bool:
+        for other, bound in binding.items():
+            events = bound if isinstance(bound, list) else [bound]
+            if (other, variable) in self.flat.before and events[-1].position >= event.position:
+                return False
+            if (variable, other) in self.flat.before and events[0].position <= event.position:
+                return False
+        return True
+
+    # --- skip_till_next_match: the runs that NFA^b allows [Agrawal08 §3]
+
+    def _runs(self) -> Iterator[Binding]:
+        for event in self.events:
+            yield from self._begin(0, {}, event)
+
+    def _begin(self, index: int, binding: Binding, event: Event) -> Iterator[Binding]:
+        """The matches of the runs that take the event as first of this component, if they may."""
+        component = self.flat.positives[index]
+        bound = [event] if component.is_kleene else event
+        yield from self._take(index, {**binding, component.variable: bound}, event)
+
+    def _take(self, index: int, binding: Binding, event: Event) -> Iterator[Binding]:
+        """As above, for a binding in which the component already has the event."""
+        component = self.flat.positives[index]
+        if not self._may_take(component, binding, event):
+            return
+        is_last = index + 1 == len(self.flat.positives)
+        if component.bounds is None:
+            if is_last:
+                yield binding
+            else:
+                yield from self._wait(index + 1, binding, event.position)
+            return
+        least, most = component.bounds.least, component.bounds.most
+        taken = list_of(binding, component.variable)
+        if is_last and len(taken) >= least and self._consistent(binding):
+            yield binding
+        for later in self.events[event.position + 1 :]:
+            if len(taken) == most:
+                break
+            if not is_last and len(taken) >= least:
+                yield from self._begin(index + 1, binding, later)
+            extended = {**binding, component.variable: [*taken, later]}
+            if self._may_take(component, extended, later):
+                binding, taken, event = extended, [*taken, later], later
+                if is_last and len(taken) >= least and self._consistent(binding):
+                    yield binding
+        if len(taken) == most and not is_last:
+            yield from self._wait(index + 1, binding, event.position)
+
+    def _wait(self, index: int, binding: Binding, position: int) -> Iterator[Binding]:
+        """A run that waits for a component takes the first event that it can begin with."""
+        component = self.flat.positives[index]
+        for event in self.events[position + 1 :]:
+            bound = [event] if component.is_kleene else event
+            if self._may_take(component, {**binding, component.variable: bound}, event):
+                yield from self._begin(index, binding, event)
+                return
+
+    def _may_take(self, component: ast.Component, extended: Binding, event: Event) -> bool:
+        growing = component.variable if component.is_kleene else None
+        return event.type in component.types and self._consistent(extended, growing)
+
+    # --- what a binding must satisfy
+
+    def _consistent(self, binding: Binding, growing: str | None = None) -> bool:
+        """All that can be said of the binding so far is true; ``growing`` is not yet complete."""
+        events = _events_of(binding)
+        return (
+            self._fits(events)
+            and all(_agree(test, events) for test in self.equivalences)
+            and self._contiguous(events)
+            and all(
+                _holds(condition, binding)
+                for condition in self.conditions
+                if _is_bound(condition, binding, growing)
+            )
+        )
+
+    def _fits(self, events: list[Event]) -> bool:
+        if self.extent is None:
+            return True
+        first, last = events[0], events[-1]
+        if self.measure is ast.WindowMeasure.TIME:
+            return last.ticks - first.ticks < self.extent
+        if self.measure is ast.WindowMeasure.EVENTS:
+            return last.position - first.position < self.extent
+        between = self.events[first.position + 1 : last.position + 1]
+        return sum(self._same_partition(event, events) for event in between) < self.extent
+
+    def _contiguous(self, events: list[Event]) -> bool:
+        if self.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY:
+            return all(b.position - a.position == 1 for a, b in pairwise(events))
+        if self.strategy is ast.SelectionStrategy.PARTITION_CONTIGUITY:
+            return not any(
+                self._same_partition(event, events)
+                for a, b in pairwise(events)
+                for event in self.events[a.position + 1 : b.position]
+            )
+        return True
+
+    def _same_partition(self, event: Event, events: list[Event]) -> bool:
+        return all(_agree(test, [*events, event]) for test in self.equivalences)
+
+    # --- negation
+
+    def _violated(self, component: ast.Component, binding: Binding) -> bool:
+        return any(
+            event.type in component.types
+            and self._in_place(component.variable, event, binding)
+            and self._fits(sorted((*events, event), key=lambda event: event.position))
+            and self._same_partition(event, events)
+            and all(
+                _holds(condition, {**binding, component.variable: event})
+                for condition in self.conditions_on[component.variable]
+            )
+            for events in [_events_of(binding)]
+            for event in self.events
+        )
+
+    def _completed(self, binding: Binding) -> tuple[int, int]:
+        events = _events_of(binding)
+        positives = {component.variable for component in self.flat.positives}
+        waits = any(
+            not any((negated.variable, other) in self.flat.before for other in positives)
+            for negated in self.flat.negatives
+        )
+        if waits and self.extent is not None and self.measure is ast.WindowMeasure.TIME:
+            return events[0].ticks + self.extent, -1
+        return events[-1].ticks, events[-1].position
+
+
+# --- conditions ---------------------------------------------------------------------------
+
+
+def _conditions(query: ast.Query) -> list[ast.Expression]:
+    """The conjuncts of WHERE but for equivalence tests, with NOT pushed below AND and OR."""
+    if query.condition is None:
+        return []
+    return [part for part in _conjuncts(query.condition) if not isinstance(part, ast.Equivalence)]
+
+
+def _equivalences(query: ast.Query) -> list[ast.Equivalence]:
+    if query.condition is None:
+        return []
+    return [part for part in _conjuncts(query.condition) if isinstance(part, ast.Equivalence)]
+
+
+def _conjuncts(node: ast.Expression, positive: bool = True) -> list[ast.Expression]:
+    if isinstance(node, ast.Not):
+        return _conjuncts(node.operand, not positive)
+    if isinstance(node, ast.And if positive else ast.Or):
+        return [part for operand in node.operands for part in _conjuncts(operand, positive)]
+    return [node if positive else ast.Not(node)]
+
+
+def _is_bound(condition: ast.Expression, binding: Binding, growing: str | None) -> bool:
+    """Whether all events that the condition speaks of are bound."""
+    if not variables_in(condition) <= binding.keys():
+        return False
+    for node in condition.walk():
+        match node:
+            case ast.Length(variable) | ast.Aggregate(_, variable, ast.Scope.WHOLE, _):
+                if variable == growing:
+                    return False
+            case ast.Element(variable, index, _) if variable == growing:
+                bound = binding[variable]
+                assert isinstance(bound, list)
+                if index is ast.Index.LAST or (isinstance(index, int) and index > len(bound)):
+                    return False
+    return True
+
+
+def _holds(condition: ast.Expression, binding: Binding) -> bool:
+    """Whether the condition is true for every i that it ranges over."""
+    least: dict[str, int] = {}
+    for node in condition.walk():
+        match node:
+            case ast.Element(variable, ast.Index.CURRENT, _):
+                least.setdefault(variable, 1)
+            case ast.Element(variable, ast.Index.PREVIOUS, _) | ast.Aggregate(
+                _, variable, ast.Scope.PRIOR, _
+            ):
+                least[variable] = 2
+            case ast.Element(variable, int(index), _) if index > len(list_of(binding, variable)):
+                return False
+    ranges = [range(least[name], len(list_of(binding, name)) + 1) for name in least]
+    return all(
+        Interpreter(binding, dict(zip(least, indices, strict=True))).truth(condition) is True
+        for indices in product(*ranges)
+    )
+
+
+def _agree(test: ast.Equivalence, events: list[Event]) -> bool:
+    """All events whose type has the attribute have the same value of it, which is not null."""
+    values = [event.values[test.attribute] for event in events if test.attribute in event.values]
+    if test.value is not None:
+        values.append(test.value.value)
+    return all(value is not None and compare("=", value, values[0]) for value in values)
+
+
+def _shared_value(events: list[Event], attribute: str) -> Any:
+    return next((event.values[attribute] for event in events if attribute in event.values), None)
+
+
+def _events_of(binding: Binding) -> list[Event]:
+    events: list[Event] = []
+    for bound in binding.values():
+        events.extend(bound if isinstance(bound, list) else [bound])
+    return sorted(events, key=lambda event: event.position)
+
+
+def _sort_key(query: ast.Query, match: Match) -> tuple[tuple[int, ...], ...]:
+    """The positions of a match in the order of the pattern; two matches differ in it."""
+    key = []
+    for name in dict.fromkeys(component.variable for component, _ in ast.components(query.pattern)):
+        bound = match.binding.get(name, [])
+        key.append(tuple(e.position for e in (bound if isinstance(bound, list) else [bound])))
+    return tuple(key)

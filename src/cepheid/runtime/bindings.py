@@ -1,0 +1,91 @@
+"""Matches as columns: for each variable the positions of the events that it is bound to.
+
+This is what every evaluation gives, and what results, projections and sinks are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.language import syntax as ast
+
+Int64s = npt.NDArray[np.int64]
+
+ABSENT = -1
+"""The position of a variable that a match does not have (another branch of OR, an empty star)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SinglePositions:
+    """One position per match, or ABSENT."""
+
+    positions: Int64s
+
+    def __getitem__(self, match_ix: int) -> int | None:
+        position = int(self.positions[match_ix])
+        return None if position == ABSENT else position
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListPositions:
+    """A list of positions per match: ``positions[offsets[m]:offsets[m + 1]]``; empty if absent."""
+
+    offsets: Int64s
+    positions: Int64s
+
+    def __getitem__(self, match_ix: int) -> list[int] | None:
+        low, high = self.offsets[match_ix], self.offsets[match_ix + 1]
+        return self.positions[low:high].tolist() or None
+
+    @property
+    def lengths(self) -> Int64s:
+        """How many events the variable has in each match."""
+        return np.diff(self.offsets)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bindings:
+    """The matches of a query over a stream; times are ticks of its time axis."""
+
+    variables: Mapping[str, SinglePositions | ListPositions]
+    starts: Int64s
+    ends: Int64s
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def one(self, match_ix: int) -> dict[str, int | list[int]]:
+        """The binding of one match, without the variables that it does not have."""
+        found = {name: column[match_ix] for name, column in self.variables.items()}
+        return {name: bound for name, bound in found.items() if bound is not None}
+
+    def __iter__(self) -> Iterator[dict[str, int | list[int]]]:
+        return map(self.one, range(len(self)))
+
+
+def bindings_from_rows(
+    pattern: ast.Pattern,
+    rows: Sequence[Mapping[str, Any]],
+    starts: Sequence[int],
+    ends: Sequence[int],
+) -> Bindings:
+    """Bindings from one mapping of variable to position or positions per match."""
+    variables: dict[str, SinglePositions | ListPositions] = {}
+    for component, negated in ast.components(pattern):
+        name = component.variable
+        if negated or name in variables:
+            continue
+        if component.is_kleene:
+            lists = [row.get(name, ()) for row in rows]
+            offsets = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+            flat = [position for positions in lists for position in positions]
+            variables[name] = ListPositions(offsets, np.array(flat, dtype=np.int64))
+        else:
+            positions = [row.get(name, ABSENT) for row in rows]
+            variables[name] = SinglePositions(np.array(positions, dtype=np.int64))
+    return Bindings(variables, np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64))

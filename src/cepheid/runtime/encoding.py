@@ -1,0 +1,277 @@
+"""Arrow columns as the arrays that kernels read, and back.
+
+A kernel knows two kinds of number, int64 and float64, and no nulls: a column becomes an array of
+one of them and, where something is missing, an array that says which values are there. The dtype
+depends on the column's type alone, never on its values, so that every batch of a stream fits the
+same compiled kernel. Every array is contiguous and writable, because numba compiles a kernel
+again for one that is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.errors import EventError
+from cepheid.schema import Kind, kind_of
+
+Int64s = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+NULL_CODE = -1
+
+
+class StringCodes:
+    """Integers for strings: dense from 0 in order of first sight, and never changed.
+
+    One object serves all columns and all batches of a run, so that two strings are equal exactly
+    when their codes are. The order of codes says nothing about the order of strings.
+    """
+
+    def __init__(self) -> None:
+        self._code_of: dict[str, int] = {}
+        self._texts: pa.Array = pa.array([], pa.string())
+
+    def __len__(self) -> int:
+        return len(self._code_of)
+
+    def code(self, text: str) -> int:
+        """The code of one string; a string not seen before gets the next one.
+
+        >>> strings = StringCodes()
+        >>> strings.code("north"), strings.code("south"), strings.code("north")
+        (0, 1, 0)
+        """
+        return self._code_of.setdefault(text, len(self._code_of))
+
+    def encode(self, column: pa.Array | pa.ChunkedArray) -> Int64s:
+        """The codes of a column of strings, plain or dictionary-encoded; null is NULL_CODE.
+
+        >>> StringCodes().encode(pa.array(["b", None, "a", "b"])).tolist()
+        [0, -1, 1, 0]
+        """
+        if pa.types.is_null(column.type):
+            return np.full(len(column), NULL_CODE, np.int64)
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        if isinstance(column, pa.ChunkedArray):
+            column = column.unify_dictionaries()
+        encoded = one_array(column)
+        distinct = encoded.dictionary.to_pylist()
+        fresh = [text for text in distinct if text is not None and text not in self._code_of]
+        first_fresh = len(self._code_of)
+        for offset, text in enumerate(dict.fromkeys(fresh)):
+            self._code_of[text] = first_fresh + offset
+        # The last place is where index -1, a null, points to.
+        codes = [self._code_of.get(text, NULL_CODE) for text in distinct]
+        code_at = np.array([*codes, NULL_CODE], np.int64)
+        indices = encoded.indices.cast(pa.int64()).fill_null(NULL_CODE)
+        result: Int64s = code_at[indices.to_numpy()]
+        return result
+
+    def decode(self, codes: Int64s) -> pa.Array:
+        """The strings of codes that were given out before; NULL_CODE is null.
+
+        >>> strings = StringCodes.from_list(["north", "south"])
+        >>> strings.decode(np.array([1, -1, 0])).to_pylist()
+        ['south', None, 'north']
+        """
+        if len(self._texts) < len(self._code_of):
+            self._texts = pa.array(self.to_list(), pa.string())
+        return self._texts.take(pa.array(codes, pa.int64(), mask=codes == NULL_CODE))
+
+    def to_list(self) -> list[str]:
+        """All strings, each at the place of its code: the whole state, as plain data.
+
+        >>> strings = StringCodes()
+        >>> _ = strings.encode(pa.array(["b", "a"]))
+        >>> strings.to_list()
+        ['b', 'a']
+        """
+        return list(self._code_of)
+
+    @classmethod
+    def from_list(cls, texts: Iterable[str]) -> StringCodes:
+        """The codes that :meth:`to_list` wrote down.
+
+        >>> StringCodes.from_list(["b", "a"]).code("a")
+        1
+        """
+        strings = cls()
+        strings._code_of = {text: code for code, text in enumerate(texts)}
+        return strings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedColumn:
+    """One attribute of every event, for kernels.
+
+    ``values`` are int64 (integers, booleans, string codes, ticks of ``unit``) or float64. Where
+    ``valid`` is False they are NaN, NULL_CODE for strings, and 0 otherwise; ``valid`` is None when
+    nothing is missing. A NaN is missing.
+
+    The list of event i is ``values[offsets[i] : offsets[i + 1]]``, codes of strings or floats
+    (also of integers); a missing element is NULL_CODE or NaN, and a missing list is empty.
+    """
+
+    values: Numbers
+    valid: Bools | None = None
+    offsets: Int64s | None = None
+    unit: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.values) if self.offsets is None else len(self.offsets) - 1
+
+
+def encode_column(
+    column: pa.Array | pa.ChunkedArray, strings: StringCodes, *, name: str | None = None
+) -> EncodedColumn:
+    """A column as arrays. ``name`` is that of the attribute, for error messages.
+
+    >>> encode_column(pa.array([3, None]), StringCodes())
+    EncodedColumn(values=array([3, 0]), valid=array([ True, False]), offsets=None, unit=None)
+    >>> encode_column(pa.array([[1, 2], []]), StringCodes()).offsets.tolist()
+    [0, 2, 2]
+    """
+    kind = kind_of(column.type)
+    try:
+        if kind is Kind.STRING:
+            codes = strings.encode(column)
+            return EncodedColumn(codes, _all_or(codes != NULL_CODE))
+        if kind is Kind.LIST:
+            return _encode_list(one_array(column), strings)
+        return _encode_scalars(_undictionary(one_array(column)), kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        subject = "a column" if name is None else f"attribute {name!r}"
+        raise EventError(
+            f"{subject} of type {column.type} has a value that cannot be kept exactly: "
+            f"{' '.join(str(error).split())}"
+            if isinstance(error, pa.ArrowInvalid)
+            else f"{subject} has type {column.type}, which no condition can be about"
+        ) from error
+
+
+def decode_column(
+    encoded: EncodedColumn, arrow_type: pa.DataType, strings: StringCodes
+) -> pa.Array:
+    """The Arrow column that was encoded; with NaN as null, and decimals as near as floats come.
+
+    >>> strings = StringCodes()
+    >>> column = pa.array([True, None, False])
+    >>> decode_column(encode_column(column, strings), column.type, strings).equals(column)
+    True
+    """
+    if pa.types.is_dictionary(arrow_type):
+        plain = decode_column(encoded, arrow_type.value_type, strings).dictionary_encode()
+        indices = plain.indices.cast(arrow_type.index_type)
+        return pa.DictionaryArray.from_arrays(indices, plain.dictionary, ordered=arrow_type.ordered)
+    missing = None if encoded.valid is None else ~encoded.valid
+    if encoded.offsets is not None:
+        return _decode_list(encoded, missing, strings).cast(arrow_type)
+    kind = kind_of(arrow_type)
+    if kind is Kind.STRING:
+        return strings.decode(encoded.values.astype(np.int64, copy=False)).cast(arrow_type)
+    if pa.types.is_null(arrow_type):
+        return pa.nulls(len(encoded))
+    numbers = pa.array(encoded.values, mask=missing)
+    if kind in (Kind.TIMESTAMP, Kind.DATE):
+        zone = arrow_type.tz if kind is Kind.TIMESTAMP else None
+        return numbers.cast(pa.timestamp(encoded.unit, zone)).cast(arrow_type)
+    if kind is Kind.DURATION:
+        return numbers.cast(pa.duration(encoded.unit)).cast(arrow_type)
+    return numbers.cast(arrow_type)
+
+
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The column as one array; copied only when it has several chunks.
+
+    >>> one_array(pa.chunked_array([[1], [2, 3]])).to_pylist()
+    [1, 2, 3]
+    """
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def writable(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array itself when it is contiguous, aligned and writable, otherwise such a copy.
+
+    >>> writable(pa.array([1, 2]).to_numpy()).flags.writeable
+    True
+    """
+    return np.require(values, requirements=("C", "A", "W"))
+
+
+def _undictionary(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _all_or(valid: Bools) -> Bools | None:
+    """The array, or None when all of it is True."""
+    return None if bool(valid.all()) else valid
+
+
+def _valid(array: pa.Array) -> Bools | None:
+    return writable(array.is_valid().to_numpy(zero_copy_only=False)) if array.null_count else None
+
+
+def _encode_scalars(array: pa.Array, kind: Kind) -> EncodedColumn:
+    if kind is Kind.FLOAT or pa.types.is_null(array.type):
+        floats = _floats(array)
+        return EncodedColumn(floats, _all_or(~np.isnan(floats)))
+    unit = None
+    if kind is Kind.TIMESTAMP:
+        unit = "ns" if array.type.unit == "ns" else "us"
+        array = array.cast(pa.timestamp(unit, array.type.tz))
+    elif kind is Kind.DATE:
+        unit = "us"
+        array = array.cast(pa.timestamp(unit))
+    elif kind is Kind.DURATION:
+        unit = "ns" if array.type.unit == "ns" else "us"
+        array = array.cast(pa.duration(unit))
+    elif kind not in (Kind.INTEGER, Kind.BOOLEAN):
+        raise pa.ArrowNotImplementedError(str(array.type))
+    integers = array.cast(pa.int64())
+    if integers.null_count:
+        integers = integers.fill_null(0)
+    return EncodedColumn(writable(integers.to_numpy()), _valid(array), unit=unit)
+
+
+def _floats(array: pa.Array) -> npt.NDArray[np.float64]:
+    floats = array.cast(pa.float64())
+    if floats.null_count:
+        floats = floats.fill_null(float("nan"))
+    return writable(floats.to_numpy())
+
+
+def _encode_list(array: pa.Array, strings: StringCodes) -> EncodedColumn:
+    lengths = pc.list_value_length(array).fill_null(0).cast(pa.int64()).to_numpy()
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    elements = _undictionary(array.flatten())  # Leaves out what lies below null lists.
+    kind = kind_of(elements.type)
+    values: Numbers
+    if kind is Kind.STRING:
+        values = strings.encode(elements)
+    elif kind in (Kind.INTEGER, Kind.FLOAT) or pa.types.is_null(elements.type):
+        values = _floats(elements)
+    elif kind is Kind.BOOLEAN:
+        values = _floats(elements.cast(pa.int64()))
+    else:
+        raise pa.ArrowNotImplementedError(str(array.type))
+    return EncodedColumn(values, _valid(array), offsets)
+
+
+def _decode_list(encoded: EncodedColumn, missing: Bools | None, strings: StringCodes) -> pa.Array:
+    if encoded.values.dtype == np.int64:
+        elements = strings.decode(encoded.values.astype(np.int64, copy=False))
+    else:
+        elements = pa.array(encoded.values, mask=np.isnan(encoded.values))
+    mask = None if missing is None else pa.array(missing)
+    return pa.LargeListArray.from_arrays(pa.array(encoded.offsets), elements, mask=mask)

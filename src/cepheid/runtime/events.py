@@ -1,0 +1,340 @@
+"""Events in stream order: one table, its ticks and its types.
+
+A stream is totally ordered by (time, tie-break columns, row of the input). Everything after this
+module speaks of an event by its position in that order, and of its input row only in answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.errors import EventError, OptionError, closest, list_words
+from cepheid.runtime.encoding import Int64s, one_array, writable
+from cepheid.runtime.sources import concat_tables, is_type_mapping, read_source
+from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
+from cepheid.schema import Kind, Schema, kind_of
+
+Declaration = Mapping[str, Mapping[str, str | Kind] | Iterable[str]]
+
+MOST_COLUMNS_SHOWN = 20
+# What a column without any value is taken for when its kind is declared.
+ARROW_TYPE = {
+    Kind.INTEGER: pa.int64(),
+    Kind.FLOAT: pa.float64(),
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.STRING: pa.string(),
+    Kind.TIMESTAMP: pa.timestamp("us"),
+    Kind.DATE: pa.date32(),
+    Kind.DURATION: pa.duration("us"),
+    Kind.LIST: pa.list_(pa.float64()),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Events:
+    """A stream of events; all arrays are indexed by an event's position in it."""
+
+    table: pa.Table  # every column of the input, none in more than one chunk
+    rows: Int64s  # zero-based row of the input
+    ticks: Int64s  # time, on time_axis; never decreases
+    time_axis: TimeAxis
+    type_codes: npt.NDArray[np.int32]  # index into type_names
+    type_names: tuple[str, ...]
+    schema: Schema
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """What was read, in input order, before anything is known about time."""
+
+    table: pa.Table
+    type_codes: npt.NDArray[np.int32]
+    type_names: tuple[str, ...]
+    type_columns: Mapping[str, frozenset[str]] | None  # None: every type has every column
+    place: Callable[[int], str]  # a row, as an error message names it
+
+
+def order_events(
+    source: object,
+    *,
+    time: str,
+    type: str | None = None,
+    tie_break: str | Sequence[str] | None = None,
+    time_unit: str | None = None,
+    schema: Schema | Declaration | None = None,
+) -> Events:
+    """The events of a source in stream order.
+
+    Args:
+        source: what :func:`read_source` reads, or a mapping from event type to such a table.
+        time: the column with the time of an event.
+        type: the column with the name of its type; not needed with a table per type.
+        tie_break: the column or columns that order events of equal time; row order otherwise.
+        time_unit: what the numbers of a numeric time column count, such as "ms".
+        schema: the attributes of each type, where it does not have every column.
+
+    >>> events = order_events(
+    ...     {"ts": [3, 1, 1], "kind": ["Exit", "Shelf", "Exit"]}, time="ts", type="kind"
+    ... )
+    >>> events.ticks.tolist(), events.rows.tolist(), events.table["kind"].to_pylist()
+    ([1, 1, 3], [1, 2, 0], ['Shelf', 'Exit', 'Exit'])
+    >>> events = order_events({"A": {"t": [2]}, "B": {"t": [1], "x": [5]}}, time="t")
+    >>> [events.type_names[code] for code in events.type_codes]
+    ['B', 'A']
+    """
+    if time == type:
+        raise OptionError(
+            f"the time and the type of an event cannot both be in column {time!r}; "
+            "name one column for each"
+        )
+    ties = (tie_break,) if isinstance(tie_break, str) else tuple(tie_break or ())
+    if is_type_mapping(source):
+        found = _read_table_per_type(source, time, ties)
+    else:
+        found = _read_one_table(source, time, type, ties)
+    always = [time, type] if type and found.type_columns is None else [time]
+    events_schema = _schema(schema, found, always)
+    table = _conform(found.table, events_schema)
+    axis = TimeAxis.of(time, table.schema.field(time).type, time_unit)
+    ticks = axis.encode(table.column(time), found.place)
+    order = _stream_order(
+        ticks, [_tie_array(name, table.column(name), found.place) for name in ties]
+    )
+    if order is None:
+        rows, type_codes = np.arange(len(ticks), dtype=np.int64), found.type_codes
+    else:
+        rows, ticks, type_codes = order, ticks[order], found.type_codes[order]
+        table = _reordered(table, order)
+    if len(ticks) and int(ticks[-1]) - int(ticks[0]) > MAX_TICKS:
+        raise EventError(
+            f"time column {time!r} runs from {ticks[0]} to {ticks[-1]}, further than 64 bits can "
+            "tell apart; is one of them a placeholder?"
+        )
+    return Events(table, rows, ticks, axis, type_codes, found.type_names, events_schema)
+
+
+def _read_one_table(source: object, time: str, type: str | None, ties: Sequence[str]) -> _Input:
+    if type is None:
+        raise OptionError(
+            "say which column holds the type of an event, or give a table for each type: "
+            "{'Shelf': table, 'Exit': table}"
+        )
+    table = _one_chunk(read_source(source))
+    for role, name in (("time", time), ("type", type), *(("tie-break", tie) for tie in ties)):
+        _require_column("the events have", table, role, name)
+    codes, names = _type_codes(type, table.column(type))
+    return _Input(table, codes, names, None, "row {}".format)
+
+
+def _read_table_per_type(source: Mapping[object, object], time: str, ties: Sequence[str]) -> _Input:
+    tables: dict[str, pa.Table] = {}
+    for name, value in source.items():
+        if not isinstance(name, str):
+            raise EventError(f"the name of an event type is a string, not {name!r}")
+        try:
+            tables[name] = read_source(value)
+        except EventError as error:
+            raise EventError(f"table {name!r}: {error}") from error
+        for role, column in (("time", time), *(("tie-break", tie) for tie in ties)):
+            _require_column(f"table {name!r} has", tables[name], role, column)
+    _refuse_mixed_times(time, tables)
+    lengths = [table.num_rows for table in tables.values()]
+    first_rows = np.cumsum([0, *lengths])
+
+    def place(row: int) -> str:
+        index = int(np.searchsorted(first_rows, row, side="right")) - 1
+        return f"row {row - first_rows[index]} of table {list(tables)[index]!r}"
+
+    return _Input(
+        _one_chunk(concat_tables(tables)),
+        np.repeat(np.arange(len(tables), dtype=np.int32), lengths),
+        tuple(tables),
+        {name: frozenset(table.column_names) for name, table in tables.items()},
+        place,
+    )
+
+
+def _require_column(subject: str, table: pa.Table, role: str, name: str) -> None:
+    names = table.column_names
+    if name in names:
+        return
+    if not names:
+        raise EventError(
+            f"{subject} no columns at all, so no {role} column {name!r}; an empty list has no "
+            "columns: give an empty table that has them"
+        )
+    shown = names[:MOST_COLUMNS_SHOWN]
+    rest = len(names) - len(shown)
+    near = closest(name, names)
+    raise EventError(
+        f"{subject} no {role} column {name!r}; the columns are "
+        + list_words([*shown, *([f"{rest} more"] if rest else [])])
+        + (f". Did you mean {near[0]!r}?" if near else "")
+    )
+
+
+def _refuse_mixed_times(time: str, tables: Mapping[str, pa.Table]) -> None:
+    """Refuse tables whose times cannot be put into one order."""
+    types = {name: table.schema.field(time).type for name, table in tables.items()}
+    known = {name: t for name, t in types.items() if not pa.types.is_null(t)}
+    kinds = {name: TimeAxis.of(time, arrow_type).kind for name, arrow_type in known.items()}
+    for name, kind in kinds.items():
+        first = next(iter(kinds))
+        if kind != kinds[first]:
+            raise EventError(
+                f"mixed time types: column {time!r} is {known[first]} in table {first!r} "
+                f"({kinds[first]}) but {known[name]} in table {name!r} ({kind}); "
+                "convert one of them, so that the events have one order"
+            )
+
+
+def _type_codes(
+    name: str, column: pa.ChunkedArray
+) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+    """Each event's type as an index into the names of the types."""
+    if not len(column):  # An empty frame of pandas has columns of floats.
+        return np.empty(0, np.int32), ()
+    is_null = pa.types.is_null(column.type)
+    if kind_of(column.type) not in (Kind.STRING, Kind.INTEGER, Kind.BOOLEAN) and not is_null:
+        raise EventError(
+            f"type column {name!r} is {column.type}; the name of a type is a string, an integer "
+            "or a boolean"
+        )
+    array = one_array(column.cast(pa.string()) if is_null else column)
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    # A dictionary may hold a name twice, or null.
+    texts = encoded.dictionary.cast(pa.string()).to_pylist()
+    code_of: dict[str | None, int] = {None: -1}
+    for text in texts:
+        code_of.setdefault(text, len(code_of) - 1)
+    names = [text for text in code_of if text is not None]
+    code_at = np.array([*map(code_of.__getitem__, texts), -1], np.int32)
+    indices = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    codes: npt.NDArray[np.int32] = code_at[indices]
+    nulls = codes < 0
+    if nulls.any():
+        raise EventError(
+            f"type column {name!r} is null in {int(nulls.sum())} of {len(codes)} events, first in "
+            f"row {int(np.flatnonzero(nulls)[0])} (counting from 0); an event needs a type: "
+            "drop such rows or fill it in"
+        )
+    return codes, tuple(names)
+
+
+def _tie_array(name: str, column: pa.ChunkedArray, place: Callable[[int], str]) -> pa.Array:
+    """A tie-break column in a form that Arrow can compare; nulls have no place in an order."""
+    array = one_array(column)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_floating(array.type):
+        array = array.cast(pa.float64())
+    missing = array.is_null(nan_is_null=True)
+    if count := pc.sum(missing).as_py():
+        first = pc.index(missing, True).as_py()
+        raise EventError(
+            f"tie-break column {name!r} is null in {count} of {len(array)} events, first in "
+            f"{place(first)} (counting from 0), which leaves no order for events of equal time"
+        )
+    try:
+        pc.sort_indices(array[:0])
+    except pa.ArrowNotImplementedError as error:
+        raise EventError(
+            f"tie-break column {name!r} is {array.type}, whose values have no order"
+        ) from error
+    return array
+
+
+def _stream_order(ticks: Int64s, ties: Sequence[pa.Array]) -> Int64s | None:
+    """The stable permutation that sorts by (ticks, ties), or None when they are in order."""
+    steps = ticks[1:] >= ticks[:-1]
+    if steps.all() and _ties_in_order(np.flatnonzero(ticks[1:] == ticks[:-1]), ties):
+        return None
+    if not ties:
+        return np.argsort(ticks, kind="stable").astype(np.int64, copy=False)
+    keys = {str(index): key for index, key in enumerate((pa.array(ticks), *ties))}
+    order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
+    return writable(order.to_numpy().view(np.int64))
+
+
+def _ties_in_order(before: npt.NDArray[np.intp], ties: Sequence[pa.Array]) -> bool:
+    """Whether the ties at each of these positions are at most those at the next one."""
+    if not len(before):
+        return True
+    in_order = np.ones(len(before), np.bool_)
+    for key in reversed(ties):
+        here, there = key.take(pa.array(before)), key.take(pa.array(before + 1))
+        less = pc.less(here, there).to_numpy(zero_copy_only=False)
+        equal = pc.equal(here, there).to_numpy(zero_copy_only=False)
+        in_order = less | (equal & in_order)
+    return bool(in_order.all())
+
+
+def _reordered(table: pa.Table, order: Int64s) -> pa.Table:
+    try:
+        return table.take(pa.array(order))
+    except pa.ArrowNotImplementedError as error:
+        raise EventError(
+            "the events are not in the order of their times, and there is a column that cannot be "
+            f"put in order, so leave it out: {' '.join(str(error).split())}"
+        ) from error
+
+
+def _one_chunk(table: pa.Table) -> pa.Table:
+    table = table.combine_chunks()
+    for index, column in enumerate(table.columns):
+        if column.num_chunks > 1:  # More text than 32-bit offsets reach.
+            large = pa.large_string() if pa.types.is_string(column.type) else pa.large_binary()
+            name = table.column_names[index]
+            table = table.set_column(index, name, column.cast(large).combine_chunks())
+    return table
+
+
+def _schema(given: Schema | Declaration | None, found: _Input, always: Sequence[str]) -> Schema:
+    """What each type has: what was declared, and always its time and type."""
+    columns = Schema.from_arrow(found.table.schema)
+    if given is None:
+        return Schema(columns.attributes, found.type_columns)
+    declared = given if isinstance(given, Schema) else Schema.declared(given, columns=columns)
+    for type_name, attributes in (declared.types or {"": frozenset(declared.attributes)}).items():
+        has = columns.attributes
+        if found.type_columns is not None and type_name:
+            has = dict.fromkeys(found.type_columns.get(type_name, columns.attributes), Kind.OTHER)
+        for name in sorted(attributes - set(has)):
+            near = closest(name, has)
+            raise EventError(
+                f"{type_name or 'the schema'} declares attribute {name!r}, for which there is no "
+                "column" + (f". Did you mean {near[0]!r}?" if near else "")
+            )
+    present = [name for name in always if name in columns.attributes]
+    kinds = {name: columns.kind(name) for name in present} | {
+        name: columns.kind(name) if kind is Kind.UNKNOWN else kind
+        for name, kind in declared.attributes.items()
+    }
+    types = declared.types and {name: has | {*present} for name, has in declared.types.items()}
+    return replace(declared, attributes=kinds, types=types)
+
+
+def _conform(table: pa.Table, schema: Schema) -> pa.Table:
+    """The table with its columns in the kinds that the schema says."""
+    for index, field in enumerate(table.schema):
+        wanted, found = schema.kind(field.name), kind_of(field.type)
+        if wanted in (Kind.UNKNOWN, found):
+            continue
+        is_wider = wanted is Kind.FLOAT and found is Kind.INTEGER
+        if wanted not in ARROW_TYPE or not (is_wider or pa.types.is_null(field.type)):
+            raise EventError(
+                f"attribute {field.name!r} is declared as {wanted.value}, but its column is "
+                f"{found.value} ({field.type})"
+            )
+        column = table.column(index).cast(ARROW_TYPE[wanted], safe=False)
+        table = table.set_column(index, field.name, column)
+    return table

@@ -1,0 +1,129 @@
+"""The result of a query: its matches, as bindings, rows, tables or batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.language import syntax as ast
+from cepheid.runtime.bindings import Bindings, ListPositions, SinglePositions
+from cepheid.runtime.events import Events
+from cepheid.runtime.projection import project
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+BATCH_SIZE = 65_536
+"""How many matches a batch has."""
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One match: when it starts and ends, its events as row numbers, and its columns."""
+
+    start: Any
+    end: Any
+    bindings: dict[str, int | list[int]]
+    values: dict[str, Any]
+
+    def __getitem__(self, column: str) -> Any:
+        """A column of the match: the event or events of a variable, or an item of RETURN."""
+        return self.values[column]
+
+
+class Matches:
+    """All matches of a query over some events.
+
+    >>> import cepheid as cep
+    >>> events = {"ts": [1, 2, 3], "type": ["A", "B", "B"], "x": [5, 6, 7]}
+    >>> matches = cep.query("PATTERN SEQ(A a, B b) RETURN b.x - a.x AS rise").match(events)
+    >>> len(matches)
+    2
+    >>> matches.bindings()
+    [{'a': 0, 'b': 1}, {'a': 0, 'b': 2}]
+    >>> matches.to_arrow().to_pylist()
+    [{'start': 1, 'end': 2, 'rise': 1}, {'start': 1, 'end': 3, 'rise': 2}]
+    """
+
+    def __init__(self, query: ast.Query, events: Events, found: Bindings) -> None:
+        self._query = query
+        self._events = events
+        self._found = found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[Match]:
+        for low in range(0, len(self), BATCH_SIZE):
+            part = self._slice(low, BATCH_SIZE)
+            rows = project(self._query, self._events, part).to_pylist()
+            starts = self._events.time_axis.decode(part.starts, wide=True).to_pylist()
+            ends = self._events.time_axis.decode(part.ends, wide=True).to_pylist()
+            for ix, row in enumerate(rows):
+                yield Match(starts[ix], ends[ix], self._rows_of(part.one(ix)), row)
+
+    def __repr__(self) -> str:
+        shown = [repr(binding) for binding, _ in zip(self._row_numbers(), range(_SHOWN))]  # noqa: B905
+        more = len(self) - len(shown)
+        lines = [f"{len(self)} matches", *shown, *([f"… and {more} more"] if more else [])]
+        return "\n".join(lines)
+
+    def bindings(self) -> list[dict[str, int | list[int]]]:
+        """For each match, what each variable is bound to: zero-based rows of the input."""
+        return list(self._row_numbers())
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns of the result."""
+        return project(self._query, self._events, self._slice(0, 0)).column_names
+
+    def to_arrow(self) -> pa.Table:
+        """The matches as an Arrow table: start, end, and the variables or RETURN's items."""
+        return project(self._query, self._events, self._found)
+
+    def to_batches(self, size: int = BATCH_SIZE) -> Iterator[pa.RecordBatch]:
+        """The same, a batch at a time: only one is in memory."""
+        for low in range(0, len(self), size):
+            part = project(self._query, self._events, self._slice(low, size))
+            yield from part.combine_chunks().to_batches()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The matches as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """The matches as a Polars DataFrame."""
+        import polars
+
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def _row_numbers(self) -> Iterator[dict[str, int | list[int]]]:
+        return map(self._rows_of, self._found)
+
+    def _rows_of(self, binding: Mapping[str, int | list[int]]) -> dict[str, int | list[int]]:
+        rows = self._events.rows
+        return {
+            name: rows[bound].tolist() if isinstance(bound, list) else int(rows[bound])
+            for name, bound in binding.items()
+        }
+
+    def _slice(self, low: int, size: int) -> Bindings:
+        part = slice(low, low + size)
+        variables: dict[str, SinglePositions | ListPositions] = {}
+        for name, column in self._found.variables.items():
+            if isinstance(column, SinglePositions):
+                variables[name] = SinglePositions(column.positions[part])
+            else:
+                offsets = column.offsets[low : low + size + 1]
+                flat = column.positions[offsets[0] : offsets[-1]]
+                variables[name] = ListPositions(offsets - offsets[0], np.ascontiguousarray(flat))
+        return Bindings(variables, self._found.starts[part], self._found.ends[part])

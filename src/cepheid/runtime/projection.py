@@ -1,0 +1,144 @@
+"""Bindings to Arrow columns: the events of each variable, or the items of RETURN."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.language import syntax as ast
+from cepheid.language.printer import item_name
+from cepheid.runtime.bindings import ABSENT, Bindings, Int64s, ListPositions, SinglePositions
+from cepheid.runtime.events import Events
+from cepheid.runtime.vectorised import Leaf, Vectorised, finite
+
+
+def project(query: ast.Query, events: Events, bindings: Bindings) -> pa.Table:
+    """The result table: start, end, and a column per variable or per item of RETURN.
+
+    An item of RETURN that is called start or end takes the place of that column.
+    """
+    axis = events.time_axis
+    columns: dict[str, pa.Array] = {
+        "start": axis.decode(bindings.starts, wide=True),
+        "end": axis.decode(bindings.ends, wide=True),
+    }
+    projector = _Projector(query, events, bindings)
+    if query.returns is None:
+        for name in bindings.variables:
+            columns[name] = projector.events_of(name)
+    else:
+        vectorised = Vectorised(len(bindings), projector.resolve)
+        for item in query.returns.items:
+            columns[item_name(item, query)] = vectorised.value(item.expression)
+    return pa.table(columns)
+
+
+class _Projector:
+    """What the leaves of an expression are, for each match."""
+
+    def __init__(self, query: ast.Query, events: Events, bindings: Bindings) -> None:
+        self._events = events
+        self._bindings = bindings
+        self._types: dict[str, set[str]] = {}
+        for component, _ in ast.components(query.pattern):
+            self._types.setdefault(component.variable, set()).update(component.types)
+
+    def resolve(self, leaf: Leaf) -> pa.Array:
+        match leaf:
+            case ast.EventReference(variable):
+                return self.events_of(variable)
+            case ast.Attribute(variable, attribute):
+                return self._taken(attribute, self._single(variable).positions)
+            case ast.Element(variable, index, attribute):
+                return self._taken(attribute, self._element(self._list(variable), index))
+            case ast.Elements(variable, attribute):
+                column = self._list(variable)
+                return _listed(column, self._taken(attribute, column.positions))
+            case ast.Length(variable):
+                return pa.array(self._list(variable).lengths)
+            case ast.Aggregate():
+                return self._aggregate(leaf)
+
+    def events_of(self, variable: str) -> pa.Array:
+        """The events of a variable as structs, or lists of structs."""
+        column = self._bindings.variables[variable]
+        fields = [name for name in self._events.table.column_names if self._has(variable, name)]
+        positions = column.positions
+        arrays = [self._taken(name, positions) for name in fields]
+        absent = pa.array(positions == ABSENT)
+        structs = pa.StructArray.from_arrays(arrays, fields, mask=absent)
+        return _listed(column, structs) if isinstance(column, ListPositions) else structs
+
+    def _has(self, variable: str, attribute: str) -> bool:
+        schema = self._events.schema
+        return any(schema.has_attribute(name, attribute) for name in self._types[variable])
+
+    def _single(self, variable: str) -> SinglePositions:
+        column = self._bindings.variables[variable]
+        assert isinstance(column, SinglePositions)
+        return column
+
+    def _list(self, variable: str) -> ListPositions:
+        column = self._bindings.variables[variable]
+        assert isinstance(column, ListPositions)
+        return column
+
+    def _taken(self, attribute: str, positions: Int64s) -> pa.Array:
+        """The attribute of the events at these positions, null where absent."""
+        indices = pa.array(positions, mask=positions == ABSENT)
+        taken = self._events.table.column(attribute).take(indices)
+        return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+
+    def _element(self, column: ListPositions, index: int | ast.Index) -> Int64s:
+        """The position of one element of each list, ABSENT where the list is too short."""
+        if index is ast.Index.LAST:
+            places = column.offsets[1:] - 1
+        else:
+            assert isinstance(index, int)
+            places = column.offsets[:-1] + index - 1
+        return _gathered(column, places)
+
+    def _aggregate(self, node: ast.Aggregate) -> pa.Array:
+        column = self._list(node.variable)
+        if node.attribute is None:
+            return pa.array(column.lengths)
+        if node.function in ("first", "last"):
+            index = 1 if node.function == "first" else ast.Index.LAST
+            return self._taken(node.attribute, self._element(column, index))
+        values = finite(self._taken(node.attribute, column.positions))
+        return _aggregated(node.function, column, values)
+
+
+_ARROW_AGGREGATES = {"min": "min", "max": "max", "sum": "sum", "avg": "mean", "count": "count"}
+
+
+def _aggregated(function: str, column: ListPositions, values: pa.Array) -> pa.Array:
+    """The aggregate of each list of values, nulls left out; null for a list without values."""
+    match_ix = np.repeat(np.arange(len(column.lengths)), column.lengths)
+    name = _ARROW_AGGREGATES[function]
+    if pa.types.is_decimal(values.type) or pa.types.is_dictionary(values.type):
+        target = pa.float64() if pa.types.is_decimal(values.type) else values.type.value_type
+        values = values.cast(target)
+    if function == "sum" and pa.types.is_integer(values.type):
+        values = values.cast(pa.int64())
+    grouped = pa.table({"match": match_ix, "value": values}).group_by("match")
+    table = grouped.aggregate([("value", name)])
+    row_of_match: npt.NDArray[np.int64] = np.full(len(column.lengths), ABSENT, dtype=np.int64)
+    row_of_match[table.column("match").to_numpy()] = np.arange(table.num_rows)
+    rows = pa.array(row_of_match, mask=row_of_match == ABSENT)
+    result = table.column(f"value_{name}").combine_chunks().take(rows)
+    return result.fill_null(0) if function == "count" else result
+
+
+def _gathered(column: ListPositions, places: Int64s) -> Int64s:
+    inside = (places >= column.offsets[:-1]) & (places < column.offsets[1:])
+    result = np.full(len(places), ABSENT, dtype=np.int64)
+    result[inside] = column.positions[places[inside]]
+    return result
+
+
+def _listed(column: ListPositions, values: pa.Array) -> pa.Array:
+    """The values as one list per match; null for a variable that a match does not have."""
+    offsets = pa.array(column.offsets, pa.int32())
+    return pa.ListArray.from_arrays(offsets, values, mask=pa.array(column.lengths == 0))

@@ -1,0 +1,75 @@
+"""The reference evaluation over events in columns: correct for every query, and slow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as arrow
+
+from cepheid import reference
+from cepheid.interpreter import Event
+from cepheid.language import syntax as ast
+from cepheid.runtime.bindings import Bindings, bindings_from_rows
+from cepheid.runtime.events import Events
+
+
+def run_reference(query: ast.Query, events: Events, window: int | None, output: str) -> Bindings:
+    """All matches, by the definition."""
+    stream = python_events(events, attributes_tested(query))
+    matches = reference.evaluate(query, stream, window, output)
+    rows = [
+        {
+            name: [event.position for event in bound] if isinstance(bound, list) else bound.position
+            for name, bound in match.binding.items()
+        }
+        for match in matches
+    ]
+    starts = [match.events()[0].ticks for match in matches]
+    ends = [match.completed[0] for match in matches]
+    return bindings_from_rows(query.pattern, rows, starts, ends)
+
+
+def attributes_tested(query: ast.Query) -> set[str]:
+    """The attributes that the conditions of a query name."""
+    nodes = query.condition.walk() if query.condition is not None else ()
+    names = {getattr(node, "attribute", None) for node in nodes}
+    return {name for name in names if name is not None}
+
+
+def python_events(events: Events, attributes: set[str]) -> list[Event]:
+    """The events as Python values, each with those of the attributes that its type has."""
+    present = [name for name in events.table.column_names if name in attributes]
+    columns = {name: _python_values(events.table.column(name)) for name in present}
+    names_of_type = [
+        [name for name in present if events.schema.has_attribute(type_name, name)]
+        for type_name in events.type_names
+    ]
+    return [
+        Event(
+            position,
+            ticks,
+            events.type_names[code],
+            {name: columns[name][position] for name in names_of_type[code]},
+        )
+        for position, (ticks, code) in enumerate(
+            zip(events.ticks.tolist(), events.type_codes.tolist(), strict=True)
+        )
+    ]
+
+
+def _python_values(column: pa.ChunkedArray) -> list[Any]:
+    """Plain Python values: decimals as floats, NaN as null, times to the microsecond, in UTC."""
+    kind = column.type
+    if arrow.is_dictionary(kind):
+        return _python_values(column.cast(kind.value_type))
+    if arrow.is_decimal(kind):
+        column = column.cast(pa.float64())
+    if arrow.is_timestamp(kind):
+        column = column.cast(pa.timestamp("us"), safe=False)
+    if arrow.is_duration(kind):
+        column = column.cast(pa.duration("us"), safe=False)
+    values: list[Any] = column.to_pylist()
+    if arrow.is_floating(column.type):
+        return [None if value is None or value != value else value for value in values]
+    return values

@@ -1,0 +1,347 @@
+"""Whatever holds events, read as one Arrow table.
+
+A source is a table in memory (Arrow, pandas, Polars, rows, columns) or files. pandas and Polars
+are never imported here: an object of theirs can only come from a program that has imported them.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from operator import methodcaller
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.errors import EventError, closest, list_words
+from cepheid.schema import Kind, kind_of
+
+PARQUET_SUFFIXES = (".parquet", ".pq")
+CSV_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
+# One JSON object has to fit into a block; Arrow's own 1 MiB is too small for wide events.
+JSON_BLOCK_BYTES = 16 << 20
+
+
+def read_source(source: object) -> pa.Table:
+    """The events of a source as one Arrow table, its columns plain and its names distinct.
+
+    A source is an Arrow table, batch, reader or list of batches; a pandas or Polars frame, or
+    anything else that exports an Arrow stream; a list of dicts; a mapping from column to values;
+    the path of a Parquet, CSV or JSON-lines file; a directory or glob of Parquet files.
+
+    >>> read_source([{"ts": 1, "type": "Shelf"}, {"ts": 2, "tag": 7}]).to_pydict()
+    {'ts': [1, 2], 'type': ['Shelf', None], 'tag': [None, 7]}
+    """
+    table = _plain_columns(_read(source)).replace_schema_metadata(None)
+    names = table.column_names
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise EventError(
+            f"there is more than one column {list_words([repr(name) for name in repeated])}; "
+            "give each column a name of its own"
+        )
+    return table
+
+
+def is_type_mapping(source: object) -> TypeGuard[Mapping[object, object]]:
+    """Whether a mapping is {event type: its table} rather than {column: its values}.
+
+    It is when every value is table-like. An empty list may be either, and takes the side of the
+    other values.
+
+    >>> is_type_mapping({"Shelf": "shelf.csv", "Exit": [{"ts": 1}]})
+    True
+    >>> is_type_mapping({"ts": [1, 2], "type": ["Shelf", "Exit"]})
+    False
+    """
+    if not isinstance(source, Mapping):
+        return False
+    values = [value for value in source.values() if not (isinstance(value, list) and not value)]
+    return bool(values) and all(map(is_table_like, values))
+
+
+def is_table_like(value: object) -> bool:
+    """Whether a value can only be a whole table, never the values of one column.
+
+    >>> is_table_like("shelf.parquet"), is_table_like({"ts": [1]}), is_table_like([1, 2])
+    (True, True, False)
+    """
+    return (
+        isinstance(value, pa.Table | pa.RecordBatch | pa.RecordBatchReader | str | Path | Mapping)
+        or _is_frame(value)
+        or _is_list_of(value, Mapping)
+        or _is_list_of(value, pa.RecordBatch)
+    )
+
+
+def concat_tables(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """The tables one below the other, in mapping order; each column in one type that holds all.
+
+    A column that a table does not have is null there. The names are those of error messages.
+
+    >>> shelf, exit = pa.table({"ts": [1]}), pa.table({"ts": [2.5], "door": ["north"]})
+    >>> concat_tables({"Shelf": shelf, "Exit": exit}).to_pydict()
+    {'ts': [1.0, 2.5], 'door': [None, 'north']}
+    """
+    uses: dict[str, dict[str, pa.DataType]] = {}
+    for table_name, table in tables.items():
+        for field in table.schema:
+            uses.setdefault(field.name, {})[table_name] = field.type
+    types = {name: _common_type(name, types_by_table) for name, types_by_table in uses.items()}
+    aligned = []
+    for table_name, table in tables.items():
+        columns = {}
+        for name, arrow_type in types.items():
+            if name not in table.column_names:
+                columns[name] = pa.nulls(table.num_rows, arrow_type)
+            elif table.schema.field(name).type == arrow_type:
+                columns[name] = table.column(name)
+            else:
+                with _quoting(f"attribute {name!r} of table {table_name!r}"):
+                    columns[name] = table.column(name).cast(arrow_type)
+        aligned.append(pa.table(columns))
+    return pa.concat_tables(aligned)
+
+
+def _read(source: object) -> pa.Table:
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    if isinstance(source, pa.RecordBatchReader):
+        with _quoting("the record batch reader"):
+            return source.read_all()
+    if isinstance(source, str | Path):
+        return _read_path(source)
+    if _is_frame(source):
+        return _read_frame(source)
+    if is_type_mapping(source):
+        raise EventError("a table per event type cannot be read as one table")
+    if isinstance(source, Mapping):
+        return _table_of({str(name): values for name, values in source.items()})
+    if _is_list_of(source, pa.RecordBatch):
+        with _quoting("the list of record batches"):
+            return pa.Table.from_batches(source)
+    if isinstance(source, list | tuple) and (not source or _is_list_of(source, Mapping)):
+        names = dict.fromkeys(chain.from_iterable(source))
+        columns = {name: list(map(methodcaller("get", name), source)) for name in names}
+        return _table_of({str(name): values for name, values in columns.items()})
+    if hasattr(source, "__arrow_c_stream__"):
+        with _quoting(f"the {type(source).__name__}"):
+            return pa.RecordBatchReader.from_stream(source).read_all()
+    found = f"{type(source).__module__}.{type(source).__qualname__}".removeprefix("builtins.")
+    if isinstance(source, list | tuple):
+        found += f" of {list_words(sorted({type(item).__name__ for item in source}))}"
+    raise EventError(
+        f"events cannot be read from a {found}; they are read from an Arrow table, batch or "
+        "reader, a pandas or Polars frame, a list of dicts, a mapping from column to values, "
+        "or a path"
+    )
+
+
+def _table_of(columns: Mapping[str, object]) -> pa.Table:
+    arrays = {}
+    for name, values in columns.items():
+        if isinstance(values, pa.Array | pa.ChunkedArray):
+            arrays[name] = values
+            continue
+        if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+            raise EventError(
+                f"column {name!r} is a {type(values).__name__}, not a list or array of values"
+            )
+        with _quoting(f"column {name!r}"):
+            arrays[name] = pa.array(values)
+    lengths = {len(array) for array in arrays.values()}
+    if len(lengths) > 1:
+        shown = [f"{name!r} has {len(array)}" for name, array in arrays.items()]
+        raise EventError(f"the columns differ in length: {list_words(shown)}")
+    return pa.table(arrays)
+
+
+def _is_list_of(value: object, wanted: type) -> bool:
+    """Whether value is a non-empty list of instances of a class; looks at types, not at items."""
+    return (
+        isinstance(value, list | tuple)
+        and bool(value)
+        and all(issubclass(item_type, wanted) for item_type in set(map(type, value)))
+    )
+
+
+def _is_frame(value: object) -> bool:
+    """Whether value is a data frame of a library that the program has imported."""
+    classes = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("polars", "LazyFrame"))
+    found = [getattr(sys.modules.get(module), name, None) for module, name in classes]
+    return isinstance(value, tuple(frame for frame in found if isinstance(frame, type)))
+
+
+def _read_frame(frame: Any) -> pa.Table:
+    """A pandas frame without its index, or a Polars frame; a lazy one is collected."""
+    polars = sys.modules.get("polars")
+    with _quoting(f"the {type(frame).__module__.partition('.')[0]} frame"):
+        if polars is None or not isinstance(frame, polars.DataFrame | polars.LazyFrame):
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        return (frame.collect() if isinstance(frame, polars.LazyFrame) else frame).to_arrow()
+
+
+def _read_path(source: str | Path) -> pa.Table:
+    path = Path(source)
+    if path.is_dir():
+        hidden = re.compile(r"(^|/)[._]")
+        found = [file for file in path.rglob("*") if file.suffix in PARQUET_SUFFIXES]
+        files = [file for file in found if not hidden.search(file.relative_to(path).as_posix())]
+        if not files:
+            raise EventError(f"directory {str(source)!r} holds no Parquet file")
+        return _read_parquet(str(source), files, path)
+    if path.is_file():
+        return _read_file(path)
+    if glob.has_magic(str(source)):
+        files = [Path(name) for name in glob.glob(str(source), recursive=True)]
+        files = [file for file in files if file.is_file()]
+        other = sorted(str(file) for file in files if file.suffix not in PARQUET_SUFFIXES)
+        if not files:
+            raise EventError(f"no file fits {str(source)!r}")
+        if other:
+            raise EventError(
+                f"{str(source)!r} fits {other[0]!r}, which is not a Parquet file; "
+                "a glob may fit only files that end in .parquet or .pq"
+            )
+        plain_parts = re.split(r"[*?\[]", str(source))[0].rpartition("/")[0]
+        return _read_parquet(str(source), files, Path(plain_parts or "."))
+    siblings = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = closest(path.name, siblings)
+    raise EventError(
+        f"there is no file {str(source)!r}" + (f". Did you mean {near[0]!r}?" if near else "")
+    )
+
+
+def _read_file(path: Path) -> pa.Table:
+    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
+    packed = suffixes[-1:] == [".gz"]
+    suffix = "".join(suffixes[:-1][-1:] if packed else suffixes[-1:])
+    if suffix in PARQUET_SUFFIXES and not packed:
+        return _read_parquet(str(path), [path], path.parent, partitioned=False)
+    if suffix in CSV_DELIMITERS:
+        return _read_csv(path, CSV_DELIMITERS[suffix])
+    if suffix in JSON_SUFFIXES:
+        return _read_json_lines(path, packed)
+    text_suffixes = [*CSV_DELIMITERS, *JSON_SUFFIXES]
+    raise EventError(
+        f"file {str(path)!r} does not say by its name what it holds; read are "
+        f"{list_words([*PARQUET_SUFFIXES, *text_suffixes])}, "
+        "of which the text formats also with .gz"
+    )
+
+
+def _read_parquet(
+    shown: str, files: Sequence[Path], base: Path, *, partitioned: bool = True
+) -> pa.Table:
+    """Parquet files in order of their paths; ``key=value`` directories below base are columns."""
+    import pyarrow.dataset as ds
+
+    paths = sorted(str(file) for file in files)
+    with _quoting(f"{shown!r}"):
+        dataset = ds.dataset(
+            paths,
+            format="parquet",
+            partitioning="hive" if partitioned else None,
+            partition_base_dir=str(base),
+        )
+        # A dataset takes the schema of its first file; columns that only later files have, and
+        # wider types there, would be lost.
+        schemas = [fragment.physical_schema for fragment in dataset.get_fragments()]
+        unified = pa.unify_schemas([*schemas, dataset.schema], promote_options="permissive")
+        return dataset.replace_schema(unified).to_table()
+
+
+def _read_csv(path: Path, delimiter: str) -> pa.Table:
+    """A CSV file with a header. An empty field is null, a quoted empty one is an empty string."""
+    import pyarrow.csv
+
+    with _quoting(f"{str(path)!r}"):
+        return pyarrow.csv.read_csv(
+            path,
+            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=pyarrow.csv.ConvertOptions(
+                strings_can_be_null=True, quoted_strings_can_be_null=False
+            ),
+        )
+
+
+def _read_json_lines(path: Path, packed: bool) -> pa.Table:
+    import pyarrow.json
+
+    if not packed:
+        with path.open("rb") as file:
+            if file.read(1024).lstrip().startswith(b"["):
+                raise EventError(
+                    f"{str(path)!r} holds a JSON array; one object per line is read, "
+                    "without brackets and commas around them"
+                )
+    with _quoting(f"{str(path)!r}"):
+        return pyarrow.json.read_json(
+            path, read_options=pyarrow.json.ReadOptions(block_size=JSON_BLOCK_BYTES)
+        )
+
+
+def _plain_columns(table: pa.Table) -> pa.Table:
+    """The table without the layouts that Arrow itself can neither sort nor take from."""
+    for index, field in enumerate(table.schema):
+        plain_type = _plain_array(pa.nulls(0, field.type)).type
+        if plain_type != field.type:
+            chunks = map(_plain_array, table.column(index).chunks)
+            table = table.set_column(index, field.name, pa.chunked_array(chunks, plain_type))
+    return table
+
+
+def _plain_array(array: pa.Array) -> pa.Array:
+    if pa.types.is_run_end_encoded(array.type):
+        return _plain_array(pc.run_end_decode(array))
+    if pa.types.is_dictionary(array.type):
+        values, ordered = _plain_array(array.dictionary), array.type.ordered
+        return pa.DictionaryArray.from_arrays(array.indices, values, ordered=ordered)
+    if pa.types.is_string_view(array.type):
+        return array.cast(pa.large_string())
+    return array.cast(pa.large_binary()) if pa.types.is_binary_view(array.type) else array
+
+
+def _common_type(name: str, type_of_table: Mapping[str, pa.DataType]) -> pa.DataType:
+    distinct = set(type_of_table.values())
+    if len(distinct) == 1:
+        return distinct.pop()
+    plain = [t.value_type if pa.types.is_dictionary(t) else t for t in type_of_table.values()]
+    plain = [arrow_type for arrow_type in plain if not pa.types.is_null(arrow_type)]
+    zones = {t.tz for t in plain if pa.types.is_timestamp(t)}
+    if None not in zones and len(zones) > 1:  # The same instants, whatever the clock on the wall.
+        plain = [pa.timestamp(t.unit, "UTC") if pa.types.is_timestamp(t) else t for t in plain]
+    if zones == {None}:
+        plain = [pa.timestamp("us") if pa.types.is_date(t) else t for t in plain]
+    kinds = {kind_of(arrow_type) for arrow_type in plain}
+    try:
+        schemas = [pa.schema([(name, arrow_type)]) for arrow_type in plain]
+        common = pa.unify_schemas(schemas, promote_options="permissive").field(name).type
+    except pa.ArrowException:
+        common = None
+    if common is None or (kind_of(common) is Kind.OTHER and kinds != {Kind.OTHER}):
+        shown = [f"{arrow_type} in table {table!r}" for table, arrow_type in type_of_table.items()]
+        raise EventError(
+            f"attribute {name!r} is {list_words(shown)}, which no one type can hold; "
+            "cast the columns to one type or give them different names"
+        )
+    return common
+
+
+@contextmanager
+def _quoting(what: str) -> Iterator[None]:
+    """Turn what a library says of data that it cannot read into one line of an EventError."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
+        said = ". ".join(map(str, error.args)) if isinstance(error, pa.ArrowException) else error
+        raise EventError(f"{what} cannot be read: {' '.join(str(said).split())}") from error

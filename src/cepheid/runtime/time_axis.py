@@ -1,0 +1,290 @@
+"""The time column as ticks on a discrete axis, and back.
+
+Ticks are int64 and exact: an integer column is its own ticks; a float column counts millionths;
+timestamps and dates count microseconds since 1970, or nanoseconds where the column does. The
+axis follows from the column's type alone, so that all batches of a stream share it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as arrow
+
+from cepheid.errors import EventError, OptionError, closest, list_words
+from cepheid.runtime.encoding import Int64s, one_array, writable
+
+UNIT_NS = {
+    "nanoseconds": 1,
+    "microseconds": 1_000,
+    "milliseconds": 1_000_000,
+    "seconds": 1_000_000_000,
+    "minutes": 60_000_000_000,
+    "hours": 3_600_000_000_000,
+    "days": 86_400_000_000_000,
+    "weeks": 604_800_000_000_000,
+}
+UNIT_OF_SHORT = {
+    "ns": "nanoseconds",
+    "us": "microseconds",
+    "ms": "milliseconds",
+    "s": "seconds",
+    "min": "minutes",
+    "h": "hours",
+    "d": "days",
+}
+TICKS_PER_FLOAT = 1_000_000
+MAX_TICKS = 2**63 - 1
+
+_PARSE_TEXT = "pandas.to_datetime(frame[{0!r}]) or column.cast(pyarrow.timestamp('us'))"
+_ADVICE = (
+    (arrow.is_string, _PARSE_TEXT),
+    (arrow.is_large_string, _PARSE_TEXT),
+    (arrow.is_time, "a timestamp made of the date and this time of day"),
+    (arrow.is_duration, "column.cast(pyarrow.int64()), and say what it counts with time_unit"),
+    (arrow.is_decimal, "column.cast(pyarrow.float64())"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """How one time column becomes ticks.
+
+    ``unit`` is what the numbers of the column count (of a timestamp or date: what its ticks
+    count), None when nobody said so. Floats are rounded to a millionth of it.
+    """
+
+    column: str
+    arrow_type: pa.DataType
+    unit: str | None = None
+
+    @classmethod
+    def of(cls, column: str, arrow_type: pa.DataType, time_unit: str | None = None) -> TimeAxis:
+        """The axis of a column; ``time_unit`` says what the numbers of a numeric column count.
+
+        >>> TimeAxis.of("ts", pa.int64(), "ms").unit
+        'milliseconds'
+        """
+        if arrow.is_dictionary(arrow_type):
+            return cls.of(column, arrow_type.value_type, time_unit)
+        unit = None if time_unit is None else unit_named(time_unit)
+        if arrow.is_null(arrow_type):  # No event, or no event with a time: refused in encode().
+            return cls(column, pa.int64(), unit)
+        if arrow.is_integer(arrow_type) or arrow.is_floating(arrow_type):
+            return cls(column, arrow_type, unit)
+        if not (arrow.is_timestamp(arrow_type) or arrow.is_date(arrow_type)):
+            advice = [text for test, text in _ADVICE if test(arrow_type)]
+            raise EventError(
+                f"time column {column!r} is {arrow_type}; a time is an integer, a float, "
+                "a timestamp or a date"
+                + "".join(f". Convert it first: {text.format(column)}" for text in advice)
+            )
+        if unit is not None:
+            raise OptionError(
+                f"time_unit={time_unit!r} says what plain numbers count, but column {column!r} is "
+                f"{arrow_type}, which says so itself; leave time_unit out"
+            )
+        is_ns = arrow.is_timestamp(arrow_type) and arrow_type.unit == "ns"
+        return cls(column, arrow_type, "nanoseconds" if is_ns else "microseconds")
+
+    @property
+    def kind(self) -> str:
+        """Which times can be told before and after one another: only those of the same kind.
+
+        >>> TimeAxis.of("ts", pa.timestamp("s", "UTC")).kind
+        'timestamp with a time zone'
+        """
+        if not self.is_clock:
+            return "number"
+        zoned = arrow.is_timestamp(self.arrow_type) and self.arrow_type.tz is not None
+        return "timestamp with a time zone" if zoned else "timestamp without a time zone"
+
+    @property
+    def is_clock(self) -> bool:
+        """Whether the column holds timestamps or dates, not plain numbers."""
+        return bool(arrow.is_timestamp(self.arrow_type) or arrow.is_date(self.arrow_type))
+
+    @property
+    def ticks_per_unit(self) -> int:
+        """How many ticks a 1 in the column is."""
+        return TICKS_PER_FLOAT if arrow.is_floating(self.arrow_type) else 1
+
+    @property
+    def tick_ns(self) -> Fraction | None:
+        """How long a tick is in nanoseconds, where that is known.
+
+        >>> TimeAxis.of("ts", pa.float64(), "s").tick_ns
+        Fraction(1000, 1)
+        """
+        return None if self.unit is None else Fraction(UNIT_NS[self.unit], self.ticks_per_unit)
+
+    def window_ticks(self, amount: Fraction | int, unit: str | None) -> int:
+        """The least W such that ``last - first < W`` on ticks says the same as on real time.
+
+        ``unit`` None means the column's own unit. A window longer than the axis is MAX_TICKS.
+
+        >>> TimeAxis.of("ts", pa.timestamp("ms")).window_ticks(10, "seconds")
+        10000000
+        >>> TimeAxis.of("ts", pa.int64(), "h").window_ticks(90, "minutes")
+        2
+        """
+        if unit is None:
+            if self.is_clock:
+                raise OptionError(
+                    f"column {self.column!r} is {self.arrow_type}, which has no unit of its own; "
+                    "write the window with a unit, e.g. WITHIN 10 seconds"
+                )
+            return min(math.ceil(amount * self.ticks_per_unit), MAX_TICKS)
+        if self.tick_ns is None:
+            raise OptionError(
+                f"column {self.column!r} holds plain numbers, and nothing says how many of them "
+                f'are {float(amount):g} {unit}; pass e.g. time_unit="ms" (--time-unit ms) if they '
+                "are milliseconds, or write the window as a plain number, e.g. WITHIN 10"
+            )
+        return min(math.ceil(amount * UNIT_NS[unit_named(unit)] / self.tick_ns), MAX_TICKS)
+
+    def encode(
+        self, column: pa.Array | pa.ChunkedArray, place: Callable[[int], str] = "row {}".format
+    ) -> Int64s:
+        """The ticks of a column of this axis; ``place`` names a row in an error message.
+
+        >>> TimeAxis.of("ts", pa.float64()).encode(pa.array([0.5, 2.0])).tolist()
+        [500000, 2000000]
+        """
+        array = one_array(column)
+        if arrow.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        if not arrow.is_null(array.type) and TimeAxis.of(self.column, array.type).kind != self.kind:
+            raise EventError(
+                f"mixed time types: column {self.column!r} is {array.type}, and was "
+                f"{self.arrow_type} before"
+            )
+        if arrow.is_floating(self.arrow_type):
+            return self._encode_floats(array, place)
+        if array.null_count:
+            missing = array.is_null().to_numpy(zero_copy_only=False)
+            raise self._missing(missing, place)
+        try:
+            if self.is_clock:
+                zone = array.type.tz if arrow.is_timestamp(array.type) else None
+                array = array.cast(pa.timestamp(self._tick_symbol, zone))
+            return writable(array.cast(pa.int64()).to_numpy())
+        except pa.ArrowInvalid as error:
+            raise self._too_far(str(error)) from error
+
+    def decode(self, ticks: Int64s, *, wide: bool = False) -> pa.Array:
+        """Ticks as values of the column's own type, dates as timestamps.
+
+        ``wide`` gives int64, float64 or a timestamp of the axis's unit instead: these hold every
+        tick, also the end of a window of 500 ms in a column of whole seconds.
+
+        >>> TimeAxis.of("ts", pa.int16()).decode(np.array([3, 4])).type
+        DataType(int16)
+        """
+        numbers: pa.Array = pa.array(ticks, pa.int64())
+        if self.is_clock:
+            zone = self.arrow_type.tz if arrow.is_timestamp(self.arrow_type) else None
+            numbers = numbers.cast(pa.timestamp(self._tick_symbol, zone))
+        elif self.ticks_per_unit > 1:
+            numbers = pa.array(np.asarray(ticks) / self.ticks_per_unit, pa.float64())
+        if wide or arrow.is_date(self.arrow_type):
+            return numbers
+        try:
+            return numbers.cast(self.arrow_type)
+        except pa.ArrowInvalid as error:
+            raise self._too_far(str(error)) from error
+
+    def decode_one(self, ticks: int) -> int | float | datetime:
+        """One tick as a Python value; a datetime leaves out what is below a microsecond.
+
+        >>> TimeAxis.of("ts", pa.timestamp("s")).decode_one(1_500_000)
+        datetime.datetime(1970, 1, 1, 0, 0, 1, 500000)
+        """
+        if not self.is_clock:
+            return int(ticks) if self.ticks_per_unit == 1 else int(ticks) / self.ticks_per_unit
+        microseconds = int(ticks) // (1_000 if self._tick_symbol == "ns" else 1)
+        zone = self.arrow_type.tz if arrow.is_timestamp(self.arrow_type) else None
+        try:
+            moment: datetime = pa.scalar(microseconds, pa.timestamp("us", zone)).as_py()
+        except (ValueError, OverflowError) as error:
+            raise self._too_far("a datetime has the years 1 to 9999") from error
+        return moment
+
+    def to_dict(self) -> dict[str, str | None]:
+        """The axis as plain data, for a snapshot.
+
+        >>> TimeAxis.of("ts", pa.timestamp("us", "UTC")).to_dict()
+        {'column': 'ts', 'type': 'timestamp[us]', 'zone': 'UTC', 'unit': 'microseconds'}
+        """
+        zone, unzoned = None, self.arrow_type
+        if arrow.is_timestamp(self.arrow_type):
+            zone, unzoned = self.arrow_type.tz, pa.timestamp(self.arrow_type.unit)
+        return {"column": self.column, "type": str(unzoned), "zone": zone, "unit": self.unit}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, str | None]) -> TimeAxis:
+        """The axis that :meth:`to_dict` wrote down.
+
+        >>> axis = TimeAxis.of("ts", pa.date32())
+        >>> TimeAxis.from_dict(axis.to_dict()) == axis
+        True
+        """
+        arrow_type = pa.type_for_alias(str(data["type"]))
+        if data["zone"] is not None:
+            arrow_type = pa.timestamp(arrow_type.unit, data["zone"])
+        return cls(str(data["column"]), arrow_type, data["unit"])
+
+    @property
+    def _tick_symbol(self) -> str:
+        return "ns" if self.unit == "nanoseconds" else "us"
+
+    def _encode_floats(self, array: pa.Array, place: Callable[[int], str]) -> Int64s:
+        floats = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        missing = np.isnan(floats)
+        if missing.any():
+            raise self._missing(missing, place)
+        with np.errstate(over="ignore"):
+            scaled = np.rint(floats * self.ticks_per_unit)
+        beyond = ~(np.abs(scaled) < 2.0**63)
+        if beyond.any():
+            row = int(np.flatnonzero(beyond)[0])
+            raise self._too_far(f"{floats[row]} in {place(row)} is not within ±9.2e12")
+        ticks: Int64s = scaled.astype(np.int64)
+        return ticks
+
+    def _missing(self, missing: np.ndarray, place: Callable[[int], str]) -> EventError:
+        count, first = int(missing.sum()), int(np.flatnonzero(missing)[0])
+        return EventError(
+            f"time column {self.column!r} is null in {count} of {len(missing)} events, first in "
+            f"{place(first)} (counting from 0); an event needs a time: drop such rows or fill it in"
+        )
+
+    def _too_far(self, said: str) -> EventError:
+        return EventError(
+            f"time column {self.column!r} ({self.arrow_type}) has a time that does not fit: "
+            f"{' '.join(said.split())}"
+        )
+
+
+def unit_named(name: str) -> str:
+    """The unit that a short or long, singular or plural name means.
+
+    >>> unit_named("ms"), unit_named("hour")
+    ('milliseconds', 'hours')
+    """
+    folded = str(name).casefold()
+    unit = UNIT_OF_SHORT.get(folded, folded if folded in UNIT_NS else f"{folded}s")
+    if unit not in UNIT_NS:
+        short = list_words(list(UNIT_OF_SHORT), "or")
+        near = closest(str(name), UNIT_NS)
+        raise OptionError(
+            f"{name!r} is no unit of time; use {short}, or a long name such as milliseconds"
+            + (f". Did you mean {near[0]!r}?" if near else "")
+        )
+    return unit

@@ -1,0 +1,155 @@
+"""Event types, their attributes, and the kinds of value that attributes have.
+
+A schema is *open* where events come from one table: every type has every column. It is
+*closed* where each type has a table or a declaration of its own; a query that names
+another type is then refused, and a predicate on an attribute that a type does not have is
+true (LANGUAGE: this lets ``ANY`` mix types).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from cepheid.errors import OptionError, closest, list_words
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Kind(Enum):
+    """What a value is, as far as a query can tell."""
+
+    INTEGER = "integer"
+    FLOAT = "float"
+    BOOLEAN = "boolean"
+    STRING = "string"
+    TIMESTAMP = "timestamp"
+    DATE = "date"
+    DURATION = "duration"
+    LIST = "list"
+    OTHER = "other"
+    UNKNOWN = "unknown"
+
+    @property
+    def is_number(self) -> bool:
+        """True for integers and floats."""
+        return self in (Kind.INTEGER, Kind.FLOAT)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Which attributes each event type has.
+
+    ``types`` is None for an open schema: any type may occur and has all of ``attributes``.
+    In a closed schema ``attributes`` is the union over the types.
+    """
+
+    attributes: Mapping[str, Kind]
+    types: Mapping[str, frozenset[str]] | None = None
+
+    def has_type(self, type_name: str) -> bool:
+        """Whether events of this type may occur."""
+        return self.types is None or type_name in self.types
+
+    def has_attribute(self, type_name: str, attribute: str) -> bool:
+        """Whether events of this type have the attribute (its value may still be null).
+
+        >>> schema = Schema.declared({"Shelf": ["tag_id"], "Exit": ["tag_id", "door"]})
+        >>> schema.has_attribute("Shelf", "door"), schema.has_attribute("Exit", "door")
+        (False, True)
+        """
+        if self.types is None:
+            return attribute in self.attributes
+        return attribute in self.types.get(type_name, ())
+
+    def kind(self, attribute: str) -> Kind:
+        """What kind of value the attribute has."""
+        return self.attributes.get(attribute, Kind.UNKNOWN)
+
+    @classmethod
+    def declared(
+        cls,
+        types: Mapping[str, Mapping[str, str | Kind] | Iterable[str]],
+        columns: Schema | None = None,
+    ) -> Schema:
+        """A closed schema from a declaration of each type's attributes, by name or name and kind.
+
+        ``columns`` gives the kinds that the declaration leaves out.
+
+        >>> Schema.declared({"Shelf": {"tag_id": "string", "ts": "timestamp"}}).kind("tag_id")
+        <Kind.STRING: 'string'>
+        """
+        attributes: dict[str, Kind] = {}
+        for declared in types.values():
+            if isinstance(declared, str):
+                raise OptionError(f"attributes are given as a list or a mapping, not {declared!r}")
+            for name in declared:
+                kind = declared[name] if isinstance(declared, Mapping) else Kind.UNKNOWN
+                kind = kind if isinstance(kind, Kind) else _kind_named(name, kind)
+                if kind is Kind.UNKNOWN and columns is not None:
+                    kind = columns.kind(name)
+                if attributes.get(name, Kind.UNKNOWN) in (Kind.UNKNOWN, kind):
+                    attributes[name] = kind
+                elif kind is not Kind.UNKNOWN:
+                    raise OptionError(
+                        f"attribute {name!r} is declared as {attributes[name].value} "
+                        f"and as {kind.value}; one name has one kind"
+                    )
+        return cls(attributes, {name: frozenset(declared) for name, declared in types.items()})
+
+    @classmethod
+    def from_arrow(cls, arrow_schema: pa.Schema) -> Schema:
+        """An open schema with the columns of an Arrow schema.
+
+        >>> import pyarrow as pa
+        >>> Schema.from_arrow(pa.schema([("price", pa.float32())])).kind("price")
+        <Kind.FLOAT: 'float'>
+        """
+        return cls({field.name: kind_of(field.type) for field in arrow_schema})
+
+
+def _kind_named(attribute: str, name: str) -> Kind:
+    try:
+        return Kind(name.lower())
+    except ValueError:
+        kinds = [kind.value for kind in Kind if kind is not Kind.UNKNOWN]
+        near = closest(name, kinds)
+        raise OptionError(
+            f"attribute {attribute!r} has kind {name!r}, which is none of {list_words(kinds)}"
+            + (f". Did you mean {near[0]!r}?" if near else "")
+        ) from None
+
+
+def kind_of(arrow_type: pa.DataType) -> Kind:
+    """The kind of the values of an Arrow column.
+
+    >>> import pyarrow as pa
+    >>> kind_of(pa.decimal128(10, 2)), kind_of(pa.list_(pa.float64()))
+    (<Kind.FLOAT: 'float'>, <Kind.LIST: 'list'>)
+    """
+    import pyarrow.types as arrow
+
+    if arrow.is_dictionary(arrow_type):
+        return kind_of(arrow_type.value_type)
+    tests = (
+        (arrow.is_integer, Kind.INTEGER),
+        (arrow.is_floating, Kind.FLOAT),
+        (arrow.is_decimal, Kind.FLOAT),
+        (arrow.is_boolean, Kind.BOOLEAN),
+        (arrow.is_string, Kind.STRING),
+        (arrow.is_large_string, Kind.STRING),
+        (arrow.is_string_view, Kind.STRING),
+        (arrow.is_timestamp, Kind.TIMESTAMP),
+        (arrow.is_date, Kind.DATE),
+        (arrow.is_duration, Kind.DURATION),
+        (arrow.is_list, Kind.LIST),
+        (arrow.is_large_list, Kind.LIST),
+        (arrow.is_fixed_size_list, Kind.LIST),
+    )
+    for test, kind in tests:
+        if test(arrow_type):
+            return kind
+    return Kind.OTHER
