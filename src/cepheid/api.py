@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cepheid.analysis.analyse import analyse
+from cepheid.automata.evaluations import EVALUATIONS
 from cepheid.errors import (
     DEFAULT_SOURCE,
     CepheidWarning,
@@ -22,10 +23,9 @@ from cepheid.language.parser import NO_PARAMETERS, parse
 from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import AUTO, check_output, choose_evaluation
 from cepheid.planning.explain import explain
-from cepheid.schema import Kind, Schema
+from cepheid.schema import Schema
 
 if TYPE_CHECKING:
-    import pyarrow as pa
 
     from cepheid.runtime.events import Events
     from cepheid.runtime.matches import Matches
@@ -114,7 +114,7 @@ class CompiledQuery:
         WHERE [id] AND a.x < b.x
         <BLANKLINE>
         evaluation:
-          reference: the definition of the language, executed: correct for every query, and slow
+          nfa_b: runs of an automaton with a buffer, compiled to native code
         selection strategy:
           skip_till_any_match
         pattern:
@@ -125,7 +125,7 @@ class CompiledQuery:
           condition: a.x < b.x, when b is bound
         """
         analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
-        return explain(analysed, choose_evaluation(analysed, evaluation))
+        return explain(analysed, choose_evaluation(analysed, evaluation, EVALUATIONS))
 
     def match(
         self,
@@ -164,7 +164,7 @@ class CompiledQuery:
         """
         from cepheid.runtime.events import order_events
         from cepheid.runtime.matches import Matches
-        from cepheid.runtime.reference_run import run_reference
+        from cepheid.runtime.run import run
 
         check_output(output)
         declared = schema_of(schema)
@@ -172,12 +172,10 @@ class CompiledQuery:
             events, time=time, type=type, tie_break=tie_break, time_unit=time_unit, schema=declared
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
-        choose_evaluation(analysed, evaluation)
+        chosen = choose_evaluation(analysed, evaluation, EVALUATIONS).evaluation
         self._warn_of_absent_types(ordered)
         window = self._window(ordered)
-        return Matches(
-            self._tree, ordered, run_reference(self._tree, ordered, window, output)
-        )
+        return Matches(self._tree, ordered, run(chosen.name, analysed, ordered, window, output))
 
     def _window(self, events: Events) -> int | None:
         window = self._tree.window

@@ -109,7 +109,7 @@ def _non_overlapping(query: ast.Query, matches: list[Match]) -> list[Match]:
     kept = []
     for match in order:
         events = match.events()
-        partition = tuple(repr(_shared_value(events, attribute)) for attribute in attributes)
+        partition = tuple(_shared_value(events, attribute) for attribute in attributes)
         start = (events[0].ticks, events[0].position)
         if partition not in last or start > last[partition]:
             last[partition] = match.completed
@@ -200,7 +200,9 @@ class _Evaluation:
 
     def _runs(self) -> Iterator[Binding]:
         for event in self.events:
-            yield from self._begin(0, {}, event)
+            for binding in self._begin(0, {}, event):
+                if self._is_near(binding, complete=True):
+                    yield binding
 
     def _begin(self, index: int, binding: Binding, event: Event) -> Iterator[Binding]:
         """The matches of the runs that take the event as first of this component, if they may."""
@@ -211,7 +213,7 @@ class _Evaluation:
     def _take(self, index: int, binding: Binding, event: Event) -> Iterator[Binding]:
         """As above, for a binding in which the component already has the event."""
         component = self.flat.positives[index]
-        if not self._may_take(component, binding, event):
+        if not (self._may_take(component, binding, event) and self._is_near(binding)):
             return
         is_last = index + 1 == len(self.flat.positives)
         if component.bounds is None:
@@ -222,7 +224,7 @@ class _Evaluation:
             return
         least, most = component.bounds.least, component.bounds.most
         taken = list_of(binding, component.variable)
-        if is_last and len(taken) >= least and self._consistent(binding):
+        if is_last and len(taken) >= least and self._satisfied(binding):
             yield binding
         for later in self.events[event.position + 1 :]:
             if len(taken) == most:
@@ -232,7 +234,9 @@ class _Evaluation:
             extended = {**binding, component.variable: [*taken, later]}
             if self._may_take(component, extended, later):
                 binding, taken, event = extended, [*taken, later], later
-                if is_last and len(taken) >= least and self._consistent(binding):
+                if not self._is_near(binding):
+                    return
+                if is_last and len(taken) >= least and self._satisfied(binding):
                     yield binding
         if len(taken) == most and not is_last:
             yield from self._wait(index + 1, binding, event.position)
@@ -247,24 +251,40 @@ class _Evaluation:
                 return
 
     def _may_take(self, component: ast.Component, extended: Binding, event: Event) -> bool:
+        """The begin or take condition. The window is none: a run that leaves it is at its end."""
         growing = component.variable if component.is_kleene else None
-        return event.type in component.types and self._consistent(extended, growing)
+        return event.type in component.types and self._satisfied(extended, growing)
 
     # --- what a binding must satisfy
 
     def _consistent(self, binding: Binding, growing: str | None = None) -> bool:
         """All that can be said of the binding so far is true; ``growing`` is not yet complete."""
+        complete = growing is None and len(binding) == len(self.flat.positives)
+        return self._is_near(binding, complete) and self._satisfied(binding, growing)
+
+    def _satisfied(self, binding: Binding, growing: str | None = None) -> bool:
+        """The conditions, so far as all events that they speak of are bound."""
         events = _events_of(binding)
-        return (
-            self._fits(events)
-            and all(_agree(test, events) for test in self.equivalences)
-            and self._contiguous(events)
-            and all(
-                _holds(condition, binding)
-                for condition in self.conditions
-                if _is_bound(condition, binding, growing)
-            )
+        return all(_agree(test, events) for test in self.equivalences) and all(
+            _holds(condition, binding)
+            for condition in self.conditions
+            if _is_bound(condition, binding, growing)
         )
+
+    def _is_near(self, binding: Binding, complete: bool = False) -> bool:
+        """The window and the contiguity, so far as they can be told.
+
+        Before a match is complete it may be open which partition it is in, where its first
+        events are of types without the equivalence attributes.
+        """
+        events = _events_of(binding)
+        in_known_partition = all(
+            test.value is not None or any(test.attribute in event.values for event in events)
+            for test in self.equivalences
+        )
+        if not (complete or in_known_partition):
+            return True
+        return self._fits(events) and self._contiguous(events)
 
     def _fits(self, events: list[Event]) -> bool:
         if self.extent is None:

@@ -88,7 +88,8 @@ def test_a_match_that_two_branches_find_is_reported_once(
 
 
 def test_the_same_events_under_other_names_are_another_match() -> None:
-    assert bindings("PATTERN OR(A a, A b)", "a") == [{"b": "a"}, {"a": "a"}]
+    found = bindings("PATTERN OR(A a, A b)", "a")
+    assert sorted(found, key=str) == [{"a": "a"}, {"b": "a"}]
 
 
 @pytest.mark.parametrize(

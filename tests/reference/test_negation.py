@@ -184,6 +184,22 @@ def test_a_condition_with_a_kleene_variable_speaks_of_each_of_its_events() -> No
     assert matches(query, "a1(x=1) a2(x=5) b(x=2) c") == expected
 
 
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ("a b(x=1) d", ""),
+        ("a b(x=1) c(x=2) d", "a [c] d"),
+        ("a b(x=2) c(x=2) d", ""),
+        ("a c(x=2) d", "a d | a [c] d"),
+    ],
+)
+def test_a_condition_with_a_variable_that_has_no_event_is_dropped(
+    events: str, expected: str
+) -> None:
+    query = "PATTERN SEQ(A a, ~(B b), C* c[], D d) WHERE b.x = c[1].x"
+    assert matches(query, events) == answers(expected)
+
+
 def test_each_negated_variable_has_conditions_of_its_own() -> None:
     query = "PATTERN SEQ(A a, ~(B b), ~(C c), D d) WHERE b.x = 1 AND c.x = 2"
     events = "a1 b1(x=1) a2 c1(x=2) a3 b2(x=2) c2(x=1) d"

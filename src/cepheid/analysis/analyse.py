@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cepheid.analysis.alternatives import Outline, outlines
 from cepheid.analysis.kinds import check_kinds
-from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent
+from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent
+from cepheid.analysis.names import variables_in
 from cepheid.analysis.normal_form import conjuncts
 from cepheid.analysis.partitions import find_partition_keys
+from cepheid.analysis.patterns import check_pattern
 from cepheid.analysis.placement import place_clauses
-from cepheid.analysis.scopes import check_scopes, variables_in
+from cepheid.analysis.scopes import check_scopes
 from cepheid.errors import DEFAULT_SOURCE, QuerySemanticError
 from cepheid.language import syntax as ast
 from cepheid.schema import Schema
@@ -30,7 +34,7 @@ def analyse(
     >>> [clause.component_ix for clause in analysed.alternatives[0].clauses]
     [1]
     """
-    faults = check_scopes(query) or check_kinds(query, schema)
+    faults = [*check_pattern(query), *check_scopes(query), *check_kinds(query, schema)]
     if faults:
         faults.sort(key=lambda fault: fault.span.start if fault.span else 0)
         raise QuerySemanticError(faults, text, source)
@@ -38,45 +42,49 @@ def analyse(
     equivalences = tuple(test for test in conditions if isinstance(test, ast.Equivalence))
     others = [test for test in conditions if not isinstance(test, ast.Equivalence)]
     alternatives = tuple(
-        _alternative(outline, others, equivalences) for outline in outlines(query.pattern)
+        _alternative(outline, query, others, equivalences, schema)
+        for outline in outlines(query.pattern)
     )
     return AnalysedQuery(query, alternatives, equivalences, schema)
 
 
 def _alternative(
     outline: Outline,
-    conditions: list[ast.Expression],
+    query: ast.Query,
+    conditions: Sequence[ast.Expression],
     equivalences: tuple[ast.Equivalence, ...],
+    schema: Schema | None,
 ) -> Alternative:
     positive = [ix for ix in range(len(outline.components)) if ix not in outline.negated]
     number = {place: ix for ix, place in enumerate(positive)}
     components = tuple(outline.components[place] for place in positive)
     declared = {component.variable for component in outline.components}
     negated = {outline.components[place].variable for place in outline.negated}
-    # A condition on a variable that this alternative does not have is dropped.
-    relevant = [test for test in conditions if variables_in(test) <= declared]
-    clauses = tuple(
-        clause
-        for test in relevant
-        if not variables_in(test) & negated
-        for clause in place_clauses(test, components)
-    )
+    # Elsewhere it does not matter when a condition is tested, but under skip_till_next_match
+    # that decides what a run selects.
+    greedy = query.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH
+    clauses: list[Clause] = []
+    clauses_on: dict[str, list[Clause]] = {variable: [] for variable in negated}
+    for condition in conditions:
+        named = variables_in(condition)
+        # A condition on a variable that this alternative does not have is dropped.
+        if named <= declared:
+            placed = place_clauses(condition, components, apart=not greedy)
+            for variable in named & negated:
+                clauses_on[variable] += placed
+            if not named & negated:
+                clauses += placed
     negations = tuple(
         NegatedComponent(
             outline.components[place],
             frozenset(number[i] for i, j in outline.before if j == place and i in number),
             frozenset(number[j] for i, j in outline.before if i == place and j in number),
-            tuple(
-                clause
-                for test in relevant
-                if outline.components[place].variable in variables_in(test)
-                for clause in place_clauses(test, components)
-            ),
+            tuple(clauses_on[outline.components[place].variable]),
         )
         for place in sorted(outline.negated)
     )
     before = frozenset(
         (number[i], number[j]) for i, j in outline.before if i in number and j in number
     )
-    keys = find_partition_keys(components, equivalences, clauses)
-    return Alternative(components, negations, before, clauses, keys)
+    keys = find_partition_keys(components, equivalences, clauses, schema, at_every_event=greedy)
+    return Alternative(components, negations, before, tuple(clauses), keys)

@@ -1,24 +1,39 @@
-"""Kinds of value: attributes exist, and only like is compared with like."""
+"""Kinds of value: types and attributes exist, and only like is compared with like."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from datetime import datetime
 
-from cepheid.errors import Fault, closest, list_words
+from cepheid.analysis.names import first_word, last_word
+from cepheid.analysis.operations import (
+    ORDERED,
+    TIME_TEXT,
+    TIMES,
+    Operand,
+    arithmetic_hint,
+    arithmetic_kind,
+    comparable,
+    comparison_hint,
+    literal_kind,
+    with_article,
+)
+from cepheid.errors import Fault, Span, closest, list_words
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind, Schema
 
-_TIMES = (Kind.TIMESTAMP, Kind.DATE)
-_ORDERED = (Kind.STRING, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION, Kind.UNKNOWN)
+_MOST_LISTED = 12
 
 
 def check_kinds(query: ast.Query, schema: Schema | None) -> list[Fault]:
-    """What is wrong with types, attributes and operators, given what is known of the events."""
+    """What is wrong with types, attributes and operators, given what is known of the events.
+
+    What has no kind because a name in it is wrong is left alone: that is another fault.
+    """
     checker = _Checker(query, schema)
     checker.check_types()
-    if not checker.faults and query.condition is not None:
+    if query.condition is not None:
         checker.check_boolean(query.condition)
     if query.returns is not None:
         for item in query.returns.items:
@@ -28,6 +43,8 @@ def check_kinds(query: ast.Query, schema: Schema | None) -> list[Fault]:
 
 def return_kind(expression: ast.Expression, query: ast.Query, schema: Schema | None) -> Kind:
     """The kind of a RETURN item of a query that has no faults."""
+    if isinstance(expression, ast.Elements):
+        return Kind.LIST
     return _Checker(query, schema).kind(expression)
 
 
@@ -43,21 +60,32 @@ class _Checker:
     def _fault(self, message: str, node: ast.Node, hint: str | None = None) -> None:
         self.faults.append(Fault(message, node.span, hint=hint))
 
+    def _no_such(
+        self, what: str, name: str, span: Span | None, known: Iterable[str], whose: str
+    ) -> None:
+        names = sorted(known)
+        self.faults.append(
+            Fault(
+                what,
+                span,
+                found=name,
+                candidates=closest(name, names),
+                hint=f"{whose} {_listed(names)}." if names else None,
+            )
+        )
+
     def check_types(self) -> None:
-        if self._schema is None or self._schema.types is None:
+        """Every type of the pattern is one that occurs."""
+        schema = self._schema
+        if schema is None or schema.types is None:
             return
         for component, _ in ast.components(self._query.pattern):
             for name in component.types:
-                if not self._schema.has_type(name):
-                    self.faults.append(
-                        Fault(
-                            f"there is no event type '{name}'",
-                            component.span,
-                            found=name,
-                            candidates=closest(name, self._schema.types),
-                            hint=f"The types are {list_words(sorted(self._schema.types))}.",
-                        )
-                    )
+                if not schema.has_type(name):
+                    is_first = len(component.types) == 1
+                    span = first_word(component, name) if is_first else component.span
+                    message = f"there is no event type '{name}'"
+                    self._no_such(message, name, span, schema.types, "The types are")
 
     # --- conditions
 
@@ -73,21 +101,23 @@ class _Checker:
                 kind = self.kind(node)
                 if kind not in (Kind.BOOLEAN, Kind.UNKNOWN):
                     self._fault(
-                        f"this is {_a(kind)}, not a condition", node, "Compare it with something."
+                        f"this is {with_article(kind)}, not a condition",
+                        node,
+                        "Compare it with something.",
                     )
 
     def kind(self, node: ast.Expression) -> Kind:
         """The kind of an expression; what is wrong inside it is reported on the way."""
         match node:
-            case ast.Literal(value):
-                return _literal_kind(value)
+            case ast.Literal():
+                return self._literal(node)
             case ast.Duration():
                 return Kind.DURATION
             case ast.Attribute(variable, attribute) | ast.Element(variable, _, attribute):
-                return self._attribute(node, variable, attribute)
+                return self._attribute(variable, attribute, last_word(node, attribute))
             case ast.Elements(variable, attribute):
-                self._attribute(node, variable, attribute)
-                return Kind.LIST
+                self._attribute(variable, attribute, last_word(node, attribute))
+                return Kind.UNKNOWN
             case ast.Length():
                 return Kind.INTEGER
             case ast.Aggregate():
@@ -96,9 +126,10 @@ class _Checker:
                 return self._call(node)
             case ast.Negative(operand):
                 kind = self.kind(operand)
-                if not (kind.is_number or kind in (Kind.DURATION, Kind.UNKNOWN)):
-                    self._fault(f"{_a(kind)} has no sign", node)
-                return kind
+                if kind.is_number or kind in (Kind.DURATION, Kind.UNKNOWN):
+                    return kind
+                self._fault(f"'-' does not go with {with_article(kind)}", node)
+                return Kind.UNKNOWN
             case ast.Arithmetic():
                 return self._arithmetic(node)
             case ast.Equivalence():
@@ -112,47 +143,52 @@ class _Checker:
     def _predicate(self, node: ast.Expression) -> None:
         match node:
             case ast.Comparison(operator, left, right):
-                self._compared(node, left, right, operator not in ("=", "!="))
+                is_ordered = operator not in ("=", "!=")
+                self._compared(node, self._operand(left), self._operand(right), is_ordered)
             case ast.In(operand, options):
+                value = self._operand(operand)
                 for option in options:
-                    self._compared(node, operand, option, ordered=False)
+                    self._compared(option, value, self._operand(option), is_ordered=False)
             case ast.Between(operand, low, high):
-                self._compared(node, operand, low, ordered=True)
-                self._compared(node, operand, high, ordered=True)
+                value = self._operand(operand)
+                for end in (low, high):
+                    self._compared(end, value, self._operand(end), is_ordered=True)
             case ast.Like(operand, _):
                 kind = self.kind(operand)
                 if kind not in (Kind.STRING, Kind.UNKNOWN):
-                    self._fault(f"LIKE is for strings, and this is {_a(kind)}", node)
+                    self._fault(f"LIKE is for strings, and this is {with_article(kind)}", operand)
             case ast.IsNull(operand):
                 self.kind(operand)
             case ast.Not() | ast.And() | ast.Or():
                 self.check_boolean(node)
 
+    def _operand(self, node: ast.Expression) -> Operand:
+        return node, self.kind(node)
+
     def _compared(
-        self, node: ast.Expression, left: ast.Expression, right: ast.Expression, ordered: bool
+        self, node: ast.Expression, left: Operand, right: Operand, is_ordered: bool
     ) -> None:
-        kinds = self.kind(left), self.kind(right)
-        for literal in (left, right):
-            if isinstance(literal, ast.Literal) and literal.value is None:
+        for expression, _ in (left, right):
+            if isinstance(expression, ast.Literal) and expression.value is None:
                 self._fault(
-                    "nothing is equal to NULL, not even NULL",
+                    "a comparison with NULL is never true",
                     node,
                     "Write IS NULL or IS NOT NULL.",
                 )
                 return
-        if not _comparable(*kinds):
+        kinds = left[1], right[1]
+        if not comparable(left, right):
+            hint = comparison_hint(left, right) or comparison_hint(right, left)
             self._fault(
-                f"{_a(kinds[0])} is compared with {_a(kinds[1])}", node, _comparison_hint(kinds)
+                f"{with_article(kinds[0])} is compared with {with_article(kinds[1])}", node, hint
             )
             return
-        for literal, other in ((left, kinds[1]), (right, kinds[0])):
-            if isinstance(literal, ast.Literal) and other in _TIMES:
-                self._check_time_text(literal)
-        if ordered:
-            for kind in kinds:
-                if not (kind.is_number or kind in _ORDERED):
-                    self._fault(f"{_a(kind)} has no order", node, "Compare it with = or !=.")
-                    return
+        for (expression, _), other in ((left, kinds[1]), (right, kinds[0])):
+            if isinstance(expression, ast.Literal) and other in TIMES:
+                self._check_time_text(expression)
+        for kind in dict.fromkeys(kinds) if is_ordered else ():
+            if not (kind.is_number or kind in ORDERED):
+                self._fault(f"{with_article(kind)} has no order", node, "Compare it with = or !=.")
 
     def _check_time_text(self, literal: ast.Literal) -> None:
         if isinstance(literal.value, str):
@@ -162,68 +198,89 @@ class _Checker:
                 self._fault(
                     f"'{literal.value}' is not a point in time",
                     literal,
-                    "Write it like '2024-05-01 09:30:00'.",
+                    f"Write it like {TIME_TEXT}.",
                 )
 
     # --- values
 
-    def _attribute(self, node: ast.Expression, variable: str, attribute: str) -> Kind:
+    def _literal(self, node: ast.Literal) -> Kind:
+        kind = literal_kind(node.value)
+        if kind is None:
+            self._fault(
+                f"a value of type {type(node.value).__name__} cannot stand in a query",
+                node,
+                "Numbers, texts, TRUE, FALSE and NULL can; "
+                f"a point in time is a text such as {TIME_TEXT}.",
+            )
+        return kind or Kind.UNKNOWN
+
+    def _attribute(self, variable: str, attribute: str, span: Span | None) -> Kind:
         schema = self._schema
-        if schema is None:
-            return Kind.UNKNOWN
         types = sorted(self._types.get(variable, ()))
-        if types and not any(schema.has_attribute(name, attribute) for name in types):
-            owner = list_words(types, "or") if schema.types is not None else "An event"
-            known = sorted(
-                name
-                for name in schema.attributes
-                if any(schema.has_attribute(type_name, name) for type_name in types)
-            )
-            self.faults.append(
-                Fault(
-                    f"{owner} has no attribute '{attribute}'",
-                    node.span,
-                    found=attribute,
-                    candidates=closest(attribute, known),
-                    hint=f"{owner} has {list_words(known)}.",
-                )
-            )
+        if schema is None or not types or not all(map(schema.has_type, types)):
             return Kind.UNKNOWN
-        return schema.kind(attribute)
+        if any(schema.has_attribute(name, attribute) for name in types):
+            return schema.kind(attribute)
+        if attribute.upper() == "LEN":
+            message = f"'{variable}' is a single event, which has no length"
+            self.faults.append(Fault(message, span))
+            return Kind.INTEGER
+        known = [
+            name
+            for name in schema.attributes
+            if any(schema.has_attribute(type_name, name) for type_name in types)
+        ]
+        if schema.types is None:
+            what, whose = f"the events have no attribute '{attribute}'", "They have"
+        elif len(types) == 1:
+            what, whose = f"{types[0]} has no attribute '{attribute}'", f"{types[0]} has"
+        else:
+            none = (
+                f"neither {' nor '.join(types)}" if len(types) == 2 else f"none of {_listed(types)}"
+            )
+            what, whose = f"{none} has an attribute '{attribute}'", "Their attributes are"
+        self._no_such(what, attribute, span, known, whose)
+        return Kind.UNKNOWN
 
     def _equivalence(self, node: ast.Equivalence) -> None:
         schema = self._schema
-        if schema is None:
-            return
         types = {name for types in self._types.values() for name in types}
+        if schema is None or not all(map(schema.has_type, types)):
+            return
         if not any(schema.has_attribute(name, node.attribute) for name in types):
-            known = sorted(schema.attributes)
-            self.faults.append(
-                Fault(
-                    f"no event of the pattern has an attribute '{node.attribute}'",
-                    node.span,
-                    found=node.attribute,
-                    candidates=closest(node.attribute, known),
-                    hint=f"The attributes are {list_words(known)}.",
-                )
+            what = f"no event of the pattern has an attribute '{node.attribute}'"
+            known = {
+                name
+                for name in schema.attributes
+                if any(schema.has_attribute(type_name, name) for type_name in types)
+            }
+            self._no_such(what, node.attribute, node.span, known, "The attributes are")
+            return
+        kind = schema.kind(node.attribute)
+        if kind in (Kind.LIST, Kind.OTHER):
+            self._fault(
+                f"'{node.attribute}' is {with_article(kind)}, which cannot be compared", node
             )
         elif node.value is not None:
-            kinds = schema.kind(node.attribute), _literal_kind(node.value.value)
-            if not _comparable(*kinds):
-                self._fault(f"{_a(kinds[0])} is compared with {_a(kinds[1])}", node)
+            value = self._operand(node.value)
+            self._compared(node, (node, kind), value, is_ordered=False)
 
     def _aggregate(self, node: ast.Aggregate) -> Kind:
         if node.attribute is None:
             return Kind.INTEGER
-        kind = self._attribute(node, node.variable, node.attribute)
-        if node.function == "count":
-            return Kind.INTEGER
-        if node.function in ("sum", "avg"):
-            if not (kind.is_number or kind is Kind.UNKNOWN):
-                self._fault(f"{node.function} is over numbers, and this is {_a(kind)}", node)
-            return Kind.FLOAT if node.function == "avg" else kind
-        if node.function in ("min", "max") and not (kind.is_number or kind in _ORDERED):
-            self._fault(f"{_a(kind)} has no order, so it has no {node.function}", node)
+        kind = self._attribute(node.variable, node.attribute, node.span)
+        match node.function:
+            case "count":
+                return Kind.INTEGER
+            case "sum" | "avg":
+                if not (kind.is_number or kind is Kind.UNKNOWN):
+                    self._fault(
+                        f"{node.function} is over numbers, and this is {with_article(kind)}", node
+                    )
+                    return Kind.UNKNOWN
+                return Kind.FLOAT if node.function == "avg" else kind
+            case "min" | "max" if not (kind.is_number or kind in ORDERED):
+                self._fault(f"{with_article(kind)} has no order, and so no {node.function}", node)
         return kind
 
     def _call(self, node: ast.Call) -> Kind:
@@ -231,86 +288,39 @@ class _Checker:
         kinds = [self.kind(argument) for argument in node.arguments]
         if function is None:
             return Kind.UNKNOWN
+        wanted = function.parameter
         for kind, argument in zip(kinds, node.arguments, strict=True):
-            wanted = function.parameter
-            fits = kind is Kind.UNKNOWN or (
-                kind.is_number if wanted is Kind.FLOAT else wanted in (kind, Kind.UNKNOWN)
-            )
-            if not fits:
-                expected = "a number" if wanted is Kind.FLOAT else _a(wanted)
-                self._fault(f"{function.name} takes {expected}, and this is {_a(kind)}", argument)
+            is_number = wanted is Kind.FLOAT and kind.is_number
+            if not is_number and Kind.UNKNOWN not in (kind, wanted) and kind is not wanted:
+                expected = "a number" if wanted is Kind.FLOAT else with_article(wanted)
+                self._fault(
+                    f"{function.name} takes {expected}, and this is {with_article(kind)}", argument
+                )
         if function.result is not None:
             return function.result
-        if Kind.FLOAT in kinds:
-            return Kind.FLOAT
-        return kinds[0] if kinds else Kind.UNKNOWN
+        if Kind.UNKNOWN in kinds or not kinds:
+            return Kind.UNKNOWN
+        return Kind.FLOAT if Kind.FLOAT in kinds else kinds[0]
 
     def _arithmetic(self, node: ast.Arithmetic) -> Kind:
         left, right = self.kind(node.left), self.kind(node.right)
-        result = _arithmetic_kind(node.operator, left, right)
+        result = arithmetic_kind(node.operator, left, right)
         if result is None:
-            self._fault(f"'{node.operator}' does not go with {_a(left)} and {_a(right)}", node)
+            known = [
+                with_article(kind)
+                for kind in dict.fromkeys((left, right))
+                if kind is not Kind.UNKNOWN
+            ]
+            self._fault(
+                f"'{node.operator}' does not go with {list_words(known)}",
+                node,
+                arithmetic_hint(node, {left, right}),
+            )
             return Kind.UNKNOWN
         return result
 
 
-def _literal_kind(value: object) -> Kind:
-    if value is None:
-        return Kind.UNKNOWN
-    kinds: dict[type, Kind] = {
-        bool: Kind.BOOLEAN,
-        int: Kind.INTEGER,
-        float: Kind.FLOAT,
-        str: Kind.STRING,
-    }
-    return kinds[type(value)]
-
-
-def _comparable(left: Kind, right: Kind) -> bool:
-    if Kind.UNKNOWN in (left, right):
-        return True
-    if left.is_number and right.is_number:
-        return True
-    times = (*_TIMES, Kind.STRING)
-    if left in times and right in times:
-        return True
-    return left is right and left is not Kind.OTHER and left is not Kind.LIST
-
-
-def _comparison_hint(kinds: tuple[Kind, Kind]) -> str | None:
-    if Kind.STRING in kinds and any(kind.is_number for kind in kinds):
-        return "A number is written without quotes."
-    if Kind.DURATION in kinds and any(kind.is_number for kind in kinds):
-        return "The difference of two timestamps is compared with a duration, such as 10 minutes."
-    return None
-
-
-def _arithmetic_kind(operator: str, left: Kind, right: Kind) -> Kind | None:
-    """The kind of ``left operator right``, or None where there is no such operation."""
-    if left.is_number and right.is_number:
-        return Kind.FLOAT if operator == "/" or Kind.FLOAT in (left, right) else Kind.INTEGER
-    time_left, time_right = left in _TIMES, right in _TIMES
-    if operator == "-" and time_left and time_right:
-        return Kind.DURATION
-    if operator in "+-" and time_left and right is Kind.DURATION:
-        return Kind.TIMESTAMP
-    if operator == "+" and left is Kind.DURATION and time_right:
-        return Kind.TIMESTAMP
-    if left is Kind.DURATION and right is Kind.DURATION and operator in "+-":
-        return Kind.DURATION
-    if operator in "*/" and left is Kind.DURATION and right.is_number:
-        return Kind.DURATION
-    if operator == "*" and left.is_number and right is Kind.DURATION:
-        return Kind.DURATION
-    if Kind.UNKNOWN in (left, right):
-        known = right if left is Kind.UNKNOWN else left
-        unfit = (Kind.STRING, Kind.BOOLEAN, Kind.LIST, Kind.OTHER)
-        return None if known in unfit else Kind.UNKNOWN
-    return None
-
-
-def _a(kind: Kind) -> str:
-    """The kind with an article."""
-    if kind is Kind.OTHER:
-        return "a value of another kind"
-    return f"{'an' if kind.value[0] in 'aeiou' else 'a'} {kind.value}"
+def _listed(names: list[str]) -> str:
+    if len(names) <= _MOST_LISTED:
+        return list_words(names)
+    return list_words([*names[:_MOST_LISTED], f"{len(names) - _MOST_LISTED} more"])

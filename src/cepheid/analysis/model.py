@@ -13,8 +13,8 @@ from cepheid.schema import Schema
 class Edge(Enum):
     """Where in a component a clause is tested [Agrawal08 §3.2].
 
-    BEGIN when its one event, or a fixed first element, is bound; TAKE at each element of a
-    Kleene component; PROCEED when the Kleene component is complete.
+    BEGIN when its one event, or ``a[1]``, is bound; TAKE at the elements of a Kleene component
+    that the clause speaks of; PROCEED when the Kleene component is complete.
     """
 
     BEGIN = "begin"
@@ -24,12 +24,18 @@ class Edge(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A disjunction of predicates that a match must satisfy, and where it is tested.
+    """A disjunction of literals that a match must satisfy, and where it is tested.
 
-    ``ranges`` has, for each Kleene variable that the condition indexes by i, the first i;
-    ``least_lengths`` how many events a variable must have because the condition names a[k].
-    ``component_ix`` and ``edge`` are the place of its last identifier in pattern order; None
-    where it names no variable.
+    A literal is a predicate or its negation, or a whole condition where that has too many
+    clauses. ``ranges`` has, for each Kleene variable that is indexed by i, the first i: 1, or 2
+    where a[i-1] or a[..i-1] occurs. The clause must be true for every combination of these i;
+    there is none, and it is true, where the first i is 2 and the variable has one event.
+    ``least_lengths`` has how many events a variable must have because a[k] is named: with
+    fewer the clause is false. ``component_ix`` and ``edge`` are the place of its last
+    identifier in pattern order; None where it names no positive variable.
+
+    A clause may have the place, the ranges and the least lengths of the condition that it is a
+    part of, and so of variables that its literals do not name.
     """
 
     literals: tuple[ast.Expression, ...]
@@ -46,11 +52,15 @@ class Clause:
 
 
 class Place(Enum):
-    """Where a negated component stands, relative to the positive ones."""
+    """What bounds a negated component on either side: an event of the match, or the window.
 
-    START = "before the first event"
+    In a SEQ these are the places before the first event, between two, after the last, and
+    none. Below an AND an event that comes before some others need not be before the first.
+    """
+
+    START = "from the start of the window to an event"
     MIDDLE = "between events"
-    END = "after the last event"
+    END = "from an event to the end of the window"
     ANYWHERE = "anywhere in the window"
 
 
@@ -68,7 +78,7 @@ class NegatedComponent:
 
     @property
     def place(self) -> Place:
-        """Where the component stands, in a word."""
+        """What bounds the component, in a word."""
         if self.after:
             return Place.MIDDLE if self.before else Place.END
         return Place.START if self.before else Place.ANYWHERE
@@ -83,8 +93,9 @@ class NegatedComponent:
 class PartitionKey:
     """An attribute of every positive component whose values are equal in every match.
 
-    ``attributes`` has one per component. ``is_test`` for a test in brackets, which negated
-    components must satisfy too; otherwise it was found in the conditions.
+    ``attributes`` has one per component. All types of the component have it, and no value of a
+    match is null. ``is_test`` for a test in brackets, which negated components must satisfy
+    too; otherwise it was found in the conditions on positive components.
     """
 
     attributes: tuple[str, ...]

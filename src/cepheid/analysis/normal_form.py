@@ -55,8 +55,11 @@ def clauses(condition: ast.Expression) -> list[tuple[ast.Expression, ...]]:
     normal = _clauses(push_not(condition))
     if normal is None:
         return [(condition,)]
-    unique = list(dict.fromkeys(tuple(dict.fromkeys(clause)) for clause in normal))
-    return [c for c in unique if not any(set(d) < set(c) for d in unique)]
+    unique: dict[frozenset[ast.Expression], tuple[ast.Expression, ...]] = {}
+    for clause in normal:
+        unique.setdefault(frozenset(clause), tuple(dict.fromkeys(clause)))
+    # A clause that another one implies says nothing more.
+    return [clause for key, clause in unique.items() if not any(other < key for other in unique)]
 
 
 def _clauses(node: ast.Expression) -> list[tuple[ast.Expression, ...]] | None:

@@ -3,63 +3,162 @@
 They come from equivalence tests, and from equalities that connect every component, such as
 ``a.id = b.id AND b.id = c.id`` [Wu06 §4.2]. A key lets events be split by its value before
 they are matched; what the answer is never depends on it.
+
+Three things look like a key and are not. A predicate on an attribute that the event's type
+does not have is true, so an equality connects nothing unless all types have its attributes.
+An equality on ``b[i-1]`` says nothing of a list of one event. And under skip_till_next_match a
+run takes an event that it may take: an equality that is tested only later, when the run has
+the wrong event already, does not keep the events of other partitions away from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from cepheid.analysis.model import Clause, PartitionKey
+from cepheid.analysis.model import Clause, Edge, PartitionKey
 from cepheid.language import syntax as ast
+from cepheid.schema import Schema
 
 Term = tuple[int, str]
 """A component and one of its attributes."""
 
 
 def find_partition_keys(
-    components: tuple[ast.Component, ...],
+    components: Sequence[ast.Component],
     equivalences: Iterable[ast.Equivalence],
-    clauses: Iterable[Clause],
+    clauses: Sequence[Clause],
+    schema: Schema | None = None,
+    *,
+    at_every_event: bool = False,
 ) -> tuple[PartitionKey, ...]:
-    """The keys of an alternative, those of equivalence tests first."""
-    keys = [PartitionKey((test.attribute,) * len(components), True) for test in equivalences]
-    places = {component.variable: ix for ix, component in enumerate(components)}
-    equalities = [
-        literal
-        for clause in clauses
-        for literal in clause.literals
-        if len(clause.literals) == 1
-        and isinstance(literal, ast.Comparison)
-        and literal.operator == "="
-    ]
-    uniform = {term for equality in equalities for term in _uniform(equality, places)}
-    groups: list[set[Term]] = []
-    for equality in equalities:
-        sides = {_term(equality.left, places), _term(equality.right, places)}
-        terms = {
-            term for term in sides if term and (not components[term[0]].is_kleene or term in uniform)
-        }
-        if len(terms) == 2 and len({ix for ix, _ in terms}) == 2:
-            _merge(groups, terms)
-    for group in groups:
-        by_component = dict(sorted(group, reverse=True))
-        if len(by_component) == len(components):
-            attributes = tuple(by_component[ix] for ix in range(len(components)))
-            if all(key.attributes != attributes for key in keys):
-                keys.append(PartitionKey(attributes, False))
-    return tuple(keys)
+    """The keys of an alternative, those of equivalence tests first.
+
+    Without a schema every type is taken to have every attribute. ``at_every_event`` asks that
+    each event is compared with those before it as soon as it is selected.
+    """
+    finder = _Finder(components, schema)
+    tests = [(test.attribute,) * len(components) for test in equivalences]
+    keys = {
+        attributes: PartitionKey(attributes, True)
+        for attributes in tests
+        if all(map(finder.has_attribute, enumerate(attributes)))
+    }
+    for attributes in finder.connected(clauses):
+        if not at_every_event or finder.is_connected_at_every_event(attributes, clauses):
+            keys.setdefault(attributes, PartitionKey(attributes, False))
+    return tuple(keys.values())
 
 
-def _uniform(equality: ast.Comparison, places: dict[str, int]) -> Iterator[Term]:
-    """The attributes of Kleene variables that the equality makes the same in all elements."""
-    for side, other in ((equality.left, equality.right), (equality.right, equality.left)):
-        if isinstance(side, ast.Element) and side.index is ast.Index.CURRENT:
-            term, other_term = _term(side, places), _term(other, places)
-            if term is None or other_term is None:
+class _Finder:
+    def __init__(self, components: Sequence[ast.Component], schema: Schema | None) -> None:
+        self._components = components
+        self._places = {component.variable: ix for ix, component in enumerate(components)}
+        self._schema = schema
+
+    def has_attribute(self, term: Term) -> bool:
+        """Whether all types of the component have the attribute."""
+        component_ix, attribute = term
+        types = self._components[component_ix].types
+        schema = self._schema
+        return schema is None or all(schema.has_attribute(name, attribute) for name in types)
+
+    def connected(self, clauses: Iterable[Clause]) -> Iterator[tuple[str, ...]]:
+        """For each group of equal attributes that reaches every component, one of each."""
+        for group in self._groups(clauses):
+            # Of several attributes of a component the first by name.
+            by_component = dict(sorted(group, reverse=True))
+            if len(by_component) == len(self._components):
+                yield tuple(by_component[ix] for ix in range(len(self._components)))
+
+    def is_connected_at_every_event(
+        self, attributes: tuple[str, ...], clauses: Iterable[Clause]
+    ) -> bool:
+        """Whether the events so far agree whenever one more is bound, in pattern order."""
+        prompt = [
+            clause
+            for clause in clauses
+            if clause.edge is not Edge.PROCEED
+            and all(length == 1 for length in clause.least_lengths.values())
+        ]
+        terms = list(enumerate(attributes))
+        for last_ix, component in enumerate(self._components):
+            if last_ix == 0 and not component.is_kleene:
                 continue
-            # a[i].x = b.x, or a[i].x = a[i-1].x: one value throughout the list.
-            if other_term[0] != term[0] or (other_term == term and other != side):
-                yield term
+            tested = [
+                clause
+                for clause in prompt
+                if clause.component_ix is not None and clause.component_ix <= last_ix
+            ]
+            bound = terms[: last_ix + 1]
+            if not any(group.issuperset(bound) for group in self._groups(tested)):
+                return False
+        return True
+
+    def _groups(self, clauses: Iterable[Clause]) -> list[set[Term]]:
+        """Attributes that have the same value in every match, as far as these clauses say."""
+        equalities = [
+            (literal, clause)
+            for clause in clauses
+            for literal in clause.literals
+            if len(clause.literals) == 1
+            and isinstance(literal, ast.Comparison)
+            and literal.operator == "="
+            and all(map(self.has_attribute, self._terms_in(literal)))
+        ]
+        uniform = {
+            term for equality, clause in equalities for term in self._uniform(equality, clause)
+        }
+        groups = [{term} for term in sorted(uniform)]
+        for equality, clause in equalities:
+            sides = (self._term(equality.left), self._term(equality.right))
+            # A list is connected by x only where it has but one value of x.
+            terms = {
+                side
+                for side in sides
+                if side and (side in uniform or not self._components[side[0]].is_kleene)
+            }
+            if len(terms) == 2 and _always_applies(clause) and self._same_kind(terms):
+                _merge(groups, terms)
+        return groups
+
+    def _uniform(self, equality: ast.Comparison, clause: Clause) -> Iterator[Term]:
+        """The attributes that the equality makes the same in all events of a Kleene variable.
+
+        ``a[i].x = a[i-1].x`` does, and ``a[i].x = …`` where the other side is the same for
+        every i. ``b[i].from = b[i-1].to`` does not.
+        """
+        for side, other in ((equality.left, equality.right), (equality.right, equality.left)):
+            match side:
+                case ast.Element(variable, ast.Index.CURRENT, attribute):
+                    previous = ast.Element(variable, ast.Index.PREVIOUS, attribute)
+                    is_fixed = _always_applies(clause) and not any(
+                        isinstance(node, ast.Element)
+                        and node.variable == variable
+                        and node.index is ast.Index.CURRENT
+                        for node in other.walk()
+                    )
+                    if other == previous or is_fixed:
+                        yield self._places[variable], attribute
+
+    def _term(self, node: ast.Expression) -> Term | None:
+        if isinstance(node, ast.Attribute | ast.Element):
+            return self._places[node.variable], node.attribute
+        return None
+
+    def _terms_in(self, expression: ast.Expression) -> Iterator[Term]:
+        for node in expression.walk():
+            if isinstance(node, ast.Attribute | ast.Element | ast.Aggregate) and node.attribute:
+                yield self._places[node.variable], node.attribute
+
+    def _same_kind(self, terms: Iterable[Term]) -> bool:
+        """Whether equal values are also stored alike, so that they fall into one partition."""
+        schema = self._schema
+        return schema is None or len({schema.kind(attribute) for _, attribute in terms}) == 1
+
+
+def _always_applies(clause: Clause) -> bool:
+    """Whether the clause speaks of every list, and not only of those of two events or more."""
+    return all(first == 1 for first in clause.ranges.values())
 
 
 def _merge(groups: list[set[Term]], terms: set[Term]) -> None:
@@ -68,9 +167,3 @@ def _merge(groups: list[set[Term]], terms: set[Term]) -> None:
         merged |= group
         groups.remove(group)
     groups.append(merged)
-
-
-def _term(node: ast.Expression, places: dict[str, int]) -> Term | None:
-    if isinstance(node, ast.Attribute | ast.Element) and node.variable in places:
-        return places[node.variable], node.attribute
-    return None

@@ -2,73 +2,113 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
 from cepheid.analysis.model import Clause, Edge
+from cepheid.analysis.names import variables_in
 from cepheid.analysis.normal_form import clauses
-from cepheid.analysis.scopes import variables_in
 from cepheid.language import syntax as ast
 
 _EDGES = (Edge.BEGIN, Edge.TAKE, Edge.PROCEED)
 
 
+@dataclass(frozen=True, slots=True)
+class _Indices:
+    """What an expression asks of Kleene variables: where i starts, and for how many events."""
+
+    ranges: Mapping[str, int]
+    least_lengths: Mapping[str, int]
+
+    @property
+    def may_be_empty(self) -> set[str]:
+        """The variables whose i has no value, so that the test holds, where they have one event."""
+        return {variable for variable, first in self.ranges.items() if first > 1}
+
+
 def place_clauses(
-    condition: ast.Expression, components: tuple[ast.Component, ...]
+    condition: ast.Expression, components: Sequence[ast.Component], *, apart: bool = True
 ) -> list[Clause]:
     """The clauses of a condition, each with the place in pattern order where it is bound.
 
-    What i ranges over and how long a variable must be is a matter of the whole condition;
-    every clause of it inherits that.
+    A clause is bound when all that it names is. Without ``apart``, or where a clause by itself
+    would ask something else than the condition does, all clauses have the place and the
+    indices of the whole condition.
+
+    >>> from cepheid.language.parser import parse
+    >>> query = parse("PATTERN SEQ(A a, B b) WHERE a.x = 1 OR (a.y = 2 AND b.z = 3)")
+    >>> components = [component for component, _ in ast.components(query.pattern)]
+    >>> [clause.component_ix for clause in place_clauses(query.condition, components)]
+    [0, 1]
     """
-    ranges: dict[str, int] = {}
-    least: dict[str, int] = {}
-    for node in condition.walk():
-        match node:
-            case ast.Element(variable, ast.Index.CURRENT, _):
-                ranges.setdefault(variable, 1)
-            case (
-                ast.Element(variable, ast.Index.PREVIOUS, _)
-                | ast.Aggregate(_, variable, ast.Scope.PRIOR, _)
-            ):
-                ranges[variable] = 2
-            case ast.Element(variable, int(index), _):
-                least[variable] = max(index, least.get(variable, 1))
     places = {component.variable: ix for ix, component in enumerate(components)}
+    parts = clauses(condition)
+    own = [_indices(literals) for literals in parts]
+    whole = _indices([condition])
+    apart = apart and _is_faithful(own, whole)
     placed = []
-    for literals in clauses(condition):
-        named = frozenset().union(*(variables_in(literal) for literal in literals))
-        component_ix, edge = _last_identifier(literals, places, components)
+    for literals, indices in zip(parts, own if apart else [whole] * len(parts), strict=True):
+        named = {name for literal in literals for name in variables_in(literal)}
+        last = _last_identifier(literals if apart else [condition], places)
+        variables = named.union(indices.ranges, indices.least_lengths)
         placed.append(
-            Clause(
-                literals,
-                named,
-                {name: start for name, start in ranges.items() if name in named},
-                {name: length for name, length in least.items() if name in named},
-                component_ix,
-                edge,
-            )
+            Clause(literals, frozenset(variables), indices.ranges, indices.least_lengths, *last)
         )
     return placed
 
 
+def _indices(expressions: Iterable[ast.Expression]) -> _Indices:
+    ranges: dict[str, int] = {}
+    least_lengths: dict[str, int] = {}
+    for expression in expressions:
+        for node in expression.walk():
+            match node:
+                case ast.Element(variable, ast.Index.CURRENT, _):
+                    ranges.setdefault(variable, 1)
+                case ast.Element(variable, ast.Index.PREVIOUS, _):
+                    ranges[variable] = 2
+                case ast.Aggregate(_, variable, ast.Scope.PRIOR, _):
+                    ranges[variable] = 2
+                case ast.Element(variable, int(index), _):
+                    least_lengths[variable] = max(index, least_lengths.get(variable, 1))
+    return _Indices(ranges, least_lengths)
+
+
+def _is_faithful(parts: list[_Indices], whole: _Indices) -> bool:
+    """Whether the clauses, each read by itself, say together what the condition says.
+
+    A condition on a[i-1] is true of a list of one event, and one on a[k] is false of a list of
+    fewer than k. A clause that lost the one would demand too much, and clauses that all lost
+    the other too little.
+    """
+    lengths: dict[str, int] = {}
+    for part in parts:
+        for variable, length in part.least_lengths.items():
+            lengths[variable] = max(length, lengths.get(variable, 1))
+    same_range = all(part.may_be_empty == whole.may_be_empty for part in parts)
+    return same_range and lengths == whole.least_lengths
+
+
 def _last_identifier(
-    literals: tuple[ast.Expression, ...],
-    places: dict[str, int],
-    components: tuple[ast.Component, ...],
+    literals: Iterable[ast.Expression], places: Mapping[str, int]
 ) -> tuple[int | None, Edge]:
-    last: tuple[int, int] | None = None
-    for literal in literals:
-        for node in literal.walk():
-            variable = getattr(node, "variable", None)
-            if variable in places:
-                place = (places[variable], _EDGES.index(_edge(node)))
-                last = place if last is None or place > last else last
-    if last is None:
+    """The component and edge at which the last event that the literals speak of is bound."""
+    bound = [
+        (places[node.variable], _EDGES.index(_edge(node)))
+        for literal in literals
+        for node in literal.walk()
+        if isinstance(node, ast.Attribute | ast.Element | ast.Length | ast.Aggregate)
+        and node.variable in places
+    ]
+    if not bound:
         return None, Edge.BEGIN
-    return last[0], _EDGES[last[1]]
+    component_ix, edge_ix = max(bound)
+    return component_ix, _EDGES[edge_ix]
 
 
-def _edge(node: ast.Node) -> Edge:
+def _edge(node: ast.Attribute | ast.Element | ast.Length | ast.Aggregate) -> Edge:
     match node:
-        case ast.Element(_, 1, _) | ast.Attribute():
+        case ast.Attribute() | ast.Element(_, 1, _):
             return Edge.BEGIN
         case ast.Element(_, ast.Index.LAST, _) | ast.Length():
             return Edge.PROCEED

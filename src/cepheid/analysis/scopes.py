@@ -2,252 +2,192 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from cepheid.analysis.alternatives import MAX_ALTERNATIVES, count_alternatives, outlines
+from cepheid.analysis.names import Declared, declarations, first_word, undeclared, variables_in
 from cepheid.analysis.normal_form import conjuncts, predicates
-from cepheid.errors import Fault, closest, list_words
-from cepheid.functions import find_function, function_names
+from cepheid.errors import Fault, Span, closest, list_words
+from cepheid.functions import Function, find_function, function_names
 from cepheid.language import syntax as ast
 from cepheid.language.parser import STRATEGIES
-from cepheid.language.printer import item_name
-
-_INDEXED = ast.Element | ast.Length | ast.Aggregate | ast.Elements
+from cepheid.language.printer import item_name, print_expression
 
 
-def check_scopes(query: ast.Query) -> list[Fault]:
-    """What is wrong with the query whatever the events are."""
-    faults = list(_check_pattern(query))
-    if faults:
-        return faults
-    declared = {c.variable: c for c, _ in ast.components(query.pattern)}
+def check_scopes(query: ast.Query) -> Iterator[Fault]:
+    """What is wrong with the names in WHERE and RETURN, whatever the events are."""
+    declared = declarations(query.pattern)
     negated = {c.variable for c, is_negated in ast.components(query.pattern) if is_negated}
-    faults.extend(_check_strategy(query, declared, negated))
-    faults.extend(_check_window(query))
     if query.condition is not None:
-        faults.extend(_check_names(query.condition, declared))
-        faults.extend(_check_condition(query.condition, negated))
+        yield from _check_names(query.condition, declared)
+        yield from _check_condition(query.condition, query, negated)
     if query.returns is not None:
-        faults.extend(_check_names(query.returns, declared))
-        faults.extend(_check_return(query, query.returns, negated))
-    return faults
+        yield from _check_names(query.returns, declared)
+        yield from _check_return(query, query.returns, negated)
 
 
-def _check_pattern(query: ast.Query) -> Iterator[Fault]:
-    pattern = query.pattern
-    number = count_alternatives(pattern)
-    if number > MAX_ALTERNATIVES:
-        yield Fault(
-            f"the pattern has {number} alternatives, more than {MAX_ALTERNATIVES}",
-            pattern.span,
-            hint="Every OR and every star multiplies them: split the query.",
-        )
+# --- names
+
+
+def _check_names(tree: ast.Node, declared: Declared) -> Iterator[Fault]:
+    match tree:
+        case ast.Parameter():
+            yield _valueless(tree, declared)
+        case ast.Call() if tree.function.lower() in ast.AGGREGATES:
+            yield _bad_aggregate(tree, declared)
+            # What it is over is wrong as a whole.
+            return
+        case ast.Call():
+            yield from _check_call(tree)
+        case ast.Aggregate() | ast.Element() | ast.Length() | ast.Elements():
+            yield from _check_use(tree, tree.variable, declared)
+        case ast.Attribute() | ast.EventReference():
+            yield from _check_use(tree, tree.variable, declared)
+    for child in tree.children():
+        yield from _check_names(child, declared)
+
+
+def _check_use(node: ast.Node, variable: str, declared: Declared) -> Iterator[Fault]:
+    if variable not in declared:
+        is_first = not isinstance(node, ast.Aggregate)
+        yield undeclared(variable, first_word(node, variable) if is_first else node.span, declared)
         return
-    kinds: dict[str, ast.Component] = {}
-    for component, _ in ast.components(pattern):
-        other = kinds.setdefault(component.variable, component)
-        if other.is_kleene != component.is_kleene:
+    components = declared[variable]
+    is_kleene = components[0].is_kleene
+    match node:
+        case ast.Attribute(_, attribute) if is_kleene:
             yield Fault(
-                f"'{component.variable}' is one event in one branch and a list in another",
-                component.span,
-                hint="Give the two components different variables.",
+                f"'{variable}' is a Kleene variable, which needs an index here",
+                node.span,
+                hint=f"Write {variable}[1].{attribute}, {variable}[i].{attribute} (every event), "
+                f"{variable}[{variable}.LEN].{attribute} (the last), or an aggregate such as "
+                f"avg({variable}[].{attribute}).",
             )
-    found = outlines(pattern)
-    if not found:
-        yield Fault(
-            "the pattern has no positive component",
-            pattern.span,
-            hint="A match is made of events: something must occur before something can be absent.",
-        )
-    reported = set()
-    for outline in found:
-        seen = set()
-        for component in outline.components:
-            if component.variable in seen and component.variable not in reported:
-                reported.add(component.variable)
-                again = [c for c, _ in ast.components(pattern) if c.variable == component.variable]
+        case ast.Element(_, int(index), _) if is_kleene:
+            most = [component.bounds.most if component.bounds else 1 for component in components]
+            if all(bound is not None and index > bound for bound in most):
+                limit = max(bound for bound in most if bound is not None)
                 yield Fault(
-                    f"the variable '{component.variable}' is declared twice",
-                    again[-1].span,
-                    hint="Each component of a match has a variable of its own.",
-                )
-            seen.add(component.variable)
-
-
-def _check_strategy(
-    query: ast.Query, declared: dict[str, ast.Component], negated: set[str]
-) -> Iterator[Fault]:
-    listed = query.strategy_variables
-    if listed is not None:
-        for name in listed:
-            if name not in declared:
-                yield _undeclared(name, query.condition, declared)
-        missing = [name for name in declared if name not in listed and name not in negated]
-        if missing and all(name in declared for name in listed):
-            yield Fault(
-                f"{query.strategy.value} does not name {list_words(missing)}",
-                query.pattern.span,
-                hint="A selection strategy applies to the whole pattern: name all variables, "
-                "or none.",
-            )
-    if query.strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH:
-        return
-    top = query.pattern
-    for part in top.parts if isinstance(top, ast.Disjunction) else (top,):
-        for node in part.walk():
-            if isinstance(node, ast.Conjunction | ast.Disjunction):
-                name = "AND" if isinstance(node, ast.Conjunction) else "OR inside a pattern"
-                yield Fault(
-                    f"{name} belongs to skip_till_any_match, not to {query.strategy.value}",
+                    f"'{variable}' never has {index} events",
                     node.span,
-                    hint="Only OR at the top of the pattern goes with every strategy.",
+                    hint=f"The pattern lets it have {limit} at most.",
                 )
-                break
-
-
-def _check_window(query: ast.Query) -> Iterator[Fault]:
-    window = query.window
-    if window is not None:
-        if isinstance(window.extent, ast.Parameter):
-            yield _valueless(window.extent, ())
-        elif window.extent <= 0:
-            yield Fault("a window of 0 holds no event", window.span)
-    else:
-        for component, place in _waiting(query.pattern):
+        case ast.Aggregate(function, _, _, attribute) if not is_kleene:
+            yield _over_single(function, variable, attribute, node.span)
+        case ast.Element(_, _, attribute) | ast.Elements(_, attribute) if not is_kleene:
+            kleene = f"{components[0].types[0]}+ {variable}[]"
             yield Fault(
-                f"the negation of '{component.variable}' needs a window",
-                component.span,
-                hint=f"It stands {place}, where a {component.types[0]} can always still come. "
-                "Add WITHIN.",
+                f"'{variable}' is a single event, which has no index",
+                node.span,
+                hint=f"Write {variable}.{attribute}, or declare a list: {kleene}.",
             )
 
 
-def _waiting(pattern: ast.Pattern) -> Iterator[tuple[ast.Component, str]]:
-    """The negated components whose violation may come after the last event of a match."""
-    seen = set()
-    for outline in outlines(pattern):
-        for place in outline.negated:
-            component = outline.components[place]
-            later = {j for i, j in outline.before if i == place} - outline.negated
-            earlier = {i for i, j in outline.before if j == place} - outline.negated
-            if not later and component not in seen:
-                seen.add(component)
-                yield component, "at the end" if earlier else "in an AND"
-
-
-def _check_names(tree: ast.Node, declared: dict[str, ast.Component]) -> Iterator[Fault]:
-    for node in tree.walk():
-        match node:
-            case ast.Parameter():
-                yield _valueless(node, declared)
-            case ast.Call():
-                yield from _check_call(node, declared)
-            case (
-                ast.Attribute(variable)
-                | ast.Element(variable)
-                | ast.Length(variable)
-                | ast.Aggregate(_, variable)
-                | ast.Elements(variable)
-                | ast.EventReference(variable)
-            ):
-                if variable not in declared:
-                    yield _undeclared(variable, node, declared)
-                else:
-                    yield from _check_use(node, declared[variable])
-
-
-def _check_use(node: ast.Node, component: ast.Component) -> Iterator[Fault]:
-    name = component.variable
-    if isinstance(node, ast.Attribute) and component.is_kleene:
-        yield Fault(
-            f"'{name}' is a Kleene variable, which needs an index here",
-            node.span,
-            hint=f"Write {name}[1].{node.attribute}, {name}[i].{node.attribute} (every event), "
-            f"{name}[{name}.LEN].{node.attribute} (the last), or an aggregate such as "
-            f"avg({name}[].{node.attribute}).",
-        )
-    if component.is_kleene:
-        most = component.bounds.most if component.bounds else None
-        if isinstance(node, ast.Element) and isinstance(node.index, int):
-            if most is not None and node.index > most:
-                yield Fault(f"'{name}' has at most {most} events", node.span)
-        return
-    if isinstance(node, ast.Aggregate):
-        yield Fault(
-            f"{node.function} is over a Kleene variable, and '{name}' is a single event",
-            node.span,
-            hint=f"Write {name}.{node.attribute or 'x'}.",
-        )
-    elif isinstance(node, _INDEXED):
-        attribute = getattr(node, "attribute", "x")
-        yield Fault(
-            f"'{name}' is a single event, which has no index and no length",
-            node.span,
-            hint=f"Write {name}.{attribute}, or declare it as {component.types[0]}+ {name}[].",
-        )
-
-
-def _check_call(call: ast.Call, declared: dict[str, ast.Component]) -> Iterator[Fault]:
-    name = call.function.lower()
-    if name in ast.AGGREGATES:
-        yield _bad_aggregate(call, declared)
-        return
+def _check_call(call: ast.Call) -> Iterator[Fault]:
     function = find_function(call.function)
     if function is None:
         known = (*function_names(), *ast.AGGREGATES, *STRATEGIES)
+        candidates = closest(call.function, known)
         yield Fault(
             f"there is no function '{call.function}'",
-            call.span,
+            first_word(call, call.function),
             found=call.function,
-            candidates=closest(call.function, known),
+            candidates=candidates,
+            hint=None if candidates else f"The functions are {list_words(function_names())}.",
         )
         return
-    given = len(call.arguments)
+    given, most = len(call.arguments), function.most_arguments
+    if given < function.least_arguments or (most is not None and given > most):
+        yield Fault(f"{function.name} takes {_arguments(function)}, not {given}", call.span)
+
+
+def _arguments(function: Function) -> str:
     least, most = function.least_arguments, function.most_arguments
-    if given < least or (most is not None and given > most):
-        wanted = str(least) if least == most else f"{least} to {most}" if most else f"{least}+"
-        yield Fault(f"{name} takes {wanted} arguments, not {given}", call.span)
+    if most is None:
+        return f"at least {least} arguments"
+    if least == most:
+        return f"{least} argument{'s' if least != 1 else ''}"
+    return f"{least} {'or' if most == least + 1 else 'to'} {most} arguments"
 
 
-def _bad_aggregate(call: ast.Call, declared: dict[str, ast.Component]) -> Fault:
+def _bad_aggregate(call: ast.Call, declared: Declared) -> Fault:
     name = call.function.lower()
-    if len(call.arguments) > 1 and name in ("min", "max"):
-        instead = "least" if name == "min" else "greatest"
-        return Fault(
-            f"{name} is an aggregate over a Kleene variable",
-            call.span,
-            hint=f"For the {instead} of several values write {instead}(…).",
-        )
-    argument = call.arguments[0] if len(call.arguments) == 1 else None
-    if isinstance(argument, ast.Attribute) and argument.variable in declared:
-        variable = argument.variable
-        if not declared[variable].is_kleene:
+    match call.arguments:
+        case [_, _, *_] if name in ("min", "max"):
+            instead = {"min": "least", "max": "greatest"}[name]
             return Fault(
-                f"{name} is over a Kleene variable, and '{variable}' is a single event",
+                f"{name} is an aggregate over a Kleene variable",
                 call.span,
-                hint=f"Write {variable}.{argument.attribute}.",
+                hint=f"For the {instead} of several values write {instead}(…).",
             )
-        return Fault(
-            f"{name} is over the events of a Kleene variable, which are written with brackets",
-            call.span,
-            hint=f"Write {name}({variable}[].{argument.attribute}), or "
-            f"{name}({variable}[..i-1].{argument.attribute}) for those before a[i].",
-        )
+        case [ast.Attribute(variable, attribute)] if variable in declared:
+            if not declared[variable][0].is_kleene:
+                return _over_single(name, variable, attribute, call.span)
+            return Fault(
+                f"{name} is over the events of a Kleene variable, which are written with brackets",
+                call.span,
+                hint=f"Write {name}({variable}[].{attribute}), or "
+                f"{name}({variable}[..i-1].{attribute}) for those before {variable}[i].",
+            )
+        case [ast.Parameter(variable)] if name == "count" and variable in declared:
+            if declared[variable][0].is_kleene:
+                return Fault(
+                    f"'{variable}' is a Kleene variable, which is written with brackets here",
+                    call.span,
+                    hint=f"Write count({variable}[]) or {variable}.LEN.",
+                )
+    variable = next((v for v, parts in declared.items() if parts[0].is_kleene), "a")
     return Fault(
-        f"{name} takes an attribute over a Kleene variable",
+        f"{name} is over an attribute of a Kleene variable",
         call.span,
-        hint=f"Write {name}(a[].x), or {name}(a[..i-1].x) for those before a[i].",
+        hint=f"Write {name}({variable}[].x), or {name}({variable}[..i-1].x) for the events "
+        f"before {variable}[i].",
     )
 
 
-def _check_condition(condition: ast.Expression, negated: set[str]) -> Iterator[Fault]:
+def _over_single(function: str, variable: str, attribute: str | None, span: Span | None) -> Fault:
+    return Fault(
+        f"{function} is over a Kleene variable, and '{variable}' is a single event",
+        span,
+        hint=f"Write {variable}.{attribute}." if attribute else None,
+    )
+
+
+def _valueless(parameter: ast.Parameter, declared: Declared) -> Fault:
+    name = parameter.name
+    if name in declared:
+        is_kleene = declared[name][0].is_kleene
+        return Fault(
+            f"'{name}' is {'a list of events' if is_kleene else 'an event'}, not a value",
+            parameter.span,
+            hint=f"Write {name}{'[i]' if is_kleene else ''}.x, where x is an attribute.",
+        )
+    variable, [component, *_] = next(iter(declared.items()))
+    return Fault(
+        f"the name '{name}' has no value",
+        parameter.span,
+        found=name,
+        candidates=closest(name, declared),
+        hint=f"A text is written in quotes ('{name}'), an attribute with its variable "
+        f"({variable}{'[i]' if component.is_kleene else ''}.{name}), and the value of a parameter "
+        f'is given along with the query (parameters={{"{name}": …}}).',
+    )
+
+
+# --- WHERE and RETURN
+
+
+def _check_condition(
+    condition: ast.Expression, query: ast.Query, negated: set[str]
+) -> Iterator[Fault]:
     for node in condition.walk():
         if isinstance(node, ast.EventReference | ast.Elements):
+            attribute = node.attribute if isinstance(node, ast.Elements) else "x"
+            variable = node.variable
             yield Fault(
-                f"'{node.variable}[]' is a list, which is not compared",
+                f"'{print_expression(node, query)}' is a list, which is not compared",
                 node.span,
-                hint=f"Write {node.variable}[i].x for every event, or an aggregate such as "
-                f"avg({node.variable}[].x).",
+                hint=f"Write {variable}[i].{attribute} for every event, or an aggregate such as "
+                f"avg({variable}[].{attribute}).",
             )
     for conjunct in conjuncts(condition):
         if isinstance(conjunct, ast.Equivalence):
@@ -255,7 +195,7 @@ def _check_condition(condition: ast.Expression, negated: set[str]) -> Iterator[F
         for node in conjunct.walk():
             if isinstance(node, ast.Equivalence):
                 yield Fault(
-                    f"[{node.attribute}] stands below OR or NOT",
+                    f"{print_expression(node, query)} stands inside OR or NOT",
                     node.span,
                     hint="An equivalence test holds for the whole match: join it by AND.",
                 )
@@ -281,61 +221,58 @@ def _check_negated(conjunct: ast.Expression, negated: set[str]) -> Iterator[Faul
 
 
 def _check_return(query: ast.Query, returns: ast.Return, negated: set[str]) -> Iterator[Fault]:
-    seen = set()
+    names: set[str] = set()
     for item in returns.items:
-        for name in sorted(variables_in(item.expression) & negated):
-            yield Fault(
-                f"'{name}' is negated, so a match has no such event to return", item.span
-            )
         for node in item.expression.walk():
-            match node:
-                case (
-                    ast.Element(variable, ast.Index.CURRENT | ast.Index.PREVIOUS, _)
-                    | ast.Aggregate(_, variable, ast.Scope.PRIOR, _)
-                ):
-                    yield Fault(
-                        "i has no value in RETURN",
-                        node.span,
-                        hint=f"Write {variable}[].x for the list, {variable}[1].x, "
-                        f"{variable}[{variable}.LEN].x, or an aggregate over {variable}[].",
-                    )
-                case ast.Equivalence():
-                    yield Fault("an equivalence test is not a value", node.span)
+            yield from _check_returned(node, node is item.expression, query, negated)
         name = item_name(item, query)
-        if name in seen:
+        if name in names:
             yield Fault(
                 f"RETURN has two items named '{name}'", item.span, hint="Rename one with AS."
             )
-        seen.add(name)
+        names.add(name)
 
 
-def variables_in(node: ast.Node) -> set[str]:
-    """The variables that an expression names."""
-    return {part.variable for part in node.walk() if hasattr(part, "variable")}
+def _check_returned(
+    node: ast.Node, is_item: bool, query: ast.Query, negated: set[str]
+) -> Iterator[Fault]:
+    match node:
+        case ast.Element(variable, ast.Index.CURRENT | ast.Index.PREVIOUS, attribute):
+            yield _no_index(variable, attribute, node.span)
+        case ast.Aggregate(_, variable, ast.Scope.PRIOR, attribute):
+            yield _no_index(variable, attribute or "x", node.span)
+        case ast.Equivalence():
+            yield Fault(
+                "an equivalence test is not a value",
+                node.span,
+                hint=f"Write a.{node.attribute}, where a is a variable.",
+            )
+        case ast.EventReference(variable) if not is_item:
+            shown = print_expression(node, query)
+            is_list = shown.endswith("[]")
+            yield Fault(
+                f"'{shown}' is {'a list of events' if is_list else 'a whole event'}, not a value",
+                node.span,
+                hint=f"It stands alone in RETURN; for a value write "
+                f"{variable}{'[1]' if is_list else ''}.x, where x is an attribute.",
+            )
+        case ast.Elements(variable, attribute) if not is_item:
+            yield Fault(
+                f"'{print_expression(node, query)}' is a list, which stands alone in RETURN",
+                node.span,
+                hint=f"For one value write {variable}[1].{attribute}, or an aggregate such as "
+                f"avg({variable}[].{attribute}).",
+            )
+    named = getattr(node, "variable", None)
+    if named in negated:
+        yield Fault(f"'{named}' is negated, so a match has no such event to return", node.span)
 
 
-def _undeclared(name: str, node: ast.Node | None, declared: Iterable[str]) -> Fault:
+def _no_index(variable: str, attribute: str, span: Span | None) -> Fault:
     return Fault(
-        f"the pattern has no variable '{name}'",
-        node.span if node else None,
-        found=name,
-        candidates=closest(name, declared),
-        hint=f"It has {list_words(list(declared))}.",
-    )
-
-
-def _valueless(parameter: ast.Parameter, declared: Iterable[str]) -> Fault:
-    name = parameter.name
-    if name in declared:
-        return Fault(
-            f"'{name}' is an event, not a value", parameter.span, hint=f"Write {name}.attribute."
-        )
-    return Fault(
-        f"the name '{name}' has no value",
-        parameter.span,
-        found=name,
-        candidates=closest(name, declared),
-        hint=f"A text is written in quotes ('{name}'), an attribute with its variable "
-        f"(a.{name}), and the value of a parameter is given along with the query "
-        f'(parameters={{"{name}": …}}).',
+        "'i' has no value in RETURN",
+        span,
+        hint=f"Write {variable}[].{attribute} for the list, {variable}[1].{attribute}, "
+        f"{variable}[{variable}.LEN].{attribute}, or an aggregate such as "
+        f"avg({variable}[].{attribute}).",
     )

@@ -36,11 +36,12 @@ _QUOTE_PAIRS = {"‘": "’", "’": "‘", "“": "”", "”": "“"}
 
 @dataclass(frozen=True, slots=True)
 class _Strategy(ast.Node):
-    """A selection strategy as a conjunct."""
+    """A selection strategy as a conjunct; ``head`` is its place without the body."""
 
     strategy: ast.SelectionStrategy
     variables: tuple[str, ...] | None
     body: ast.Expression | None
+    head: Span
 
 
 def assemble(
@@ -128,7 +129,7 @@ class _Assembler(Transformer[Token, Any]):
         return ast.Component(types, name, bounds, span=_span(meta))
 
     def negation(self, meta: Meta, children: list[Any]) -> ast.Pattern:
-        part = children[-1]
+        part: ast.Pattern = children[-1]
         if isinstance(part, ast.Component):
             if part.is_kleene:
                 self._fault(
@@ -146,6 +147,7 @@ class _Assembler(Transformer[Token, Any]):
 
     def composite(self, meta: Meta, children: list[Any]) -> ast.Pattern:
         operator, *parts = children
+        kinds: dict[str, type[ast.Sequence] | type[ast.Conjunction] | type[ast.Disjunction]]
         kinds = {"SEQ": ast.Sequence, "AND": ast.Conjunction, "OR": ast.Disjunction}
         return kinds[operator.type](tuple(parts), span=_span(meta))
 
@@ -170,12 +172,16 @@ class _Assembler(Transformer[Token, Any]):
     def strategy(self, meta: Meta, children: list[Any]) -> _Strategy:
         token, *variables, body = children
         name = "_".join(re.split(r"[\s_-]+", token.lower()))
-        listed = tuple(variable for variable in variables if variable is not None)
+        listed = [variable for variable in variables if variable is not None]
+        names = tuple(variable for variable, _ in listed)
+        head = _token_span(token)
+        if listed:
+            head = Span(head.start, listed[-1][1].end + len(")"))
         strategy = ast.SelectionStrategy(name)
-        return _Strategy(strategy, listed or None, body, span=_span(meta))
+        return _Strategy(strategy, names or None, body, head, span=_span(meta))
 
-    def strategy_variable(self, _meta: Meta, children: list[Token]) -> str:
-        return str(children[0])
+    def strategy_variable(self, meta: Meta, children: list[Token]) -> tuple[str, Span]:
+        return str(children[0]), _span(meta)
 
     def comparison(self, meta: Meta, children: list[Any]) -> ast.Comparison:
         left, operator, right = children
@@ -445,6 +451,7 @@ class _Assembler(Transformer[Token, Any]):
             window,
             returns,
             stream,
+            strategy.head if strategy else None,
             span=_span(meta),
         )
 
@@ -481,13 +488,14 @@ def _composite(item: ast.ReturnItem) -> RawCall | None:
     """``Type(item, …)``, or None where the item is a value; one in brackets always is."""
     if item.name is not None or _is_bracketed(item):
         return None
-    match item.expression:
-        case RawCall() as call:
-            is_function = find_function(call.function) or call.function.lower() in ast.AGGREGATES
-            return None if is_function else call
-        case ast.Arithmetic("-", left, RawCall() as call) if _touch(left, call):
+    node: ast.Node = item.expression
+    match node:
+        case RawCall(name):
+            is_function = find_function(name) or name.lower() in ast.AGGREGATES
+            return None if is_function else node
+        case ast.Arithmetic("-", left, right) if isinstance(right, RawCall) and _touch(left, right):
             words = _dashed(left)
-            return RawCall(f"{words}-{call.function}", call.items) if words else None
+            return RawCall(f"{words}-{right.function}", right.items) if words else None
     return None
 
 

@@ -27,277 +27,317 @@ and ``sum_`` have an underscore so that importing them does not hide Python's ow
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from fractions import Fraction
 from functools import partial
-from numbers import Integral, Real
 from typing import Any
 
-from cepheid.errors import OptionError, closest, list_words
-from cepheid.functions import find_function
+from cepheid.errors import OptionError, QuerySyntaxError, closest, list_words
 from cepheid.language import syntax as ast
-from cepheid.language.naming import Prior, default_variable, name_components
-from cepheid.language.printer import print_expression, print_query
-from cepheid.language.units import CANONICAL_UNIT, NANOSECONDS_PER
+from cepheid.language.expressions import (
+    CurrentIndex,
+    Events,
+    Expression,
+    avg,
+    call,
+    checked_name,
+    count,
+    first,
+    i,
+    in_largest_unit,
+    joined,
+    last,
+    lifted,
+    max_,
+    min_,
+    not_private,
+    parameter,
+    same,
+    sum_,
+)
+from cepheid.language.naming import Prior, WholeElement, default_variable, name_components
+from cepheid.language.parser import parse
+from cepheid.language.printer import print_pattern, print_query
 
-# --- Expressions --------------------------------------------------------------------------
-
-_Operator = Callable[["Expression", object], "Expression"]
-
-
-def _binary(kind: type[ast.Comparison] | type[ast.Arithmetic], symbol: str) -> _Operator:
-    return lambda left, right: Expression(kind(symbol, left.node, _lifted(right)))
-
-
-def _reflected(symbol: str) -> _Operator:
-    return lambda right, left: Expression(ast.Arithmetic(symbol, _lifted(left), right.node))
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Expression:
-    """Something with a value; Python's operators make larger expressions of it.
-
-    >>> a = event("Stock", "a")
-    >>> (a.price * 2 > 10) & ~a.symbol.is_in("MSFT", "GOOG")
-    a.price * 2 > 10 AND NOT a.symbol IN ('MSFT', 'GOOG')
-    """
-
-    node: Any
-
-    __hash__ = None  # type: ignore[assignment]
-    __eq__ = _binary(ast.Comparison, "=")  # type: ignore[assignment]
-    __ne__ = _binary(ast.Comparison, "!=")  # type: ignore[assignment]
-    __lt__ = _binary(ast.Comparison, "<")
-    __le__ = _binary(ast.Comparison, "<=")
-    __gt__ = _binary(ast.Comparison, ">")
-    __ge__ = _binary(ast.Comparison, ">=")
-    __add__, __radd__ = _binary(ast.Arithmetic, "+"), _reflected("+")
-    __sub__, __rsub__ = _binary(ast.Arithmetic, "-"), _reflected("-")
-    __mul__, __rmul__ = _binary(ast.Arithmetic, "*"), _reflected("*")
-    __truediv__, __rtruediv__ = _binary(ast.Arithmetic, "/"), _reflected("/")
-    __mod__, __rmod__ = _binary(ast.Arithmetic, "%"), _reflected("%")
-
-    def __neg__(self) -> Expression:
-        return Expression(ast.Negative(self.node))
-
-    def __and__(self, other: object) -> Expression:
-        return Expression(_joined(ast.And, (self, other)))
-
-    def __or__(self, other: object) -> Expression:
-        return Expression(_joined(ast.Or, (self, other)))
-
-    def __invert__(self) -> Expression:
-        return Expression(ast.Not(self.node))
-
-    def __bool__(self) -> bool:
-        raise OptionError(
-            f"'{self!r}' is neither true nor false in Python: use & instead of and, | instead of "
-            "or, ~ instead of not, with brackets around comparisons; for x < y < z write "
-            "(x < y) & (y < z)"
-        )
-
-    def __repr__(self) -> str:
-        match self.node:
-            case Prior(variable, attribute):
-                return f"{variable}[..i-1].{attribute}"
-        return print_expression(self.node, ast.Query(ast.Component(("",), "event")))
-
-    def is_in(self, *options: object) -> Expression:
-        """``x IN (…)``."""
-        if not options:
-            raise OptionError(f"'{self!r}' is in nothing: give is_in() the values")
-        return Expression(ast.In(self.node, tuple(map(_lifted, options))))
-
-    def between(self, low: object, high: object) -> Expression:
-        """``x BETWEEN low AND high``, both ends included."""
-        return Expression(ast.Between(self.node, _lifted(low), _lifted(high)))
-
-    def like(self, pattern: str) -> Expression:
-        """``x LIKE 'a%_'``: % for any text, _ for any one character."""
-        return Expression(ast.Like(self.node, pattern))
-
-    def is_null(self) -> Expression:
-        """``x IS NULL``."""
-        return Expression(ast.IsNull(self.node))
-
-
-def _joined(kind: type[ast.And] | type[ast.Or], parts: Iterable[object]) -> ast.Expression:
-    flat: list[ast.Expression] = []
-    for part in map(_lifted, parts):
-        flat.extend(part.operands if isinstance(part, kind) else (part,))
-    return kind(tuple(flat)) if len(flat) > 1 else flat[0]
-
-
-def _lifted(value: object) -> Any:
-    """The node of an expression, or the literal that a Python value is."""
-    match value:
-        case Expression():
-            return value.node
-        case None | bool() | str():
-            return ast.Literal(value)
-        case timedelta():
-            duration = ast.Duration(*_in_largest_unit(abs(value)))
-            return ast.Negative(duration) if value < timedelta() else duration
-        case Integral() if abs(value) < 2**63:
-            return ast.Literal(int(value))
-        case Real() if not isinstance(value, Integral) and math.isfinite(value):
-            return ast.Literal(float(value))
-        case PatternBuilder() | Events():
-            raise OptionError(f"{value!r} stands for events: use an attribute of it")
-    raise OptionError(
-        f"{value!r} cannot stand in a query, which takes numbers of 64 bits, texts, True, False, "
-        "None and timedelta"
-    )
-
-
-def _in_largest_unit(duration: timedelta) -> tuple[Fraction, str]:
-    nanoseconds = duration // timedelta(microseconds=1) * 1000
-    exact = [unit for unit, size in NANOSECONDS_PER.items() if nanoseconds % size == 0]
-    return Fraction(nanoseconds, NANOSECONDS_PER[exact[-1]]), exact[-1]
-
-
-def same(*attributes: str, **values: object) -> Expression:
-    """Equivalence tests: all events of a match agree on these attributes.
-
-    >>> same("symbol", site="7")
-    [symbol] AND [site = '7']
-    """
-    tests = [ast.Equivalence(_name(attribute)) for attribute in attributes]
-    tests += [ast.Equivalence(_name(name), _lifted(value)) for name, value in values.items()]
-    if not tests:
-        raise OptionError("same() takes the names of attributes: same('tag_id')")
-    return Expression(_joined(ast.And, map(Expression, tests)))
-
-
-def parameter(name: str) -> Expression:
-    """A name whose value is given along with the query."""
-    return Expression(ast.Parameter(_name(name)))
-
-
-def call(function: str, *arguments: object) -> Expression:
-    """A function of scalars, or an aggregate.
-
-    >>> a = many("Stock", "a")
-    >>> call("abs", a[i].price - avg(a.before.price)) > 10
-    abs(a[i].price - avg(a[..i-1].price)) > 10
-    """
-    if function.lower() in ast.AGGREGATES:
-        return _aggregate(function.lower(), *arguments)
-    known = find_function(function)
-    name = known.name if known else _name(function)
-    return Expression(ast.Call(name, tuple(map(_lifted, arguments))))
-
-
-def _aggregate(function: str, *arguments: object) -> Expression:
-    over = arguments[0] if len(arguments) == 1 else None
-    match over.node if isinstance(over, Expression | Events) else None:
-        case ast.Elements(variable, attribute) | ast.Element(
-            variable, ast.Index.CURRENT, attribute
-        ):
-            return Expression(ast.Aggregate(function, variable, ast.Scope.WHOLE, attribute))
-        case ast.EventReference(variable) if function == "count":
-            return Expression(ast.Aggregate(function, variable, ast.Scope.WHOLE, None))
-        case Prior(variable, attribute) if attribute or function == "count":
-            return Expression(ast.Aggregate(function, variable, ast.Scope.PRIOR, attribute))
-    raise OptionError(
-        f"{function} is over an attribute of a Kleene variable: {function}(a.all.x) for all of a, "
-        f"{function}(a.before.x) for what was selected before a[i]"
-    )
-
-
-min_, max_, sum_ = partial(call, "min"), partial(call, "max"), partial(call, "sum")
-avg, count = partial(call, "avg"), partial(call, "count")
-first, last = partial(call, "first"), partial(call, "last")
-
-
-class _Current:
-    """The index of a Kleene variable's current event, ``i``; ``i - 1`` is the one before."""
-
-    def __sub__(self, distance: int) -> ast.Index:
-        if distance != 1:
-            raise OptionError(f"there is no i-{distance}: an index is i, i - 1 or a number from 1")
-        return ast.Index.PREVIOUS
-
-
-i = _Current()
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Events:
-    """Events of a variable, whose attributes are expressions: ``a[1]``, ``a.last``, ``a.all``."""
-
-    text: str
-    node: Any
-    attribute_of: Callable[[str], Any]
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def __getitem__(self, attribute: str) -> Expression:
-        return Expression(self.attribute_of(_name(attribute)))
-
-    def __getattr__(self, attribute: str) -> Expression:
-        if attribute.startswith("_"):
-            raise AttributeError(attribute)
-        return self[attribute]
-
-
-# --- Patterns -----------------------------------------------------------------------------
+__all__ = [
+    "EventVariable",
+    "Events",
+    "Expression",
+    "KleeneVariable",
+    "PatternBuilder",
+    "all_of",
+    "any_of",
+    "avg",
+    "call",
+    "count",
+    "event",
+    "first",
+    "i",
+    "last",
+    "many",
+    "max_",
+    "min_",
+    "no",
+    "parameter",
+    "same",
+    "seq",
+    "sum_",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PatternBuilder:
-    """A pattern with what was said about it so far; ``build()`` gives the query."""
+    """A pattern and what was said about it so far; ``build`` gives the query."""
 
-    query: ast.Query
+    _query: ast.Query
 
     def __str__(self) -> str:
         return print_query(self.build())
 
     def __repr__(self) -> str:
-        return f"<{print_pattern(name_components(self.query.pattern))}>"
+        return f"<{print_pattern(name_components(self._query.pattern))}>"
 
     def where(self, *conditions: Expression) -> PatternBuilder:
-        """The conditions, all of which have to hold, along with those given before."""
+        """Conditions that have to hold, all of them, besides those given before."""
         for condition in conditions:
             if not isinstance(condition, Expression):
-                raise OptionError(
-                    f"{condition!r} is no condition: compare attributes, as in a.x > 5"
-                )
-            _refuse_lists(condition, (Prior, ast.Elements))
-        before = [] if self.query.condition is None else [Expression(self.query.condition)]
-        parts = [*before, *conditions]
-        return self._with(condition=_joined(ast.And, parts) if parts else None)
+                raise OptionError(f"{condition!r} is no condition: write one like a.x > 5")
+            _refuse_loose(condition, Prior, ast.Elements)
+        if self._query.condition is not None:
+            conditions = (Expression(self._query.condition), *conditions)
+        return self._with(condition=joined(ast.And, conditions).node) if conditions else self
 
     def select(
-        self, strategy: str | ast.SelectionStrategy, *variables: Variable
+        self, strategy: str | ast.SelectionStrategy, *variables: PatternBuilder
     ) -> PatternBuilder:
-        """How events are selected: strategy is a name such as ``skip_till_next_match``."""
-        known = [one.value for one in ast.SelectionStrategy]
+        """How a run selects events: ``"skip_till_next_match"`` and the like."""
+        known = [each.value for each in ast.SelectionStrategy]
         if not isinstance(strategy, ast.SelectionStrategy) and strategy not in known:
-            raise OptionError(
-                _unknown("selection strategy", strategy, known)
-            )
-        names = tuple(variable.name for variable in variables) or None
+            [meant] = closest(strategy, known) or [None]
+            advice = f"did you mean '{meant}'?" if meant else f"there are {list_words(known)}"
+            raise OptionError(f"there is no selection strategy '{strategy}': {advice}")
+        names = tuple(map(_variable, variables)) or None
         return self._with(strategy=ast.SelectionStrategy(strategy), strategy_variables=names)
 
-    def within(
-        self, extent: float | str | timedelta | Expression, measure: str | None = None
-    ) -> PatternBuilder:
-        """The window: ``"12 hours"``, a timedelta, or a number with or without a measure.
+    def within(self, extent: float | str | timedelta, measure: str = "") -> PatternBuilder:
+        """The window: ``"12 hours"``, a timedelta, or a number.
 
-        A measure is a unit of time, ``"events"`` or ``"events per partition"``; a number without
-        one is in the units of the time column.
+        A number is measured in a unit of time, ``"events"`` or ``"events per partition"``, and
+        without one of these in the time column's own units.
         """
+        in_words = f"{extent} {measure}".strip()
         if isinstance(extent, timedelta):
-            amount, measure = _in_largest_unit(extent)
-        elif isinstance(extent, str):
-            number, _, words = extent.strip().partition(" ")
-            amount, measure = _amount(number), measure or words.strip() or None
-        ...
+            amount, unit = in_largest_unit(extent)
+            in_words = f"{amount} {unit}"
+        try:
+            window = parse(f"EVENT A WITHIN {in_words}").window
+        except QuerySyntaxError as error:
+            fault = error.faults[0]
+            message = f"'{in_words}' is no window: {fault.message}. {fault.advice()}"
+            raise OptionError(message.strip()) from None
+        return self._with(window=window)
+
+    def returns(self, *items: object, **named: object) -> PatternBuilder:
+        """What a match gives: variables, lists such as ``a.all.x``, and expressions."""
+        return self._with(returns=ast.Return(_items(items, named)))
+
+    def returns_event(self, type_name: str, /, *items: object, **named: object) -> PatternBuilder:
+        """A composite event of this type for each match."""
+        return self._with(returns=ast.Return(_items(items, named), checked_name(type_name)))
+
+    def from_stream(self, name: str) -> PatternBuilder:
+        """The name of the stream that the events are in."""
+        return self._with(stream=checked_name(name))
+
+    def build(self) -> ast.Query:
+        """The query.
+
+        >>> event("Reading").within(10).build().window
+        Window(extent=Fraction(10, 1), measure=<WindowMeasure.TIME: 'time'>, unit=None)
+        """
+        pattern = name_components(self._query.pattern)
+        mentioned = {
+            getattr(node, "variable", None)
+            for part in (self._query.condition, self._query.returns)
+            for node in (part.walk() if part else ())
+        }
+        for (before, _), (after, _) in zip(
+            ast.components(self._query.pattern), ast.components(pattern), strict=True
+        ):
+            wanted = before.variable or default_variable(before.types)
+            if after.variable != wanted and wanted in mentioned:
+                raise OptionError(
+                    f"several components are called {wanted}: give each a variable, as in "
+                    f"event({wanted!r}, 'a')"
+                )
+        return replace(self._query, pattern=pattern)
 
     def _with(self, **changes: Any) -> PatternBuilder:
-        return PatternBuilder(replace(self.query, **changes))
+        return PatternBuilder(replace(self._query, **changes))
+
+
+class EventVariable(PatternBuilder):
+    """A component of one event; ``a.x`` and ``a["x"]`` are its attributes."""
+
+    __slots__ = ()
+
+    def __getitem__(self, attribute: str) -> Expression:
+        return Expression(ast.Attribute(_variable(self), checked_name(attribute)))
+
+    def __getattr__(self, attribute: str) -> Expression:
+        return self[not_private(attribute)]
+
+
+class KleeneVariable(PatternBuilder):
+    """A component of many events: ``a[1].x``, ``a[i].x``, ``a[i - 1].x``, ``a.last.x``.
+
+    ``a.all.x`` and ``a.before.x`` (what was selected before ``a[i]``) are for aggregates.
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, index: int | ast.Index | CurrentIndex) -> Events:
+        name = _variable(self)
+        index = ast.Index.CURRENT if isinstance(index, CurrentIndex) else index
+        match index:
+            case ast.Index():
+                shown = index.value
+            case int() if index > 0:
+                shown = str(index)
+            case _:
+                raise OptionError(
+                    f"{name}[{index!r}] is no event of a Kleene variable: the index is i, i - 1 "
+                    f"or a number from 1; {name}.last is the last event"
+                )
+        return Events(f"{name}[{shown}]", WholeElement(name), partial(ast.Element, name, index))
+
+    def __getattr__(self, attribute: str) -> Expression:
+        name = _variable(self)
+        raise OptionError(
+            f"{name} is a Kleene variable, and many events have {not_private(attribute)!r}: write "
+            f"{name}[i].{attribute}, {name}.last.{attribute} or avg({name}.all.{attribute})"
+        )
+
+    @property
+    def last(self) -> Events:
+        """The last event, ``a[a.LEN]``."""
+        return self[ast.Index.LAST]
+
+    @property
+    def all(self) -> Events:
+        """All events, ``a[]``."""
+        name = _variable(self)
+        return Events(f"{name}[]", ast.EventReference(name), partial(ast.Elements, name))
+
+    @property
+    def before(self) -> Events:
+        """What was selected before ``a[i]``, ``a[..i-1]``."""
+        name = _variable(self)
+        return Events(f"{name}[..i-1]", Prior(name, None), partial(Prior, name))
+
+    @property
+    def length(self) -> Expression:
+        """How many events there are, ``a.LEN``."""
+        return Expression(ast.Length(_variable(self)))
+
+
+def event(*types: str, variable: str | None = None) -> EventVariable:
+    """One event: of a type, with a variable, or of any of several types.
+
+    >>> event("Shelf"), event("Shelf", "a"), event("Counter", "Shelf", variable="z")
+    (<Shelf>, <Shelf a>, <ANY(Counter, Shelf) z>)
+    """
+    return EventVariable(ast.Query(_component(types, variable, None)))
+
+
+def many(
+    *types: str, variable: str | None = None, at_least: int = 1, at_most: int | None = None
+) -> KleeneVariable:
+    """Many events: Kleene plus, or as many as are said.
+
+    >>> many("Stock", "a"), many("Stock", "a", at_least=0), many("Stock", "a", at_most=3)
+    (<Stock+ a[]>, <Stock* a[]>, <Stock{1,3} a[]>)
+    """
+    if at_least < 0 or (at_most is not None and not 0 < at_most >= at_least):
+        raise OptionError(f"there cannot be at least {at_least} and at most {at_most} events")
+    return KleeneVariable(ast.Query(_component(types, variable, ast.Bounds(at_least, at_most))))
+
+
+def no(component: EventVariable) -> PatternBuilder:
+    """Negation: no such event at this place."""
+    [pattern] = _parts("no", (component,))
+    if not isinstance(pattern, ast.Component) or pattern.is_kleene:
+        raise OptionError(f"only a single event can be negated, not {component!r}")
+    return PatternBuilder(ast.Query(ast.Negation(pattern)))
+
+
+def seq(*parts: PatternBuilder) -> PatternBuilder:
+    """All parts, one after the other."""
+    return PatternBuilder(ast.Query(ast.Sequence(_parts("seq", parts))))
+
+
+def all_of(*parts: PatternBuilder) -> PatternBuilder:
+    """All parts, in any order: AND."""
+    return PatternBuilder(ast.Query(ast.Conjunction(_parts("all_of", parts))))
+
+
+def any_of(*parts: PatternBuilder) -> PatternBuilder:
+    """One of the parts: OR."""
+    return PatternBuilder(ast.Query(ast.Disjunction(_parts("any_of", parts))))
+
+
+def _parts(function: str, parts: tuple[PatternBuilder, ...]) -> tuple[ast.Pattern, ...]:
+    if not parts:
+        raise OptionError(f"{function}() takes at least one pattern")
+    for part in parts:
+        if not isinstance(part, PatternBuilder):
+            raise OptionError(f"{part!r} is no pattern: write event({part!r}, 'a') or the like")
+        if part._query != ast.Query(part._query.pattern):
+            raise OptionError(
+                f"where, select, within and returns are said of the whole pattern: "
+                f"{function}(…).where(…), not inside {function}()"
+            )
+    return tuple(part._query.pattern for part in parts)
+
+
+def _component(
+    types: tuple[str, ...], variable: str | None, bounds: ast.Bounds | None
+) -> ast.Component:
+    if variable is None:
+        if len(types) > 2:
+            raise OptionError("an event of several types needs a variable: add variable='a'")
+        types, variable = types[:1], "".join(types[1:])
+    if not types:
+        raise OptionError("an event has a type: write event('Type', 'a')")
+    return ast.Component(tuple(map(checked_name, types)), variable, bounds)
+
+
+def _items(items: tuple[object, ...], named: dict[str, object]) -> tuple[ast.ReturnItem, ...]:
+    return (
+        *(ast.ReturnItem(_returned(item)) for item in items),
+        *(ast.ReturnItem(_returned(item), checked_name(name)) for name, item in named.items()),
+    )
+
+
+def _returned(item: object) -> Any:
+    if isinstance(item, EventVariable | KleeneVariable):
+        return ast.EventReference(_variable(item))
+    if isinstance(item, Events) and isinstance(item._node, ast.EventReference):
+        return item._node
+    node = lifted(item)
+    _refuse_loose(Expression(node), Prior)
+    return node
+
+
+def _refuse_loose(expression: Expression, *kinds: type[ast.Node]) -> None:
+    for node in expression.node.walk():
+        if isinstance(node, kinds):
+            shown = repr(Expression(node))
+            raise OptionError(f"{shown} is a list: say what of it, as in avg({shown})")
+
+
+def _variable(pattern: PatternBuilder) -> str:
+    component = pattern._query.pattern
+    if not isinstance(component, ast.Component):
+        raise OptionError(f"{pattern!r} is no variable")
+    return component.variable or default_variable(component.types)

@@ -135,9 +135,9 @@ class Names:
             elif isinstance(node, WholeElement):
                 self._faults.append(
                     Fault(
-                        "an element of a Kleene variable is used by an attribute",
+                        f"an event of '{node.variable}' is not a value",
                         node.span,
-                        hint=f"Write {node.variable}[i].x or the like.",
+                        hint=f"Name one of its attributes: {node.variable}[i].x or the like.",
                     )
                 )
 

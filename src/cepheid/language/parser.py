@@ -7,20 +7,17 @@ and reported in the same way.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from cepheid.errors import DEFAULT_SOURCE, Fault, QuerySyntaxError, Span, closest
+from cepheid.errors import DEFAULT_SOURCE, Fault, QuerySyntaxError, Span
 from cepheid.language.naming import ParameterValue
 from cepheid.language.syntax import Query
-from cepheid.language.units import CANONICAL_UNIT
 
 if TYPE_CHECKING:
-    from lark import Lark, Token
-    from lark.exceptions import UnexpectedInput
+    from lark import Lark, Token, Tree
 
 KEYWORDS = (
     "PATTERN", "EVENT", "FROM", "WHERE", "WITHIN", "RETURN", "SEQ", "AND", "OR", "NOT", "ANY",
@@ -36,22 +33,10 @@ STRATEGIES = (
 NO_PARAMETERS: Mapping[str, ParameterValue] = MappingProxyType({})
 
 MAX_DEPTH = 100
-"""How deep brackets may nest: enough for any person, and far below Python's stack."""
+"""How deep an expression may nest: enough for any person, and far below Python's stack."""
 
-_SHOWN = {
-    "_PATTERN": "PATTERN", "_FROM": "FROM", "_WHERE": "WHERE", "_WITHIN": "WITHIN",
-    "_RETURN": "RETURN", "_AS": "AS", "NAME": "a name", "INTEGER": "a number",
-    "DECIMAL": "a number", "PERCENTAGE": "a number", "STRING": "a text in quotes",
-    "COMPARISON": "a comparison", "STRATEGY": "a selection strategy", "UNIT": "a unit of time",
-    "LIST_MARK": "'[]'", "LPAR": "'('", "RPAR": "')'", "LBRACE": "'{'", "RBRACE": "'}'",
-    "LSQB": "'['", "RSQB": "']'", "COMMA": "','", "DOT": "'.'",
-    "DOTS": "'..'", "$END": "the end of the query", "PLUS": "'+'", "STAR": "'*'",
-    "MINUS": "'-'", "SLASH": "'/'", "PERCENT": "'%'", "TILDE": "'~'",
-}  # fmt: skip
-# Said by another word of the list, or not worth saying.
-_UNSAID = {"BANG", "LOGICAL_NOT", "LOGICAL_AND", "LOGICAL_OR", "SEMICOLON"}
-_OPERAND_START = {"NAME", "INTEGER", "STRING", "LPAR"}
-_OPERATORS = {"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"}
+MAX_FAULTS = 20
+"""How many faults are shown at once."""
 
 
 def parse(
@@ -91,17 +76,18 @@ def parse_script(
     from lark.exceptions import UnexpectedInput
 
     from cepheid.language.assembly import assemble
+    from cepheid.language.mistakes import explain
 
-    _check_depth(text, source)
     try:
         tree = _grammar().parse(text)
     except UnexpectedInput as error:
-        raise QuerySyntaxError([_explain(error, text)], text, source) from None
+        raise QuerySyntaxError([explain(error, text)], text, source) from None
+    _check_depth(tree, text, source)
     faults: list[Fault] = []
     queries = assemble(tree, parameters, faults)
     if faults:
         faults.sort(key=lambda fault: fault.span.start if fault.span else 0)
-        raise QuerySyntaxError(faults, text, source)
+        raise QuerySyntaxError(faults[:MAX_FAULTS], text, source)
     return queries
 
 
@@ -119,95 +105,18 @@ def _grammar() -> Lark:
     )
 
 
-def _check_depth(text: str, source: str) -> None:
+def _check_depth(tree: Tree[Token], text: str, source: str) -> None:
     """Refuse what would exhaust the stack of the passes that follow, which recurse."""
-    depth = 0
-    run = 0
-    for place in re.finditer(r"[({\[]|[)}\]]|[-+!¬]|\bnot\b|[^\s]", text, re.IGNORECASE):
-        token = place.group()
-        depth += token in "({["
-        depth -= token in ")}]"
-        run = run + 1 if token in "-+!¬" or token.lower() == "not" else 0
-        if depth > MAX_DEPTH or run > MAX_DEPTH:
+    from lark import Tree
+
+    pending = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > MAX_DEPTH:
             fault = Fault(
                 f"nested deeper than {MAX_DEPTH} levels",
-                Span(place.start(), place.end()),
-                hint="Split the condition into several.",
+                Span(node.meta.start_pos, node.meta.start_pos + 1),
+                hint="Write it with fewer brackets and shorter sums, or split the condition.",
             )
             raise QuerySyntaxError([fault], text, source)
-
-
-def _explain(error: UnexpectedInput, text: str) -> Fault:
-    """A Lark error as a fault: what was found, what was expected, what was probably meant."""
-    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
-
-    if isinstance(error, UnexpectedToken):
-        token: Token = error.token
-        expected = set(error.accepts or error.expected)
-        if token.type == "$END":
-            end = len(text.rstrip())
-            return Fault(
-                "the query ends too early", Span(end, end + 1), "", _expected_words(expected)
-            )
-        span = Span(token.start_pos or 0, token.end_pos or 0)
-        return _unexpected(str(token), span, expected, text)
-    offset = error.pos_in_stream or 0
-    expected = set(error.allowed) if isinstance(error, UnexpectedCharacters) else set()
-    found = text[offset : offset + 1]
-    span = Span(offset, offset + 1)
-    if found in "'\"‘“`":
-        return Fault(f"the quote {found} is not closed", span, found)
-    if text.startswith("/*", offset):
-        return Fault("the comment is not closed", span, "/*", hint="A comment ends with */.")
-    return _unexpected(found, span, expected, text)
-
-
-def _unexpected(found: str, span: Span, expected: set[str], text: str) -> Fault:
-    candidates = _meant(found, span, expected, text)
-    words = () if candidates else _expected_words(expected)
-    return Fault(f"unexpected '{found}'", span, found, words, candidates, _hint(found, expected))
-
-
-def _hint(found: str, expected: set[str]) -> str | None:
-    if found in ("<", ">", "=", "==", "<=", ">=", "!=") and "AND" in expected:
-        return "Comparisons are not chained: join two with AND."
-    return None
-
-
-def _meant(found: str, span: Span, expected: set[str], text: str) -> tuple[str, ...]:
-    """The keyword that this word, or the one before it, is probably a slip for."""
-    allowed = {_SHOWN.get(name, name) for name in expected}
-    keywords = [word for word in KEYWORDS if word in allowed]
-    if "STRATEGY" in expected:
-        keywords += STRATEGIES
-    if "UNIT" in expected:
-        keywords += CANONICAL_UNIT
-    near = closest(found, keywords) if len(found) > 1 else ()
-    if near:
-        return near
-    before = re.search(r"(\w+)\s*(\([^()]*\))?\s*$", text[: span.start])
-    if before is None or len(before[1]) < 3:
-        return ()
-    known = (*STRATEGIES, "SEQ", "AND", "OR", "ANY", "NOT", "WITHIN", "WHERE", "RETURN", "PATTERN")
-    word = before[1]
-    return () if word.upper() in KEYWORDS or word in STRATEGIES else closest(word, known)
-
-
-def _expected_words(expected: set[str]) -> tuple[str, ...]:
-    """What was expected, in words: operands and operators are said once, not one by one."""
-    rest = set(expected) - _UNSAID
-    words = []
-    if rest >= _OPERAND_START:
-        words.append("an expression")
-        rest -= {*_OPERAND_START, "DECIMAL", "PERCENTAGE", "TRUE", "FALSE", "NULL"}
-        rest -= {"LSQB", "MINUS", "PLUS", "NOT", "STRATEGY"}
-    if rest >= _OPERATORS:
-        words.append("an operator")
-        rest -= {*_OPERATORS, "COMPARISON", "IN", "BETWEEN", "LIKE", "IS", "NOT"}
-    if {"SEQ", "NAME"} <= rest:
-        words.append("a pattern")
-        rest -= {"SEQ", "AND", "OR", "ANY", "NOT", "NAME", "TILDE"}
-    shown = sorted(
-        {_SHOWN.get(name, name) for name in rest}, key=lambda word: (word[0] == "'", word)
-    )
-    return (*words, *shown)
+        pending += [(child, depth + 1) for child in node.children if isinstance(child, Tree)]

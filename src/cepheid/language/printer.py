@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from fractions import Fraction
 
+from cepheid.functions import find_function
 from cepheid.language import syntax as ast
 from cepheid.language.naming import default_variable
 from cepheid.language.parser import KEYWORDS, STRATEGIES
@@ -35,25 +37,15 @@ def print_query(query: ast.Query) -> str:
     if query.window:
         lines.append(f"WITHIN {print_window(query.window)}")
     if query.returns:
-        items = ", ".join(map(printer.item, query.returns.items))
-        composite = query.returns.type_name
-        lines.append(f"RETURN {_name(composite)}({items})" if composite else f"RETURN {items}")
+        lines.append(f"RETURN {_returns(query.returns, printer)}")
     return "\n".join(lines)
 
 
 def print_pattern(pattern: ast.Pattern) -> str:
     """A pattern as text."""
-    match pattern:
-        case ast.Component():
-            return _component(pattern)
-        case ast.Negation(component):
-            return f"~({_component(component)})"
-        case ast.Sequence(parts):
-            return f"SEQ({', '.join(map(print_pattern, parts))})"
-        case ast.Conjunction(parts):
-            return f"AND({', '.join(map(print_pattern, parts))})"
-        case ast.Disjunction(parts):
-            return f"OR({', '.join(map(print_pattern, parts))})"
+    # A variable that is the type's name is left out, unless the parser would number it.
+    uses = Counter(component.variable for component, _ in ast.components(pattern))
+    return _pattern(pattern, {variable for variable, number in uses.items() if number == 1})
 
 
 def print_expression(expression: ast.Expression, query: ast.Query) -> str:
@@ -86,14 +78,41 @@ def _where(query: ast.Query, printer: _Printer) -> str:
     return f"{query.strategy.value}{variables} {{ {condition} }}"
 
 
-def _component(component: ast.Component) -> str:
+def _returns(returns: ast.Return, printer: _Printer) -> str:
+    items = ", ".join(map(printer.item, returns.items))
+    if returns.type_name is not None:
+        return f"{_name(returns.type_name)}({items})"
+    match returns.items:
+        case (ast.ReturnItem(ast.Call(function), None),) if find_function(function) is None:
+            # Without brackets this would be a composite event.
+            return f"({items})"
+    return items
+
+
+def _pattern(pattern: ast.Pattern, unique: set[str]) -> str:
+    if isinstance(pattern, ast.Component):
+        return _component(pattern, unique)
+    if isinstance(pattern, ast.Negation):
+        return f"~({_component(pattern.component, unique)})"
+    parts = ", ".join(_pattern(part, unique) for part in pattern.parts)
+    match pattern:
+        case ast.Sequence():
+            return f"SEQ({parts})"
+        case ast.Conjunction():
+            return f"AND({parts})"
+        case ast.Disjunction():
+            return f"OR({parts})"
+
+
+def _component(component: ast.Component, unique: set[str]) -> str:
     types = ", ".join(map(_type_name, component.types))
     text = f"ANY({types})" if len(component.types) > 1 else types
     bounds = component.bounds
     if bounds is not None:
         text += _bounds(bounds)
-    if component.variable != default_variable(component.types):
-        text += f" {_name(component.variable)}{'[]' if bounds else ''}"
+    variable = component.variable
+    if variable != default_variable(component.types) or variable not in unique:
+        text += f" {_name(variable)}{'[]' if bounds else ''}"
     return text
 
 
@@ -116,13 +135,23 @@ class _Printer:
         self._kleene = {c.variable for c, _ in ast.components(pattern) if c.is_kleene}
         # The variable of a query of one component without a name is left out.
         self._bare: str | None = None
-        if isinstance(pattern, ast.Component) and not pattern.is_kleene:
-            if pattern.variable == default_variable(pattern.types):
-                self._bare = pattern.variable
+        match pattern:
+            case ast.Component(types, variable, None) if variable == default_variable(types):
+                self._bare = variable
 
     def item(self, item: ast.ReturnItem) -> str:
         expression = self.expression(item.expression)
-        return f"{expression} AS {_name(item.name)}" if item.name else expression
+        if item.name:
+            return f"{expression} AS {_name(item.name)}"
+        match item.expression:
+            case ast.Comparison("=", left) if self._is_bare_name(left):
+                # Without brackets this would be an item with a name.
+                return f"({expression})"
+        return expression
+
+    def _is_bare_name(self, node: ast.Expression) -> bool:
+        is_bare = isinstance(node, ast.Attribute) and node.variable == self._bare
+        return is_bare or isinstance(node, ast.Parameter | ast.EventReference)
 
     def expression(self, node: ast.Expression, least: int = _OR) -> str:
         """The text of an expression, in brackets if it binds less tightly than ``least``."""
@@ -138,7 +167,7 @@ class _Printer:
                 return f"{_fraction(amount)} {_unit(unit, amount)}", _PRIMARY
             case ast.Parameter(name):
                 return _name(name), _PRIMARY
-            case ast.Attribute(variable, attribute) if variable == self._bare:
+            case ast.Attribute(variable, attribute) if variable == self._bare != attribute:
                 return _name(attribute), _PRIMARY
             case ast.Attribute(variable, attribute):
                 return f"{_name(variable)}.{_attribute(attribute)}", _PRIMARY
@@ -169,7 +198,9 @@ class _Printer:
             case ast.Arithmetic(operator, left, right):
                 level = _ARITHMETIC_LEVEL[operator]
                 shown = f"{self.expression(left, level)} {operator} "
-                return shown + self.expression(right, level + 1), level
+                # In 80 % -x the % would be a percentage.
+                least = _PRIMARY if operator == "%" else level + 1
+                return shown + self.expression(right, least), level
             case ast.Comparison(operator, left, right):
                 shown = f"{self.expression(left, _SUM)} {operator} "
                 return shown + self.expression(right, _SUM), _PREDICATE

@@ -392,7 +392,10 @@ class Return(Node):
 
 @dataclass(frozen=True, slots=True)
 class Query(Node):
-    """A whole query. ``strategy_variables`` are what the text lists, None where it lists none."""
+    """A whole query. ``strategy_variables`` are what the text lists, None where it lists none.
+
+    ``strategy_span`` is where the text names the strategy and lists its variables.
+    """
 
     pattern: Pattern
     strategy: SelectionStrategy = SelectionStrategy.SKIP_TILL_ANY_MATCH
@@ -401,6 +404,7 @@ class Query(Node):
     window: Window | None = None
     returns: Return | None = None
     stream: str | None = None
+    strategy_span: Span | None = field(default=None, compare=False, repr=False)
 
 
 def rewrite(node: N, change: Callable[[Node], Node]) -> N:

@@ -1,8 +1,8 @@
-"""The evaluations there are, and which one runs a query."""
+"""Which evaluation runs a query, and why not another."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
@@ -21,43 +21,42 @@ class Evaluation:
     refusal: Callable[[AnalysedQuery], str | None]
 
 
-def _never(_query: AnalysedQuery) -> str | None:
-    return None
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The evaluation that runs a query, and why those that ``auto`` prefers to it do not."""
+
+    evaluation: Evaluation
+    refusals: tuple[str, ...] = ()
 
 
-EVALUATIONS: tuple[Evaluation, ...] = (
-    Evaluation(
-        "reference",
-        "the definition of the language, executed: correct for every query, and slow",
-        _never,
-    ),
-)
-"""In the order in which ``auto`` prefers them."""
-
-
-def choose_evaluation(query: AnalysedQuery, wanted: str = AUTO) -> Evaluation:
-    """The evaluation that was asked for, or the best that accepts the query."""
-    by_name = {evaluation.name: evaluation for evaluation in EVALUATIONS}
+def choose_evaluation(
+    query: AnalysedQuery, wanted: str, evaluations: Sequence[Evaluation]
+) -> Choice:
+    """The evaluation that was asked for, or the first of these that accepts the query."""
     if wanted == AUTO:
-        return next(each for each in EVALUATIONS if each.refusal(query) is None)
+        refusals: list[str] = []
+        for evaluation in evaluations:
+            reason = evaluation.refusal(query)
+            if reason is None:
+                return Choice(evaluation, tuple(refusals))
+            refusals.append(f"not {evaluation.name}: {reason}")
+        raise EvaluationError("no evaluation can run this query: " + "; ".join(refusals))
+    by_name = {evaluation.name: evaluation for evaluation in evaluations}
     if wanted not in by_name:
-        known = [AUTO, *by_name]
-        near = closest(wanted, known)
-        raise OptionError(
-            f"there is no evaluation {wanted!r}; there are {list_words(known)}"
-            + (f". Did you mean {near[0]!r}?" if near else "")
-        )
+        raise OptionError(_unknown("evaluation", wanted, [AUTO, *by_name]))
     refusal = by_name[wanted].refusal(query)
     if refusal is not None:
         raise EvaluationError(f"{wanted} cannot run this query: {refusal}")
-    return by_name[wanted]
+    return Choice(by_name[wanted])
 
 
 def check_output(output: str) -> None:
     """Refuse an output mode that does not exist."""
     if output not in OUTPUTS:
-        near = closest(output, OUTPUTS)
-        raise OptionError(
-            f"there is no output mode {output!r}; there are {list_words(OUTPUTS)}"
-            + (f". Did you mean {near[0]!r}?" if near else "")
-        )
+        raise OptionError(_unknown("output mode", output, OUTPUTS))
+
+
+def _unknown(what: str, given: str, known: Sequence[str]) -> str:
+    near = closest(given, known)
+    advice = f". Did you mean {near[0]!r}?" if near else ""
+    return f"there is no {what} {given!r}; there are {list_words(known)}{advice}"

@@ -2,73 +2,166 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge
+from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, NegatedComponent
+from cepheid.analysis.names import variables_in
+from cepheid.analysis.normal_form import conjuncts
+from cepheid.errors import list_words
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_pattern, print_query
-from cepheid.planning.evaluations import EVALUATIONS, Evaluation
+from cepheid.planning.evaluations import Choice
 
-_EDGE_WORDS = {
-    Edge.BEGIN: "when {} is bound",
-    Edge.TAKE: "at each event of {}",
-    Edge.PROCEED: "when {} is complete",
-}
+_MOST_ALTERNATIVES = 10
+_EDGE_ORDER = (Edge.BEGIN, Edge.TAKE, Edge.PROCEED)
 
 
-def explain(query: AnalysedQuery, evaluation: Evaluation) -> str:
+def explain(query: AnalysedQuery, choice: Choice) -> str:
     """What the query asks for, how it is split, and what will run it."""
     lines = [print_query(query.query), ""]
-    lines += _section("evaluation", [f"{evaluation.name}: {evaluation.summary}", *_refusals(query)])
-    lines += _section("selection strategy", [query.query.strategy.value])
-    for number, alternative in enumerate(query.alternatives, start=1):
+    evaluation = choice.evaluation
+    lines += _section("evaluation", [f"{evaluation.name}: {evaluation.summary}", *choice.refusals])
+    lines += _section("selection strategy", _selection(query))
+    for number, alternative in enumerate(query.alternatives[:_MOST_ALTERNATIVES], start=1):
         title = "pattern" if len(query.alternatives) == 1 else f"alternative {number}"
-        lines += _section(title, _alternative(alternative, query.query))
-    return "\n".join(lines).rstrip()
+        lines += _section(title, _Explained(alternative, query).lines())
+    hidden = len(query.alternatives) - _MOST_ALTERNATIVES
+    if hidden > 0:
+        lines.append(f"and {hidden} more alternative{'s' if hidden > 1 else ''}")
+    untested = [
+        f"{print_expression(condition, query.query)} (no alternative has {list_words(named)})"
+        for condition, named in _untested(query)
+    ]
+    if untested:
+        lines += _section("never tested", untested)
+    return "\n".join(lines)
 
 
-def _refusals(query: AnalysedQuery) -> Iterator[str]:
-    for evaluation in EVALUATIONS:
-        reason = evaluation.refusal(query)
-        if reason is not None:
-            yield f"not {evaluation.name}: {reason}"
-
-
-def _section(title: str, lines: Iterator[str] | list[str]) -> list[str]:
+def _section(title: str, lines: Iterable[str]) -> list[str]:
     return [f"{title}:", *(f"  {line}" for line in lines)]
 
 
-def _alternative(alternative: Alternative, query: ast.Query) -> Iterator[str]:
-    names = [component.variable for component in alternative.components]
-    for component in alternative.components:
-        yield print_pattern(component)
-    if len(names) > 1:
-        if alternative.is_sequence:
-            yield f"in order: {', '.join(names)}"
-        else:
-            pairs = sorted(alternative.before)
-            order = ", ".join(f"{names[i]} before {names[j]}" for i, j in pairs)
-            yield f"in order: {order}" if order else "in any order"
-    for key in alternative.partition_keys:
-        origin = "equivalence test" if key.is_test else "found in the conditions"
-        same = " = ".join(f"{n}.{a}" for n, a in zip(names, key.attributes, strict=True))
-        yield f"partition key: {same} ({origin})"
-    for clause in alternative.clauses:
-        yield _clause(clause, alternative, query)
-    for negation in alternative.negations:
-        yield f"not {print_pattern(negation.component)} {negation.place.value}" + (
-            ", known when the window ends" if negation.waits else ""
+def _selection(query: AnalysedQuery) -> Iterator[str]:
+    yield query.query.strategy.value
+    window = query.query.window
+    counts_partition = window and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION
+    partitioned = query.query.strategy is ast.SelectionStrategy.PARTITION_CONTIGUITY
+    if (partitioned or counts_partition) and not query.equivalences:
+        yield "without an equivalence test the whole stream is one partition"
+
+
+def _untested(query: AnalysedQuery) -> Iterator[tuple[ast.Expression, list[str]]]:
+    """The conditions whose variables no alternative has together."""
+    declared = [
+        {part.variable for part in alternative.components}
+        | {negation.component.variable for negation in alternative.negations}
+        for alternative in query.alternatives
+    ]
+    for condition in conjuncts(query.query.condition):
+        named = variables_in(condition)
+        if not any(named <= variables for variables in declared):
+            yield condition, sorted(named)
+
+
+class _Explained:
+    """One alternative of a query, line by line."""
+
+    def __init__(self, alternative: Alternative, query: AnalysedQuery) -> None:
+        self._alternative = alternative
+        self._query = query
+        self._components = alternative.components
+        self._names = [component.variable for component in alternative.components]
+
+    def lines(self) -> Iterator[str]:
+        for component in self._components:
+            yield print_pattern(component)
+        if len(self._names) > 1:
+            yield self._order()
+        yield from self._partitions()
+        for clause in sorted(self._alternative.clauses, key=_tested_order):
+            yield f"condition: {self._printed(clause.expression)}, {self._moment(clause)}"
+        for negation in self._alternative.negations:
+            yield from self._negation(negation)
+
+    def _printed(self, expression: ast.Expression) -> str:
+        return print_expression(expression, self._query.query)
+
+    def _order(self) -> str:
+        if self._alternative.is_sequence:
+            return f"in order: {', '.join(self._names)}"
+        before = self._alternative.before
+        direct = [
+            f"{self._names[i]} before {self._names[j]}"
+            for i, j in sorted(before)
+            if not any((i, k) in before and (k, j) in before for k in range(len(self._names)))
+        ]
+        return f"in order: {', '.join(direct)}" if direct else "in any order"
+
+    def _partitions(self) -> Iterator[str]:
+        keys = {key.attributes: key for key in self._alternative.partition_keys}
+        for test in self._query.equivalences:
+            key = keys.pop((test.attribute,) * len(self._names), None)
+            value = f" = {self._printed(test.value)}" if test.value else ""
+            if key is not None:
+                yield f"partition key: {self._equal(key.attributes)}{value} (equivalence test)"
+            else:
+                yield (
+                    f"condition: {self._printed(test)}, "
+                    f"for the events whose type has {test.attribute}"
+                )
+        for attributes in keys:
+            yield f"partition key: {self._equal(attributes)} (found in the conditions)"
+
+    def _equal(self, attributes: tuple[str, ...]) -> str:
+        return " = ".join(
+            f"{component.variable}{'[i]' if component.is_kleene else ''}.{attribute}"
+            for component, attribute in zip(self._components, attributes, strict=True)
         )
+
+    def _moment(self, clause: Clause) -> str:
+        """When the clause is tested."""
+        if clause.component_ix is None:
+            return "before any event"
+        component = self._components[clause.component_ix]
+        name = component.variable
+        if not self._alternative.is_sequence and len(clause.variables) > 1:
+            return f"when {list_words([n for n in self._names if n in clause.variables])} are bound"
+        if not component.is_kleene:
+            return f"when {name} is bound"
+        if clause.edge is Edge.PROCEED:
+            return f"when {name} is complete"
+        # A clause on a[k] can be tested once there are k events.
+        first = max(clause.least_lengths.get(name, 1), clause.ranges.get(name, 1))
+        if name not in clause.ranges:
+            return f"at {'the first event' if first == 1 else f'event {first}'} of {name}"
+        since = {1: "", 2: " from the second on"}.get(first, f" from event {first} on")
+        return f"at each event of {name}{since}"
+
+    def _negation(self, negation: NegatedComponent) -> Iterator[str]:
+        waits = ", known when the window ends" if negation.waits else ""
+        yield f"no {print_pattern(negation.component)} {self._where(negation)}{waits}"
+        for test in self._query.equivalences:
+            yield f"  where {self._printed(test)}"
         for clause in negation.clauses:
-            yield f"  where {print_expression(clause.expression, query)}"
+            yield f"  where {self._printed(clause.expression)}"
+
+    def _where(self, negation: NegatedComponent) -> str:
+        before = self._alternative.before
+        last = [i for i in negation.after if not any((i, j) in before for j in negation.after)]
+        next_ = [j for j in negation.before if not any((i, j) in before for i in negation.before)]
+        after = list_words([self._names[i] for i in sorted(last)])
+        until = list_words([self._names[j] for j in sorted(next_)])
+        if after and until:
+            return (
+                f"between {after} and {until}"
+                if len(last) == 1
+                else f"after {after}, before {until}"
+            )
+        if after:
+            return f"after {after}"
+        return f"before {until}" if until else "anywhere in the window"
 
 
-def _clause(clause: Clause, alternative: Alternative, query: ast.Query) -> str:
-    text = print_expression(clause.expression, query)
-    if clause.component_ix is None:
-        return f"condition: {text}, once"
-    component = alternative.components[clause.component_ix]
-    where = _EDGE_WORDS[clause.edge].format(component.variable)
-    start = clause.ranges.get(component.variable)
-    since = " from the second on" if start == 2 and clause.edge is Edge.TAKE else ""
-    return f"condition: {text}, {where}{since}"
+def _tested_order(clause: Clause) -> tuple[int, int]:
+    ix = -1 if clause.component_ix is None else clause.component_ix
+    return ix, _EDGE_ORDER.index(clause.edge)

@@ -30,6 +30,11 @@ class SinglePositions:
         position = int(self.positions[match_ix])
         return None if position == ABSENT else position
 
+    @property
+    def absent(self) -> npt.NDArray[np.bool_]:
+        """Which matches do not have the variable."""
+        return np.equal(self.positions, ABSENT)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListPositions:
@@ -46,6 +51,11 @@ class ListPositions:
     def lengths(self) -> Int64s:
         """How many events the variable has in each match."""
         return np.diff(self.offsets)
+
+    @property
+    def absent(self) -> npt.NDArray[np.bool_]:
+        """Which matches do not have the variable."""
+        return np.equal(self.lengths, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

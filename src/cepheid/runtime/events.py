@@ -51,6 +51,18 @@ class Events:
     def __len__(self) -> int:
         return len(self.ticks)
 
+    def slice(self, low: int, high: int) -> Events:
+        """The events at positions ``low`` to ``high``, without a copy."""
+        return Events(
+            self.table.slice(low, high - low),
+            self.rows[low:high],
+            self.ticks[low:high],
+            self.time_axis,
+            self.type_codes[low:high],
+            self.type_names,
+            self.schema,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Input:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as arrow
 
 from cepheid.language import syntax as ast
 from cepheid.runtime.bindings import Bindings, ListPositions, SinglePositions
@@ -63,9 +64,11 @@ class Matches:
     def __iter__(self) -> Iterator[Match]:
         for low in range(0, len(self), BATCH_SIZE):
             part = self._slice(low, BATCH_SIZE)
-            rows = project(self._query, self._events, part).to_pylist()
-            starts = self._events.time_axis.decode(part.starts, wide=True).to_pylist()
-            ends = self._events.time_axis.decode(part.ends, wide=True).to_pylist()
+            table = project(self._query, self._events, part)
+            columns = [python_values(column) for column in table.columns]
+            rows = [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns)]  # noqa: B905
+            starts = python_values(self._events.time_axis.decode(part.starts, wide=True))
+            ends = python_values(self._events.time_axis.decode(part.ends, wide=True))
             for ix, row in enumerate(rows):
                 yield Match(starts[ix], ends[ix], self._rows_of(part.one(ix)), row)
 
@@ -82,7 +85,7 @@ class Matches:
     @property
     def columns(self) -> list[str]:
         """The names of the columns of the result."""
-        return project(self._query, self._events, self._slice(0, 0)).column_names
+        return list(project(self._query, self._events, self._slice(0, 0)).column_names)
 
     def to_arrow(self) -> pa.Table:
         """The matches as an Arrow table: start, end, and the variables or RETURN's items."""
@@ -127,3 +130,34 @@ class Matches:
                 flat = column.positions[offsets[0] : offsets[-1]]
                 variables[name] = ListPositions(offsets - offsets[0], np.ascontiguousarray(flat))
         return Bindings(variables, self._found.starts[part], self._found.ends[part])
+
+
+def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Values of Python's own types: times to the microsecond, also inside lists and structs.
+
+    Arrow would give those of pandas for nanoseconds, and nothing at all where there is no pandas.
+
+    >>> python_values(pa.array([1_500], pa.duration("ns")))
+    [datetime.timedelta(microseconds=1)]
+    """
+    wanted = _to_microseconds(column.type)
+    values: list[Any] = (
+        column if wanted == column.type else column.cast(wanted, safe=False)
+    ).to_pylist()
+    return values
+
+
+def _to_microseconds(kind: pa.DataType) -> pa.DataType:
+    if arrow.is_timestamp(kind) and kind.unit == "ns":
+        return pa.timestamp("us", kind.tz)
+    if arrow.is_duration(kind) and kind.unit == "ns":
+        return pa.duration("us")
+    if arrow.is_time64(kind):
+        return pa.time64("us")
+    if arrow.is_list(kind):
+        return pa.list_(_to_microseconds(kind.value_type))
+    if arrow.is_large_list(kind):
+        return pa.large_list(_to_microseconds(kind.value_type))
+    if arrow.is_struct(kind):
+        return pa.struct([field.with_type(_to_microseconds(field.type)) for field in kind])
+    return kind

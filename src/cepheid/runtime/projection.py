@@ -6,11 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.interpreter import variables_in
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
 from cepheid.runtime.bindings import ABSENT, Bindings, Int64s, ListPositions, SinglePositions
 from cepheid.runtime.events import Events
-from cepheid.runtime.vectorised import Leaf, Vectorised, finite
+from cepheid.runtime.vectorised import Bools, Leaf, Vectorised, finite
 
 
 def project(query: ast.Query, events: Events, bindings: Bindings) -> pa.Table:
@@ -28,9 +29,8 @@ def project(query: ast.Query, events: Events, bindings: Bindings) -> pa.Table:
         for name in bindings.variables:
             columns[name] = projector.events_of(name)
     else:
-        vectorised = Vectorised(len(bindings), projector.resolve)
         for item in query.returns.items:
-            columns[item_name(item, query)] = vectorised.value(item.expression)
+            columns[item_name(item, query)] = projector.returned(item.expression)
     return pa.table(columns)
 
 
@@ -40,9 +40,32 @@ class _Projector:
     def __init__(self, query: ast.Query, events: Events, bindings: Bindings) -> None:
         self._events = events
         self._bindings = bindings
+        self._vectorised = Vectorised(len(bindings), self.resolve, self.missing)
         self._types: dict[str, set[str]] = {}
         for component, _ in ast.components(query.pattern):
             self._types.setdefault(component.variable, set()).update(component.types)
+
+    def returned(self, item: ast.Expression) -> pa.Array:
+        """An item of RETURN for each match: null as a whole where what it names is not there."""
+        values = self._vectorised.value(item)
+        match item:
+            case ast.Length() | ast.Aggregate("count") | ast.EventReference() | ast.Elements():
+                return values
+        lacking = self._vectorised.missing(item)
+        for variable in variables_in(item):
+            lacking = lacking | self._bindings.variables[variable].absent
+        return values.take(pa.array(np.arange(len(values)), mask=lacking))
+
+    def missing(self, leaf: Leaf) -> Bools:
+        """Where the element or the attribute does not exist, which is not the same as null."""
+        match leaf:
+            case ast.Attribute(variable, attribute):
+                positions = self._single(variable).positions
+            case ast.Element(variable, index, attribute):
+                positions = self._element(self._list(variable), index)
+            case _:
+                return np.zeros(len(self._bindings), dtype=np.bool_)
+        return np.equal(positions, ABSENT) | self._lacks(attribute, positions)
 
     def resolve(self, leaf: Leaf) -> pa.Array:
         match leaf:
@@ -85,10 +108,20 @@ class _Projector:
         return column
 
     def _taken(self, attribute: str, positions: Int64s) -> pa.Array:
-        """The attribute of the events at these positions, null where absent."""
-        indices = pa.array(positions, mask=positions == ABSENT)
+        """The attribute of the events at these positions, null where they do not have it."""
+        absent = (positions == ABSENT) | self._lacks(attribute, positions)
+        indices = pa.array(positions, mask=absent)
         taken = self._events.table.column(attribute).take(indices)
         return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+
+    def _lacks(self, attribute: str, positions: Int64s) -> Bools:
+        """Whether the type of the event at each position does not have the attribute."""
+        events = self._events
+        has = [events.schema.has_attribute(name, attribute) for name in events.type_names]
+        if all(has):
+            return np.zeros(len(positions), dtype=np.bool_)
+        lacks: Bools = ~np.array(has)[events.type_codes[positions]]
+        return lacks
 
     def _element(self, column: ListPositions, index: int | ast.Index) -> Int64s:
         """The position of one element of each list, ABSENT where the list is too short."""

@@ -1,8 +1,8 @@
 """Expressions over whole columns: the value of an expression for many bindings at once.
 
 The meaning is that of :mod:`cepheid.interpreter`, which the tests compare it with; only the
-way is different. What an attribute, an element or an aggregate is for each binding is left
-to the caller.
+way is different. What an attribute, an element or an aggregate is for each binding, and where
+there is none, is left to the caller.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as arrow
@@ -19,6 +20,8 @@ import pyarrow.types as arrow
 from cepheid.errors import EvaluationError
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
+
+Bools = npt.NDArray[np.bool_]
 
 Leaf = ast.Attribute | ast.Element | ast.Length | ast.Aggregate | ast.Elements | ast.EventReference
 
@@ -43,18 +46,28 @@ _FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
     "power": lambda x, y: pc.power(_float(x), _float(y)),
     "least": lambda *xs: pc.min_element_wise(*_alike(xs), skip_nulls=False),
     "greatest": lambda *xs: pc.max_element_wise(*_alike(xs), skip_nulls=False),
-    "lower": pc.utf8_lower,
-    "upper": pc.utf8_upper,
-    "length": pc.utf8_length,
+    "lower": lambda x: _each_text(str.lower, x),
+    "upper": lambda x: _each_text(str.upper, x),
+    "length": lambda x: pc.cast(pc.utf8_length(x), pa.int64()),
 }
 
 
 class Vectorised:
-    """Evaluates expressions for ``length`` bindings, whose leaves ``resolve`` knows."""
+    """Evaluates expressions for ``length`` bindings.
 
-    def __init__(self, length: int, resolve: Callable[[Leaf], pa.Array]) -> None:
+    ``resolve`` knows the values of a leaf, and ``missing`` where it does not exist, if that
+    may be anywhere.
+    """
+
+    def __init__(
+        self,
+        length: int,
+        resolve: Callable[[Leaf], pa.Array],
+        missing: Callable[[Leaf], Bools] | None = None,
+    ) -> None:
         self._length = length
         self._resolve = resolve
+        self._is_missing = missing
 
     def value(self, node: ast.Expression) -> pa.Array:
         """The value of the expression for each binding."""
@@ -79,9 +92,33 @@ class Vectorised:
                 return _arithmetic(operator, self.value(left), self.value(right))
             case ast.Call(function, arguments):
                 return self._call(function, [self.value(argument) for argument in arguments])
-        return self._truth(node)
+            case ast.Not() | ast.And() | ast.Or():
+                return self.truth(node)
+        return self._predicate(node)
 
-    def _truth(self, node: ast.Expression) -> pa.Array:
+    def truth(self, node: ast.Expression, positive: bool = True) -> pa.Array:
+        """The truth of the node, or of its negation: a predicate on what is missing is true."""
+        match node:
+            case ast.Not(operand):
+                return self.truth(operand, not positive)
+            case ast.And(operands) | ast.Or(operands):
+                truths = (self.truth(operand, positive) for operand in operands)
+                is_and = isinstance(node, ast.And) is positive
+                return functools.reduce(pc.and_kleene if is_and else pc.or_kleene, truths)
+        value = self.value(node)
+        return pc.if_else(self.missing(node), True, value if positive else pc.invert(value))
+
+    def missing(self, node: ast.Node) -> Bools:
+        """Where something that the value depends on is missing."""
+        if isinstance(node, Leaf) and self._is_missing is not None:
+            return self._is_missing(node)
+        found: Bools = np.zeros(self._length, dtype=np.bool_)
+        if not isinstance(node, ast.Not | ast.And | ast.Or):  # There, what is missing is true.
+            for child in node.children():
+                found |= self.missing(child)
+        return found
+
+    def _predicate(self, node: ast.Expression) -> pa.Array:
         match node:
             case ast.Comparison(operator, left, right):
                 return _compare(operator, self.value(left), self.value(right))
@@ -95,15 +132,11 @@ class Vectorised:
                     _compare(">=", value, self.value(low)), _compare("<=", value, self.value(high))
                 )
             case ast.Like(operand, pattern):
-                return pc.match_like(_plain(self.value(operand)), pattern)
+                # A backslash escapes for Arrow, and is a character like any other here.
+                plain_pattern = pattern.replace("\\", "\\\\")
+                return pc.match_like(_plain(self.value(operand)), plain_pattern)
             case ast.IsNull(operand):
                 return pc.is_null(self.value(operand), nan_is_null=True)
-            case ast.Not(operand):
-                return pc.invert(self.value(operand))
-            case ast.And(operands):
-                return functools.reduce(pc.and_kleene, map(self.value, operands))
-            case ast.Or(operands):
-                return functools.reduce(pc.or_kleene, map(self.value, operands))
         raise AssertionError(f"{type(node).__name__} has no value")
 
     def _constant(self, scalar: pa.Scalar) -> pa.Array:
@@ -115,6 +148,16 @@ class Vectorised:
         if function not in _FUNCTIONS:
             raise EvaluationError(f"the function '{function}' cannot be computed over columns")
         return finite(_FUNCTIONS[function](*map(_plain, arguments)))
+
+
+def _each_text(function: Callable[[str], str], texts: pa.Array) -> pa.Array:
+    """A function of each text, called once for each that differs.
+
+    Arrow's own functions of case give one letter for one: ß has a capital of two.
+    """
+    encoded = texts.dictionary_encode()
+    results = pa.array(map(function, encoded.dictionary.to_pylist()), pa.string())
+    return results.take(encoded.indices)
 
 
 def finite(array: pa.Array) -> pa.Array:

@@ -1,0 +1,156 @@
+"""The pattern, its selection strategy and its window go together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cepheid.analysis.alternatives import MAX_ALTERNATIVES, Outline, count_alternatives, outlines
+from cepheid.analysis.names import Declared, declarations, undeclared
+from cepheid.errors import Fault, list_words
+from cepheid.language import syntax as ast
+
+
+def check_pattern(query: ast.Query) -> Iterator[Fault]:
+    """What is wrong with the query before its conditions are looked at."""
+    pattern = query.pattern
+    declared = declarations(pattern)
+    number = count_alternatives(pattern)
+    if number > MAX_ALTERNATIVES:
+        yield Fault(
+            f"the pattern has {number} alternatives, more than {MAX_ALTERNATIVES}",
+            pattern.span,
+            hint="Every OR and every star multiplies them: split the query.",
+        )
+        alternatives = []
+    else:
+        alternatives = outlines(pattern)
+    yield from _check_variables(alternatives, declared)
+    yield from _check_positive(pattern)
+    yield from _check_strategy(query, declared)
+    yield from _check_window(query, alternatives)
+
+
+def _check_variables(alternatives: list[Outline], declared: Declared) -> Iterator[Fault]:
+    for variable, components in declared.items():
+        for component in components[1:]:
+            if component.is_kleene != components[0].is_kleene:
+                yield Fault(
+                    f"'{variable}' is one event in one place and a list in another",
+                    component.span,
+                    hint="Give the two components different variables.",
+                )
+    twice: dict[str, None] = {}
+    for outline in alternatives:
+        names = [component.variable for component in outline.components]
+        twice.update(dict.fromkeys(name for name in names if names.count(name) > 1))
+    for variable in twice:
+        yield Fault(
+            f"the variable '{variable}' is declared twice",
+            declared[variable][-1].span,
+            hint="Each component of a match has a variable of its own.",
+        )
+
+
+def _check_positive(pattern: ast.Pattern) -> Iterator[Fault]:
+    """A match has events: a star may be absent, but no branch of OR is all negation."""
+    for part in _branches(pattern):
+        if _is_negative(part):
+            whole = "the pattern" if part is pattern else "a branch of OR"
+            yield Fault(
+                f"{whole} has no positive component",
+                part.span,
+                hint="A match is made of events: something must occur before something can be "
+                "absent.",
+            )
+
+
+def _branches(pattern: ast.Pattern) -> Iterator[ast.Pattern]:
+    """The choices of an OR at the top of a pattern."""
+    if isinstance(pattern, ast.Disjunction):
+        for part in pattern.parts:
+            yield from _branches(part)
+    else:
+        yield pattern
+
+
+def _is_negative(pattern: ast.Pattern) -> bool:
+    """Whether an alternative of the pattern that has all of its stars has only negations."""
+    match pattern:
+        case ast.Component():
+            return False
+        case ast.Negation():
+            return True
+        case ast.Disjunction(parts):
+            return any(map(_is_negative, parts))
+        case ast.Sequence(parts) | ast.Conjunction(parts):
+            return all(map(_is_negative, parts))
+
+
+def _check_strategy(query: ast.Query, declared: Declared) -> Iterator[Fault]:
+    strategy = query.strategy.value
+    listed = query.strategy_variables
+    if listed is not None:
+        unknown = [name for name in listed if name not in declared]
+        for name in unknown:
+            yield undeclared(name, query.strategy_span, declared)
+        negated = {c.variable for c, is_negated in ast.components(query.pattern) if is_negated}
+        missing = [name for name in declared if name not in listed and name not in negated]
+        if missing and not unknown:
+            yield Fault(
+                f"{strategy} does not name {list_words(missing)}",
+                query.strategy_span,
+                hint="A selection strategy applies to the whole pattern: name all variables, "
+                "or none.",
+            )
+    if query.strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH:
+        return
+    for branch in _branches(query.pattern):
+        for node in branch.walk():
+            if isinstance(node, ast.Conjunction | ast.Disjunction):
+                name = "AND" if isinstance(node, ast.Conjunction) else "OR inside a pattern"
+                yield Fault(
+                    f"{name} does not go with {strategy}",
+                    node.span,
+                    hint="AND, and OR inside a pattern, go with skip_till_any_match only; "
+                    "OR at the top of the pattern goes with every strategy.",
+                )
+                break
+
+
+def _check_window(query: ast.Query, alternatives: list[Outline]) -> Iterator[Fault]:
+    window = query.window
+    if window is None:
+        yield from _check_waiting(alternatives)
+    elif isinstance(window.extent, ast.Parameter):
+        name = window.extent.name
+        yield Fault(
+            f"the name '{name}' has no value",
+            window.extent.span,
+            found=name,
+            hint="The value of a parameter is given along with the query "
+            f'(parameters={{"{name}": …}}).',
+        )
+    elif window.extent <= 0:
+        yield Fault(
+            "a window of 0 holds no event",
+            window.span,
+            hint="Make it longer: the first and the last event of a match are less than the "
+            "window apart.",
+        )
+
+
+def _check_waiting(alternatives: list[Outline]) -> Iterator[Fault]:
+    """Without a window nobody knows when a negation that can still be violated holds."""
+    seen = set()
+    for outline in alternatives:
+        for place in sorted(outline.negated):
+            component = outline.components[place]
+            has_end = any(i == place and j not in outline.negated for i, j in outline.before)
+            if not has_end and component not in seen:
+                seen.add(component)
+                yield Fault(
+                    f"the negation of '{component.variable}' needs a window",
+                    component.span,
+                    hint=f"Events of type {list_words(component.types, 'or')} can still come after "
+                    "the last event of a match: say with WITHIN how long to wait.",
+                )

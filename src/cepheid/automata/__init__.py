@@ -1,0 +1,1 @@
+"""Plans as flat tables that kernels run; one module per evaluation."""

@@ -1,0 +1,28 @@
+"""The evaluations there are, in the order in which ``auto`` prefers them."""
+
+from __future__ import annotations
+
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.automata.nfa_b import refuse_nfa_b
+from cepheid.planning.evaluations import Evaluation
+
+NFA_B = "nfa_b"
+REFERENCE = "reference"
+
+
+def _never(_query: AnalysedQuery) -> str | None:
+    return None
+
+
+EVALUATIONS: tuple[Evaluation, ...] = (
+    Evaluation(
+        NFA_B,
+        "runs of an automaton with a buffer, compiled to native code",
+        refuse_nfa_b,
+    ),
+    Evaluation(
+        REFERENCE,
+        "the definition of the language, executed: correct for every query, and slow",
+        _never,
+    ),
+)

@@ -1,0 +1,276 @@
+"""Conditions across events as generated functions.
+
+A predicate is generated from the analysed query alone: attributes are numbered columns and
+registers, literals are numbered constants. No text of the query reaches the source, so that
+a query cannot smuggle code in, and queries of the same shape share compiled code.
+
+Every expression becomes a value and a truth of its being known; null and unknown are the
+same. A condition holds where it is known and true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from cepheid.language import syntax as ast
+from cepheid.language.units import NANOSECONDS_PER
+from cepheid.schema import Kind
+
+_INT_KINDS = (Kind.INTEGER, Kind.BOOLEAN, Kind.STRING, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
+_ROUNDED = {"floor": "math.floor", "ceil": "math.ceil"}
+_GUARDED = {
+    "sqrt": ("math.sqrt", "{0} >= 0"),
+    "ln": ("math.log", "{0} > 0"),
+    "log10": ("math.log10", "{0} > 0"),
+    "exp": ("math.exp", "{0} < 709.78"),
+}
+
+
+class Untranslatable(Exception):
+    """An expression that generated code cannot compute; the message says why."""
+
+
+class Storage(Enum):
+    """How values are kept: whole numbers, codes and times as int64, the rest as float64."""
+
+    INT = "int"
+    FLOAT = "float"
+
+
+def storage_of(kind: Kind, attribute: str) -> Storage:
+    """How the values of an attribute are kept."""
+    if kind is Kind.FLOAT:
+        return Storage.FLOAT
+    if kind in _INT_KINDS:
+        return Storage.INT
+    raise Untranslatable(
+        f"'{attribute}' is of kind {kind.value}, which is not compared across events"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Generated code for a value: an expression, whether it is known, and its kind."""
+
+    code: str
+    known: str
+    kind: Kind
+
+
+Resolve = Callable[[ast.Node], Value]
+"""What an attribute, element, length or aggregate is where the predicate is tested."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A condition, what its names are, and where it counts: a guard is generated code."""
+
+    expression: ast.Expression
+    resolve: Resolve
+    guard: str | None = None
+
+
+@dataclass(slots=True)
+class PredicateWriter:
+    """Collects the predicates of an automaton into the source of one function."""
+
+    constants: list[int | float | str] = field(default_factory=list)
+    _bodies: list[list[str]] = field(default_factory=list)
+
+    def add(self, tests: list[Test]) -> int:
+        """A predicate that all tests hold where they count; its number."""
+        body = _Body(self.constants)
+        for test in tests:
+            value = body.value(test.expression, test.resolve)
+            failed = f"not ({value.known} and {value.code})"
+            if test.guard is not None:
+                failed = f"({test.guard}) and {failed}"
+            body.lines += [f"if {failed}:", "    return 0"]
+        self._bodies.append([*body.lines, "return 1"])
+        return len(self._bodies) - 1
+
+    @property
+    def count(self) -> int:
+        """How many predicates there are."""
+        return len(self._bodies)
+
+    def source(self) -> str:
+        """The module with the predicate function."""
+        lines = [
+            "import math",
+            "from cepheid.kernels.pointers import byte_pointer as B",
+            "from cepheid.kernels.pointers import float64_pointer as F",
+            "from cepheid.kernels.pointers import int64_pointer as I",
+            "",
+            "",
+            "def predicate(p, address, i, r):",
+            "    c = I(address)",
+        ]
+        for number, body in enumerate(self._bodies):
+            lines.append(f"    if p == {number}:")
+            lines.extend(f"        {line}" for line in body)
+        lines.append("    return 1")
+        return "\n".join(lines) + "\n"
+
+
+class _Body:
+    """The statements of one predicate."""
+
+    def __init__(self, constants: list[int | float | str]) -> None:
+        self.lines: list[str] = []
+        self._constants = constants
+        self._names = 0
+
+    def _name(self, code: str) -> str:
+        name = f"v{self._names}"
+        self._names += 1
+        self.lines.append(f"{name} = {code}")
+        return name
+
+    def _named(self, code: str, known: str, kind: Kind) -> Value:
+        known_name = known if known == "True" else self._name(known)
+        return Value(self._name(code), known_name, kind)
+
+    def value(self, node: ast.Expression, resolve: Resolve) -> Value:
+        def value_of(part: ast.Expression) -> Value:
+            return self.value(part, resolve)
+
+        match node:
+            case ast.Literal(None):
+                return Value("0", "False", Kind.UNKNOWN)
+            case ast.Literal(literal):
+                return self._literal(literal)
+            case ast.Duration(amount, unit):
+                return Value(str(int(amount * NANOSECONDS_PER[unit] / 1000)), "True", Kind.DURATION)
+            case ast.Attribute() | ast.Element() | ast.Length() | ast.Aggregate():
+                resolved = resolve(node)
+                return self._named(resolved.code, resolved.known, resolved.kind)
+            case ast.Negative(operand):
+                value = value_of(operand)
+                return Value(f"(-{value.code})", value.known, value.kind)
+            case ast.Arithmetic(operator, left, right):
+                return self._arithmetic(operator, value_of(left), value_of(right))
+            case ast.Call(function, arguments):
+                return self._call(function, [value_of(argument) for argument in arguments])
+            case ast.Comparison(operator, left, right):
+                return self._comparison(operator, value_of(left), value_of(right))
+            case ast.Between(operand, low, high):
+                ends = (ast.Comparison(">=", operand, low), ast.Comparison("<=", operand, high))
+                return value_of(ast.And(ends))
+            case ast.In(operand, options):
+                tests = tuple(ast.Comparison("=", operand, option) for option in options)
+                return value_of(tests[0] if len(tests) == 1 else ast.Or(tests))
+            case ast.IsNull(operand):
+                value = value_of(operand)
+                return Value(f"(not {value.known})", "True", Kind.BOOLEAN)
+            case ast.Not(operand):
+                value = value_of(operand)
+                return Value(f"(not {value.code})", value.known, Kind.BOOLEAN)
+            case ast.And(operands) | ast.Or(operands):
+                return self._logic(isinstance(node, ast.And), [value_of(o) for o in operands])
+            case ast.Like():
+                raise Untranslatable("LIKE is tested on single events only")
+        raise Untranslatable(f"{type(node).__name__} is not tested across events")
+
+    def _literal(self, value: int | float | str | bool | None) -> Value:
+        assert value is not None
+        if isinstance(value, bool):
+            return Value(str(value), "True", Kind.BOOLEAN)
+        same = [
+            ix
+            for ix, constant in enumerate(self._constants)
+            if type(constant) is type(value) and constant == value
+        ]
+        place = same[0] if same else len(self._constants)
+        if not same:
+            self._constants.append(value)
+        if isinstance(value, float):
+            return Value(f"F(c[4])[{place}]", "True", Kind.FLOAT)
+        kind = Kind.STRING if isinstance(value, str) else Kind.INTEGER
+        return Value(f"I(c[3])[{place}]", "True", kind)
+
+    def _comparison(self, operator: str, a: Value, b: Value) -> Value:
+        kinds = {a.kind, b.kind}
+        if Kind.STRING in kinds:
+            if kinds - {Kind.STRING, Kind.UNKNOWN}:
+                raise Untranslatable("a text is compared with a time across events")
+            if operator not in ("=", "!="):
+                raise Untranslatable("texts are ordered across events")
+        symbol = "==" if operator == "=" else operator
+        return self._named(f"{a.code} {symbol} {b.code}", _both(a.known, b.known), Kind.BOOLEAN)
+
+    def _arithmetic(self, operator: str, a: Value, b: Value) -> Value:
+        known = _both(a.known, b.known)
+        times = (Kind.TIMESTAMP, Kind.DATE)
+        if Kind.STRING in (a.kind, b.kind):
+            raise Untranslatable("arithmetic is not for texts")
+        if a.kind in times and b.kind in times:
+            return Value(f"({a.code} - {b.code})", known, Kind.DURATION)
+        if a.kind in times or b.kind in times:
+            return Value(f"({a.code} {operator} {b.code})", known, Kind.TIMESTAMP)
+        if Kind.DURATION in (a.kind, b.kind) and operator in "*/":
+            raise Untranslatable("a duration is scaled across events")
+        if operator in "/%":
+            divisor = self._name(b.code)
+            known = _both(known, f"{divisor} != 0")
+            safe = f"({divisor} if {divisor} != 0 else 1)"
+            if operator == "/":
+                return self._named(f"float({a.code}) / float({safe})", known, Kind.FLOAT)
+            return self._named(f"{a.code} % {safe}", known, _wider(a, b))
+        kind = Kind.DURATION if Kind.DURATION in (a.kind, b.kind) else _wider(a, b)
+        return Value(f"({a.code} {operator} {b.code})", known, kind)
+
+    def _logic(self, is_and: bool, values: list[Value]) -> Value:
+        """Three-valued AND and OR: one operand can decide alone."""
+        result = values[0]
+        for value in values[1:]:
+            a, b = (self._named(f"bool({v.code})", v.known, Kind.BOOLEAN) for v in (result, value))
+            decides = "not " if is_and else ""
+            either = (
+                f"({_both(a.known, b.known)}) or ({a.known} and {decides}{a.code})"
+                f" or ({b.known} and {decides}{b.code})"
+            )
+            truth = (
+                f"not (({a.known} and not {a.code}) or ({b.known} and not {b.code}))"
+                if is_and
+                else f"({a.known} and {a.code}) or ({b.known} and {b.code})"
+            )
+            known = "True" if a.known == b.known == "True" else either
+            result = self._named(truth, known, Kind.BOOLEAN)
+        return result
+
+    def _call(self, function: str, arguments: list[Value]) -> Value:
+        known = "True"
+        for argument in arguments:
+            if argument.kind in (Kind.STRING, Kind.LIST, Kind.OTHER, Kind.UNKNOWN):
+                raise Untranslatable(f"{function} of a text is not computed across events")
+            known = _both(known, argument.known)
+        codes = [self._name(argument.code) for argument in arguments]
+        kind = Kind.FLOAT if any(a.kind is Kind.FLOAT for a in arguments) else Kind.INTEGER
+        if function == "abs":
+            return self._named(f"abs({codes[0]})", known, kind)
+        if function == "sign":
+            return self._named(f"({codes[0]} > 0) - ({codes[0]} < 0)", known, Kind.INTEGER)
+        if function in _ROUNDED:
+            return self._named(f"int({_ROUNDED[function]}({codes[0]}))", known, Kind.INTEGER)
+        if function in _GUARDED:
+            called, guard = _GUARDED[function]
+            possible = self._name(guard.format(codes[0]))
+            code = f"{called}(float({codes[0]})) if {possible} else 0.0"
+            return self._named(code, _both(known, possible), Kind.FLOAT)
+        if function in ("least", "greatest"):
+            code = f"{'min' if function == 'least' else 'max'}({', '.join(codes)})"
+            return self._named(code, known, kind)
+        raise Untranslatable(f"{function} is not computed across events")
+
+
+def _both(left: str, right: str) -> str:
+    if left == "True":
+        return right
+    return left if right == "True" else f"({left}) and ({right})"
+
+
+def _wider(a: Value, b: Value) -> Kind:
+    return Kind.FLOAT if Kind.FLOAT in (a.kind, b.kind) else Kind.INTEGER

@@ -1,0 +1,290 @@
+"""The commands and their options. What a command needs is loaded when it runs."""
+
+from __future__ import annotations
+
+import time as clock
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cepheid.automata.evaluations import EVALUATIONS
+from cepheid.cli.formats import Format
+from cepheid.cli.reporting import EXIT_CODES, EXIT_FAULT, busy, report, reporting, say, usage
+from cepheid.errors import CepheidError, OptionError, closest, list_words
+from cepheid.planning.evaluations import AUTO, check_output
+
+app = typer.Typer(
+    name="cepheid",
+    help="Find patterns in streams of events with SASE+ queries.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _check_evaluation(name: str) -> None:
+    known = [AUTO, *(evaluation.name for evaluation in EVALUATIONS)]
+    if name not in known:
+        near = closest(name, known)
+        raise OptionError(
+            f"there is no evaluation {name!r}; there are {list_words(known)}"
+            + (f". Did you mean {near[0]!r}?" if near else "")
+        )
+
+
+def _check_unit(name: str) -> None:
+    from cepheid.runtime.time_axis import unit_named
+
+    unit_named(name)
+
+
+def _check_scenario(name: str) -> None:
+    from cepheid.samples import scenario
+
+    scenario(name)
+
+
+# Arguments are described in the docstrings: the help of a command shows those first.
+QueryFile = Annotated[str | None, typer.Argument(metavar="QUERYFILE", hidden=True)]
+Events = Annotated[list[str] | None, typer.Argument(metavar="EVENTS", hidden=True)]
+QueryText = Annotated[
+    str | None,
+    typer.Option("-q", "--query", metavar="TEXT", help="The query itself, instead of QUERYFILE."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="A parameter of the query, such as T=0.5; repeatable."
+    ),
+]
+Declaration = Annotated[
+    str | None,
+    typer.Option(
+        "--schema",
+        metavar="JSON",
+        help='The attributes of each type, where they differ: a file, or {"Shelf": ["tag_id"]}.',
+    ),
+]
+EvaluationName = Annotated[
+    str,
+    typer.Option(
+        "--evaluation",
+        metavar="NAME",
+        callback=usage(_check_evaluation),
+        help=f"What runs the query: {AUTO} or {list_words([e.name for e in EVALUATIONS], 'or')}.",
+    ),
+]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from cepheid import __version__
+
+        typer.echo(f"cepheid {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  cepheid match theft.sase events.parquet
+  cepheid match theft.sase Shelf=shelf.csv Register=register.csv Exit=exit.csv -o thefts.csv
+  cepheid match -q 'PATTERN SEQ(Shelf a, Exit c) WHERE [tag_id]' events.parquet --limit 5
+"""
+)
+def match(
+    query_file: QueryFile = None,
+    events: Events = None,
+    query_text: QueryText = None,
+    time: Annotated[
+        str, typer.Option(metavar="COLUMN", help="The column with the time of an event.")
+    ] = "ts",
+    type: Annotated[str, typer.Option(metavar="COLUMN", help="The column with its type.")] = "type",
+    tie_break: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="What orders events of equal time; repeatable, or several with commas. "
+            "Row order otherwise.",
+        ),
+    ] = None,
+    time_unit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="UNIT",
+            callback=usage(_check_unit),
+            help="What a numeric time column counts, such as ms.",
+        ),
+    ] = None,
+    settings: Settings = None,
+    schema: Declaration = None,
+    evaluation: EvaluationName = AUTO,
+    output: Annotated[
+        str,
+        typer.Option(
+            metavar="MODE",
+            callback=usage(check_output),
+            help="Which matches: all or non_overlapping.",
+        ),
+    ] = "all",
+    format: Annotated[
+        Format | None,
+        typer.Option(
+            metavar="FORMAT",
+            show_default=False,
+            help="jsonl, csv, parquet or table. By default what the suffix of FILE says; "
+            "without one, table on a terminal and jsonl elsewhere.",
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("-o", metavar="FILE", help="Where to write; stdout otherwise.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Write only the first N matches.")
+    ] = None,
+) -> None:
+    """Find all matches of a query in events, and write them.
+
+    \b
+    QUERYFILE  a file with the query, or - to read it from stdin
+    EVENTS     a Parquet, CSV or JSON-lines file, a directory or quoted
+               glob of Parquet files, or TYPE=PATH for each event type
+    """
+    from cepheid.cli.formats import choose_format
+    from cepheid.cli.inputs import declared_schema, events_source, read_query, split_query
+    from cepheid.cli.results import found, write_results
+
+    with reporting():
+        query_file, paths = split_query(query_file, events, query_text)
+        source = events_source(paths)
+        chosen = choose_format(format, file)
+        query = read_query(query_file, query_text, settings or ())
+        columns = [column for each in tie_break or () for column in each.split(",") if column]
+        started = clock.perf_counter()
+        with busy("Matching"):
+            matches = query.match(
+                source,
+                time=time,
+                type=type,
+                tie_break=columns,
+                time_unit=time_unit,
+                schema=declared_schema(schema),
+                evaluation=evaluation,
+                output=output,
+            )
+        seconds = clock.perf_counter() - started
+        shown = write_results(matches, query.tree, chosen, file, limit, (time, type))
+        say(f"{found(len(matches), shown)} in {seconds:.2f} s")
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  cepheid explain theft.sase
+  cepheid explain theft.sase events.parquet
+  cepheid explain -q 'PATTERN SEQ(A a, B+ b[]) WHERE b[i].x > a.x'
+"""
+)
+def explain(
+    query_file: QueryFile = None,
+    events: Events = None,
+    query_text: QueryText = None,
+    settings: Settings = None,
+    schema: Declaration = None,
+    evaluation: EvaluationName = AUTO,
+) -> None:
+    """Show how a query is understood and what runs it.
+
+    \b
+    QUERYFILE  a file with the query, or - to read it from stdin
+    EVENTS     as for match; their columns are checked too, and nothing is matched
+    """
+    from cepheid.cli.inputs import find_schema, read_query, split_query
+
+    with reporting():
+        query_file, paths = split_query(query_file, events, query_text)
+        query = read_query(query_file, query_text, settings or ())
+        typer.echo(query.explain(find_schema(paths, schema), evaluation=evaluation))
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  cepheid check theft.sase
+  cepheid check theft.sase trend.sase events.parquet
+"""
+)
+def check(
+    query_file: QueryFile = None,
+    rest: Annotated[list[str] | None, typer.Argument(metavar="FILE", hidden=True)] = None,
+    query_text: QueryText = None,
+    settings: Settings = None,
+    schema: Declaration = None,
+) -> None:
+    """Look for faults in queries without running them.
+
+    \b
+    QUERYFILE  a file with a query, or - to read it from stdin
+    FILE       more queries; and events, as for match, whose columns the
+               queries are checked against
+
+    A query without faults gets a line that says ok. Faults are shown on stderr, all at once.
+    """
+    from cepheid.cli.inputs import find_schema, looks_like_events, name_of, read_query, split_query
+    from cepheid.cli.results import summary
+
+    with reporting():
+        first, others = split_query(query_file, rest, query_text)
+        files = [first, *(each for each in others if not looks_like_events(each))]
+        known = find_schema([each for each in others if looks_like_events(each)], schema)
+        faulty = False
+        for file in files:
+            try:
+                query = read_query(file, query_text if file is None else None, settings or ())
+                query.explain(known)
+                typer.echo(f"{name_of(file)}: ok, {summary(query.tree)}")
+            except CepheidError as error:
+                report(error)
+                faulty = True
+        if faulty:
+            raise typer.Exit(EXIT_FAULT)
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  cepheid demo
+  cepheid demo --scenario stock_trend
+"""
+)
+def demo(
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            callback=usage(_check_scenario),
+            help="retail_theft, contaminated_shipments or stock_trend; all three otherwise.",
+        ),
+    ] = None,
+) -> None:
+    """Ask three bundled streams of events a question each."""
+    from cepheid.cli.demo import run_demo
+
+    with reporting():
+        run_demo(scenario)

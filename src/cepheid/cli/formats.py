@@ -1,0 +1,180 @@
+"""Matches as JSON lines, CSV or Parquet, written a batch at a time."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import typer
+
+from cepheid.errors import OptionError, list_words
+from cepheid.language import syntax as ast
+from cepheid.language.printer import item_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cepheid.runtime.matches import Match, Matches
+
+
+class Format(StrEnum):
+    """How matches are written."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+    TABLE = "table"
+
+
+FORMAT_OF_SUFFIX = {
+    ".jsonl": Format.JSONL,
+    ".ndjson": Format.JSONL,
+    ".json": Format.JSONL,
+    ".csv": Format.CSV,
+    ".parquet": Format.PARQUET,
+    ".pq": Format.PARQUET,
+    ".txt": Format.TABLE,
+}
+
+
+def choose_format(wanted: Format | None, file: Path | None) -> Format:
+    """The format that was asked for, or that fits the file or terminal it goes to."""
+    if wanted is None and file is not None:
+        if file.suffix.lower() not in FORMAT_OF_SUFFIX:
+            raise typer.BadParameter(
+                f"{str(file)!r} does not say by its name what to write; name it with "
+                f"{list_words(list(FORMAT_OF_SUFFIX), 'or')}, or say it with --format",
+                param_hint="-o",
+            )
+        return FORMAT_OF_SUFFIX[file.suffix.lower()]
+    if wanted is Format.PARQUET and file is None and sys.stdout.isatty():
+        raise typer.BadParameter(
+            "Parquet is not for reading on a terminal; name a file with -o", param_hint="--format"
+        )
+    return wanted or (Format.TABLE if sys.stdout.isatty() else Format.JSONL)
+
+
+def open_binary(file: Path | None) -> AbstractContextManager[BinaryIO]:
+    """The file to write to, or stdout."""
+    if file is None:
+        return nullcontext(sys.stdout.buffer)
+    try:
+        return file.open("wb")
+    except OSError as error:
+        raise OptionError(f"cannot write {str(file)!r}: {error.strerror}") from None
+
+
+def write_matches(
+    matches: Matches, query: ast.Query, chosen: Format, sink: BinaryIO, limit: int | None
+) -> None:
+    """Write the first matches, or all, in a format that programs read."""
+    if chosen is Format.JSONL:
+        items = query.returns.items if query.returns is not None else None
+        names = [item_name(item, query) for item in items] if items is not None else None
+        for match in islice(matches, limit):
+            line = json.dumps(_json_object(match, names), ensure_ascii=False)
+            sink.write(line.encode("utf-8", "replace") + b"\n")
+    elif chosen is Format.CSV:
+        _write_csv(_batches(matches, limit), sink)
+    else:
+        _write_parquet(_batches(matches, limit), sink)
+
+
+def _json_object(match: Match, items: list[str] | None) -> dict[str, Any]:
+    """A match, with the items of RETURN where the query has one."""
+    shown = {"start": plain(match.start), "end": plain(match.end), "bindings": match.bindings}
+    if items is not None:
+        shown["return"] = {name: plain(match[name]) for name in items}
+    return shown
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: times as ISO 8601, durations in seconds, NaN as null.
+
+    >>> plain({"at": datetime(2024, 5, 1, 9, 30), "after": timedelta(minutes=2), "x": [1.5, None]})
+    {'at': '2024-05-01T09:30:00', 'after': 120.0, 'x': [1.5, None]}
+    """
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case Decimal():
+            return float(value)
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case dict():
+            return {str(name): plain(item) for name, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case bytes():
+            return value.hex()
+    return str(value)
+
+
+def _batches(matches: Matches, limit: int | None) -> Iterator[pa.Table]:
+    """The result table, a part at a time; at least one, so that there are columns."""
+    import pyarrow as pa
+
+    left = len(matches) if limit is None else min(limit, len(matches))
+    if not left:
+        yield matches.to_arrow().slice(0, 0)
+    for batch in matches.to_batches():
+        if left <= 0:
+            break
+        yield pa.Table.from_batches([batch.slice(0, left)])
+        left -= batch.num_rows
+
+
+def _write_parquet(batches: Iterator[pa.Table], sink: BinaryIO) -> None:
+    import pyarrow.parquet
+
+    first = next(batches)
+    with pyarrow.parquet.ParquetWriter(sink, first.schema) as writer:
+        writer.write_table(first)
+        for batch in batches:
+            writer.write_table(batch)
+
+
+def _write_csv(batches: Iterator[pa.Table], sink: BinaryIO) -> None:
+    import pyarrow.csv
+
+    first = _flat(next(batches))
+    with pyarrow.csv.CSVWriter(sink, first.schema) as writer:
+        writer.write_table(first)
+        for batch in batches:
+            writer.write_table(_flat(batch))
+
+
+def _flat(table: pa.Table) -> pa.Table:
+    """The table with only columns that CSV has; what has parts becomes JSON."""
+    import pyarrow as pa
+    import pyarrow.types as arrow
+
+    from cepheid.runtime.matches import python_values
+
+    for index, field in enumerate(table.schema):
+        column, kind = table.column(index), field.type
+        if arrow.is_nested(kind):
+            values = map(plain, python_values(column))
+            texts = [None if value is None else json.dumps(value) for value in values]
+            column = pa.array(texts, pa.string())
+        elif arrow.is_duration(kind):
+            column = pa.array(map(plain, python_values(column)), pa.float64())
+        elif arrow.is_binary(kind) or arrow.is_large_binary(kind) or arrow.is_null(kind):
+            column = pa.array(map(plain, column.to_pylist()), pa.string())
+        elif arrow.is_dictionary(kind):
+            column = column.cast(kind.value_type)
+        table = table.set_column(index, field.name, column)
+    return table

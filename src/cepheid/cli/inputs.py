@@ -1,0 +1,187 @@
+"""What a command is given: queries, parameters, events and schemas, from its arguments."""
+
+from __future__ import annotations
+
+import glob
+import json
+import math
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cepheid import CompiledQuery, query
+from cepheid.errors import DEFAULT_SOURCE, OptionError
+from cepheid.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STDIN = "-"
+EVENT_SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+"""What :mod:`cepheid.runtime.sources` reads; named here so that Arrow is loaded only for it."""
+
+_TABLE_OF_TYPE = re.compile(r"(?P<type>[^\W\d][\w-]*)=(?P<path>.+)", re.DOTALL)
+_QUOTED = re.compile(r"'(.*)'|\"(.*)\"", re.DOTALL)
+
+
+def split_query(
+    first: str | None, rest: Sequence[str] | None, text: str | None
+) -> tuple[str | None, list[str]]:
+    """The file of the query, None where its text was given, and the events after it."""
+    arguments = [*([first] if first is not None else []), *(rest or [])]
+    if text is not None:
+        return None, arguments
+    if not arguments:
+        raise typer.BadParameter(
+            "none given; name a file, - for stdin, or give the text with -q", param_hint="QUERYFILE"
+        )
+    return arguments[0], arguments[1:]
+
+
+def name_of(file: str | None) -> str:
+    """What messages call a query."""
+    return {None: DEFAULT_SOURCE, STDIN: "stdin"}.get(file) or str(file)
+
+
+def read_query(file: str | None, text: str | None, parameters: Iterable[str] = ()) -> CompiledQuery:
+    """The query of a file, of stdin, or of the text itself; messages name it by its file."""
+    values = dict(map(parameter, parameters))
+    if text is None:
+        assert file is not None
+        text = sys.stdin.read() if file == STDIN else _read_text(file)
+    return query(text, parameters=values, source=name_of(file))
+
+
+def _read_text(file: str) -> str:
+    try:
+        # What Windows writes before a text is no part of it.
+        return Path(file).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise OptionError(f"cannot read the query {file!r}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise OptionError(f"cannot read the query {file!r}: it is not UTF-8 text") from None
+
+
+def parameter(setting: str) -> tuple[str, int | float | bool | str]:
+    """A parameter of a query from ``NAME=VALUE``; a value in quotes is always a text.
+
+    >>> [parameter(f"T={text}")[1] for text in ("5", "-0.5", "true", "GOOG", "'5'")]
+    [5, -0.5, True, 'GOOG', '5']
+    """
+    name, equals, text = setting.partition("=")
+    if not (name and equals):
+        raise typer.BadParameter(f"{setting!r} is not NAME=VALUE", param_hint="--set")
+    if quoted := _QUOTED.fullmatch(text):
+        return name, quoted[1] or quoted[2] or ""
+    if text.lower() in ("true", "false"):
+        return name, text.lower() == "true"
+    try:
+        number = int(text) if re.fullmatch(r"[+-]?\d{1,18}", text) else float(text)
+    except ValueError:
+        return name, text
+    return name, number if math.isfinite(number) else text
+
+
+def looks_like_events(argument: str) -> bool:
+    """Whether an argument names events rather than a query.
+
+    >>> looks_like_events("day.csv.gz"), looks_like_events("Exit=exit.pq")
+    (True, True)
+    >>> looks_like_events("theft.sase")
+    False
+    """
+    path = Path(argument.removesuffix(".gz"))
+    return (
+        path.suffix.lower() in EVENT_SUFFIXES
+        or glob.has_magic(argument)
+        or _TABLE_OF_TYPE.fullmatch(argument) is not None
+        or Path(argument).is_dir()
+    )
+
+
+def events_source(arguments: Sequence[str]) -> str | dict[str, str]:
+    """The events as ``CompiledQuery.match`` takes them: a path, or a path for each type."""
+    named = [None if Path(each).exists() else _TABLE_OF_TYPE.fullmatch(each) for each in arguments]
+    if len(arguments) == 1 and named[0] is None:
+        return arguments[0]
+    if not arguments:
+        raise typer.BadParameter("none given; name a file", param_hint="EVENTS")
+    tables: dict[str, str] = {}
+    for argument, found in zip(arguments, named, strict=True):
+        if found is None:
+            raise typer.BadParameter(
+                f"{argument!r} is one of several and not TYPE=PATH; with several paths each "
+                "is the table of one event type. To read many Parquet files as one table, "
+                "name their directory, or put the glob in quotes",
+                param_hint="EVENTS",
+            )
+        if found["type"] in tables:
+            raise typer.BadParameter(
+                f"there are two tables for {found['type']!r}", param_hint="EVENTS"
+            )
+        tables[found["type"]] = found["path"]
+    return tables
+
+
+def declared_schema(given: str | None) -> dict[str, Any] | None:
+    """The attributes of each type, from a JSON file or from JSON itself."""
+    if given is None:
+        return None
+    try:
+        text = given if given.lstrip().startswith("{") else Path(given).read_text("utf-8")
+        declared = json.loads(text)
+    except OSError as error:
+        raise OptionError(f"cannot read the schema {given!r}: {error.strerror}") from None
+    except ValueError as error:
+        raise OptionError(f"the schema is not JSON: {error}") from None
+    if not isinstance(declared, dict) or not all(
+        isinstance(attributes, list | dict) for attributes in declared.values()
+    ):
+        raise OptionError(
+            "the schema is not an object that has the attributes of each type, such as "
+            '{"Shelf": ["tag_id", "zone"], "Exit": {"tag_id": "string"}}'
+        )
+    return declared
+
+
+def find_schema(arguments: Sequence[str], declaration: str | None) -> Schema | None:
+    """What is known of the events without matching them: from their files, a declaration, both."""
+    declared = declared_schema(declaration)
+    columns = _schema_of_events(events_source(arguments)) if arguments else None
+    if declared is None:
+        return columns
+    return Schema.declared(declared, columns=columns)
+
+
+def _schema_of_events(source: str | dict[str, str]) -> Schema:
+    from cepheid.runtime.sources import concat_tables
+
+    if isinstance(source, str):
+        return Schema.from_arrow(_arrow_schema(source))
+    schemas = {name: _arrow_schema(path) for name, path in source.items()}
+    union = concat_tables({name: schema.empty_table() for name, schema in schemas.items()}).schema
+    types = {name: frozenset(schema.names) for name, schema in schemas.items()}
+    return Schema(Schema.from_arrow(union).attributes, types)
+
+
+def _arrow_schema(path: str) -> pa.Schema:
+    """The columns of a file or directory: Parquet says them in its footers, others are read."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    from cepheid.runtime.sources import PARQUET_SUFFIXES, read_source
+
+    here = Path(path)
+    if here.is_dir() or (here.is_file() and here.suffix.lower() in PARQUET_SUFFIXES):
+        try:
+            partitioning = "hive" if here.is_dir() else None
+            dataset = ds.dataset(path, format="parquet", partitioning=partitioning)
+            schemas = [fragment.physical_schema for fragment in dataset.get_fragments()]
+            return pa.unify_schemas([*schemas, dataset.schema], promote_options="permissive")
+        except (pa.ArrowException, OSError):
+            pass  # Reading all of it may still do, or says better what is wrong.
+    return read_source(path).schema

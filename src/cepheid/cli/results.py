@@ -1,0 +1,92 @@
+"""The outcome of a command: where matches are written, and what is said of a query."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from cepheid.cli.formats import Format, open_binary, write_matches
+from cepheid.cli.reporting import plural
+from cepheid.errors import list_words
+from cepheid.language import syntax as ast
+from cepheid.language.printer import item_name, print_window
+
+if TYPE_CHECKING:
+    from cepheid.runtime.matches import Matches
+
+MOST_TABLE_ROWS = 50
+"""How many matches a table shows where no limit is given."""
+FILE_TABLE_WIDTH = 160
+"""How wide a table in a file is, which has no terminal to fit."""
+
+
+def write_results(
+    matches: Matches,
+    query: ast.Query,
+    chosen: Format,
+    file: Path | None,
+    limit: int | None,
+    hidden: Sequence[str],
+) -> int:
+    """Write the matches, and return how many were written; ``hidden`` is what a table hides."""
+    if chosen is Format.TABLE and limit is None:
+        limit = MOST_TABLE_ROWS
+    shown = len(matches) if limit is None else min(limit, len(matches))
+    with open_binary(file) as sink:
+        if chosen is Format.TABLE:
+            _write_table(matches, query, file, sink, shown, hidden)
+        else:
+            write_matches(matches, query, chosen, sink, limit)
+    return shown
+
+
+def found(count: int, shown: int) -> str:
+    """How many matches there are, and how many of them are not shown.
+
+    >>> found(1, 1), found(1200, 50)
+    ('1 match', '1,200 matches, 1,150 of them not shown,')
+    """
+    hidden = f", {count - shown:,} of them not shown," if shown < count else ""
+    return plural(count, "match", "matches") + hidden
+
+
+def summary(query: ast.Query) -> str:
+    """A query in one line: how many components, how they are selected, its window, what it gives.
+
+    >>> from cepheid.language.parser import parse
+    >>> summary(parse("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WITHIN 12 hours"))
+    '2 components and 1 negated, skip_till_any_match, within 12 hours, returns a and c'
+    """
+    parts = list(ast.components(query.pattern))
+    negated = [component for component, is_negated in parts if is_negated]
+    components = plural(len(parts) - len(negated), "component")
+    said = [components + (f" and {len(negated)} negated" if negated else "")]
+    said.append(query.strategy.value)
+    said.append(f"within {print_window(query.window)}" if query.window else "no window")
+    if query.returns is not None:
+        names = [item_name(item, query) for item in query.returns.items]
+    else:
+        names = list(dict.fromkeys(part.variable for part, is_negated in parts if not is_negated))
+    return ", ".join([*said, f"returns {list_words(names)}"])
+
+
+def _write_table(
+    matches: Matches,
+    query: ast.Query,
+    file: Path | None,
+    sink: BinaryIO,
+    shown: int,
+    hidden: Sequence[str],
+) -> None:
+    from cepheid.cli.tables import PipedConsole, matches_table
+
+    if not shown:
+        return
+    console = PipedConsole()
+    if file is not None:
+        console = PipedConsole(file=io.StringIO(), width=FILE_TABLE_WIDTH)
+    console.print(matches_table(matches, query, limit=shown, width=console.width, hidden=hidden))
+    if isinstance(console.file, io.StringIO):
+        sink.write(console.file.getvalue().encode())

@@ -1,0 +1,167 @@
+"""Matches as a table that a person reads, cut to the width of the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cepheid.language import syntax as ast
+from cepheid.language.printer import item_name, print_pattern
+
+if TYPE_CHECKING:
+    from cepheid.runtime.matches import Match, Matches
+
+LEAST_TEXT_WIDTH = 12
+"""How far a column of texts may be cut."""
+GAP = 2
+"""Between two columns."""
+MOST_ROWS_NAMED = 6
+MOST_ATTRIBUTES = 4
+ABSENT = "–"
+
+
+class PipedConsole(Console):
+    """A console that leaves it to the command to say what a closed pipe means."""
+
+    def on_broken_pipe(self) -> None:
+        """Rich itself would exit with 1 here."""
+        raise BrokenPipeError
+
+
+def matches_table(
+    matches: Matches, query: ast.Query, *, limit: int, width: int, hidden: Sequence[str] = ()
+) -> Table:
+    """The first matches: the items of RETURN, or when and where the events of each match are.
+
+    Columns that have no room are left out, and a caption says how many. ``hidden`` are
+    attributes of events that need not be shown: the time, and a type that cannot differ.
+    """
+    shown = list(islice(matches, limit))
+    columns = _columns(shown, query, hidden)
+    texts = {name: _cells(values) for name, values in columns.items()}
+    widths = _widths(columns, texts, width)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, GAP - 1, 0, 0), pad_edge=False, show_edge=False)
+    fitting = [name for name in columns if name in widths]
+    for name in fitting:
+        kinds = {type(value) for value in columns[name] if value is not None}
+        table.add_column(
+            Text(name, overflow="ellipsis"),
+            justify="right" if kinds and kinds <= {int, float} else "left",
+            no_wrap=True,
+            width=widths[name],
+        )
+    for row in zip(*(texts[name] for name in fitting), strict=True):
+        table.add_row(*(Text(text, overflow="ellipsis") for text in row))
+    if len(fitting) < len(columns):
+        rest = ", ".join(name for name in columns if name not in widths)
+        table.caption = Text(f"no room for {rest}")
+        table.caption_justify = "left"
+    return table
+
+
+def _columns(
+    shown: Sequence[Match], query: ast.Query, hidden: Sequence[str]
+) -> dict[str, list[Any]]:
+    if query.returns is not None:
+        names = [item_name(item, query) for item in query.returns.items]
+        return {name: [match[name] for match in shown] for name in names}
+    columns: dict[str, list[Any]] = {
+        "start": [match.start for match in shown],
+        "end": [match.end for match in shown],
+    }
+    for component in _positives(query):
+        without = hidden if len(component.types) == 1 else hidden[:1]
+        name = component.variable
+        columns[print_pattern(component)] = [_events(match, name, without) for match in shown]
+    return columns
+
+
+def _positives(query: ast.Query) -> list[ast.Component]:
+    """The components that a match can have events of, the first for each variable."""
+    parts = [part for part, is_negated in ast.components(query.pattern) if not is_negated]
+    return list({part.variable: part for part in reversed(parts)}.values())[::-1]
+
+
+def _widths(
+    columns: Mapping[str, list[Any]], texts: Mapping[str, list[str]], room: int
+) -> dict[str, int]:
+    """How wide each column is; one that has no room is left out.
+
+    Only texts are cut, and all to about the same width. Start and end give way first.
+    """
+    wanted: dict[str, int] = {}
+    widths: dict[str, int] = {}
+    for name in sorted(columns, key=lambda name: name in ("start", "end")):
+        wanted[name] = max(map(len, (name, *texts[name])))
+        is_text = any(isinstance(value, str | list | dict) for value in columns[name])
+        least = min(wanted[name], LEAST_TEXT_WIDTH) if is_text else wanted[name]
+        gap = GAP if widths else 0
+        if room >= least + gap or not widths:
+            widths[name] = min(least, room)
+            room -= least + gap
+    while room > 0 and (cut := [name for name in widths if widths[name] < wanted[name]]):
+        for name in sorted(cut, key=lambda name: widths[name])[:room]:
+            widths[name] += 1
+            room -= 1
+    return widths
+
+
+def _cells(values: Sequence[Any]) -> list[str]:
+    """The values of a column; times only to the second where that tells them apart."""
+    times = {value for value in values if isinstance(value, datetime)}
+    if len({moment.replace(microsecond=0) for moment in times}) == len(times):
+        values = [v.replace(microsecond=0) if isinstance(v, datetime) else v for v in values]
+    return [cell(value) for value in values]
+
+
+def cell(value: Any) -> str:
+    """A value in as few characters as tell it.
+
+    >>> cell(datetime(2024, 5, 1, 9, 30, 0, 250000)), cell([1, None]), cell(0.1 + 0.2)
+    ('2024-05-01 09:30:00.25', '1, –', '0.3')
+    """
+    match value:
+        case None:
+            return ABSENT
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:.10g}"
+        case datetime():
+            text = value.isoformat(sep=" ")
+            return text.rstrip("0") if value.microsecond and value.tzinfo is None else text
+        case date() | timedelta():
+            return str(value)
+        case dict():
+            return _attributes(value)
+        case list():
+            return ", ".join(map(cell, value))
+    return str(value)
+
+
+def _events(match: Match, variable: str, hidden: Sequence[str]) -> str | None:
+    rows = match.bindings.get(variable)
+    if rows is None:
+        return None
+    if isinstance(rows, int):
+        attributes = _attributes(match[variable], hidden)
+        return f"row {rows}: {attributes}" if attributes else f"row {rows}"
+    named = ", ".join(map(str, rows[:MOST_ROWS_NAMED]))
+    more = f" … {rows[-1]} ({len(rows)} events)" if len(rows) > MOST_ROWS_NAMED else ""
+    return f"{'row' if len(rows) == 1 else 'rows'} {named}{more}"
+
+
+def _attributes(event: Mapping[str, Any], hidden: Sequence[str] = ()) -> str:
+    named = [
+        f"{name} {cell(value)}"
+        for name, value in event.items()
+        if name not in hidden and value is not None
+    ]
+    return ", ".join(named[:MOST_ATTRIBUTES])

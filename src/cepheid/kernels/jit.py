@@ -1,0 +1,83 @@
+"""The one place that knows how kernels are compiled and where compiled code is kept.
+
+Kernels have explicit signatures, so that an unexpected array type is an error and not a
+silent second compilation. Numba notices a change of a kernel's own file, but not of a helper
+in another module; the cache folder is therefore named after all kernel sources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+
+def cache_folder() -> Path:
+    """Where compiled code is kept: CEPHEID_CACHE_DIR, or the user's cache folder."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(source.read_bytes())
+    digest.update(f"{numba.__version__} {np.__version__} {sys.version}".encode())
+    return _cache_root() / digest.hexdigest()[:16]
+
+
+def _cache_root() -> Path:
+    given = os.environ.get("CEPHEID_CACHE_DIR")
+    if given:
+        return Path(given)
+    home_cache = os.environ.get("XDG_CACHE_HOME")
+    root = (Path(home_cache) if home_cache else Path.home() / ".cache") / "cepheid"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(tempfile.gettempdir()) / f"cepheid-{os.getuid()}"
+    return root
+
+
+FOLDER = cache_folder()
+FOLDER.mkdir(parents=True, exist_ok=True)
+setattr(numba.config, "CACHE_DIR", str(FOLDER))  # noqa: B010 - not a declared name
+
+helper = numba.njit(inline="never", error_model="numpy")
+"""A small function that kernels call; compiled as part of them."""
+
+
+def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A compiled loop with a fixed signature, kept on disk."""
+    decorate: Callable[[Callable[..., Any]], Any] = numba.njit(
+        signature, cache=True, nogil=True, error_model="numpy"
+    )
+    return decorate
+
+
+def array_of(dtype: Any, dimensions: int = 1) -> types.Array:
+    """The type of a contiguous array, for a kernel's signature."""
+    return types.Array(numba.from_dtype(np.dtype(dtype)), dimensions, "C")
+
+
+I64 = types.int64
+I64S = array_of(np.int64)
+I64S_2D = array_of(np.int64, 2)
+F64S_2D = array_of(np.float64, 2)
+
+
+_KEPT: list[Any] = []
+
+
+def c_function(python: Callable[..., Any]) -> int:
+    """The address of a predicate compiled to ``int64(int64, int64, int64, int64)``."""
+    signature = I64(I64, I64, I64, I64)
+    compiled = numba.cfunc(signature, cache=True, error_model="numpy")(python)
+    _KEPT.append(compiled)  # its code lives as long as this object
+    address = compiled.address
+    assert address is not None
+    return int(address)

@@ -1,0 +1,130 @@
+"""Lists of matches as tags: splitting them by variable, comparing and choosing among them.
+
+A match is ``ids[offsets[m]:offsets[m + 1]]``, tags of its events in the order of the pattern;
+a tag is the event's number times 32 plus the number of its variable.
+"""
+
+from __future__ import annotations
+
+from cepheid.kernels.jit import I64, I64S, I64S_2D, helper, kernel
+from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+
+_VARIABLE = (1 << TAG_SHIFT) - 1
+
+
+@kernel(I64(I64S, I64S, I64S_2D))
+def count_variables(ids, offsets, counts):
+    """How many events each variable has in each match: ``counts[variable, match]``."""
+    for m in range(len(offsets) - 1):
+        for at in range(offsets[m], offsets[m + 1]):
+            counts[ids[at] & _VARIABLE, m] += 1
+    return 0
+
+
+@kernel(I64(I64S, I64S, I64, I64S))
+def positions_of(ids, offsets, variable, out):
+    """The events of one variable, match after match; how many there are."""
+    count = 0
+    for at in range(offsets[0], offsets[len(offsets) - 1]):
+        if ids[at] & _VARIABLE == variable:
+            out[count] = ids[at] >> TAG_SHIFT
+            count += 1
+    return count
+
+
+@kernel(I64(I64S, I64S))
+def rename_variables(ids, names):
+    """Replace the variable of each tag by ``names[variable]``."""
+    for at in range(len(ids)):
+        tag = ids[at]
+        ids[at] = (tag & ~_VARIABLE) | names[tag & _VARIABLE]
+    return 0
+
+
+@kernel(I64(I64S, I64S, I64S, I64S))
+def hash_matches(ids, offsets, high, low):
+    """Two independent hashes of each match: equal matches have equal ones."""
+    for m in range(len(offsets) - 1):
+        a, b = 1469598103934665603, 88172645463325252
+        for at in range(offsets[m], offsets[m + 1]):
+            a = (a ^ ids[at]) * 1099511628211
+            a ^= (a >> 31) & 0x1FFFFFFFF
+            b = (b + ids[at]) * -7046029254386353131
+            b ^= (b >> 29) & 0x7FFFFFFFF
+        high[m], low[m] = a, b
+    return 0
+
+
+@kernel(I64(I64S, I64S, I64S, I64S, I64S))
+def pick_matches(ids, offsets, chosen, new_ids, new_offsets):
+    """Copy the chosen matches, in the order in which they are chosen."""
+    at = 0
+    for c in range(len(chosen)):
+        m = chosen[c]
+        for old in range(offsets[m], offsets[m + 1]):
+            new_ids[at] = ids[old]
+            at += 1
+        new_offsets[c + 1] = at
+    return at
+
+
+@helper
+def _is_shorter(ids, offsets, m, other):
+    """Whether match m starts later, or else comes first in the order of its events."""
+    a, b = offsets[m], offsets[other]
+    if ids[a] >> TAG_SHIFT != ids[b] >> TAG_SHIFT:
+        return ids[a] >> TAG_SHIFT > ids[b] >> TAG_SHIFT
+    while a < offsets[m + 1] and b < offsets[other + 1]:
+        if ids[a] != ids[b]:
+            variable, other_variable = ids[a] & _VARIABLE, ids[b] & _VARIABLE
+            if variable == other_variable:
+                return ids[a] < ids[b]
+            # The list of an earlier variable has ended in one of them: it is the smaller.
+            return variable > other_variable
+        a += 1
+        b += 1
+    return b < offsets[other + 1]
+
+
+@kernel(I64(I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S))
+def choose_non_overlapping(
+    ids, offsets, order, partition, start_ticks, end_ticks, end_position, last_ticks,
+    last_position, chosen,
+):  # fmt: skip
+    """Matches such that each starts after the previous one of its partition ended.
+
+    ``order`` lists the matches by completion, those of a partition that complete together
+    next to each other. Of these the one with the latest first event is taken, then the one
+    with the smallest events in pattern order. ``last_ticks`` and ``last_position`` are the
+    last ends of each partition. Returns how many were chosen.
+    """
+    count = 0
+    low = 0
+    total = len(order)
+    while low < total:
+        first = order[low]
+        p = partition[first]
+        best = -1
+        high = low
+        while high < total:
+            m = order[high]
+            if (
+                partition[m] != p
+                or end_ticks[m] != end_ticks[first]
+                or end_position[m] != end_position[first]
+            ):
+                break
+            begin = ids[offsets[m]] >> TAG_SHIFT
+            after_last = start_ticks[m] > last_ticks[p] or (
+                start_ticks[m] == last_ticks[p] and begin > last_position[p]
+            )
+            if after_last and (best < 0 or _is_shorter(ids, offsets, m, best)):
+                best = m
+            high += 1
+        if best >= 0:
+            chosen[count] = best
+            count += 1
+            last_ticks[p] = end_ticks[best]
+            last_position[p] = end_position[best]
+        low = high
+    return count

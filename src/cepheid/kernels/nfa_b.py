@@ -1,0 +1,422 @@
+"""The runs of an NFA^b over a batch of events [Agrawal08 §3, §5].
+
+A run is in one of two kinds of state: *waiting* for the first event of a component, or
+*inside* a Kleene component. The events that a run has selected are a chain of nodes, from the
+latest back to the first; runs with a common past share its nodes. What later predicates need
+of selected events is kept beside, in registers (the value vector of §5.2).
+
+Kernels are resumable: before each event there must be room for the most that it can add, or
+the kernel returns what it lacks and where it stopped.
+"""
+
+from __future__ import annotations
+
+from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.kernels.nfa_b_layout import (
+    ANY,
+    CONTROL,
+    COUNT,
+    DONE,
+    FREE,
+    LENGTH,
+    MAX_FLOAT,
+    MAX_INT,
+    MIN_FLOAT,
+    MIN_INT,
+    NEED_NODES,
+    NEED_OUTPUT,
+    NEED_RUNS,
+    NODE,
+    NONE,
+    PARTITION,
+    PARTITION_CONTIGUITY,
+    RUN,
+    SET_FLOAT,
+    SET_FLOAT_AT,
+    SET_INT,
+    SET_INT_AT,
+    STEP,
+    SUM_INT,
+    TAG_SHIFT,
+    UPDATE,
+)
+from cepheid.kernels.pointers import byte_pointer, call_predicate, float64_pointer, int64_pointer
+
+
+@helper
+def _holds(predicate, control, event_ix, run_ix, evaluations):
+    if predicate < 0:
+        return True
+    evaluations[predicate] += 1
+    c = control[0]
+    return call_predicate(c.predicate, predicate, c.context, event_ix, run_ix) != 0
+
+
+@helper
+def _update(updates, low, high, context, event_ix, run_ix, ints, floats, valid):
+    for u in range(low, high):
+        row = updates[u]
+        operation, register = row.operation, row.register
+        bit = 1 << register
+        if operation == LENGTH:
+            ints[run_ix, register] += 1
+            valid[run_ix] |= bit
+            continue
+        if operation == SET_INT_AT or operation == SET_FLOAT_AT:
+            if ints[run_ix, row.length_register] + 1 != row.argument:
+                continue
+        values, present = context[row.column], context[row.column + 1]
+        known = present == 0 or byte_pointer(present)[event_ix] != 0
+        if operation == COUNT:
+            ints[run_ix, register] += known
+            valid[run_ix] |= bit
+        elif operation == SET_INT or operation == SET_INT_AT:
+            if known:
+                ints[run_ix, register] = int64_pointer(values)[event_ix]
+                valid[run_ix] |= bit
+            else:
+                valid[run_ix] &= ~bit
+        elif operation == SET_FLOAT or operation == SET_FLOAT_AT:
+            if known:
+                floats[run_ix, register] = float64_pointer(values)[event_ix]
+                valid[run_ix] |= bit
+            else:
+                valid[run_ix] &= ~bit
+        elif known:
+            first = valid[run_ix] & bit == 0
+            valid[run_ix] |= bit
+            if operation == MIN_INT:
+                x = int64_pointer(values)[event_ix]
+                if first or x < ints[run_ix, register]:
+                    ints[run_ix, register] = x
+            elif operation == MAX_INT:
+                x = int64_pointer(values)[event_ix]
+                if first or x > ints[run_ix, register]:
+                    ints[run_ix, register] = x
+            elif operation == SUM_INT:
+                x = int64_pointer(values)[event_ix]
+                ints[run_ix, register] = x if first else ints[run_ix, register] + x
+            elif operation == MIN_FLOAT:
+                y = float64_pointer(values)[event_ix]
+                if first or y < floats[run_ix, register]:
+                    floats[run_ix, register] = y
+            elif operation == MAX_FLOAT:
+                y = float64_pointer(values)[event_ix]
+                if first or y > floats[run_ix, register]:
+                    floats[run_ix, register] = y
+            else:
+                y = float64_pointer(values)[event_ix]
+                floats[run_ix, register] = y if first else floats[run_ix, register] + y
+
+
+@helper
+def fill_registers(ids, low, high, base, steps, updates, context, ints, floats, valid):
+    """Give run 0 the registers of the match ids[low:high], as a run that selected it has them."""
+    valid[0] = 0
+    for register in range(ints.shape[1]):
+        ints[0, register] = 0
+    previous = -1
+    for at in range(low, high):
+        component = ids[at] & ((1 << TAG_SHIFT) - 1)
+        event_ix = (ids[at] >> TAG_SHIFT) - base
+        step = steps[component]
+        if component != previous:
+            _update(
+                updates, step.begin_low, step.begin_high, context, event_ix, 0, ints, floats, valid
+            )
+        else:
+            _update(
+                updates, step.take_low, step.take_high, context, event_ix, 0, ints, floats, valid
+            )
+        previous = component
+
+
+@helper
+def _new_run(runs, control):
+    run_ix = control[0].free
+    control[0].free = runs[run_ix].next
+    control[0].live += 1
+    control[0].runs_created += 1
+    if control[0].live > control[0].runs_peak:
+        control[0].runs_peak = control[0].live
+    return run_ix
+
+
+@helper
+def _free_run(runs, control, run_ix):
+    runs[run_ix].state = FREE
+    runs[run_ix].next = control[0].free
+    control[0].free = run_ix
+    control[0].live -= 1
+
+
+@helper
+def _clone(runs, control, ints, floats, valid, run_ix):
+    copy = _new_run(runs, control)
+    runs[copy] = runs[run_ix]
+    for register in range(ints.shape[1]):
+        ints[copy, register] = ints[run_ix, register]
+    for register in range(floats.shape[1]):
+        floats[copy, register] = floats[run_ix, register]
+    valid[copy] = valid[run_ix]
+    return copy
+
+
+@helper
+def _select(runs, nodes, control, run_ix, event, component):
+    """Add an event to the chain of a run."""
+    node = control[0].top_node
+    place = node - control[0].base_node
+    nodes[place].tag = (event << TAG_SHIFT) | component
+    nodes[place].previous = runs[run_ix].head
+    control[0].top_node = node + 1
+    control[0].nodes_created += 1
+    runs[run_ix].head = node
+    runs[run_ix].length += 1
+
+
+@helper
+def _emit(nodes, control, head, length, event, component, ids, offsets):
+    """Write the match that ends with this event after the chain; NONE: the chain is the match."""
+    extra = 1 if component >= 0 else 0
+    total = length + extra
+    control[0].matches_found += 1
+    control[0].ids_found += total
+    if control[0].emit == 0:
+        return
+    at = control[0].ids + total
+    control[0].ids = at
+    control[0].matches += 1
+    offsets[control[0].matches] = at
+    if extra:
+        at -= 1
+        ids[at] = (event << TAG_SHIFT) | component
+    base = control[0].base_node
+    node = head
+    while node >= 0:
+        at -= 1
+        ids[at] = nodes[node - base].tag
+        node = nodes[node - base].previous
+
+
+@helper
+def _enter(
+    steps, updates, context, control, runs, ints, floats, valid, nodes, ids, offsets,
+    evaluations, run_ix, component, event_ix, event,
+):  # fmt: skip
+    """A run takes its first event of a component; whether it lives on."""
+    step = steps[component]
+    last = component == len(steps) - 1
+    _select(runs, nodes, control, run_ix, event, component)
+    _update(
+        updates, step.begin_low, step.begin_high, context, event_ix, run_ix, ints, floats, valid
+    )
+    if step.is_kleene == 0:
+        runs[run_ix].state = 2 * (component + 1)
+        return True
+    runs[run_ix].count = 1
+    return _settle(
+        steps, control, runs, nodes, ids, offsets, evaluations, run_ix, component, event_ix, last
+    )
+
+
+@helper
+def _settle(
+    steps, control, runs, nodes, ids, offsets, evaluations, run_ix, component, event_ix, last
+):  # fmt: skip
+    """A Kleene component has taken an event: a trailing one yields a match, a full one ends."""
+    step = steps[component]
+    count = runs[run_ix].count
+    if last and count >= step.least and _holds(step.final, control, event_ix, run_ix, evaluations):
+        _emit(nodes, control, runs[run_ix].head, runs[run_ix].length, 0, NONE, ids, offsets)
+    if count == step.most:
+        runs[run_ix].state = 2 * (component + 1)
+        return not last
+    runs[run_ix].state = 2 * component + 1
+    return True
+
+
+@helper
+def _link(runs, partitions, partition, run_ix):
+    runs[run_ix].next = partitions[partition].first
+    partitions[partition].first = run_ix
+    partitions[partition].live += 1
+    partitions[partition].length += runs[run_ix].length
+
+
+_ADVANCE = I64(
+    array_of(STEP), array_of(UPDATE), I64S, array_of(CONTROL), array_of(RUN), I64S_2D, F64S_2D,
+    I64S, array_of(PARTITION), array_of(NODE), I64S, I64S, I64S, I64S, I64S, I64S, I64, I64S,
+)  # fmt: skip
+
+
+@kernel(_ADVANCE)
+def advance_runs(
+    steps, updates, context, control, runs, ints, floats, valid, partitions, nodes, ids, offsets,
+    evaluations, mask, partition_of, axis, event_ix, stopped_at,
+):  # fmt: skip
+    """Read events from ``event_ix`` on; ``stopped_at[0]`` is the first that was not read."""
+    c = control[0]
+    strategy, window, base_event = c.strategy, c.window, c.base_event
+    contiguous = strategy <= PARTITION_CONTIGUITY
+    last = len(steps) - 1
+    single_last = steps[last].is_kleene == 0
+    for i in range(event_ix, len(mask)):
+        bits = mask[i]
+        partition = partition_of[i]
+        if partition < 0 or (bits == 0 and (not contiguous or partitions[partition].live == 0)):
+            continue
+        live = partitions[partition].live
+        if live == 0 and bits & steps[0].begin_bit == 0:
+            continue
+        stopped_at[0] = i
+        if control[0].live + 2 * live + 1 > len(runs):
+            return NEED_RUNS
+        if control[0].top_node - control[0].base_node + 2 * live + 2 > len(nodes):
+            return NEED_NODES
+        if control[0].emit != 0:
+            if control[0].ids + partitions[partition].length + live + 2 > len(ids):
+                return NEED_OUTPUT
+            if control[0].matches + live + 2 >= len(offsets):
+                return NEED_OUTPUT
+        now = axis[i]
+        event = base_event + i
+        run_ix = partitions[partition].first
+        partitions[partition].first = NONE
+        partitions[partition].live = 0
+        partitions[partition].length = 0
+        while run_ix >= 0:
+            following = runs[run_ix].next
+            if now - runs[run_ix].start >= window:
+                control[0].runs_expired += 1
+                _free_run(runs, control, run_ix)
+                run_ix = following
+                continue
+            state = runs[run_ix].state
+            component = state >> 1
+            inside = state & 1
+            takes = False
+            target = component
+            begins = True
+            if inside:
+                step = steps[component]
+                takes = bits & step.take_bit != 0 and _holds(
+                    step.take, control, i, run_ix, evaluations
+                )
+                target = component + 1
+                begins = target <= last and runs[run_ix].count >= step.least
+            begins = (
+                begins
+                and bits & steps[target].begin_bit != 0
+                and _holds(steps[target].begin, control, i, run_ix, evaluations)
+            )
+            stays = not contiguous and (strategy == ANY or inside == 1 or not begins)
+            if begins:
+                if target == last and single_last:
+                    _emit(
+                        nodes, control, runs[run_ix].head, runs[run_ix].length, event, target,
+                        ids, offsets,
+                    )  # fmt: skip
+                elif stays or takes:
+                    copy = _clone(runs, control, ints, floats, valid, run_ix)
+                    if _enter(
+                        steps, updates, context, control, runs, ints, floats, valid, nodes, ids,
+                        offsets, evaluations, copy, target, i, event,
+                    ):  # fmt: skip
+                        _link(runs, partitions, partition, copy)
+                    else:
+                        _free_run(runs, control, copy)
+                else:
+                    stays = _enter(
+                        steps, updates, context, control, runs, ints, floats, valid, nodes, ids,
+                        offsets, evaluations, run_ix, target, i, event,
+                    )  # fmt: skip
+            if takes:
+                taker = run_ix
+                if strategy == ANY:
+                    taker = _clone(runs, control, ints, floats, valid, run_ix)
+                step = steps[component]
+                _select(runs, nodes, control, taker, event, component)
+                _update(
+                    updates, step.take_low, step.take_high, context, i, taker, ints, floats, valid
+                )
+                runs[taker].count += 1
+                lives = _settle(
+                    steps, control, runs, nodes, ids, offsets, evaluations, taker, component, i,
+                    component == last,
+                )  # fmt: skip
+                if strategy == ANY:
+                    if lives:
+                        _link(runs, partitions, partition, taker)
+                    else:
+                        _free_run(runs, control, taker)
+                else:
+                    stays = lives
+            if stays:
+                _link(runs, partitions, partition, run_ix)
+            else:
+                _free_run(runs, control, run_ix)
+            run_ix = following
+        if bits & steps[0].begin_bit != 0:
+            run_ix = _new_run(runs, control)
+            runs[run_ix].start = now
+            runs[run_ix].head = NONE
+            runs[run_ix].root = control[0].top_node
+            runs[run_ix].length = 0
+            runs[run_ix].count = 0
+            valid[run_ix] = 0
+            for register in range(ints.shape[1]):
+                ints[run_ix, register] = 0
+            if not _holds(steps[0].begin, control, i, run_ix, evaluations):
+                control[0].runs_created -= 1
+                _free_run(runs, control, run_ix)
+            elif last == 0 and single_last:
+                _emit(nodes, control, NONE, 0, event, 0, ids, offsets)
+                _free_run(runs, control, run_ix)
+            elif _enter(
+                steps, updates, context, control, runs, ints, floats, valid, nodes, ids, offsets,
+                evaluations, run_ix, 0, i, event,
+            ):  # fmt: skip
+                _link(runs, partitions, partition, run_ix)
+            else:
+                _free_run(runs, control, run_ix)
+    stopped_at[0] = len(mask)
+    return DONE
+
+
+@kernel(I64(array_of(CONTROL), array_of(RUN), array_of(PARTITION), I64))
+def expire_runs(control, runs, partitions, now):
+    """Free the runs whose window has passed at ``now`` in every partition; how many there were."""
+    window = control[0].window
+    before = control[0].live
+    for partition in range(len(partitions)):
+        run_ix = partitions[partition].first
+        if run_ix < 0:
+            continue
+        partitions[partition].first = NONE
+        partitions[partition].live = 0
+        partitions[partition].length = 0
+        while run_ix >= 0:
+            following = runs[run_ix].next
+            if now - runs[run_ix].start >= window:
+                control[0].runs_expired += 1
+                _free_run(runs, control, run_ix)
+            else:
+                _link(runs, partitions, partition, run_ix)
+            run_ix = following
+    return before - control[0].live
+
+
+@kernel(I64(array_of(CONTROL), array_of(RUN), array_of(NODE)))
+def drop_nodes(control, runs, nodes):
+    """Forget the nodes before the first one that a live run can reach; how many there were."""
+    oldest = control[0].top_node
+    for run_ix in range(len(runs)):
+        if runs[run_ix].state >= 0 and runs[run_ix].root < oldest:
+            oldest = runs[run_ix].root
+    shift = oldest - control[0].base_node
+    kept = control[0].top_node - oldest
+    for place in range(kept):
+        nodes[place] = nodes[place + shift]
+    control[0].base_node = oldest
+    return shift

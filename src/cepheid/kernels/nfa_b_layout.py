@@ -1,0 +1,99 @@
+"""The tables and state of an NFA^b as arrays: what each field of them is.
+
+Only NumPy is needed to read this, so that a plan can be made and explained without loading
+the compiler.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+STEP = np.dtype(
+    [
+        ("is_kleene", "i8"),
+        ("least", "i8"),  # events that a Kleene component needs before it can be left
+        ("most", "i8"),  # events that it can have
+        ("begin_bit", "i8"),  # the mask bit of an event that can be its first
+        ("take_bit", "i8"),  # the mask bit of an event that can be a later one
+        ("begin", "i8"),  # predicate on the begin edge, or NONE
+        ("take", "i8"),  # predicate on the take edge, or NONE
+        ("final", "i8"),  # predicate on the edge to F from a trailing Kleene component, or NONE
+        ("begin_low", "i8"),  # the updates at its first event are updates[begin_low:begin_high]
+        ("begin_high", "i8"),
+        ("take_low", "i8"),  # the updates at its later events
+        ("take_high", "i8"),
+    ]
+)
+UPDATE = np.dtype(
+    [
+        ("operation", "i8"),
+        ("column", "i8"),  # place of the column in the context
+        ("register", "i8"),
+        ("argument", "i8"),  # SET_AT: the number of the element
+        ("length_register", "i8"),  # SET_AT: where the length of the variable is
+    ]
+)
+RUN = np.dtype(
+    [
+        ("state", "i8"),  # 2 × component when waiting for it, + 1 inside it; FREE
+        ("count", "i8"),  # events of the Kleene component that it is inside
+        ("start", "i8"),  # where it starts, on the axis that the window measures
+        ("head", "i8"),  # its latest node
+        ("root", "i8"),  # its first node
+        ("length", "i8"),  # events selected
+        ("next", "i8"),  # next run of the partition, or of the free list
+    ]
+)
+PARTITION = np.dtype(
+    [
+        ("first", "i8"),  # list of live runs
+        ("live", "i8"),  # how many
+        ("length", "i8"),  # events selected by all of them
+    ]
+)
+NODE = np.dtype(
+    [
+        ("tag", "i8"),  # event × 32 + component
+        ("previous", "i8"),  # the node selected before, or NONE
+    ]
+)
+CONTROL = np.dtype(
+    [
+        ("strategy", "i8"),
+        ("window", "i8"),
+        ("emit", "i8"),  # 1: matches are written; 0: they are counted
+        ("predicate", "i8"),  # address of the predicate function
+        ("context", "i8"),  # address of the context
+        ("base_event", "i8"),  # absolute number of the first event of the batch
+        ("free", "i8"),  # first run of the free list
+        ("live", "i8"),  # live runs of all partitions
+        ("top_node", "i8"),  # absolute number of the next node
+        ("base_node", "i8"),  # absolute number of the first node that is kept
+        ("ids", "i8"),  # tags written
+        ("matches", "i8"),  # matches written
+        ("runs_created", "i8"),
+        ("runs_expired", "i8"),
+        ("runs_peak", "i8"),
+        ("nodes_created", "i8"),
+        ("matches_found", "i8"),
+        ("ids_found", "i8"),
+    ]
+)
+
+NONE = -1
+FREE = -1
+TAG_SHIFT = 5
+MAX_COMPONENTS = 31
+"""A tag has five bits for the component, and a mask two bits for each."""
+MAX_REGISTERS = 62
+"""A run has one bit for each, which says whether its value is known."""
+
+STRICT, PARTITION_CONTIGUITY, NEXT, ANY = 0, 1, 2, 3
+DONE, NEED_OUTPUT, NEED_RUNS, NEED_NODES = 0, 1, 2, 3
+
+SET_INT, SET_FLOAT, SET_INT_AT, SET_FLOAT_AT = 0, 1, 2, 3
+MIN_INT, MIN_FLOAT, MAX_INT, MAX_FLOAT, SUM_INT, SUM_FLOAT, COUNT, LENGTH = 4, 5, 6, 7, 8, 9, 10, 11
+
+# The context: addresses and strides of registers and columns.
+CONTEXT_INTS, CONTEXT_FLOATS, CONTEXT_VALID, CONTEXT_CONSTANTS, CONTEXT_FLOAT_CONSTANTS = range(5)
+CONTEXT_INTS_STRIDE, CONTEXT_FLOATS_STRIDE, CONTEXT_COLUMNS = 5, 6, 8

@@ -1,0 +1,52 @@
+"""Memory by address: what generated predicates read, and how they are called.
+
+A predicate is a C function ``int64(predicate_id, context_address, event_ix, run_ix)`` that a
+kernel calls by its address. Passing arrays through such a call would cost several times as
+much as the predicate itself; the context is one array of addresses instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+
+def _pointer(element: types.Type) -> Any:
+    def implementation(_typing_context: Any, _address: Any) -> Any:
+        signature = types.CPointer(element)(types.int64)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+        return signature, generate
+
+    return implementation
+
+
+int64_pointer = intrinsic(_pointer(types.int64))
+"""The int64 values at an address."""
+
+float64_pointer = intrinsic(_pointer(types.float64))
+"""The float64 values at an address."""
+
+byte_pointer = intrinsic(_pointer(types.uint8))
+"""The bytes at an address."""
+
+
+@intrinsic
+def call_predicate(
+    _typing_context: Any, _address: Any, _predicate: Any, _context: Any, _event: Any, _run: Any
+) -> Any:
+    """Call the predicate function at an address."""
+    number = types.int64
+    signature = number(number, number, number, number, number)
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        function = ir.FunctionType(word, [word] * 4).as_pointer()
+        return builder.call(builder.inttoptr(arguments[0], function), arguments[1:])
+
+    return signature, generate

@@ -1,0 +1,238 @@
+"""Expressions built in Python: operators and functions that make nodes of the syntax tree.
+
+The patterns that they speak of are built in ``builder``, which exports what is needed of both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, SupportsFloat, SupportsInt, cast
+
+from cepheid.errors import OptionError
+from cepheid.functions import find_function
+from cepheid.language import syntax as ast
+from cepheid.language.naming import Prior
+from cepheid.language.printer import print_expression
+from cepheid.language.units import NANOSECONDS_PER
+
+_Operator = Callable[["Expression", object], "Expression"]
+
+
+def _binary(kind: type[ast.Comparison] | type[ast.Arithmetic], symbol: str) -> _Operator:
+    return lambda left, right: Expression(kind(symbol, left.node, lifted(right)))
+
+
+def _reflected(symbol: str) -> _Operator:
+    return lambda right, left: Expression(ast.Arithmetic(symbol, lifted(left), right.node))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Expression:
+    """Something with a value; Python's operators make larger expressions of it.
+
+    >>> from cepheid.language.builder import event
+    >>> a = event("Stock", "a")
+    >>> (a.price * 2 > 10) & ~a.symbol.is_in("MSFT", "GOOG")
+    a.price * 2 > 10 AND NOT a.symbol IN ('MSFT', 'GOOG')
+    """
+
+    node: Any
+
+    __hash__ = None  # type: ignore[assignment]
+    __eq__ = _binary(ast.Comparison, "=")  # type: ignore[assignment]
+    __ne__ = _binary(ast.Comparison, "!=")  # type: ignore[assignment]
+    __lt__ = _binary(ast.Comparison, "<")
+    __le__ = _binary(ast.Comparison, "<=")
+    __gt__ = _binary(ast.Comparison, ">")
+    __ge__ = _binary(ast.Comparison, ">=")
+    __add__, __radd__ = _binary(ast.Arithmetic, "+"), _reflected("+")
+    __sub__, __rsub__ = _binary(ast.Arithmetic, "-"), _reflected("-")
+    __mul__, __rmul__ = _binary(ast.Arithmetic, "*"), _reflected("*")
+    __truediv__, __rtruediv__ = _binary(ast.Arithmetic, "/"), _reflected("/")
+    __mod__, __rmod__ = _binary(ast.Arithmetic, "%"), _reflected("%")
+
+    def __neg__(self) -> Expression:
+        return Expression(ast.Negative(self.node))
+
+    def __and__(self, other: object) -> Expression:
+        return joined(ast.And, (self, other))
+
+    def __or__(self, other: object) -> Expression:
+        return joined(ast.Or, (self, other))
+
+    def __invert__(self) -> Expression:
+        return Expression(ast.Not(self.node))
+
+    def __bool__(self) -> bool:
+        raise OptionError(
+            f"'{self!r}' is neither true nor false in Python: use & instead of and, | instead of "
+            "or, ~ instead of not, with brackets around comparisons; for x < y < z write "
+            "(x < y) & (y < z)"
+        )
+
+    def __repr__(self) -> str:
+        if isinstance(self.node, Prior):
+            return f"{self.node.variable}[..i-1].{self.node.attribute}"
+        return print_expression(self.node, ast.Query(ast.Component(("",), "event")))
+
+    def is_in(self, *options: object) -> Expression:
+        """``x IN (…)``."""
+        if not options:
+            raise OptionError(f"'{self!r}' is in nothing: give is_in() the values")
+        return Expression(ast.In(self.node, tuple(map(lifted, options))))
+
+    def between(self, low: object, high: object) -> Expression:
+        """``x BETWEEN low AND high``, both ends included."""
+        return Expression(ast.Between(self.node, lifted(low), lifted(high)))
+
+    def like(self, pattern: str) -> Expression:
+        """``x LIKE 'a%_'``: % for any text, _ for any one character."""
+        return Expression(ast.Like(self.node, pattern))
+
+    def is_null(self) -> Expression:
+        """``x IS NULL``."""
+        return Expression(ast.IsNull(self.node))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Events:
+    """Events of a variable, whose attributes are expressions: ``a[1]``, ``a.last``, ``a.all``."""
+
+    _text: str
+    _node: ast.Node
+    _attribute: Callable[[str], ast.Node]
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def __getitem__(self, attribute: str) -> Expression:
+        return Expression(self._attribute(checked_name(attribute)))
+
+    def __getattr__(self, attribute: str) -> Expression:
+        return self[not_private(attribute)]
+
+
+def lifted(value: object) -> Any:
+    """The node of an expression, or of the literal that a Python value is."""
+    match value:
+        case Expression():
+            return value.node
+        case None | bool() | str():
+            return ast.Literal(value)
+        case timedelta():
+            duration = ast.Duration(*in_largest_unit(abs(value)))
+            return ast.Negative(duration) if value < timedelta() else duration
+        case Integral() if -(2**63) < int(cast("SupportsInt", value)) < 2**63:
+            return ast.Literal(int(cast("SupportsInt", value)))
+        case Real() if not isinstance(value, Integral) and math.isfinite(value):
+            return ast.Literal(float(cast("SupportsFloat", value)))
+    raise OptionError(
+        f"{value!r} has no value in a query: use attributes such as a.x, numbers of 64 bits, "
+        "texts, True, False, None or timedelta"
+    )
+
+
+def joined(kind: type[ast.And] | type[ast.Or], parts: Iterable[object]) -> Expression:
+    """One expression of all parts; like the parser's, it has no AND directly inside AND."""
+    flat: list[ast.Expression] = []
+    for part in map(lifted, parts):
+        flat.extend(part.operands if isinstance(part, kind) else (part,))
+    return Expression(kind(tuple(flat)) if len(flat) > 1 else flat[0])
+
+
+def in_largest_unit(duration: timedelta) -> tuple[Fraction, str]:
+    """The duration as a whole number of the largest unit in which it is one.
+
+    >>> in_largest_unit(timedelta(hours=48)), in_largest_unit(timedelta(minutes=90))
+    ((Fraction(2, 1), 'days'), (Fraction(90, 1), 'minutes'))
+    """
+    nanoseconds = duration // timedelta(microseconds=1) * 1000
+    exact = [unit for unit, size in NANOSECONDS_PER.items() if nanoseconds % size == 0]
+    return Fraction(nanoseconds, NANOSECONDS_PER[exact[-1]]), exact[-1]
+
+
+def same(*attributes: str, **values: object) -> Expression:
+    """Equivalence tests: all events of a match agree on these attributes.
+
+    >>> same("symbol", site="7")
+    [symbol] AND [site = '7']
+    """
+    tests = [ast.Equivalence(checked_name(attribute)) for attribute in attributes]
+    tests += [ast.Equivalence(checked_name(name), lifted(value)) for name, value in values.items()]
+    if not tests:
+        raise OptionError("same() takes the names of attributes: same('tag_id')")
+    return joined(ast.And, map(Expression, tests))
+
+
+def parameter(name: str) -> Expression:
+    """A name whose value is given along with the query."""
+    return Expression(ast.Parameter(checked_name(name)))
+
+
+def call(function: str, *arguments: object) -> Expression:
+    """A function of scalars, or an aggregate.
+
+    >>> from cepheid.language.builder import avg, i, many
+    >>> a = many("Stock", "a")
+    >>> call("abs", a[i].price - avg(a.before.price)) > 10
+    abs(a[i].price - avg(a[..i-1].price)) > 10
+    """
+    if function.lower() in ast.AGGREGATES:
+        return _aggregate(function.lower(), arguments[0] if len(arguments) == 1 else None)
+    known = find_function(function)
+    name = known.name if known else checked_name(function)
+    return Expression(ast.Call(name, tuple(map(lifted, arguments))))
+
+
+def _aggregate(function: str, over: object) -> Expression:
+    match over._node if isinstance(over, Events) else getattr(over, "node", None):
+        case ast.Elements(variable, attribute):
+            return Expression(ast.Aggregate(function, variable, ast.Scope.WHOLE, attribute))
+        case ast.Element(variable, ast.Index.CURRENT, attribute):
+            return Expression(ast.Aggregate(function, variable, ast.Scope.WHOLE, attribute))
+        case ast.EventReference(variable) if function == "count":
+            return Expression(ast.Aggregate(function, variable, ast.Scope.WHOLE, None))
+        case Prior(variable, attribute) if attribute or function == "count":
+            return Expression(ast.Aggregate(function, variable, ast.Scope.PRIOR, attribute))
+    dot_x = "" if function == "count" else ".x"
+    raise OptionError(
+        f"{function} is over the events of a Kleene variable: {function}(a.all{dot_x}) for all of "
+        f"them, {function}(a.before{dot_x}) for those selected before a[i]"
+    )
+
+
+min_, max_, sum_ = partial(call, "min"), partial(call, "max"), partial(call, "sum")
+avg, count = partial(call, "avg"), partial(call, "count")
+first, last = partial(call, "first"), partial(call, "last")
+
+
+class CurrentIndex:
+    """The index of the current event of a Kleene variable, ``i``; ``i - 1`` is the one before."""
+
+    def __sub__(self, distance: int) -> ast.Index:
+        if distance != 1:
+            raise OptionError(f"there is no i - {distance}: an index is i, i - 1 or a number")
+        return ast.Index.PREVIOUS
+
+
+i = CurrentIndex()
+
+
+def checked_name(name: object) -> str:
+    """The name, if a query can have it."""
+    if not isinstance(name, str) or not name or "`" in name:
+        raise OptionError(f"{name!r} is no name: a name is a text without backticks")
+    return name
+
+
+def not_private(attribute: str) -> str:
+    """The name of an attribute; Python itself asks for ``__deepcopy__``, and must hear no."""
+    if attribute.startswith("_"):
+        raise AttributeError(attribute)
+    return attribute

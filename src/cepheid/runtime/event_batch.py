@@ -1,0 +1,77 @@
+"""A batch of events as kernels need it: encoded columns, tests as mask bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.automata.nfa_b import EventTest
+from cepheid.language import syntax as ast
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.encoding import EncodedColumn, StringCodes, encode_column
+from cepheid.runtime.vectorised import Leaf, Vectorised
+from cepheid.schema import Schema
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True, eq=False)
+class EventBatch:
+    """Consecutive events of a stream; ``first_event`` is the number of the first one."""
+
+    table: pa.Table
+    ticks: Int64s
+    type_codes: npt.NDArray[np.int32]
+    type_names: tuple[str, ...]
+    first_event: int
+    schema: Schema
+    strings: StringCodes
+    _encoded: dict[str, EncodedColumn] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+    def column(self, attribute: str) -> EncodedColumn:
+        """An attribute as numbers; times are in microseconds."""
+        if attribute not in self._encoded:
+            encoded = encode_column(self.table.column(attribute), self.strings, name=attribute)
+            if encoded.unit == "ns":
+                encoded = EncodedColumn(encoded.values // 1_000, encoded.valid, unit="us")
+            self._encoded[attribute] = encoded
+        return self._encoded[attribute]
+
+    def passes(self, test: EventTest) -> Bools:
+        """Which events pass the test of a component."""
+        passed = self._has_type(test.types)
+        for attribute in test.present:
+            valid = self.column(attribute).valid
+            if valid is not None:
+                passed &= valid
+        vectorised = Vectorised(len(self), self._leaf, self._missing)
+        for clause in test.clauses:
+            if passed.any():
+                condition = clause[0] if len(clause) == 1 else ast.Or(clause)
+                truth = vectorised.truth(condition).fill_null(False)
+                passed &= truth.to_numpy(zero_copy_only=False)
+        return passed
+
+    def _has_type(self, types: Iterable[str]) -> Bools:
+        wanted = np.array([name in types for name in self.type_names], dtype=np.bool_)
+        if not len(wanted):
+            return np.zeros(len(self), dtype=np.bool_)
+        return wanted[self.type_codes]
+
+    def _leaf(self, leaf: Leaf) -> pa.Array:
+        assert isinstance(leaf, ast.Attribute | ast.Element)
+        column = self.table.column(leaf.attribute)
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+    def _missing(self, leaf: Leaf) -> Bools:
+        """The events whose type does not have the attribute."""
+        assert isinstance(leaf, ast.Attribute | ast.Element)
+        has = self.schema.has_attribute
+        return self._has_type([name for name in self.type_names if not has(name, leaf.attribute)])

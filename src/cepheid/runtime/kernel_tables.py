@@ -1,0 +1,116 @@
+"""Automata as the arrays that kernels read: steps, updates, registers, context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.automata.nfa_b import Step, Update
+from cepheid.automata.predicates import Storage
+from cepheid.kernels import nfa_b_layout as layout
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.encoding import EncodedColumn, StringCodes
+
+Columns = Sequence[tuple[str, Storage]]
+
+
+def step_tables(
+    steps: Sequence[Step], columns: Columns
+) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void]]:
+    """The steps and updates of an automaton as arrays."""
+    places = {name: layout.CONTEXT_COLUMNS + 2 * ix for ix, (name, _) in enumerate(columns)}
+    updates: list[Update] = []
+    table = np.zeros(len(steps), dtype=layout.STEP)
+    for ix, step in enumerate(steps):
+        row = table[ix]
+        row["is_kleene"] = step.component.is_kleene
+        row["least"], row["most"] = step.least, step.most
+        row["begin_bit"], row["take_bit"] = 1 << (2 * ix), 1 << (2 * ix + 1)
+        row["begin"], row["take"], row["final"] = step.begin, step.take, step.final
+        row["begin_low"] = len(updates)
+        updates.extend(step.begin_updates)
+        row["begin_high"] = row["take_low"] = len(updates)
+        updates.extend(step.take_updates)
+        row["take_high"] = len(updates)
+    rows = [
+        (
+            update.operation,
+            places.get(update.attribute or "", 0),
+            update.register,
+            update.argument,
+            update.length_register,
+        )
+        for update in updates
+    ]
+    return table, np.array(rows, dtype=layout.UPDATE)
+
+
+class Registers:
+    """The registers of a number of runs, and the context through which they are read."""
+
+    def __init__(
+        self, registers: Sequence[Storage], columns: Columns, constants: Sequence[object], runs: int
+    ) -> None:
+        width = len(registers)
+        self._widths = tuple(
+            width if storage in registers else 0 for storage in (Storage.INT, Storage.FLOAT)
+        )
+        self._columns = columns
+        self._constants = constants
+        self.context = np.zeros(layout.CONTEXT_COLUMNS + 2 * len(columns) + 1, dtype=np.int64)
+        self._held: list[object] = []
+        self.ints = np.zeros((0, self._widths[0]), dtype=np.int64)
+        self.floats = np.zeros((0, self._widths[1]), dtype=np.float64)
+        self.valid = np.zeros(0, dtype=np.int64)
+        self.resize(runs)
+
+    def resize(self, runs: int) -> None:
+        """Room for this many runs; what is there is kept."""
+        for name in ("ints", "floats", "valid"):
+            old = getattr(self, name)
+            new = np.zeros((runs, *old.shape[1:]), dtype=old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+        self.context[layout.CONTEXT_INTS] = self.ints.ctypes.data
+        self.context[layout.CONTEXT_FLOATS] = self.floats.ctypes.data
+        self.context[layout.CONTEXT_VALID] = self.valid.ctypes.data
+        self.context[layout.CONTEXT_INTS_STRIDE] = self._widths[0]
+        self.context[layout.CONTEXT_FLOATS_STRIDE] = self._widths[1]
+
+    def point_at(self, columns: Sequence[EncodedColumn], strings: StringCodes) -> None:
+        """Let the context point at the columns of a batch, and at the constants."""
+        codes = [
+            strings.code(constant) if isinstance(constant, str) else constant
+            for constant in self._constants
+        ]
+        ints = np.array([c if isinstance(c, int) else 0 for c in codes] or [0], dtype=np.int64)
+        decimals = [c if isinstance(c, float) else 0.0 for c in codes]
+        floats = np.array(decimals or [0.0], dtype=np.float64)
+        self._held = [ints, floats]
+        self.context[layout.CONTEXT_CONSTANTS] = ints.ctypes.data
+        self.context[layout.CONTEXT_FLOAT_CONSTANTS] = floats.ctypes.data
+        for ix, ((_, storage), column) in enumerate(zip(self._columns, columns, strict=True)):
+            dtype = np.int64 if storage is Storage.INT else np.float64
+            values = np.ascontiguousarray(column.values, dtype=dtype)
+            place = layout.CONTEXT_COLUMNS + 2 * ix
+            self.context[place] = values.ctypes.data
+            self.context[place + 1] = 0
+            self._held.append(values)
+            if column.valid is not None:
+                valid = np.ascontiguousarray(column.valid, dtype=np.uint8)
+                self.context[place + 1] = valid.ctypes.data
+                self._held.append(valid)
+
+
+def grown(array: npt.NDArray[np.void], size: int) -> npt.NDArray[np.void]:
+    """The array with room for ``size`` rows."""
+    new = np.zeros(size, dtype=array.dtype)
+    new[: len(array)] = array
+    return new
+
+
+def int64s(size: int) -> Int64s:
+    """An array of zeros."""
+    return np.zeros(size, dtype=np.int64)

@@ -1,0 +1,142 @@
+"""Matches as tags, the form in which kernels write them, and what is done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepheid.kernels import match_lists
+from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.language import syntax as ast
+from cepheid.runtime.bindings import (
+    ABSENT,
+    Bindings,
+    Int64s,
+    ListPositions,
+    SinglePositions,
+)
+
+WINDOW_END = -1
+"""The position at which a match is complete that waits for its window to end."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchList:
+    """Matches: the tags of their events, and the (ticks, position) at which they are complete."""
+
+    ids: Int64s
+    offsets: Int64s
+    starts: Int64s
+    ends: Int64s
+    end_positions: Int64s
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def first_events(self) -> Int64s:
+        """The number of the first event of each match."""
+        return self.ids[self.offsets[:-1]] >> TAG_SHIFT
+
+    def hashes(self) -> tuple[Int64s, Int64s]:
+        """Two hashes of each match, by which equal matches are found."""
+        high, low = np.empty(len(self), np.int64), np.empty(len(self), np.int64)
+        match_lists.hash_matches(self.ids, self.offsets, high, low)
+        return high, low
+
+    def keys(self) -> list[tuple[int, int]]:
+        """The same, as Python values."""
+        high, low = self.hashes()
+        return list(zip(high.tolist(), low.tolist(), strict=True))
+
+    def pick(self, chosen: Int64s) -> MatchList:
+        """These matches, in this order."""
+        lengths = np.diff(self.offsets)[chosen]
+        ids = np.empty(int(lengths.sum()), dtype=np.int64)
+        offsets = np.zeros(len(chosen) + 1, dtype=np.int64)
+        match_lists.pick_matches(self.ids, self.offsets, chosen, ids, offsets)
+        return MatchList(
+            ids, offsets, self.starts[chosen], self.ends[chosen], self.end_positions[chosen]
+        )
+
+
+def empty_list() -> MatchList:
+    """No matches."""
+    nothing = np.empty(0, dtype=np.int64)
+    return MatchList(nothing, np.zeros(1, dtype=np.int64), nothing, nothing, nothing)
+
+
+def joined(lists: Sequence[MatchList]) -> MatchList:
+    """One list of all matches."""
+    if len(lists) == 1:
+        return lists[0]
+    shifts = np.cumsum([0, *(len(part.ids) for part in lists)])
+    offsets = [part.offsets[1:] + shift for part, shift in zip(lists, shifts, strict=False)]
+    return MatchList(
+        np.concatenate([np.empty(0, dtype=np.int64), *(part.ids for part in lists)]),
+        np.concatenate([np.zeros(1, dtype=np.int64), *offsets]),
+        np.concatenate([np.empty(0, dtype=np.int64), *(part.starts for part in lists)]),
+        np.concatenate([np.empty(0, dtype=np.int64), *(part.ends for part in lists)]),
+        np.concatenate([np.empty(0, dtype=np.int64), *(part.end_positions for part in lists)]),
+    )
+
+
+def without_duplicates(matches: MatchList) -> MatchList:
+    """Each match once, as completed first; in the order of completion."""
+    high, low = matches.hashes()
+    order = np.lexsort((matches.end_positions, matches.ends, low, high))
+    same = (np.diff(high[order]) == 0) & (np.diff(low[order]) == 0)
+    first = order[np.concatenate([[True], ~same])] if len(order) else order
+    by_end = np.lexsort((matches.end_positions[first], matches.ends[first]))
+    return matches.pick(np.ascontiguousarray(first[by_end]))
+
+
+class NonOverlapping:
+    """Chooses matches such that each starts after the previous one of its partition ended."""
+
+    def __init__(self) -> None:
+        self.last_ticks: Int64s = np.empty(0, dtype=np.int64)
+        self.last_positions: Int64s = np.empty(0, dtype=np.int64)
+
+    def choose(self, matches: MatchList, partition: Int64s, partitions: int) -> MatchList:
+        """Some of the matches, which come in no particular order; calls follow in time."""
+        added = max(partitions - len(self.last_ticks), 0)
+        never = np.full(added, np.iinfo(np.int64).min, dtype=np.int64)
+        self.last_ticks = np.concatenate([self.last_ticks, never])
+        self.last_positions = np.concatenate([self.last_positions, never])
+        order = np.lexsort((partition, matches.end_positions, matches.ends))
+        chosen = np.empty(len(matches), dtype=np.int64)
+        count = match_lists.choose_non_overlapping(
+            matches.ids,
+            matches.offsets,
+            np.ascontiguousarray(order),
+            np.ascontiguousarray(partition),
+            matches.starts,
+            matches.ends,
+            matches.end_positions,
+            self.last_ticks,
+            self.last_positions,
+            chosen,
+        )
+        return matches.pick(chosen[:count])
+
+
+def to_bindings(matches: MatchList, variables: Mapping[str, ast.Component]) -> Bindings:
+    """The positions of each variable; ``variables`` are in the order of their numbers."""
+    counts = np.zeros((max(len(variables), 1), len(matches)), dtype=np.int64)
+    match_lists.count_variables(matches.ids, matches.offsets, counts)
+    columns: dict[str, SinglePositions | ListPositions] = {}
+    for number, (name, component) in enumerate(variables.items()):
+        flat = np.empty(int(counts[number].sum()), dtype=np.int64)
+        match_lists.positions_of(matches.ids, matches.offsets, number, flat)
+        if component.is_kleene:
+            offsets = np.concatenate([[0], np.cumsum(counts[number])]).astype(np.int64)
+            columns[name] = ListPositions(offsets, flat)
+        elif len(flat) == len(matches):
+            columns[name] = SinglePositions(flat)
+        else:
+            positions = np.full(len(matches), ABSENT, dtype=np.int64)
+            positions[counts[number] > 0] = flat
+            columns[name] = SinglePositions(positions)
+    return Bindings(columns, matches.starts, matches.ends)

@@ -1,0 +1,325 @@
+"""The state of a query between batches of events [Agrawal08 §5, ARCHITECTURE §2].
+
+A session is fed with events in order, in batches of any size, and told how far time has
+passed; the matches are the same however the events are cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.automata.nfa_b import compile_negation, compile_nfa_b
+from cepheid.errors import EventError
+from cepheid.kernels import match_lists
+from cepheid.kernels.partition_ids import count_within
+from cepheid.language import syntax as ast
+from cepheid.runtime.bindings import Bindings, Int64s
+from cepheid.runtime.encoding import StringCodes
+from cepheid.runtime.event_batch import EventBatch
+from cepheid.runtime.events import Events
+from cepheid.runtime.kernel_tables import int64s
+from cepheid.runtime.match_list import (
+    WINDOW_END,
+    MatchList,
+    NonOverlapping,
+    empty_list,
+    joined,
+    to_bindings,
+    without_duplicates,
+)
+from cepheid.runtime.matches import Matches
+from cepheid.runtime.negation_filter import NegationFilter
+from cepheid.runtime.nfa_b_engine import NfaBEngine
+from cepheid.runtime.partition_numbers import PartitionNumbers
+from cepheid.runtime.retained import Retained
+from cepheid.runtime.time_axis import MAX_TICKS
+
+
+class Session:
+    """A query over a stream that comes in batches, run by NFA^b."""
+
+    def __init__(self, query: AnalysedQuery, window: int | None, output: str = "all") -> None:
+        self._query = query
+        self._window = MAX_TICKS if window is None else window
+        self._measure = query.query.window.measure if query.query.window else ast.WindowMeasure.TIME
+        self._strings = StringCodes()
+        self._retained = Retained()
+        self._partitions = PartitionNumbers()
+        self._counts = int64s(0)
+        self._now: int | None = None
+        components = ast.components(query.query.pattern)
+        self._variables = {c.variable: c for c, negated in components if not negated}
+        numbers = {name: number for number, name in enumerate(self._variables)}
+        self._alternatives = [
+            _Running(query, alternative, self._window, self._measure, numbers)
+            for alternative in query.alternatives
+        ]
+        self._non_overlapping = NonOverlapping() if output == "non_overlapping" else None
+        self._reported = empty_list()
+        self._held = empty_list()
+
+    def feed(self, batch: Events) -> Matches:
+        """The matches that a batch of events completes; they follow those fed before."""
+        matches = self._matches(self._choose(self._feed(batch)))
+        self._forget()
+        return matches
+
+    def advance(self, ticks: int | None = None) -> Matches:
+        """The matches that are complete because time has passed; None: the stream has ended."""
+        if ticks is not None:
+            self._now = ticks if self._now is None else max(self._now, ticks)
+        matches = self._matches(self._choose(self._release(at_end=ticks is None)))
+        self._forget()
+        return matches
+
+    def run(self, events: Events) -> Bindings:
+        """All matches of a whole stream."""
+        matches = self._choose([*self._feed(events), *self._release(at_end=True)])
+        order = np.lexsort((matches.end_positions, matches.ends))
+        if (np.diff(order) < 0).any():
+            matches = matches.pick(np.ascontiguousarray(order))
+        return self._bindings(matches)
+
+    def _feed(self, batch: Events) -> list[MatchList]:
+        if not len(batch):
+            self._retained.append(batch, int64s(0), int64s(0))
+            return []
+        if self._now is not None and int(batch.ticks[0]) < self._now:
+            raise EventError(
+                "a batch begins before the time that the session has reached; events are fed "
+                "in order"
+            )
+        self._now = int(batch.ticks[-1])
+        encoded = EventBatch(
+            batch.table,
+            batch.ticks,
+            batch.type_codes,
+            batch.type_names,
+            self._retained.next_number,
+            batch.schema,
+            self._strings,
+        )
+        tests = [encoded.column(test.attribute) for test in self._query.equivalences]
+        partition = self._partitions.number(tests, len(batch))
+        axis = self._axis(encoded, partition)
+        self._retained.append(batch, axis, partition)
+        for alternative in self._alternatives:
+            alternative.read(encoded, self._retained, self._partitions.count)
+        return self._release(at_end=False)
+
+    def _axis(self, batch: EventBatch, partition: Int64s) -> Int64s:
+        """What the window measures, for each event of a batch."""
+        if self._measure is ast.WindowMeasure.TIME:
+            return batch.ticks
+        if self._measure is ast.WindowMeasure.EVENTS:
+            return np.arange(batch.first_event, batch.first_event + len(batch), dtype=np.int64)
+        missing = max(self._partitions.count, 1) - len(self._counts)
+        if missing > 0:
+            self._counts = np.concatenate([self._counts, int64s(missing)])
+        axis = int64s(len(batch))
+        count_within(partition, self._counts, axis)
+        return axis
+
+    def _next_on_axis(self) -> Int64s:
+        """For each partition, the least that an event to come can measure."""
+        if self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
+            return self._counts
+        now = self._now if self._measure is ast.WindowMeasure.TIME else self._retained.next_number
+        return np.full(max(self._partitions.count, 1), 0 if now is None else now, dtype=np.int64)
+
+    def _release(self, at_end: bool) -> list[MatchList]:
+        following = self._next_on_axis()
+        return [
+            alternative.release(self._retained, following, self._strings, at_end)
+            for alternative in self._alternatives
+        ]
+
+    def _choose(self, found: Sequence[MatchList]) -> MatchList:
+        """The matches to report, of those that all alternatives found."""
+        matches = joined([part for part in found if len(part)] or [empty_list()])
+        if len(self._alternatives) > 1 and len(matches):
+            matches = self._once(matches)
+        if self._non_overlapping is not None:
+            matches = self._in_order_of_completion(matches)
+        if self._non_overlapping is not None and len(matches):
+            first = self._retained.at(matches.ids[matches.offsets[:-1]])
+            partition = self._retained.partition[first]
+            matches = self._non_overlapping.choose(matches, partition, self._partitions.count)
+        return matches
+
+    def _in_order_of_completion(self, matches: MatchList) -> MatchList:
+        """Hold back what is complete later than a match that still waits."""
+        matches = joined([self._held, matches]) if len(self._held) else matches
+        waiting = [each.first_completion() for each in self._alternatives if each.has_pending]
+        if not waiting:
+            self._held = empty_list()
+            return matches
+        ticks, position = min(waiting)
+        early = (matches.ends < ticks) | (
+            (matches.ends == ticks) & (matches.end_positions < position)
+        )
+        self._held = matches.pick(np.flatnonzero(~early))
+        return matches.pick(np.flatnonzero(early))
+
+    def _once(self, matches: MatchList) -> MatchList:
+        """Leave out what another alternative found, now or, where that one waits, before."""
+        matches = without_duplicates(matches)
+        if not any(alternative.waits for alternative in self._alternatives):
+            return matches
+        both = joined([self._reported, matches]) if len(self._reported) else matches
+        once = without_duplicates(both)
+        earlier = len(self._reported)
+        fresh = once
+        if earlier:
+            keys = set(self._reported.keys())
+            chosen = [ix for ix, key in enumerate(once.keys()) if key not in keys]
+            fresh = once.pick(np.array(chosen, dtype=np.int64))
+        recent = np.flatnonzero(once.first_events() >= self._retained.numbers[0])
+        self._reported = once.pick(recent)
+        return fresh
+
+    def _bindings(self, found: MatchList) -> Bindings:
+        if len(found):
+            placed = MatchList(
+                self._retained.places_of(found),
+                found.offsets,
+                found.starts,
+                found.ends,
+                found.end_positions,
+            )
+        else:
+            placed = found
+        return to_bindings(placed, self._variables)
+
+    def _matches(self, found: MatchList) -> Matches:
+        return Matches(self._query.query, self._retained.events, self._bindings(found))
+
+    def _forget(self) -> None:
+        """Drop the events that no match to come can contain or be refused by."""
+        if not len(self._retained) or self._window == MAX_TICKS:
+            return
+        reach = 2 if any(alternative.looks_back for alternative in self._alternatives) else 1
+        following = self._next_on_axis()[np.maximum(self._retained.partition, 0)]
+        age = following - self._retained.axis
+        wanted = age < min(reach * self._window, MAX_TICKS)
+        if self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
+            wanted &= self._retained.partition >= 0
+        if len(self._held):
+            wanted |= self._retained.numbers >= self._held.first_events().min()
+        # Dropping costs a copy of what is kept: it pays when at least half goes.
+        if 2 * np.count_nonzero(wanted) <= len(wanted):
+            self._retained.keep(wanted)
+
+
+class _Running:
+    """One alternative of a query: its runs, and the matches that wait for its negations."""
+
+    def __init__(
+        self,
+        query: AnalysedQuery,
+        alternative: Alternative,
+        window: int,
+        measure: ast.WindowMeasure,
+        numbers: dict[str, int],
+    ) -> None:
+        self._automaton = compile_nfa_b(query, alternative)
+        self._engine = NfaBEngine(self._automaton, window)
+        self._lists = PartitionNumbers()
+        self._filters = [
+            NegationFilter(compile_negation(query, alternative, negated), window)
+            for negated in alternative.negations
+        ]
+        self._window = window
+        self._by_test = self._automaton.partition_attributes == tuple(
+            test.attribute for test in query.equivalences
+        )
+        self.waits = alternative.waits
+        self.looks_back = self.waits and any(not negated.after for negated in alternative.negations)
+        self._ends_by_time = self.waits and measure is ast.WindowMeasure.TIME
+        self._places = np.array(
+            [numbers[component.variable] for component in alternative.components], dtype=np.int64
+        )
+        self._pending = empty_list()
+
+    def read(self, batch: EventBatch, retained: Retained, partitions: int) -> None:
+        """Advance the runs over a batch, which is retained; what they find waits for release."""
+        partition, axis = retained.partition[-len(batch) :], retained.axis[-len(batch) :]
+        if not self._automaton.lists_by_partition:
+            lists, count = int64s(len(batch)), 1
+        elif self._by_test:
+            lists, count = partition, partitions
+        else:
+            keys = [batch.column(name) for name in self._automaton.partition_attributes]
+            lists = self._lists.number(keys, len(batch))
+            count = self._lists.count
+        ids, offsets = self._engine.feed(batch, lists, count, axis)
+        if len(offsets) > 1:
+            found = self._completed(retained, ids, offsets)
+            self._pending = joined([self._pending, found]) if len(self._pending) else found
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether matches wait."""
+        return len(self._pending) > 0
+
+    def first_completion(self) -> tuple[int, int]:
+        """The (ticks, position) at which the first of the waiting matches is complete."""
+        ticks = int(self._pending.ends.min())
+        return ticks, int(self._pending.end_positions[self._pending.ends == ticks].min())
+
+    def release(
+        self, retained: Retained, following: Int64s, strings: StringCodes, at_end: bool
+    ) -> MatchList:
+        """The matches that nothing to come can violate, and nothing has violated."""
+        if not len(self._pending):
+            return self._pending
+        ready = self._pending
+        self._pending = empty_list()
+        if self.waits and not at_end:
+            first = retained.at(ready.ids[ready.offsets[:-1]])
+            partition = np.maximum(retained.partition[first], 0)
+            closed = following[partition] - retained.axis[first] >= self._window
+            self._pending = ready.pick(np.flatnonzero(~closed))
+            ready = ready.pick(np.flatnonzero(closed))
+        if self._filters and len(ready):
+            ready = self._filtered(ready, retained, strings)
+        renamed = ready.ids.copy()
+        match_lists.rename_variables(renamed, self._places)
+        return MatchList(renamed, ready.offsets, ready.starts, ready.ends, ready.end_positions)
+
+    def _filtered(self, matches: MatchList, retained: Retained, strings: StringCodes) -> MatchList:
+        events = retained.events
+        batch = EventBatch(
+            events.table,
+            events.ticks,
+            events.type_codes,
+            events.type_names,
+            0,
+            events.schema,
+            strings,
+        )
+        ids = retained.places_of(matches)
+        if self._by_test:
+            partition, count = retained.partition, int(retained.partition.max()) + 1
+        else:
+            numbers = PartitionNumbers()
+            keys = [batch.column(name) for name in self._automaton.partition_attributes]
+            partition = numbers.number(keys, len(batch))
+            count = numbers.count
+        keep = np.ones(len(matches), dtype=np.bool_)
+        for test in self._filters:
+            keep &= ~test.violated(batch, partition, count, retained.axis, ids, matches.offsets)
+        return matches if keep.all() else matches.pick(np.flatnonzero(keep))
+
+    def _completed(self, retained: Retained, ids: Int64s, offsets: Int64s) -> MatchList:
+        first, last = retained.at(ids[offsets[:-1]]), retained.at(ids[offsets[1:] - 1])
+        ticks = retained.events.ticks
+        starts, ends, positions = ticks[first], ticks[last], retained.numbers[last]
+        if self._ends_by_time:
+            # A window longer than the axis ends with it.
+            ends = np.where(starts > MAX_TICKS - self._window, MAX_TICKS, starts + self._window)
+            positions = np.full(len(first), WINDOW_END, dtype=np.int64)
+        return MatchList(ids, offsets, starts, ends, positions)

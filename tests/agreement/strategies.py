@@ -1,0 +1,203 @@
+"""Random queries and streams, made so that many of them match something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+TYPES = ("A", "B", "C")
+AGGREGATES = ("min", "max", "sum", "avg", "count", "first", "last")
+STRATEGIES = (
+    "skip_till_any_match",
+    "skip_till_next_match",
+    "strict_contiguity",
+    "partition_contiguity",
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query and a stream."""
+
+    query: str
+    rows: tuple[tuple[int, str, int | None, float | None, int | None, str | None], ...]
+
+    def table(self) -> pa.Table:
+        columns = list(zip(*self.rows, strict=True)) or [()] * 6
+        return pa.table(
+            {
+                "ts": pa.array(columns[0], pa.int64()),
+                "type": pa.array(columns[1], pa.string()),
+                "x": pa.array(columns[2], pa.int64()),
+                "y": pa.array(columns[3], pa.float64()),
+                "k": pa.array(columns[4], pa.int64()),
+                "s": pa.array(columns[5], pa.string()),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Part:
+    """A component of a random pattern."""
+
+    text: str
+    variable: str
+    kleene: bool
+    negated: bool
+
+
+@st.composite
+def streams(draw: st.DrawFn, most: int = 10) -> tuple:
+    gaps = st.sampled_from((0, 1, 1, 1, 2, 5))
+    rows = []
+    now = 0
+    for _ in range(draw(st.sampled_from((0, 1, 3, *range(4, most + 1))))):
+        now += draw(gaps)
+        rows.append(
+            (
+                now,
+                draw(st.sampled_from((*TYPES, "A", "B", "Z"))),
+                draw(st.one_of(st.none(), st.integers(0, 4), st.integers(0, 4), st.integers(0, 4))),
+                draw(st.sampled_from((0.0, 0.5, 1.5, 2.0, None))),
+                draw(st.sampled_from((1, 1, 1, 2, None))),
+                draw(st.sampled_from(("p", "p", "q", None))),
+            )
+        )
+    return tuple(rows)
+
+
+@st.composite
+def sequences(draw: st.DrawFn, negation: bool) -> list[Part]:
+    parts: list[Part] = []
+    number = draw(st.integers(1, 4))
+    for ix in range(number):
+        name = "abcd"[ix]
+        types = draw(st.sampled_from((*TYPES, "ANY(A, B)", "ANY(B, C)")))
+        shape = draw(st.sampled_from(("one", "one", "one", "plus", "star", "bounded", "not")))
+        if shape == "not" and negation and number > 1:
+            parts.append(Part(f"~({types} {name})", name, False, True))
+        elif shape in ("plus", "star", "bounded"):
+            mark = {
+                "plus": "+",
+                "star": "*",
+                "bounded": draw(st.sampled_from(("{2}", "{1,2}", "{2,}", "{2,3}", "{0,2}"))),
+            }[shape]
+            parts.append(Part(f"{types}{mark} {name}[]", name, True, False))
+        else:
+            parts.append(Part(f"{types} {name}", name, False, False))
+    if all(part.negated for part in parts):
+        parts[0] = Part("A a", "a", False, False)
+    return parts
+
+
+@st.composite
+def conditions(draw: st.DrawFn, parts: list[Part]) -> str:
+    compare = draw(st.sampled_from(("<", "<=", ">", ">=", "=", "!=")))
+    part = draw(st.sampled_from(parts))
+    attribute = draw(st.sampled_from(("x", "x", "y")))
+    constant = draw(st.sampled_from(("0", "1", "2", "3", "0.5", "80%")))
+    here = f"{part.variable}.{attribute}"
+    if part.kleene:
+        here = draw(
+            st.sampled_from(
+                (
+                    f"{part.variable}[i].{attribute}",
+                    f"{part.variable}[1].{attribute}",
+                    f"{part.variable}[2].{attribute}",
+                    f"{part.variable}[{part.variable}.LEN].{attribute}",
+                    f"{part.variable}.LEN",
+                    f"{draw(st.sampled_from(AGGREGATES))}({part.variable}[].{attribute})",
+                )
+            )
+        )
+        own = draw(
+            st.sampled_from(
+                (
+                    f"{part.variable}[i].{attribute} {compare} {part.variable}[i-1].{attribute}",
+                    f"{part.variable}[i].{attribute} {compare} "
+                    f"{draw(st.sampled_from(AGGREGATES))}"
+                    f"({part.variable}[..i-1].{attribute})",
+                    f"{part.variable}[i].{attribute} >= {part.variable}[1].{attribute}",
+                    f"{part.variable}[3].x {compare} {part.variable}[1].x",
+                    "",
+                )
+            )
+        )
+        if own:
+            return own
+    other = draw(st.sampled_from([p for p in parts if not (p.negated and part.negated)] or [part]))
+    if other is part or draw(st.booleans()):
+        return draw(
+            st.sampled_from(
+                (
+                    f"{here} {compare} {constant}",
+                    f"NOT {here} {compare} {constant}",
+                    f"{here} % 2 = 1",
+                    f"{here} IN (0, 2, 0.5)",
+                    f"{here} BETWEEN 1 AND 3",
+                    f"{here} IS NULL",
+                    f"{here} IS NOT NULL",
+                    f"({here} {compare} {constant} OR {here} = 0)",
+                )
+            )
+        )
+    there = f"{other.variable}.{attribute}"
+    if other.kleene:
+        there = draw(
+            st.sampled_from(
+                (
+                    f"{other.variable}[1].{attribute}",
+                    f"{other.variable}[LEN].{attribute}",
+                    f"avg({other.variable}[].{attribute})",
+                    f"sum({other.variable}[].x)",
+                    f"count({other.variable}[])",
+                    f"{other.variable}[i].{attribute}",
+                )
+            )
+        )
+    if not part.kleene and not other.kleene and draw(st.integers(0, 4)) == 0:
+        return f"{part.variable}.s {draw(st.sampled_from(('=', '!=')))} {other.variable}.s"
+    return draw(
+        st.sampled_from(
+            (
+                f"{here} {compare} {there}",
+                f"{here} + {there} {compare} {constant}",
+                f"{here} {compare} {there} * 2 - 1",
+                f"({here} {compare} {there} OR {here} = {there} + 1)",
+                f"{here} / {there} > 0.5",
+                f"abs({here} - {there}) < 2",
+            )
+        )
+    )
+
+
+@st.composite
+def windows(draw: st.DrawFn, needed: bool) -> str:
+    choices = [
+        f"WITHIN {draw(st.integers(1, 8))}",
+        f"WITHIN {draw(st.integers(1, 7))} EVENTS",
+        f"WITHIN {draw(st.integers(1, 5))} EVENTS PER PARTITION",
+    ]
+    return draw(st.sampled_from(choices if needed else [*choices, choices[0], ""]))
+
+
+@st.composite
+def cases(draw: st.DrawFn, negation: bool = True) -> Case:
+    """A query of sequences under any strategy, and a stream."""
+    strategy = draw(st.sampled_from(STRATEGIES))
+    parts = draw(sequences(negation))
+    pattern = f"SEQ({', '.join(part.text for part in parts)})"
+    if draw(st.integers(0, 9)) == 0:
+        pattern = f"OR({pattern}, SEQ(C c9, A a9))"
+    tests = [draw(conditions(parts)) for _ in range(draw(st.integers(0, 3)))]
+    if draw(st.integers(0, 2)) == 0:
+        tests.append(draw(st.sampled_from(("[k]", "[k]", "[k, s]", "[s = 'p']", "[k = 1]"))))
+    elif draw(st.integers(0, 3)) == 0:
+        singles = [part.variable for part in parts if not part.kleene and not part.negated]
+        tests += [f"{a}.k = {b}.k" for a, b in pairwise(singles)]
+    window = draw(windows(any(part.negated for part in parts)))
+    query = f"PATTERN {pattern} WHERE {strategy} {{ {' AND '.join(tests)} }} {window}"
+    return Case(query, draw(streams()))

@@ -1,0 +1,89 @@
+"""nfa_b gives the matches of the reference evaluation, on random queries and streams."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from tests.agreement.strategies import Case, cases
+
+import cepheid as cep
+from cepheid.analysis.analyse import analyse
+from cepheid.automata.nfa_b import refuse_nfa_b
+from cepheid.language import syntax as ast
+from cepheid.runtime.events import order_events
+from cepheid.runtime.matches import Matches
+from cepheid.runtime.session import Session
+
+
+def answers(query: cep.CompiledQuery, case: Case, evaluation: str, output: str) -> list[str]:
+    """The matches in a form that can be compared, whatever order they come in."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cep.CepheidWarning)
+        matches = query.match(case.table(), evaluation=evaluation, output=output)
+    return sorted(comparable(matches))
+
+
+def comparable(matches: Matches) -> list[str]:
+    """Each match as a text: its binding, its start and its end."""
+    times = matches.to_arrow().select(["start", "end"]).to_pylist()
+    return [f"{binding} {time}" for binding, time in zip(matches.bindings(), times, strict=True)]
+
+
+def agree(case: Case, evaluation: str, output: str) -> None:
+    try:
+        query = cep.query(case.query)
+        actual = answers(query, case, evaluation, output)
+    except cep.QuerySemanticError as error:
+        event(f"refused: {error.faults[0].message[:40]}")
+        return
+    except cep.EvaluationError as error:
+        event(f"not {evaluation}: {str(error)[-40:]}")
+        return
+    expected = answers(query, case, "reference", output)
+    event(f"matches: {min(len(expected), 5)}")
+    assert actual == expected
+
+
+@pytest.mark.parametrize("output", ["all", "non_overlapping"])
+@settings(suppress_health_check=list(HealthCheck))
+@given(case=cases())
+def test_agrees_with_reference(output: str, case: Case) -> None:
+    agree(case, "nfa_b", output)
+
+
+@pytest.mark.parametrize("output", ["all", "non_overlapping"])
+@settings(suppress_health_check=list(HealthCheck))
+@given(case=cases(), cuts=st.lists(st.integers(0, 10), max_size=6))
+def test_any_chunking_gives_the_same(output: str, case: Case, cuts: list[int]) -> None:
+    tree = cep.query(case.query).tree if is_valid(case.query) else None
+    events = order_events(case.table(), time="ts", type="type")
+    if tree is None:
+        return
+    analysed = analyse(tree, events.schema)
+    if refuse_nfa_b(analysed) is not None:
+        return
+    session = Session(analysed, window_of(tree), output)
+    found: list[str] = []
+    low = 0
+    for high in [*sorted(min(cut, len(events)) for cut in cuts), len(events)]:
+        if high > low or not low:
+            found += comparable(session.feed(events.slice(low, high)))
+            low = high
+    found += comparable(session.advance())
+    event(f"matches: {min(len(found), 5)}")
+    assert sorted(found) == answers(cep.query(case.query), case, "reference", output)
+
+
+def is_valid(text: str) -> bool:
+    try:
+        cep.query(text)
+    except cep.QuerySemanticError:
+        return False
+    return True
+
+
+def window_of(tree: ast.Query) -> int | None:
+    return None if tree.window is None else int(tree.window.extent)  # type: ignore[arg-type]

@@ -1,0 +1,59 @@
+"""What ``--help`` says is true."""
+
+import re
+import shlex
+
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import cepheid as cep
+from cepheid.samples import scenario
+
+COMMANDS = ("match", "explain", "check", "demo")
+
+
+def examples(run):
+    for command in COMMANDS:
+        text = run(command, "--help").out
+        found = re.findall(r"^ +cepheid (.*)$", text.partition("Examples:")[2], re.MULTILINE)
+        assert 1 <= len(found) <= 3
+        yield from found
+
+
+def test_every_example_works(run, folder):
+    theft = scenario("retail_theft")
+    events = theft.events()
+    (folder / "theft.sase").write_text(theft.query)
+    (folder / "trend.sase").write_text(theft.query)
+    pyarrow.parquet.write_table(events, "events.parquet")
+    for name in ("Shelf", "Register", "Exit"):
+        rows = events.filter(pa.compute.equal(events["type"], name)).drop_columns(["type"])
+        pyarrow.csv.write_csv(rows, f"{name.lower()}.csv")
+    for example in examples(run):
+        outcome = run(*shlex.split(example))
+        assert outcome.code == 0, example
+        assert outcome.out or "-o" in example
+
+
+def test_the_commands_are_listed_with_the_exit_codes(run):
+    text = run("--help").out
+    for command in COMMANDS:
+        assert f"  {command} " in text
+    assert re.findall(r"^ +(\d+)  ", text, re.MULTILINE) == ["0", "1", "2", "130"]
+
+
+def test_without_a_command_the_help_is_shown(run):
+    outcome = run()
+    assert outcome.out + outcome.err == run("--help").out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_short_for_h(run, command):
+    assert run(command, "-h").out == run(command, "--help").out
+
+
+def test_the_version_is_that_of_the_package(run):
+    assert run("--version").out == f"cepheid {cep.__version__}\n"

@@ -1,0 +1,148 @@
+"""``cepheid match``: where queries and events come from."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from cepheid.cli.inputs import EVENT_SUFFIXES
+from cepheid.runtime import sources
+
+PAIRS = "PATTERN SEQ(Shelf a, Exit c) WHERE [tag_id]"
+STOLEN = [{"a": 0, "c": 3}]
+LEFT = [{"a": 0, "c": 3}, {"a": 1, "c": 4}]
+
+
+def test_a_query_comes_from_a_file_from_stdin_or_from_an_option(run, folder):
+    assert run("match", "theft.sase", "events.csv").bindings == STOLEN
+    text = (folder / "theft.sase").read_text()
+    assert run("match", "-", "events.csv", text=text).bindings == STOLEN
+    assert run("match", "-q", text, "events.csv").bindings == STOLEN
+    assert run("match", "events.csv", "--query", text).bindings == STOLEN
+
+
+def test_a_query_file_may_begin_with_a_byte_order_mark(run, folder):
+    (folder / "windows.sase").write_text(PAIRS, encoding="utf-8-sig")
+    assert run("match", "windows.sase", "events.csv").bindings == LEFT
+
+
+@pytest.fixture
+def table(folder):
+    return pyarrow.csv.read_csv(folder / "events.csv")
+
+
+def test_events_come_from_parquet(run, table):
+    pyarrow.parquet.write_table(table, "events.parquet")
+    assert run("match", "-q", PAIRS, "events.parquet").bindings == LEFT
+
+
+def test_events_come_from_json_lines_also_packed(run, table):
+    lines = "".join(
+        json.dumps({**row, "ts": f"{row['ts']:%Y-%m-%dT%H:%M:%S}"}) + "\n"
+        for row in table.to_pylist()
+    )
+    Path("events.jsonl").write_text(lines)
+    Path("events.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    assert run("match", "-q", PAIRS, "events.jsonl").bindings == LEFT
+    assert run("match", "-q", PAIRS, "events.jsonl.gz").bindings == LEFT
+
+
+def test_events_come_from_a_directory_or_a_glob_of_parquet_files(run, table):
+    Path("day").mkdir()
+    pyarrow.parquet.write_table(table.slice(0, 2), "day/1.parquet")
+    pyarrow.parquet.write_table(table.slice(2), "day/2.parquet")
+    assert run("match", "-q", PAIRS, "day").bindings == LEFT
+    assert run("match", "-q", PAIRS, "day/*.parquet").bindings == LEFT
+
+
+def test_a_directory_may_be_called_like_a_table_of_a_type(run, table):
+    Path("year=2024").mkdir()
+    pyarrow.parquet.write_table(table, "year=2024/1.parquet")
+    assert run("match", "-q", PAIRS, "year=2024").bindings == LEFT
+
+
+def test_each_type_may_have_a_table_of_its_own(run, table):
+    for name in ("Shelf", "Register", "Exit"):
+        rows = table.filter(pa.compute.equal(table["type"], name)).drop_columns(["type"])
+        pyarrow.csv.write_csv(rows, f"{name.lower()}.csv")
+    tables = ["Shelf=shelf.csv", "Register=register.csv", "Exit=exit.csv"]
+    assert run("match", "theft.sase", *tables).bindings == STOLEN
+
+
+def test_columns_are_named_and_ties_broken_by_options(run, folder):
+    (folder / "ties.csv").write_text("at,kind,seq,part\n1,B,2,1\n1,A,1,2\n1,A,1,1\n")
+    columns = ["--time", "at", "--type", "kind"]
+    query = "PATTERN SEQ(A a, B b)"
+    assert run("match", "-q", query, "ties.csv", *columns).bindings == []
+    by_seq = run("match", "-q", query, "ties.csv", *columns, "--tie-break", "seq")
+    assert {match["a"] for match in by_seq.bindings} == {1, 2}
+    for ties in (["--tie-break", "part,seq"], ["--tie-break", "part", "--tie-break", "seq"]):
+        outcome = run("match", "-q", query, "ties.csv", *columns, *ties)
+        assert outcome.bindings == [{"a": 2, "b": 0}]
+
+
+def test_plain_numbers_count_what_time_unit_says(run, folder):
+    (folder / "n.csv").write_text("ts,type\n0,A\n1500,B\n")
+    query = "PATTERN SEQ(A a, B b) WITHIN 2 seconds"
+    assert run("match", "-q", query, "n.csv", "--time-unit", "ms").bindings == [{"a": 0, "b": 1}]
+    assert run("match", "-q", query, "n.csv", "--time-unit", "s").bindings == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "condition", "found"),
+    [
+        ("T=7", "a.tag_id = T", 1),
+        ("T=7.5", "a.tag_id > T", 1),
+        ("T=true", "(a.tag_id = 7) = T", 1),
+        ("T=aisle 1", "a.zone = T", 1),
+        ("T='aisle 2'", "a.zone = T", 1),
+        ('T="7"', "a.zone = T", 0),
+        ("T=", "a.zone = T", 0),
+    ],
+)
+def test_parameters_are_numbers_truth_values_or_texts(run, setting, condition, found):
+    query = f"PATTERN Shelf a WHERE {condition}"
+    outcome = run("match", "-q", query, "events.csv", "--set", setting)
+    assert len(outcome.lines) == found
+
+
+def test_several_parameters_may_be_set_also_the_window(run):
+    query = "PATTERN SEQ(Shelf a, Exit c) WHERE a.tag_id = N AND c.tag_id = N WITHIN T"
+    options = ["--set", "N=8", "--set", "T=40 minutes"]
+    assert run("match", "-q", query, "events.csv", *options).bindings == [{"a": 1, "c": 4}]
+
+
+def test_a_schema_says_which_attributes_a_type_has(run, folder):
+    query = "PATTERN ANY(Exit, Register) a WHERE a.zone = 'north door'"
+    schema = '{"Exit": ["zone"], "Register": {"tag_id": "integer"}, "Shelf": []}'
+    (folder / "schema.json").write_text(schema)
+    assert run("match", "-q", query, "events.csv").bindings == [{"a": 3}]
+    for given in (schema, "schema.json"):
+        outcome = run("match", "-q", query, "events.csv", "--schema", given)
+        assert outcome.bindings == [{"a": 2}, {"a": 3}]
+
+
+def test_the_output_mode_and_the_evaluation_are_options(run):
+    query = "PATTERN SEQ(Shelf a, Exit c)"
+    assert len(run("match", "-q", query, "events.csv").lines) == 4
+    once = run("match", "-q", query, "events.csv", "--output", "non_overlapping")
+    assert once.bindings == [{"a": 1, "c": 3}]
+    by_definition = run("match", "-q", query, "events.csv", "--evaluation", "reference")
+    assert len(by_definition.lines) == 4
+
+
+def test_a_misspelt_type_is_warned_of_on_stderr(run):
+    outcome = run("match", "-q", "PATTERN Shelfs a", "events.csv")
+    assert outcome.code == 0
+    assert outcome.out == ""
+    assert outcome.err.startswith("warning: no event has type 'Shelfs'")
+    assert "Did you mean 'Shelf'?" in outcome.err
+
+
+def test_the_command_line_knows_the_suffixes_that_are_read():
+    read = {*sources.PARQUET_SUFFIXES, *sources.CSV_DELIMITERS, *sources.JSON_SUFFIXES}
+    assert set(EVENT_SUFFIXES) == read

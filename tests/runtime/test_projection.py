@@ -1,0 +1,166 @@
+"""RETURN over columns agrees with RETURN by the definition, expression by expression."""
+
+import math
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepheid as cep
+from cepheid import reference
+from cepheid.runtime.events import order_events
+from cepheid.runtime.reference_run import python_events
+
+PATTERN = "PATTERN SEQ(A a, OR(B b, C c), ANY(D, E)* d[])"
+ATTRIBUTES = {"x": "integer", "y": "float", "s": "string", "f": "boolean", "t": "timestamp"}
+# B and E lack some attributes; D has those that E lacks, so that a query may name them for d.
+TYPES = {
+    "A": ATTRIBUTES,
+    "B": {name: ATTRIBUTES[name] for name in ("x", "s", "t")},
+    "C": ATTRIBUTES,
+    "D": ATTRIBUTES,
+    "E": {name: ATTRIBUTES[name] for name in ("x", "f", "t")},
+}
+NOON = datetime(2024, 5, 1, 12)
+SCHEMA = pa.schema(
+    [
+        ("ts", pa.int64()),
+        ("type", pa.string()),
+        ("x", pa.int64()),
+        ("y", pa.float64()),
+        ("s", pa.string()),
+        ("f", pa.bool_()),
+        ("t", pa.timestamp("us")),
+    ]
+)
+
+VALUES = {
+    "x": st.integers(-4, 4),
+    "y": st.sampled_from([-2.5, -1.0, -0.0, 0.5, 1.5, 2.0, math.nan]),
+    "s": st.sampled_from(["", "a", "ab", "A%", "b_\n", "ß", "İ", "a\\"]),
+    "f": st.booleans(),
+    "t": st.integers(-90, 90).map(lambda minutes: NOON + timedelta(minutes=minutes)),
+}
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> pa.Table:
+    """An A, one or more of B and C, and up to three of D and E, with values or nulls."""
+    kinds = ["A", *draw(st.lists(st.sampled_from("BC"), min_size=1, max_size=2))]
+    kinds += draw(st.lists(st.sampled_from("DE"), max_size=3))
+    rows = []
+    for ts, kind in enumerate(kinds):
+        # Also what a type does not have: the declaration counts, not the column.
+        values = {name: draw(st.none() | VALUES[name]) for name in ATTRIBUTES}
+        rows.append({"ts": ts, "type": kind, **values})
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def places(attribute: str) -> st.SearchStrategy[str]:
+    """The ways to name one value of an attribute."""
+    names = [f"a.{attribute}", f"c.{attribute}"]
+    names += [f"d[{index}].{attribute}" for index in ("1", "2", "d.LEN")]
+    names += [f"first(d[].{attribute})", f"last(d[].{attribute})"]
+    if attribute in TYPES["B"]:
+        names.append(f"b.{attribute}")
+    return st.sampled_from(names)
+
+
+AGGREGATES = st.sampled_from(
+    ["d.LEN", "count(d[])", "count(d[].s)"]
+    + [f"{name}(d[].{x})" for name in ("min", "max", "sum", "avg", "count") for x in "xy"]
+)
+NUMBER_LEAVES = (
+    places("x")
+    | places("y")
+    | AGGREGATES
+    | st.sampled_from(["0", "1", "3", "-2", "0.5", "-1.5", "80%"])
+)
+
+
+def larger_numbers(smaller: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    plain = ["abs", "sign", "floor", "ceil", "round", "sqrt", "ln", "log10", "exp"]
+    one = st.sampled_from(
+        ["-({})", "round({}, 1)", "power({}, -1)", *(f"{name}({{}})" for name in plain)]
+    )
+    two = st.sampled_from(["({} + {})", "({} - {})", "({} * {})", "({} / {})", "({} % {})"])
+    more = st.sampled_from(["least({}, {})", "greatest({}, {})", "power({}, {})"])
+    return st.builds(str.format, one, smaller) | st.builds(str.format, two | more, smaller, smaller)
+
+
+NUMBERS = st.recursive(NUMBER_LEAVES, larger_numbers, max_leaves=5)
+TEXTS = st.builds(
+    str.format, st.sampled_from(["{}", "lower({})", "upper({})"]), places("s")
+) | st.sampled_from(["'a'", "'AB'", "''"])
+TIMES = places("t") | st.builds(
+    "{} {} minutes".format, places("t"), st.sampled_from("+-").map(lambda sign: f"{sign} 30")
+)
+DURATIONS = st.builds("({} - {})".format, TIMES, TIMES) | st.just("45 minutes")
+COMPARISONS = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
+
+
+def compared(operands: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        st.builds("{} {} {}".format, operands, COMPARISONS, operands),
+        st.builds("{} BETWEEN {} AND {}".format, operands, operands, operands),
+        st.builds("{} IN ({}, {})".format, operands, operands, operands),
+        st.builds("{} NOT IN ({}, {})".format, operands, operands, operands),
+        st.builds("{} IS NULL".format, operands),
+        st.builds("{} IS NOT NULL".format, operands),
+    )
+
+
+LIKE_PATTERNS = st.sampled_from(["'a%'", "'_'", "'%\n'", "'A%'", "'_\\'", "'.'", "''"])
+PREDICATES = st.one_of(
+    compared(NUMBERS),
+    compared(TEXTS),
+    compared(TIMES),
+    compared(DURATIONS),
+    st.builds("{} {} '2024-05-01 12:00:00'".format, TIMES, COMPARISONS),
+    st.builds("{} LIKE {}".format, TEXTS, LIKE_PATTERNS),
+    places("f"),
+)
+CONDITIONS = st.recursive(
+    PREDICATES,
+    lambda smaller: st.one_of(
+        st.builds("NOT ({})".format, smaller),
+        st.builds("({} AND {})".format, smaller, smaller),
+        st.builds("({} OR {})".format, smaller, smaller),
+    ),
+    max_leaves=4,
+)
+WHOLE = st.sampled_from(["a", "b", "d[]", "d[].x", "d[].y", "d[].s", "d[].t"])
+ITEMS = NUMBERS | TEXTS | TIMES | DURATIONS | CONDITIONS | WHOLE
+
+
+@given(streams(), st.lists(ITEMS, min_size=1, max_size=4))
+def test_columns_have_the_values_of_the_definition(events: pa.Table, items: list[str]) -> None:
+    text = ", ".join(f"{item} AS item{number}" for number, item in enumerate(items))
+    query = cep.query(f"{PATTERN} RETURN {text}")
+    table = query.match(events, schema=TYPES, evaluation="reference").to_arrow()
+
+    ordered = order_events(events, time="ts", type="type", schema=TYPES)
+    stream = python_events(ordered, set(events.column_names))
+    found = reference.evaluate(query.tree, stream)
+    for number, item in enumerate(items):
+        expected = [reference.returned(query.tree, match)[number] for match in found]
+        actual = table.column(f"item{number}").to_pylist()
+        assert list(map(comparable, actual)) == list(map(comparable, expected)), item
+
+
+def comparable(value: Any) -> Any:
+    """Equal for values that differ only by rounding, or by nulls for what a type does not have."""
+    match value:
+        case bool() | str() | None:
+            return value
+        case float() if math.isnan(value):
+            return None
+        case int() | float():
+            return float(f"{value:.9g}") + 0.0
+        case dict():
+            return {name: comparable(item) for name, item in value.items() if item is not None}
+        case list():
+            return list(map(comparable, value))
+    return value
