@@ -17,6 +17,7 @@ from cepheid.errors import (
     QueryError,
     QuerySemanticError,
     QuerySyntaxError,
+    SnapshotError,
 )
 from cepheid.schema import Kind, Schema
 
@@ -35,6 +36,7 @@ __all__ = [
     "QuerySemanticError",
     "QuerySyntaxError",
     "Schema",
+    "SnapshotError",
     "query",
     "read_query",
 ]

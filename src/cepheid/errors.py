@@ -91,6 +91,10 @@ class EvaluationError(CepheidError):
     """An evaluation refuses a query, and says why."""
 
 
+class SnapshotError(CepheidError):
+    """The state of a session cannot be restored."""
+
+
 class LimitError(CepheidError):
     """A limit that protects the machine was reached."""
 

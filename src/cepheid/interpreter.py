@@ -174,6 +174,7 @@ _AGGREGATED: dict[str, Callable[[list[Any]], Any]] = {
 
 
 def list_of(binding: Binding, variable: str) -> list[Event]:
+    """The events of a Kleene variable."""
     bound = binding[variable]
     assert isinstance(bound, list)
     return bound
@@ -205,6 +206,7 @@ def _arithmetic(operator: str, left: Any, right: Any) -> Any:
 
 
 def compare(operator: str, left: Any, right: Any) -> Truth:
+    """Whether the comparison is true; unknown where a side is null."""
     if left is None or right is None:
         return None
     left, right = _as_time(left, right), _as_time(right, left)

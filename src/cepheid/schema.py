@@ -83,20 +83,25 @@ class Schema:
         <Kind.STRING: 'string'>
         """
         attributes: dict[str, Kind] = {}
-        for declared in types.values():
-            if isinstance(declared, str):
-                raise OptionError(f"attributes are given as a list or a mapping, not {declared!r}")
+        declared_by: dict[str, str] = {}
+        for type_name, declared in types.items():
+            if isinstance(declared, str) or not isinstance(declared, Iterable):
+                raise OptionError(
+                    f"the attributes of {type_name} are given as a list or a mapping, "
+                    f"not as {declared!r}"
+                )
             for name in declared:
-                kind = declared[name] if isinstance(declared, Mapping) else Kind.UNKNOWN
-                kind = kind if isinstance(kind, Kind) else _kind_named(name, kind)
+                given = declared[name] if isinstance(declared, Mapping) else Kind.UNKNOWN
+                kind = given if isinstance(given, Kind) else _kind_named(type_name, name, given)
                 if kind is Kind.UNKNOWN and columns is not None:
                     kind = columns.kind(name)
                 if attributes.get(name, Kind.UNKNOWN) in (Kind.UNKNOWN, kind):
                     attributes[name] = kind
+                    declared_by[name] = type_name
                 elif kind is not Kind.UNKNOWN:
                     raise OptionError(
-                        f"attribute {name!r} is declared as {attributes[name].value} "
-                        f"and as {kind.value}; one name has one kind"
+                        f"attribute {name!r} is {attributes[name].value} in {declared_by[name]} "
+                        f"and {kind.value} in {type_name}; one name has one kind"
                     )
         return cls(attributes, {name: frozenset(declared) for name, declared in types.items()})
 
@@ -111,16 +116,18 @@ class Schema:
         return cls({field.name: kind_of(field.type) for field in arrow_schema})
 
 
-def _kind_named(attribute: str, name: str) -> Kind:
-    try:
-        return Kind(name.lower())
-    except ValueError:
-        kinds = [kind.value for kind in Kind if kind is not Kind.UNKNOWN]
-        near = closest(name, kinds)
-        raise OptionError(
-            f"attribute {attribute!r} has kind {name!r}, which is none of {list_words(kinds)}"
-            + (f". Did you mean {near[0]!r}?" if near else "")
-        ) from None
+def _kind_named(type_name: str, attribute: object, given: object) -> Kind:
+    if not isinstance(attribute, str):
+        raise OptionError(f"the name of an attribute is a text, and {type_name} has {attribute!r}")
+    kinds = [kind.value for kind in Kind if kind is not Kind.UNKNOWN]
+    name = given.lower() if isinstance(given, str) else None
+    if name in kinds:
+        return Kind(name)
+    near = closest(given, kinds) if isinstance(given, str) else ()
+    raise OptionError(
+        f"attribute {attribute!r} of {type_name} has the kind {given!r}; "
+        f"kinds are {list_words(kinds)}" + (f". Did you mean {near[0]!r}?" if near else "")
+    )
 
 
 def kind_of(arrow_type: pa.DataType) -> Kind:

@@ -56,8 +56,10 @@ def test_agrees_with_reference(output: str, case: Case) -> None:
 
 @pytest.mark.parametrize("output", ["all", "non_overlapping"])
 @settings(suppress_health_check=list(HealthCheck))
-@given(case=cases(), cuts=st.lists(st.integers(0, 10), max_size=6))
-def test_any_chunking_gives_the_same(output: str, case: Case, cuts: list[int]) -> None:
+@given(case=cases(), cuts=st.lists(st.tuples(st.integers(0, 10), st.booleans()), max_size=6))
+def test_any_chunking_and_restart_gives_the_same(
+    output: str, case: Case, cuts: list[tuple[int, bool]]
+) -> None:
     tree = cep.query(case.query).tree if is_valid(case.query) else None
     events = order_events(case.table(), time="ts", type="type")
     if tree is None:
@@ -68,10 +70,12 @@ def test_any_chunking_gives_the_same(output: str, case: Case, cuts: list[int]) -
     session = Session(analysed, window_of(tree), output)
     found: list[str] = []
     low = 0
-    for high in [*sorted(min(cut, len(events)) for cut in cuts), len(events)]:
-        if high > low or not low:
-            found += comparable(session.feed(events.slice(low, high)))
-            low = high
+    for cut, restarts in [*sorted(cuts), (len(events), False)]:
+        high = min(cut, len(events))
+        found += comparable(session.feed(events.slice(low, high)))
+        low = high
+        if restarts:
+            session = Session.restore(analysed, session.snapshot())
     found += comparable(session.advance())
     event(f"matches: {min(len(found), 5)}")
     assert sorted(found) == answers(cep.query(case.query), case, "reference", output)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cepheid.analysis.analyse import analyse
@@ -226,7 +226,6 @@ def keyed_events(match: Match, alternative: Alternative, attributes: tuple[str, 
     return values
 
 
-@settings(max_examples=300)
 @given(queries(), streams())
 def test_every_match_agrees_on_every_key(text: str, events: list[Event]) -> None:
     query = parse(text)
@@ -238,7 +237,6 @@ def test_every_match_agrees_on_every_key(text: str, events: list[Event]) -> None
             assert len(set(values)) == 1
 
 
-@settings(max_examples=300)
 @given(queries(), streams())
 @example(
     "PATTERN SEQ(A a, A b, A c) WHERE skip_till_next_match { a.x = c.x AND b.x = c.x }",

@@ -534,7 +534,7 @@ def test_return_of_a_composite_event():
         (ast.ReturnItem(X), ast.ReturnItem(Y, "site"), ast.ReturnItem(Z, "z")), "Alert"
     )
     assert returned("Alert()") == ast.Return((), "Alert")
-    assert returned("SHELF-ALERT-2B(x = a.x)".replace("-2B", "-B")).type_name == "SHELF-ALERT-B"
+    assert returned("SHELF-ALERT-B(x = a.x)").type_name == "SHELF-ALERT-B"
     assert returned("`two words`(a.x)").type_name == "two words"
 
 

@@ -24,7 +24,7 @@ from cepheid.reference import evaluate
 Chosen = dict[str, tuple[Event, ...]]
 """The events of each variable."""
 
-EXAMPLES = max(600, settings.default.max_examples if settings.default else 0)
+EXAMPLES = max(500, settings.default.max_examples if settings.default else 0)
 
 
 # --- a query, as text and as something to check by hand
@@ -86,7 +86,9 @@ class Question:
     measure: str
 
     def __str__(self) -> str:
-        tests = [f"[{name}]" if value is None else f"[{name}={value}]" for name, value in self.equal]
+        tests = [
+            f"[{name}]" if value is None else f"[{name}={value}]" for name, value in self.equal
+        ]
         where = " AND ".join([*(condition.text for condition in self.conditions), *tests])
         within = "" if self.extent is None else f" WITHIN {self.extent} {self.measure}"
         return f"PATTERN {self.pattern} WHERE {self.strategy} {{ {where} }}{within}"
@@ -136,9 +138,7 @@ def conditions_on_two(v: str, w: str) -> list[Condition]:
         Condition(
             f"({v}.x = 1 OR {w}.k = 2)",
             both,
-            lambda e, f: (
-                true(operator.eq, value(e, "x"), 1) or true(operator.eq, value(f, "k"), 2)
-            ),
+            lambda e, f: true(operator.eq, value(e, "x"), 1) or true(operator.eq, value(f, "k"), 2),
         ),
     ]
 
@@ -214,9 +214,7 @@ def conditions_on_two_lists(a: str, b: str) -> list[Condition]:
             ((a, "i"), (b, "i")),
             lambda e, f: true(operator.le, value(e, "x"), value(f, "x")),
         ),
-        Condition(
-            f"{a}.LEN = {b}.LEN", ((a, "[]"), (b, "[]")), lambda e, f: len(e) == len(f)
-        ),
+        Condition(f"{a}.LEN = {b}.LEN", ((a, "[]"), (b, "[]")), lambda e, f: len(e) == len(f)),
     ]
 
 
@@ -288,7 +286,10 @@ def instances(condition: Condition, chosen: Chosen, growing: str | None = None) 
     for numbers in product(*ranges):
         at = dict(zip(least, numbers, strict=True))
         yield condition.test(
-            *(spoken_of(chosen[name], which, at.get(name, 0)) for name, which in condition.speaks_of)
+            *(
+                spoken_of(chosen[name], which, at.get(name, 0))
+                for name, which in condition.speaks_of
+            )
         )
 
 
@@ -543,15 +544,16 @@ def naive_non_overlapping(
     return set(kept)
 
 
-def reference_answers(
-    question: Question, stream: list[Event], output: str = "all"
-) -> set[Answer]:
+def reference_answers(question: Question, stream: list[Event], output: str = "all") -> set[Answer]:
     found = evaluate(parse(str(question)), stream, question.extent, output)
     return {
         (
             tuple(
                 sorted(
-                    (name, tuple(e.position for e in (bound if isinstance(bound, list) else [bound])))
+                    (
+                        name,
+                        tuple(e.position for e in (bound if isinstance(bound, list) else [bound])),
+                    )
                     for name, bound in match.binding.items()
                 )
             ),
@@ -648,9 +650,7 @@ def test_skip_till_any_match_is_every_choice_that_satisfies_everything(
 
 
 @settings(max_examples=EXAMPLES)
-@given(
-    st.sampled_from(["strict_contiguity", "partition_contiguity"]).flatmap(questions), streams()
-)
+@given(st.sampled_from(["strict_contiguity", "partition_contiguity"]).flatmap(questions), streams())
 def test_contiguity_is_every_such_choice_without_an_event_between(
     question: Question, stream: list[Event]
 ) -> None:

@@ -1,7 +1,11 @@
 """What conditions mean: unknown, missing attributes, arithmetic, elements and aggregates."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
-from streams import answers, matches
+from streams import Stream, answers, matches
+
+from cepheid.interpreter import Event
 
 A = "a(x=3,y=null,t='shelf',ok=true)"  # A has no z
 
@@ -198,6 +202,32 @@ def test_in_between_and_like(condition: str, expected: bool) -> None:
     assert holds(condition) is expected
 
 
+NOON = datetime(2024, 3, 4, 12)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("b.at - a.at = 90 minutes", True),
+        ("b.at - a.at < 1.5 hours", False),
+        ("a.at + 2 hours > b.at", True),
+        ("a.at = '2024-03-04 12:00:00'", True),
+        ("a.at < '2024-03-05'", True),
+        ("'2024-03-04T12:30' BETWEEN a.at AND b.at", True),
+        ("a.day = '2024-03-04'", True),
+        ("a.at > a.day", True),
+        ("a.at = b.zoned", True),
+        ("a.day IN ('2024-03-03', '2024-03-04')", True),
+    ],
+)
+def test_times_are_compared_as_times(condition: str, expected: bool) -> None:
+    a = {"at": NOON, "day": NOON.date()}
+    b = {"at": NOON + timedelta(minutes=90), "zoned": NOON.replace(tzinfo=UTC)}
+    events = Stream([Event(0, 0, "A", a), Event(1, 1, "B", b)], ["a", "b"])
+    found = matches(f"PATTERN SEQ(A a, B b) WHERE {condition}", events)
+    assert found == ({"a b"} if expected else set())
+
+
 def test_a_condition_may_compare_events() -> None:
     query = "PATTERN SEQ(A a, B b) WHERE a.x < b.x AND a.t = b.t"
     events = "a1(x=1,t='p') a2(x=5,t='p') b1(x=3,t='p') b2(x=3,t='q')"
@@ -326,6 +356,10 @@ def test_a_running_aggregate_is_over_what_was_selected_before(
         ("sum(a[].x) IS NULL", "a1(x=1) a2(x=null)", "[a2]"),
         ("NOT min(a[].x) = 7", "a1(x=1) a2(x=null)", "[a1] | [a1 a2]"),
         ("min(a[].t) = 'p'", "a1(t='q') a2(t='p')", "[a2] | [a1 a2]"),
+        # first and last are the first and the last event, whatever they have.
+        ("first(a[].x) = 2", "a1(x=null) a2(x=2)", "[a2]"),
+        ("first(a[].x) IS NULL", "a1(x=null) a2(x=2)", "[a1] | [a1 a2]"),
+        ("last(a[].x) = 1", "a1(x=1) a2(x=null)", "[a1]"),
     ],
 )
 def test_a_whole_aggregate_is_over_all_events_and_ignores_nulls(
@@ -352,7 +386,9 @@ def test_two_kleene_variables_range_independently(condition: str, expected: str)
 
 def test_every_element_may_be_compared_with_one_event() -> None:
     query = "PATTERN SEQ(A a, B+ b[]) WHERE b[i].x > a.x"
-    assert matches(query, "a(x=1) b1(x=1) b2(x=2) b3(x=3)") == answers("a [b2] | a [b3] | a [b2 b3]")
+    assert matches(query, "a(x=1) b1(x=1) b2(x=2) b3(x=3)") == answers(
+        "a [b2] | a [b3] | a [b2 b3]"
+    )
 
 
 @pytest.mark.parametrize(

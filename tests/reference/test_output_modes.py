@@ -81,6 +81,8 @@ def test_skip_till_next_match_without_overlap() -> None:
 
 def test_all_is_the_default() -> None:
     found = matches("PATTERN SEQ(A a, B b)", "a1 a2 b1")
-    assert found == answers("a1 b1 | a2 b1") == matches(
-        "PATTERN SEQ(A a, B b)", "a1 a2 b1", output="all"
+    assert (
+        found
+        == answers("a1 b1 | a2 b1")
+        == matches("PATTERN SEQ(A a, B b)", "a1 a2 b1", output="all")
     )

@@ -172,7 +172,9 @@ def test_a_negation_filters_and_does_not_change_what_a_run_selects(
 
 def test_a_star_is_the_union_of_the_runs_without_it_and_with_plus() -> None:
     pattern = "SEQ(A a, B* b[], C c)"
-    check("skip_till_next_match", pattern, "", "a b1 b2 c1 c2", "a c1 | a [b1 b2] c1 | a [b1 b2] c2")
+    check(
+        "skip_till_next_match", pattern, "", "a b1 b2 c1 c2", "a c1 | a [b1 b2] c1 | a [b1 b2] c2"
+    )
 
 
 def test_or_at_the_top_is_the_union_of_its_branches() -> None:

@@ -92,9 +92,7 @@ def test_all_events_of_the_match_decide_its_partition(pattern: str) -> None:
 
 def test_under_skip_till_next_match_the_window_does_not_choose_what_a_run_takes() -> None:
     # The run takes b1, with which it has left the window; it does not go on to b2.
-    query = (
-        "PATTERN SEQ(A a, B b) WHERE skip_till_next_match { [x] } WITHIN 2 EVENTS PER PARTITION"
-    )
+    query = "PATTERN SEQ(A a, B b) WHERE skip_till_next_match { [x] } WITHIN 2 EVENTS PER PARTITION"
     assert matches(query, "a c(x=1) b1(x=1) b2(x=2)") == set()
     assert matches(query.replace("next", "any"), "a c(x=1) b1(x=1) b2(x=2)") == {"a b2"}
 
@@ -109,8 +107,6 @@ def test_under_skip_till_next_match_the_window_does_not_choose_what_a_run_takes(
     ],
 )
 def test_every_strategy_has_partition_windows(strategy: str, expected: str) -> None:
-    query = (
-        f"PATTERN SEQ(A+ a[], B b) WHERE {strategy} {{ [x] }} WITHIN 3 EVENTS PER PARTITION"
-    )
+    query = f"PATTERN SEQ(A+ a[], B b) WHERE {strategy} {{ [x] }} WITHIN 3 EVENTS PER PARTITION"
     events = "a0(x=1) a1(x=1) c1(x=2) c2(x=2) a2(x=1) b(x=1)"
     assert matches(query, events) == answers(expected)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -137,6 +138,33 @@ ITEMS = NUMBERS | TEXTS | TIMES | DURATIONS | CONDITIONS | WHOLE
 
 @given(streams(), st.lists(ITEMS, min_size=1, max_size=4))
 def test_columns_have_the_values_of_the_definition(events: pa.Table, items: list[str]) -> None:
+    check(events, items)
+
+
+INFINITE = pa.Table.from_pylist(
+    [
+        {"ts": 0, "type": "A", "x": 3, "y": math.inf},
+        {"ts": 1, "type": "C", "x": 0, "y": -math.inf},
+        {"ts": 2, "type": "D", "x": 1, "y": math.inf},
+        {"ts": 3, "type": "D", "x": 2, "y": 1e300},
+    ],
+    SCHEMA,
+)
+
+
+@pytest.mark.parametrize(
+    "item",
+    ["a.y > 0", "a.y + 1", "-a.y", "c.y", "a.y / 0", "1 / a.y", "a.y = d[1].y", "a.y IS NULL"]
+    + [f"{name}(d[].y)" for name in ("min", "max", "sum", "avg", "first", "count")]
+    + [f"{name}(a.y)" for name in ("abs", "sign", "exp", "ln", "sqrt", "floor", "ceil", "round")]
+    + ["ln(c.x)", "exp(d[2].y)", "power(c.x, -1)", "power(a.y, 2)", "d[2].y * d[2].y"]
+    + ["least(a.y, 3)", "greatest(c.y, 3)", "d[2].y * d[2].y > 0"],
+)
+def test_infinity_is_a_number_and_an_impossible_result_is_null(item: str) -> None:
+    check(INFINITE, [item])
+
+
+def check(events: pa.Table, items: list[str]) -> None:
     text = ", ".join(f"{item} AS item{number}" for number, item in enumerate(items))
     query = cep.query(f"{PATTERN} RETURN {text}")
     table = query.match(events, schema=TYPES, evaluation="reference").to_arrow()
@@ -160,7 +188,8 @@ def comparable(value: Any) -> Any:
         case int() | float():
             return float(f"{value:.9g}") + 0.0
         case dict():
-            return {name: comparable(item) for name, item in value.items() if item is not None}
+            items = {name: comparable(item) for name, item in value.items()}
+            return {name: item for name, item in items.items() if item is not None}
         case list():
             return list(map(comparable, value))
     return value

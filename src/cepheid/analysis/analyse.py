@@ -34,10 +34,12 @@ def analyse(
     >>> [clause.component_ix for clause in analysed.alternatives[0].clauses]
     [1]
     """
-    faults = [*check_pattern(query), *check_scopes(query), *check_kinds(query, schema)]
+    faults = (*check_pattern(query), *check_scopes(query), *check_kinds(query, schema))
     if faults:
-        faults.sort(key=lambda fault: fault.span.start if fault.span else 0)
-        raise QuerySemanticError(faults, text, source)
+        # In a query that was not parsed, which has no places, the same fault may come twice.
+        unique = dict.fromkeys(faults)
+        in_order = sorted(unique, key=lambda fault: fault.span.start if fault.span else 0)
+        raise QuerySemanticError(in_order, text, source)
     conditions = conjuncts(query.condition)
     equivalences = tuple(test for test in conditions if isinstance(test, ast.Equivalence))
     others = [test for test in conditions if not isinstance(test, ast.Equivalence)]

@@ -11,7 +11,7 @@ become predicates over the event and the registers of a run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
@@ -49,12 +49,14 @@ class Phase(Enum):
 class EventTest:
     """Which events can be the first, or a later, event of a component.
 
-    ``clauses`` are disjunctions of predicates on the event alone; ``present`` are attributes
-    that must not be null.
+    ``predicate`` is the number of a predicate on the event alone, or NONE; ``clauses`` are
+    disjunctions that generated code cannot test, such as LIKE; ``present`` are attributes that
+    must not be null.
     """
 
     types: tuple[str, ...]
-    clauses: tuple[tuple[ast.Expression, ...], ...]
+    predicate: int = layout.NONE
+    clauses: tuple[tuple[ast.Expression, ...], ...] = ()
     present: tuple[str, ...] = ()
 
 
@@ -101,15 +103,15 @@ class NfaB:
     constants: tuple[int | float | str, ...]
     source: str
     predicate_count: int
-    edges: tuple[str, ...] = field(default=())
+    edges: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NegationTest:
     """A negated component as plain data: which events can violate it, and where.
 
-    ``after`` and ``before`` are sets of components, as bits. The predicate over the event and
-    the registers of a match is number 0 of the source; there is none where that is empty.
+    ``after`` and ``before`` are sets of components, as bits. Where ``is_across``, predicate 0
+    of the source is over the event and the registers of a match.
     """
 
     component: ast.Component
@@ -122,6 +124,7 @@ class NegationTest:
     registers: tuple[Storage, ...]
     constants: tuple[int | float | str, ...]
     source: str
+    is_across: bool
 
 
 def refuse_nfa_b(query: AnalysedQuery) -> str | None:
@@ -153,7 +156,7 @@ def compile_negation(
 
 @dataclass(frozen=True, slots=True)
 class _Register:
-    """What a register holds of a variable: ``role`` is value, last, length, min, max, sum, …"""
+    """What a register holds of a variable; ``role`` is value, last, length, at 2, min and so on."""
 
     variable: str
     role: str
@@ -170,7 +173,7 @@ class _Compiler:
         self._columns: dict[str, Storage] = {}
         self._registers: dict[_Register, Storage] = {}
         self._writer = PredicateWriter()
-        self._edges: list[str] = []
+        self._edges: list[tuple[int, str]] = []
         self._check()
 
     def _check(self) -> None:
@@ -210,7 +213,7 @@ class _Compiler:
             if component.is_kleene:
                 take_test, take = self._place(ix, Phase.TAKE)
             else:
-                take_test, take = EventTest((), ()), layout.NONE
+                take_test, take = EventTest(()), layout.NONE
             final = layout.NONE
             if component.is_kleene and ix == last:
                 _, final = self._place(ix, Phase.FINAL)
@@ -271,11 +274,13 @@ class _Compiler:
             for name in negated.component.types:
                 if not self._schema.has_attribute(name, test.attribute):
                     raise Untranslatable(f"{name} has no attribute '{test.attribute}'")
+        # Predicate 0 is the one across events, where there is one.
         if across:
             self._writer.add(across)
+        event_test = self._event_test(negated.component, Phase.BEGIN, on_event, [])
         return NegationTest(
             negated.component,
-            EventTest(negated.component.types, tuple(on_event)),
+            event_test,
             sum(1 << ix for ix in negated.after),
             sum(1 << ix for ix in negated.before),
             negated.waits,
@@ -283,12 +288,13 @@ class _Compiler:
             tuple(self._columns.items()),
             tuple(self._registers.values()),
             tuple(self._writer.constants),
-            self._writer.source() if across else "",
+            self._writer.source(),
+            bool(across),
         )
 
     def _only_updates(self, component: ast.Component) -> Step:
         """A step that fills registers and tests nothing."""
-        nothing = EventTest((), ())
+        nothing = EventTest(())
         begin = self._updates(component, Phase.BEGIN)
         take = self._updates(component, Phase.TAKE) if component.is_kleene else ()
         none = layout.NONE
@@ -300,10 +306,11 @@ class _Compiler:
         """The attributes by whose values runs are kept apart.
 
         Equivalence tests decide what a partition is; a key that was found in the conditions
-        is used beside them where leaving out other events changes nothing.
+        is used beside them where leaving out other events changes nothing. In a pattern of one
+        component it would leave out something: a list of one event, whose value may be null.
         """
         attributes = [test.attribute for test in self._query.equivalences]
-        if self._query.query.strategy in (
+        if len(self._components) > 1 and self._query.query.strategy in (
             ast.SelectionStrategy.SKIP_TILL_ANY_MATCH,
             ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH,
         ):
@@ -357,8 +364,39 @@ class _Compiler:
         number = layout.NONE
         if across:
             number = self._writer.add(across)
-            self._edges.append(f"{component.variable}_{phase.value}")
-        return EventTest(component.types, tuple(on_event), tuple(present)), number
+            self._edges.append((number, f"{component.variable}_{phase.value}"))
+        return self._event_test(component, phase, on_event, present), number
+
+    def _event_test(
+        self,
+        component: ast.Component,
+        phase: Phase,
+        clauses: list[tuple[ast.Expression, ...]],
+        present: list[str],
+    ) -> EventTest:
+        """The test of an event alone, as far as possible in generated code."""
+        resolve = partial(self._resolve, own=component.variable, phase=phase)
+        generated: list[Test] = []
+        others: list[tuple[ast.Expression, ...]] = []
+        for literals in clauses:
+            test = Test(literals[0] if len(literals) == 1 else ast.Or(literals), resolve)
+            if self._has_attributes(component, literals) and self._writer.can_add(test):
+                generated.append(test)
+            else:
+                others.append(literals)
+        number = self._writer.add(generated) if generated else layout.NONE
+        return EventTest(component.types, number, tuple(others), tuple(present))
+
+    def _has_attributes(
+        self, component: ast.Component, literals: tuple[ast.Expression, ...]
+    ) -> bool:
+        return all(
+            self._schema.has_attribute(name, attribute)
+            for literal in literals
+            for node in literal.walk()
+            if (attribute := getattr(node, "attribute", None)) is not None
+            for name in component.types
+        )
 
     def _clauses_at(self, ix: int, phase: Phase) -> list[Clause]:
         """The clauses that are tested here: those whose last identifier it is."""

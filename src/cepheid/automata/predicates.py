@@ -91,6 +91,14 @@ class PredicateWriter:
         self._bodies.append([*body.lines, "return 1"])
         return len(self._bodies) - 1
 
+    def can_add(self, test: Test) -> bool:
+        """Whether generated code can make this test."""
+        try:
+            _Body(list(self.constants)).value(test.expression, test.resolve)
+        except Untranslatable:
+            return False
+        return True
+
     @property
     def count(self) -> int:
         """How many predicates there are."""

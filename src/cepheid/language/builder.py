@@ -85,7 +85,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PatternBuilder:
     """A pattern and what was said about it so far; ``build`` gives the query."""
 
@@ -130,14 +130,16 @@ class PatternBuilder:
             amount, unit = in_largest_unit(extent)
             in_words = f"{amount} {unit}"
         try:
-            window = parse(f"EVENT A WITHIN {in_words}").window
+            query = parse(f"EVENT A WITHIN {in_words}")
         except QuerySyntaxError as error:
             fault = error.faults[0]
             message = f"'{in_words}' is no window: {fault.message}. {fault.advice()}"
             raise OptionError(message.strip()) from None
-        return self._with(window=window)
+        if query.window is None or query.returns is not None:
+            raise OptionError(f"'{in_words}' is no window: write it like '10 minutes'")
+        return self._with(window=ast.rewrite(query.window, lambda node: replace(node, span=None)))
 
-    def returns(self, *items: object, **named: object) -> PatternBuilder:
+    def returns(self, /, *items: object, **named: object) -> PatternBuilder:
         """What a match gives: variables, lists such as ``a.all.x``, and expressions."""
         return self._with(returns=ast.Return(_items(items, named)))
 
@@ -176,10 +178,9 @@ class PatternBuilder:
         return PatternBuilder(replace(self._query, **changes))
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class EventVariable(PatternBuilder):
     """A component of one event; ``a.x`` and ``a["x"]`` are its attributes."""
-
-    __slots__ = ()
 
     def __getitem__(self, attribute: str) -> Expression:
         return Expression(ast.Attribute(_variable(self), checked_name(attribute)))
@@ -188,13 +189,12 @@ class EventVariable(PatternBuilder):
         return self[not_private(attribute)]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class KleeneVariable(PatternBuilder):
     """A component of many events: ``a[1].x``, ``a[i].x``, ``a[i - 1].x``, ``a.last.x``.
 
     ``a.all.x`` and ``a.before.x`` (what was selected before ``a[i]``) are for aggregates.
     """
-
-    __slots__ = ()
 
     def __getitem__(self, index: int | ast.Index | CurrentIndex) -> Events:
         name = _variable(self)
@@ -212,10 +212,11 @@ class KleeneVariable(PatternBuilder):
         return Events(f"{name}[{shown}]", WholeElement(name), partial(ast.Element, name, index))
 
     def __getattr__(self, attribute: str) -> Expression:
+        wanted = not_private(attribute)
         name = _variable(self)
         raise OptionError(
-            f"{name} is a Kleene variable, and many events have {not_private(attribute)!r}: write "
-            f"{name}[i].{attribute}, {name}.last.{attribute} or avg({name}.all.{attribute})"
+            f"{name} is a Kleene variable, and each of its events has its own {wanted!r}: write "
+            f"{name}[i].{wanted}, {name}.last.{wanted} or avg({name}.all.{wanted})"
         )
 
     @property
@@ -306,10 +307,11 @@ def _component(
     if variable is None:
         if len(types) > 2:
             raise OptionError("an event of several types needs a variable: add variable='a'")
-        types, variable = types[:1], "".join(types[1:])
-    if not types:
-        raise OptionError("an event has a type: write event('Type', 'a')")
-    return ast.Component(tuple(map(checked_name, types)), variable, bounds)
+        types, variable = types[:1], types[1] if len(types) == 2 else None
+    if not types or len(set(types)) < len(types):
+        raise OptionError("an event has a type, or several different ones: event('Type', 'a')")
+    name = "" if variable is None else checked_name(variable)
+    return ast.Component(tuple(map(checked_name, types)), name, bounds)
 
 
 def _items(items: tuple[object, ...], named: dict[str, object]) -> tuple[ast.ReturnItem, ...]:

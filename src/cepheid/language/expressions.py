@@ -32,7 +32,7 @@ def _reflected(symbol: str) -> _Operator:
     return lambda right, left: Expression(ast.Arithmetic(symbol, lifted(left), right.node))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Expression:
     """Something with a value; Python's operators make larger expressions of it.
 
@@ -93,6 +93,8 @@ class Expression:
 
     def like(self, pattern: str) -> Expression:
         """``x LIKE 'a%_'``: % for any text, _ for any one character."""
+        if not isinstance(pattern, str):
+            raise OptionError(f"like() takes a text such as 'a%', not {pattern!r}")
         return Expression(ast.Like(self.node, pattern))
 
     def is_null(self) -> Expression:
@@ -100,7 +102,7 @@ class Expression:
         return Expression(ast.IsNull(self.node))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Events:
     """Events of a variable, whose attributes are expressions: ``a[1]``, ``a.last``, ``a.all``."""
 
@@ -164,7 +166,11 @@ def same(*attributes: str, **values: object) -> Expression:
     [symbol] AND [site = '7']
     """
     tests = [ast.Equivalence(checked_name(attribute)) for attribute in attributes]
-    tests += [ast.Equivalence(checked_name(name), lifted(value)) for name, value in values.items()]
+    for name, value in values.items():
+        literal = lifted(value)
+        if not isinstance(literal, ast.Literal):
+            raise OptionError(f"same() compares {name} with a number or a text, not {value!r}")
+        tests.append(ast.Equivalence(checked_name(name), literal))
     if not tests:
         raise OptionError("same() takes the names of attributes: same('tag_id')")
     return joined(ast.And, map(Expression, tests))
@@ -191,7 +197,8 @@ def call(function: str, *arguments: object) -> Expression:
 
 
 def _aggregate(function: str, over: object) -> Expression:
-    match over._node if isinstance(over, Events) else getattr(over, "node", None):
+    node = over.node if isinstance(over, Expression) else None
+    match over._node if isinstance(over, Events) else node:
         case ast.Elements(variable, attribute):
             return Expression(ast.Aggregate(function, variable, ast.Scope.WHOLE, attribute))
         case ast.Element(variable, ast.Index.CURRENT, attribute):

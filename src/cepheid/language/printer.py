@@ -75,7 +75,8 @@ def _where(query: ast.Query, printer: _Printer) -> str:
     variables = ""
     if query.strategy_variables is not None:
         variables = f"({', '.join(map(_name, query.strategy_variables))})"
-    return f"{query.strategy.value}{variables} {{ {condition} }}"
+    body = f" {{ {condition} }}" if condition else ""
+    return f"{query.strategy.value}{variables}{body}"
 
 
 def _returns(returns: ast.Return, printer: _Printer) -> str:

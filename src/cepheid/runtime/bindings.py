@@ -69,6 +69,18 @@ class Bindings:
     def __len__(self) -> int:
         return len(self.starts)
 
+    def slice(self, low: int, high: int) -> Bindings:
+        """The matches from ``low`` to ``high``."""
+        variables: dict[str, SinglePositions | ListPositions] = {}
+        for name, column in self.variables.items():
+            if isinstance(column, SinglePositions):
+                variables[name] = SinglePositions(column.positions[low:high])
+            else:
+                offsets = column.offsets[low : high + 1]
+                flat = column.positions[offsets[0] : offsets[-1]]
+                variables[name] = ListPositions(offsets - offsets[0], flat)
+        return Bindings(variables, self.starts[low:high], self.ends[low:high])
+
     def one(self, match_ix: int) -> dict[str, int | list[int]]:
         """The binding of one match, without the variables that it does not have."""
         found = {name: column[match_ix] for name, column in self.variables.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,9 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.automata.nfa_b import EventTest
+from cepheid.kernels import event_masks
 from cepheid.language import syntax as ast
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import EncodedColumn, StringCodes, encode_column
+from cepheid.runtime.events import Events
 from cepheid.runtime.vectorised import Leaf, Vectorised
 from cepheid.schema import Schema
 
@@ -32,6 +34,19 @@ class EventBatch:
     strings: StringCodes
     _encoded: dict[str, EncodedColumn] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, events: Events, first_event: int, strings: StringCodes) -> EventBatch:
+        """The events as a batch."""
+        return cls(
+            events.table,
+            events.ticks,
+            events.type_codes,
+            events.type_names,
+            first_event,
+            events.schema,
+            strings,
+        )
+
     def __len__(self) -> int:
         return len(self.ticks)
 
@@ -44,25 +59,49 @@ class EventBatch:
             self._encoded[attribute] = encoded
         return self._encoded[attribute]
 
-    def passes(self, test: EventTest) -> Bools:
-        """Which events pass the test of a component."""
-        passed = self._has_type(test.types)
+    def mask(self, tests: Sequence[EventTest], predicate: int, context: Int64s) -> Int64s:
+        """For each event, bit t for every test t that it passes.
+
+        ``predicate`` and ``context`` are those of the automaton to which the tests belong.
+        """
+        mask = np.empty(len(self), dtype=np.int64)
+        by_type = [
+            sum(1 << bit for bit, test in enumerate(tests) if name in test.types)
+            for name in self.type_names
+        ]
+        called = [(bit, test.predicate) for bit, test in enumerate(tests) if test.predicate >= 0]
+        event_masks.mark_events(
+            self.type_codes,
+            np.array(by_type or [0], dtype=np.int64),
+            np.array([1 << bit for bit, _ in called], dtype=np.int64),
+            np.array([number for _, number in called], dtype=np.int64),
+            predicate,
+            context.ctypes.data,
+            mask,
+        )
+        for bit, test in enumerate(tests):
+            if test.clauses or test.present:
+                mask[~self._passes_others(test)] &= ~(1 << bit)
+        return mask
+
+    def _passes_others(self, test: EventTest) -> Bools:
+        """Which events pass what generated code cannot test."""
+        passed = np.ones(len(self), dtype=np.bool_)
         for attribute in test.present:
             valid = self.column(attribute).valid
             if valid is not None:
                 passed &= valid
         vectorised = Vectorised(len(self), self._leaf, self._missing)
         for clause in test.clauses:
-            if passed.any():
-                condition = clause[0] if len(clause) == 1 else ast.Or(clause)
-                truth = vectorised.truth(condition).fill_null(False)
-                passed &= truth.to_numpy(zero_copy_only=False)
+            condition = clause[0] if len(clause) == 1 else ast.Or(clause)
+            truth = vectorised.truth(condition).fill_null(False)
+            passed &= truth.to_numpy(zero_copy_only=False)
         return passed
 
     def _has_type(self, types: Iterable[str]) -> Bools:
         wanted = np.array([name in types for name in self.type_names], dtype=np.bool_)
-        if not len(wanted):
-            return np.zeros(len(self), dtype=np.bool_)
+        if wanted.all() or not wanted.any():
+            return np.full(len(self), len(wanted) > 0 and wanted[0], dtype=np.bool_)
         return wanted[self.type_codes]
 
     def _leaf(self, leaf: Leaf) -> pa.Array:

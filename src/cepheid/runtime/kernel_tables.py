@@ -12,6 +12,7 @@ from cepheid.automata.predicates import Storage
 from cepheid.kernels import nfa_b_layout as layout
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import EncodedColumn, StringCodes
+from cepheid.runtime.snapshot import Arrays
 
 Columns = Sequence[tuple[str, Storage]]
 
@@ -78,6 +79,15 @@ class Registers:
         self.context[layout.CONTEXT_VALID] = self.valid.ctypes.data
         self.context[layout.CONTEXT_INTS_STRIDE] = self._widths[0]
         self.context[layout.CONTEXT_FLOATS_STRIDE] = self._widths[1]
+
+    def state(self) -> Arrays:
+        """The registers as arrays, for a snapshot."""
+        return {"ints": self.ints, "floats": self.floats, "valid": self.valid}
+
+    def load(self, state: Arrays) -> None:
+        """Take the state of a snapshot."""
+        self.ints, self.floats, self.valid = state["ints"], state["floats"], state["valid"]
+        self.resize(len(self.valid))
 
     def point_at(self, columns: Sequence[EncodedColumn], strings: StringCodes) -> None:
         """Let the context point at the columns of a batch, and at the constants."""

@@ -17,6 +17,7 @@ from cepheid.runtime.bindings import (
     ListPositions,
     SinglePositions,
 )
+from cepheid.runtime.snapshot import Arrays
 
 WINDOW_END = -1
 """The position at which a match is complete that waits for its window to end."""
@@ -34,6 +35,16 @@ class MatchList:
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    def copy(self) -> MatchList:
+        """The same matches in arrays of their own."""
+        return MatchList(
+            self.ids.copy(), self.offsets.copy(), self.starts, self.ends, self.end_positions
+        )
+
+    def state(self) -> Arrays:
+        """The matches as arrays, for a snapshot."""
+        return {name: getattr(self, name) for name in self.__slots__}
 
     def first_events(self) -> Int64s:
         """The number of the first event of each match."""
@@ -98,6 +109,14 @@ class NonOverlapping:
     def __init__(self) -> None:
         self.last_ticks: Int64s = np.empty(0, dtype=np.int64)
         self.last_positions: Int64s = np.empty(0, dtype=np.int64)
+
+    def state(self) -> Arrays:
+        """The ends so far as arrays, for a snapshot."""
+        return {"ticks": self.last_ticks, "positions": self.last_positions}
+
+    def load(self, state: Arrays) -> None:
+        """Take the state of a snapshot."""
+        self.last_ticks, self.last_positions = state["ticks"], state["positions"]
 
     def choose(self, matches: MatchList, partition: Int64s, partitions: int) -> MatchList:
         """Some of the matches, which come in no particular order; calls follow in time."""

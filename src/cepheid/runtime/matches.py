@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.types as arrow
 
 from cepheid.language import syntax as ast
-from cepheid.runtime.bindings import Bindings, ListPositions, SinglePositions
+from cepheid.runtime.bindings import Bindings
 from cepheid.runtime.events import Events
 from cepheid.runtime.projection import project
 
@@ -53,18 +53,17 @@ class Matches:
     [{'start': 1, 'end': 2, 'rise': 1}, {'start': 1, 'end': 3, 'rise': 2}]
     """
 
-    def __init__(self, query: ast.Query, events: Events, found: Bindings) -> None:
+    def __init__(self, query: ast.Query, events: Events, parts: Sequence[Bindings]) -> None:
         self._query = query
         self._events = events
-        self._found = found
+        self._parts = parts
 
     def __len__(self) -> int:
-        return len(self._found)
+        return sum(map(len, self._parts))
 
     def __iter__(self) -> Iterator[Match]:
-        for low in range(0, len(self), BATCH_SIZE):
-            part = self._slice(low, BATCH_SIZE)
-            table = project(self._query, self._events, part)
+        for part in self._pieces(BATCH_SIZE):
+            table = self._table(part)
             columns = [python_values(column) for column in table.columns]
             rows = [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns)]  # noqa: B905
             starts = python_values(self._events.time_axis.decode(part.starts, wide=True))
@@ -85,17 +84,16 @@ class Matches:
     @property
     def columns(self) -> list[str]:
         """The names of the columns of the result."""
-        return list(project(self._query, self._events, self._slice(0, 0)).column_names)
+        return list(self._table(self._parts[0].slice(0, 0)).column_names)
 
     def to_arrow(self) -> pa.Table:
         """The matches as an Arrow table: start, end, and the variables or RETURN's items."""
-        return project(self._query, self._events, self._found)
+        return pa.concat_tables(map(self._table, self._parts))
 
     def to_batches(self, size: int = BATCH_SIZE) -> Iterator[pa.RecordBatch]:
         """The same, a batch at a time: only one is in memory."""
-        for low in range(0, len(self), size):
-            part = project(self._query, self._events, self._slice(low, size))
-            yield from part.combine_chunks().to_batches()
+        for part in self._pieces(size):
+            yield from self._table(part).combine_chunks().to_batches()
 
     def to_pandas(self) -> pd.DataFrame:
         """The matches as a pandas DataFrame."""
@@ -110,7 +108,7 @@ class Matches:
         return frame
 
     def _row_numbers(self) -> Iterator[dict[str, int | list[int]]]:
-        return map(self._rows_of, self._found)
+        return map(self._rows_of, chain.from_iterable(self._parts))
 
     def _rows_of(self, binding: Mapping[str, int | list[int]]) -> dict[str, int | list[int]]:
         rows = self._events.rows
@@ -119,17 +117,13 @@ class Matches:
             for name, bound in binding.items()
         }
 
-    def _slice(self, low: int, size: int) -> Bindings:
-        part = slice(low, low + size)
-        variables: dict[str, SinglePositions | ListPositions] = {}
-        for name, column in self._found.variables.items():
-            if isinstance(column, SinglePositions):
-                variables[name] = SinglePositions(column.positions[part])
-            else:
-                offsets = column.offsets[low : low + size + 1]
-                flat = column.positions[offsets[0] : offsets[-1]]
-                variables[name] = ListPositions(offsets - offsets[0], np.ascontiguousarray(flat))
-        return Bindings(variables, self._found.starts[part], self._found.ends[part])
+    def _pieces(self, size: int) -> Iterator[Bindings]:
+        for part in self._parts:
+            for low in range(0, len(part), size):
+                yield part.slice(low, low + size)
+
+    def _table(self, part: Bindings) -> pa.Table:
+        return project(self._query, self._events, part)
 
 
 def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:

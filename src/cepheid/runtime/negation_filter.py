@@ -20,7 +20,7 @@ class NegationFilter:
         self._window = window
         self._steps, self._updates = step_tables(test.steps, test.columns)
         self._registers = Registers(test.registers, test.columns, test.constants, 1)
-        self._predicate = predicate_address(test.source) if test.source else 0
+        self._predicate = predicate_address(test.source)
 
     def violated(
         self,
@@ -54,14 +54,15 @@ class NegationFilter:
             self._window,
             self.test.after,
             self.test.before,
-            self._predicate,
+            self._predicate if self.test.is_across else 0,
             self._registers.context.ctypes.data,
         )
         return np.asarray(violated != 0, dtype=np.bool_)
 
     def _index(self, batch: EventBatch, partitions: Int64s, count: int) -> tuple[Int64s, Int64s]:
         """The events that can violate, by partition and in stream order."""
-        places = np.flatnonzero(batch.passes(self.test.test) & (partitions >= 0))
+        mask = batch.mask([self.test.test], self._predicate, self._registers.context)
+        places = np.flatnonzero((mask != 0) & (partitions >= 0))
         ordered = places[np.argsort(partitions[places], kind="stable")]
         sizes = np.bincount(partitions[places], minlength=count + 1)
         index = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

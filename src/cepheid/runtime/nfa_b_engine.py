@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,6 +14,7 @@ from cepheid.kernels import nfa_b_layout as layout
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import Registers, grown, int64s, step_tables
+from cepheid.runtime.snapshot import Arrays, part, prefixed
 
 _FIRST_RUNS = 1_024
 _FIRST_NODES = 16_384
@@ -31,6 +34,10 @@ class NfaBEngine:
         self._registers = Registers(
             automaton.registers, automaton.columns, automaton.constants, _FIRST_RUNS
         )
+        self._tests = [
+            test for step in automaton.steps for test in (step.begin_test, step.take_test)
+        ]
+        self._ids, self._offsets = int64s(_OUTPUT_IDS), int64s(_OUTPUT_MATCHES)
         self._evaluations = int64s(max(automaton.predicate_count, 1))
         self._control = np.zeros(1, dtype=layout.CONTROL)
         control = self._control[0]
@@ -43,18 +50,19 @@ class NfaBEngine:
 
     def feed(
         self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
-    ) -> tuple[Int64s, Int64s]:
-        """Read a batch; the tags and offsets of the matches that it completes."""
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        """Read a batch; the tags and offsets of the matches that it completes, in blocks.
+
+        A block is valid until the next one is asked for.
+        """
         self._grow_partitions(partitions)
         columns = [batch.column(name) for name, _ in self.automaton.columns]
         self._registers.point_at(columns, batch.strings)
-        mask = self._mask(batch)
-        self._control[0]["base_event"] = batch.first_event
-        ids, offsets = int64s(_OUTPUT_IDS), int64s(_OUTPUT_MATCHES)
-        parts: list[tuple[Int64s, Int64s]] = []
+        control = self._control[0]
+        mask = batch.mask(self._tests, int(control["predicate"]), self._registers.context)
+        control["base_event"] = batch.first_event
         at = int64s(1)
         while True:
-            control = self._control[0]
             control["context"] = self._registers.context.ctypes.data
             status = nfa_b.advance_runs(
                 self._steps,
@@ -67,8 +75,8 @@ class NfaBEngine:
                 self._registers.valid,
                 self._partitions,
                 self._nodes,
-                ids,
-                offsets,
+                self._ids,
+                self._offsets,
                 self._evaluations,
                 mask,
                 partition_of,
@@ -83,30 +91,42 @@ class NfaBEngine:
             elif status == layout.NEED_NODES:
                 self._make_room_for_nodes()
             elif control["matches"]:
-                parts.append(self._drain(ids, offsets))
+                yield self._drained()
             else:
-                ids, offsets = int64s(2 * len(ids)), int64s(2 * len(offsets))
-        parts.append(self._drain(ids, offsets))
-        shifts = np.cumsum([0, *(len(part_ids) for part_ids, _ in parts)])
-        all_offsets = [part[1:] + shift for (_, part), shift in zip(parts, shifts, strict=False)]
-        return (
-            np.concatenate([part_ids for part_ids, _ in parts]),
-            np.concatenate([int64s(1), *all_offsets]),
-        )
+                self._ids = int64s(2 * len(self._ids))
+                self._offsets = int64s(2 * len(self._offsets))
+        if control["matches"]:
+            yield self._drained()
 
-    def _mask(self, batch: EventBatch) -> Int64s:
-        mask = int64s(len(batch))
-        for ix, step in enumerate(self.automaton.steps):
-            mask |= batch.passes(step.begin_test).astype(np.int64) << (2 * ix)
-            if step.component.is_kleene:
-                mask |= batch.passes(step.take_test).astype(np.int64) << (2 * ix + 1)
-        return mask
-
-    def _drain(self, ids: Int64s, offsets: Int64s) -> tuple[Int64s, Int64s]:
+    def state(self) -> Arrays:
+        """All runs and what they share as arrays, for a snapshot; dead nodes are left out."""
+        nfa_b.drop_nodes(self._control, self._runs, self._nodes)
         control = self._control[0]
-        found = ids[: control["ids"]].copy(), offsets[: control["matches"] + 1].copy()
+        used = int(control["top_node"] - control["base_node"])
+        return {
+            "control": self._control,
+            "runs": self._runs,
+            "nodes": self._nodes[:used],
+            "partitions": self._partitions,
+            "evaluations": self._evaluations,
+            **prefixed("registers", self._registers.state()),
+        }
+
+    def load(self, state: Arrays) -> None:
+        """Take the state of a snapshot; addresses in it are those of this process."""
+        predicate = self._control[0]["predicate"]
+        self._control = state["control"]
+        self._control[0]["predicate"] = predicate
+        self._runs, self._partitions = state["runs"], state["partitions"]
+        self._evaluations = state["evaluations"]
+        self._nodes = grown(state["nodes"], max(2 * len(state["nodes"]), _FIRST_NODES))
+        self._registers.load(part("registers", state))
+
+    def _drained(self) -> tuple[Int64s, Int64s]:
+        control = self._control[0]
+        block = self._ids[: control["ids"]], self._offsets[: control["matches"] + 1]
         control["ids"] = control["matches"] = 0
-        return found
+        return block
 
     def _make_room_for_runs(self, now: int) -> None:
         freed = nfa_b.expire_runs(self._control, self._runs, self._partitions, now)

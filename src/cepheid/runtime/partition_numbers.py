@@ -9,6 +9,7 @@ import numpy as np
 from cepheid.kernels import partition_ids
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import EncodedColumn
+from cepheid.runtime.snapshot import Arrays
 
 _FIRST_SIZE = 1_024
 
@@ -36,6 +37,20 @@ class PartitionNumbers:
             left = np.where(numbers >= 0, numbers * len(columns) + place, partition_ids.NULL)
             numbers = self._number(np.ascontiguousarray(left), _key_values(column))
         return numbers
+
+    def state(self) -> Arrays:
+        """The table as arrays, for a snapshot."""
+        return {
+            "left": self._left,
+            "right": self._right,
+            "numbers": self._numbers,
+            "count": np.array([self.count]),
+        }
+
+    def load(self, state: Arrays) -> None:
+        """Take the state of a snapshot."""
+        self._left, self._right, self._numbers = state["left"], state["right"], state["numbers"]
+        self.count = int(state["count"][0])
 
     def _number(self, left: Int64s, right: Int64s) -> Int64s:
         out = np.empty(len(left), dtype=np.int64)

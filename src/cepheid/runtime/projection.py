@@ -11,7 +11,7 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
 from cepheid.runtime.bindings import ABSENT, Bindings, Int64s, ListPositions, SinglePositions
 from cepheid.runtime.events import Events
-from cepheid.runtime.vectorised import Bools, Leaf, Vectorised, finite
+from cepheid.runtime.vectorised import Bools, Leaf, Vectorised, without_nan
 
 
 def project(query: ast.Query, events: Events, bindings: Bindings) -> pa.Table:
@@ -139,7 +139,7 @@ class _Projector:
         if node.function in ("first", "last"):
             index = 1 if node.function == "first" else ast.Index.LAST
             return self._taken(node.attribute, self._element(column, index))
-        values = finite(self._taken(node.attribute, column.positions))
+        values = without_nan(self._taken(node.attribute, column.positions))
         return _aggregated(node.function, column, values)
 
 

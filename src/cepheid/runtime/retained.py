@@ -6,6 +6,8 @@ stream in order; where they stand in it is their *place*.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -15,6 +17,8 @@ from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.events import Events
 from cepheid.runtime.match_list import MatchList
+from cepheid.runtime.snapshot import Arrays, table_bytes, table_from
+from cepheid.runtime.time_axis import TimeAxis
 from cepheid.schema import Schema
 
 
@@ -39,8 +43,12 @@ class Retained:
             raise EventError("a session must be fed, if only with no events, before it advances")
         return self._events
 
-    def append(self, batch: Events, axis: Int64s, partition: Int64s) -> None:
-        """Add a batch, whose events are numbered from ``next_number`` on."""
+    def append(self, batch: Events) -> None:
+        """Add a batch, whose events are numbered from ``next_number`` on.
+
+        What the window measures for them and their partitions are to be filled in.
+        """
+        axis, partition = np.empty_like(batch.ticks), np.empty_like(batch.ticks)
         numbers = np.arange(self.next_number, self.next_number + len(batch), dtype=np.int64)
         self.next_number += len(batch)
         batch = self._with_known_types(batch)
@@ -84,7 +92,7 @@ class Retained:
         """The places of tagged events."""
         numbers = tags >> TAG_SHIFT
         if self.numbers[-1] - self.numbers[0] + 1 == len(self.numbers):
-            return numbers - self.numbers[0]
+            return np.asarray(numbers - self.numbers[0], dtype=np.int64)
         places: Int64s = np.searchsorted(self.numbers, numbers)
         return places
 
@@ -94,6 +102,38 @@ class Retained:
             return matches.ids
         component = matches.ids & ((1 << TAG_SHIFT) - 1)
         return np.ascontiguousarray((self.at(matches.ids) << TAG_SHIFT) | component)
+
+    def state(self) -> Arrays:
+        """The retained events as arrays, for a snapshot."""
+        events = self.events
+        return {
+            "next_number": np.array([self.next_number]),
+            "numbers": self.numbers,
+            "axis": self.axis,
+            "partition": self.partition,
+            "table": table_bytes(events.table),
+            "rows": events.rows,
+            "ticks": events.ticks,
+            "type_codes": events.type_codes,
+        }
+
+    def load(
+        self, state: Arrays, type_names: Sequence[str], axis: TimeAxis, schema: Schema
+    ) -> None:
+        """Take the state of a snapshot."""
+        self.next_number = int(state["next_number"][0])
+        self.numbers, self.axis = state["numbers"], state["axis"]
+        self.partition = state["partition"]
+        self._type_names = {name: code for code, name in enumerate(type_names)}
+        self._events = Events(
+            table_from(state["table"]),
+            state["rows"],
+            state["ticks"],
+            axis,
+            state["type_codes"],
+            tuple(type_names),
+            schema,
+        )
 
     def _with_known_types(self, batch: Events) -> Events:
         """The batch with the session's numbers for types, which stay the same for good."""

@@ -10,12 +10,12 @@ from cepheid.runtime.events import Events
 
 def run(
     evaluation: str, query: AnalysedQuery, events: Events, window: int | None, output: str
-) -> Bindings:
-    """All matches of the query, by the evaluation with this name."""
+) -> list[Bindings]:
+    """All matches of the query, in parts, by the evaluation with this name."""
     if evaluation == NFA_B:
         from cepheid.runtime.session import Session
 
         return Session(query, window, output).run(events)
     from cepheid.runtime.reference_run import run_reference
 
-    return run_reference(query.query, events, window, output)
+    return [run_reference(query.query, events, window, output)]

@@ -6,16 +6,18 @@ passed; the matches are the same however the events are cut.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.automata.nfa_b import compile_negation, compile_nfa_b
-from cepheid.errors import EventError
+from cepheid.errors import EventError, SnapshotError
 from cepheid.kernels import match_lists
 from cepheid.kernels.partition_ids import count_within
 from cepheid.language import syntax as ast
+from cepheid.language.printer import print_query
 from cepheid.runtime.bindings import Bindings, Int64s
 from cepheid.runtime.encoding import StringCodes
 from cepheid.runtime.event_batch import EventBatch
@@ -35,7 +37,21 @@ from cepheid.runtime.negation_filter import NegationFilter
 from cepheid.runtime.nfa_b_engine import NfaBEngine
 from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.retained import Retained
-from cepheid.runtime.time_axis import MAX_TICKS
+from cepheid.runtime.snapshot import Arrays, pack, part, prefixed, unpack
+from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
+
+CHUNK = 65_536
+"""How many events are read at once: the temporary arrays of so many stay in the cache."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Consecutive events with their partitions and what the window measures for them."""
+
+    events: EventBatch
+    partition: Int64s
+    partitions: int
+    axis: Int64s
 
 
 class Session:
@@ -43,6 +59,7 @@ class Session:
 
     def __init__(self, query: AnalysedQuery, window: int | None, output: str = "all") -> None:
         self._query = query
+        self._output = output
         self._window = MAX_TICKS if window is None else window
         self._measure = query.query.window.measure if query.query.window else ast.WindowMeasure.TIME
         self._strings = StringCodes()
@@ -60,10 +77,15 @@ class Session:
         self._non_overlapping = NonOverlapping() if output == "non_overlapping" else None
         self._reported = empty_list()
         self._held = empty_list()
+        # One automaton without negation, all output: what it finds is the answer.
+        self._is_plain = (
+            len(self._alternatives) == 1 and not query.alternatives[0].negations and output == "all"
+        )
 
     def feed(self, batch: Events) -> Matches:
         """The matches that a batch of events completes; they follow those fed before."""
-        matches = self._matches(self._choose(self._feed(batch)))
+        parts = self._feed(batch)
+        matches = self._matches(parts)
         self._forget()
         return matches
 
@@ -71,44 +93,110 @@ class Session:
         """The matches that are complete because time has passed; None: the stream has ended."""
         if ticks is not None:
             self._now = ticks if self._now is None else max(self._now, ticks)
-        matches = self._matches(self._choose(self._release(at_end=ticks is None)))
+        chosen = self._choose(self._release(at_end=ticks is None))
+        matches = self._matches([self._bindings(chosen)])
         self._forget()
         return matches
 
-    def run(self, events: Events) -> Bindings:
-        """All matches of a whole stream."""
-        matches = self._choose([*self._feed(events), *self._release(at_end=True)])
+    def snapshot(self) -> bytes:
+        """The state as bytes, from which :meth:`restore` goes on."""
+        events = self._retained.events
+        header = {
+            "query": print_query(self._query.query),
+            "window": self._window,
+            "output": self._output,
+            "now": self._now,
+            "strings": self._strings.to_list(),
+            "types": list(events.type_names),
+            "time_axis": events.time_axis.to_dict(),
+        }
+        arrays = {
+            "counts": self._counts,
+            **prefixed("retained", self._retained.state()),
+            **prefixed("partitions", self._partitions.state()),
+            **prefixed("reported", self._reported.state()),
+            **prefixed("held", self._held.state()),
+        }
+        if self._non_overlapping is not None:
+            arrays |= prefixed("ends", self._non_overlapping.state())
+        for number, alternative in enumerate(self._alternatives):
+            arrays |= prefixed(f"alternative{number}", alternative.state())
+        return pack(header, arrays)
+
+    @classmethod
+    def restore(cls, query: AnalysedQuery, snapshot: bytes) -> Session:
+        """The session of a snapshot, which must be of the same query."""
+        header, arrays = unpack(snapshot)
+        if header["query"] != print_query(query.query):
+            raise SnapshotError(
+                "the snapshot is of another query; read the stream from its beginning. "
+                f"It was made by:\n{header['query']}"
+            )
+        assert query.schema is not None
+        session = cls(query, header["window"], header["output"])
+        session._now = header["now"]
+        session._strings = StringCodes.from_list(header["strings"])
+        session._counts = arrays["counts"]
+        axis = TimeAxis.from_dict(header["time_axis"])
+        session._retained.load(part("retained", arrays), header["types"], axis, query.schema)
+        session._partitions.load(part("partitions", arrays))
+        session._reported = MatchList(**part("reported", arrays))
+        session._held = MatchList(**part("held", arrays))
+        if session._non_overlapping is not None:
+            session._non_overlapping.load(part("ends", arrays))
+        for number, alternative in enumerate(session._alternatives):
+            alternative.load(part(f"alternative{number}", arrays))
+        return session
+
+    def run(self, events: Events) -> list[Bindings]:
+        """All matches of a whole stream, in parts, in the order of their completion."""
+        if self._is_plain:
+            return self._feed(events)
+        self._read(events)
+        matches = self._choose([*self._release(at_end=False), *self._release(at_end=True)])
         order = np.lexsort((matches.end_positions, matches.ends))
         if (np.diff(order) < 0).any():
             matches = matches.pick(np.ascontiguousarray(order))
-        return self._bindings(matches)
+        return [self._bindings(matches)]
 
-    def _feed(self, batch: Events) -> list[MatchList]:
-        if not len(batch):
-            self._retained.append(batch, int64s(0), int64s(0))
-            return []
-        if self._now is not None and int(batch.ticks[0]) < self._now:
+    def _feed(self, batch: Events) -> list[Bindings]:
+        if self._is_plain:
+            blocks = (
+                self._bindings(block)
+                for chunk in self._chunks(batch)
+                for block in self._alternatives[0].found(chunk, self._retained)
+            )
+            return list(blocks) or [self._bindings(empty_list())]
+        self._read(batch)
+        return [self._bindings(self._choose(self._release(at_end=False)))]
+
+    def _read(self, batch: Events) -> None:
+        for chunk in self._chunks(batch):
+            for alternative in self._alternatives:
+                alternative.read(chunk, self._retained)
+
+    def _chunks(self, batch: Events) -> Iterator[Chunk]:
+        """The batch as kernels read it, a part at a time, its events retained."""
+        if len(batch) and self._now is not None and int(batch.ticks[0]) < self._now:
             raise EventError(
                 "a batch begins before the time that the session has reached; events are fed "
                 "in order"
             )
-        self._now = int(batch.ticks[-1])
-        encoded = EventBatch(
-            batch.table,
-            batch.ticks,
-            batch.type_codes,
-            batch.type_names,
-            self._retained.next_number,
-            batch.schema,
-            self._strings,
-        )
-        tests = [encoded.column(test.attribute) for test in self._query.equivalences]
-        partition = self._partitions.number(tests, len(batch))
-        axis = self._axis(encoded, partition)
-        self._retained.append(batch, axis, partition)
-        for alternative in self._alternatives:
-            alternative.read(encoded, self._retained, self._partitions.count)
-        return self._release(at_end=False)
+        first_event = self._retained.next_number
+        self._retained.append(batch)
+        retained_before = len(self._retained) - len(batch)
+        for low in range(0, len(batch), CHUNK):
+            part = batch.slice(low, min(low + CHUNK, len(batch)))
+            events = EventBatch.of(part, first_event + low, self._strings)
+            tests = [events.column(test.attribute) for test in self._query.equivalences]
+            partition = self._partitions.number(tests, len(part))
+            axis = self._axis(events, partition)
+            places = slice(retained_before + low, retained_before + low + len(part))
+            self._retained.axis[places] = axis
+            self._retained.partition[places] = partition
+            yield Chunk(events, partition, self._partitions.count, axis)
+        if len(batch):
+            self._now = int(batch.ticks[-1])
 
     def _axis(self, batch: EventBatch, partition: Int64s) -> Int64s:
         """What the window measures, for each event of a batch."""
@@ -194,8 +282,8 @@ class Session:
             placed = found
         return to_bindings(placed, self._variables)
 
-    def _matches(self, found: MatchList) -> Matches:
-        return Matches(self._query.query, self._retained.events, self._bindings(found))
+    def _matches(self, parts: list[Bindings]) -> Matches:
+        return Matches(self._query.query, self._retained.events, parts)
 
     def _forget(self) -> None:
         """Drop the events that no match to come can contain or be refused by."""
@@ -244,21 +332,39 @@ class _Running:
         )
         self._pending = empty_list()
 
-    def read(self, batch: EventBatch, retained: Retained, partitions: int) -> None:
-        """Advance the runs over a batch, which is retained; what they find waits for release."""
-        partition, axis = retained.partition[-len(batch) :], retained.axis[-len(batch) :]
+    def state(self) -> Arrays:
+        """The runs and waiting matches as arrays, for a snapshot."""
+        return {
+            **prefixed("engine", self._engine.state()),
+            **prefixed("lists", self._lists.state()),
+            **prefixed("pending", self._pending.state()),
+        }
+
+    def load(self, state: Arrays) -> None:
+        """Take the state of a snapshot."""
+        self._engine.load(part("engine", state))
+        self._lists.load(part("lists", state))
+        self._pending = MatchList(**part("pending", state))
+
+    def read(self, chunk: Chunk, retained: Retained) -> None:
+        """Advance the runs over a chunk, which is retained; what they find waits for release."""
+        for found in self.found(chunk, retained):
+            kept = found.copy()
+            self._pending = joined([self._pending, kept]) if len(self._pending) else kept
+
+    def found(self, chunk: Chunk, retained: Retained) -> Iterator[MatchList]:
+        """The matches of the positive components, in blocks that are valid until the next."""
+        events = chunk.events
         if not self._automaton.lists_by_partition:
-            lists, count = int64s(len(batch)), 1
+            lists, count = int64s(len(events)), 1
         elif self._by_test:
-            lists, count = partition, partitions
+            lists, count = chunk.partition, chunk.partitions
         else:
-            keys = [batch.column(name) for name in self._automaton.partition_attributes]
-            lists = self._lists.number(keys, len(batch))
+            keys = [events.column(name) for name in self._automaton.partition_attributes]
+            lists = self._lists.number(keys, len(events))
             count = self._lists.count
-        ids, offsets = self._engine.feed(batch, lists, count, axis)
-        if len(offsets) > 1:
-            found = self._completed(retained, ids, offsets)
-            self._pending = joined([self._pending, found]) if len(self._pending) else found
+        for ids, offsets in self._engine.feed(events, lists, count, chunk.axis):
+            yield self._completed(retained, ids, offsets)
 
     @property
     def has_pending(self) -> bool:
@@ -292,15 +398,7 @@ class _Running:
 
     def _filtered(self, matches: MatchList, retained: Retained, strings: StringCodes) -> MatchList:
         events = retained.events
-        batch = EventBatch(
-            events.table,
-            events.ticks,
-            events.type_codes,
-            events.type_names,
-            0,
-            events.schema,
-            strings,
-        )
+        batch = EventBatch.of(events, 0, strings)
         ids = retained.places_of(matches)
         if self._by_test:
             partition, count = retained.partition, int(retained.partition.max()) + 1

@@ -37,8 +37,8 @@ _ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 _FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
     "abs": pc.abs,
     "sign": lambda x: pc.cast(pc.sign(x), pa.int64()),
-    "floor": lambda x: pc.cast(pc.floor(x), pa.int64()),
-    "ceil": lambda x: pc.cast(pc.ceil(x), pa.int64()),
+    "floor": lambda x: _whole(pc.floor(_float(x))),
+    "ceil": lambda x: _whole(pc.ceil(_float(x))),
     "sqrt": lambda x: pc.sqrt(_float(x)),
     "exp": lambda x: pc.exp(_float(x)),
     "ln": lambda x: pc.ln(_float(x)),
@@ -87,7 +87,7 @@ class Vectorised:
             ):
                 return self._resolve(node)
             case ast.Negative(operand):
-                return pc.negate(self.value(operand))
+                return pc.negate(_plain(self.value(operand)))
             case ast.Arithmetic(operator, left, right):
                 return _arithmetic(operator, self.value(left), self.value(right))
             case ast.Call(function, arguments):
@@ -147,7 +147,8 @@ class Vectorised:
             return _rounded(*arguments)
         if function not in _FUNCTIONS:
             raise EvaluationError(f"the function '{function}' cannot be computed over columns")
-        return finite(_FUNCTIONS[function](*map(_plain, arguments)))
+        plain = [_plain(argument) for argument in arguments]
+        return _answers(_FUNCTIONS[function](*plain), plain)
 
 
 def _each_text(function: Callable[[str], str], texts: pa.Array) -> pa.Array:
@@ -160,11 +161,29 @@ def _each_text(function: Callable[[str], str], texts: pa.Array) -> pa.Array:
     return results.take(encoded.indices)
 
 
-def finite(array: pa.Array) -> pa.Array:
-    """The array with null for what is not a number: sqrt(-1), ln(0), NaN itself."""
+def without_nan(array: pa.Array) -> pa.Array:
+    """The array with null for NaN."""
     if not arrow.is_floating(array.type):
         return array
-    return pc.if_else(pc.is_finite(array), array, pa.scalar(None, array.type))
+    return pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+
+
+def _answers(results: pa.Array, arguments: list[pa.Array]) -> pa.Array:
+    """Results with null where there is none: sqrt(-1), and ln(0), which no argument explains."""
+    results = without_nan(results)
+    if not arrow.is_floating(results.type):
+        return results
+    explained = pc.is_finite(results)
+    for argument in arguments:
+        if arrow.is_floating(argument.type):
+            explained = pc.or_(explained, pc.is_inf(argument))
+    return pc.if_else(explained, results, pa.scalar(None, results.type))
+
+
+def _whole(floats: pa.Array) -> pa.Array:
+    """Whole numbers, with null for those that 64 bits do not hold."""
+    fits = pc.less(pc.abs(floats), 2.0**63)
+    return pc.if_else(fits, floats, pa.scalar(None, pa.float64())).cast(pa.int64())
 
 
 def _rounded(values: pa.Array, digits: pa.Array | None = None) -> pa.Array:
@@ -172,13 +191,13 @@ def _rounded(values: pa.Array, digits: pa.Array | None = None) -> pa.Array:
     numbers = _float(_plain(values))
     scale = pc.power(10.0, _float(digits)) if digits is not None else pa.scalar(1.0)
     size = pc.divide(pc.floor(pc.add(pc.multiply(pc.abs(numbers), scale), 0.5)), scale)
-    return finite(pc.if_else(pc.less(numbers, 0.0), pc.negate(size), size))
+    return _answers(pc.if_else(pc.less(numbers, 0.0), pc.negate(size), size), [])
 
 
 def _arithmetic(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
     left, right = _plain(left), _plain(right)
     if operator in _ARITHMETIC:
-        return finite(_ARITHMETIC[operator](left, right))
+        return without_nan(_ARITHMETIC[operator](left, right))
     if arrow.is_duration(left.type):
         numbers = _arithmetic(operator, left.cast(pa.int64()), right)
         return pc.cast(pc.round(numbers), pa.int64()).cast(left.type)
@@ -187,7 +206,7 @@ def _arithmetic(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
         quotient = pc.divide(_float(left), pc.if_else(zero, 1.0, _float(right)))
     else:
         quotient = _modulo(left, pc.if_else(zero, pa.scalar(1, right.type), right))
-    return finite(pc.if_else(zero, pa.scalar(None, quotient.type), quotient))
+    return without_nan(pc.if_else(zero, pa.scalar(None, quotient.type), quotient))
 
 
 def _modulo(left: pa.Array, right: pa.Array) -> pa.Array:
@@ -225,14 +244,12 @@ def _moment(text: str) -> datetime:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Dictionaries decoded, decimals and half floats as doubles, small integers widened."""
+    """Dictionaries decoded, decimals as floats, NaN as null, numbers in 64 bits."""
     kind = array.type
     if arrow.is_dictionary(kind):
         return _plain(array.dictionary_decode())
-    if arrow.is_decimal(kind) or arrow.is_float16(kind) or arrow.is_float32(kind):
-        return array.cast(pa.float64())
-    if arrow.is_float64(kind):
-        return finite(array)
+    if arrow.is_decimal(kind) or arrow.is_floating(kind):
+        return without_nan(array.cast(pa.float64()))
     if arrow.is_integer(kind) and kind != pa.int64():
         return array.cast(pa.int64())
     if arrow.is_large_string(kind) or arrow.is_string_view(kind):

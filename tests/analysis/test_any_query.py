@@ -1,0 +1,49 @@
+"""Analysis answers every query that can be parsed: with what it found, or with faults."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import queries
+
+from cepheid.analysis.analyse import analyse
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.errors import QuerySemanticError
+from cepheid.language import syntax as ast
+from cepheid.planning.evaluations import Choice, Evaluation
+from cepheid.planning.explain import explain
+from cepheid.schema import Kind, Schema
+
+kinds = st.sampled_from(Kind)
+attributes = st.sampled_from(["a", "b", "x", "y", "price", "tag_id", "LEN"])
+types = st.sampled_from(["A", "B", "Stock", "a", "x"])
+schemas = st.one_of(
+    st.none(),
+    st.dictionaries(attributes, kinds).map(Schema),
+    st.dictionaries(types, st.lists(attributes)).map(Schema.declared),
+)
+SOME = Choice(Evaluation("some", "runs everything", lambda _: None))
+
+
+@given(queries(), schemas)
+def test_a_query_is_understood_or_refused(query: ast.Query, schema: Schema | None) -> None:
+    try:
+        analysed = analyse(query, schema)
+    except QuerySemanticError as error:
+        assert all(fault.message for fault in error.faults)
+        assert len(set(error.faults)) == len(error.faults)
+    else:
+        assert analysed.alternatives
+        assert explain(analysed, SOME)
+        check_references(analysed)
+
+
+def check_references(analysed: AnalysedQuery) -> None:
+    """Numbers of components are those of positive ones."""
+    for alternative in analysed.alternatives:
+        numbers = range(len(alternative.components))
+        for negation in alternative.negations:
+            assert negation.after | negation.before <= set(numbers)
+            assert not negation.after & negation.before
+        for clause in alternative.clauses:
+            assert clause.component_ix is None or clause.component_ix in numbers
+        for key in alternative.partition_keys:
+            assert len(key.attributes) == len(numbers)
