@@ -13,6 +13,7 @@ import ast as python
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 from cepheid.interpreter import Event
@@ -117,13 +118,13 @@ def _as_stream(events: Stream | str) -> Stream:
     return stream(events) if isinstance(events, str) else events
 
 
-def _extent(query: syntax.Query, window: int | None) -> Any:
+def _extent(query: syntax.Query, window: int | None) -> int | None:
     if window is not None or query.window is None:
         return window
     assert query.window.unit is None, "how many ticks the window has must be said"
     extent = query.window.extent
     assert isinstance(extent, Fraction)
-    return extent
+    return ceil(extent)
 
 
 def _shown(query: syntax.Query, events: Stream, match: Match) -> str:

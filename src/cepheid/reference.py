@@ -7,6 +7,7 @@ in the ordered stream; times are ticks of the time axis.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -125,6 +126,7 @@ class _Evaluation:
     ) -> None:
         self.flat = flat
         self.events = events
+        self.ticks = [event.ticks for event in events]
         self.extent = window
         self.measure = query.window.measure if query.window else ast.WindowMeasure.TIME
         self.strategy = query.strategy
@@ -156,7 +158,7 @@ class _Evaluation:
             yield binding
             return
         component = self.flat.positives[index]
-        for event in self.events:
+        for event in self._within_reach(binding):
             if self._can_follow(component, event, binding):
                 if component.is_kleene:
                     yield from self._lists(index, binding, [event])
@@ -175,7 +177,7 @@ class _Evaluation:
         if len(chosen) >= component.bounds.least and self._consistent(extended):
             yield from self._candidates(index + 1, extended)
         if len(chosen) != component.bounds.most:
-            for event in self.events[chosen[-1].position + 1 :]:
+            for event in self._within_reach(extended, chosen[-1].position):
                 if self._can_follow(component, event, binding):
                     yield from self._lists(index, binding, [*chosen, event])
 
@@ -226,7 +228,7 @@ class _Evaluation:
         taken = list_of(binding, component.variable)
         if is_last and len(taken) >= least and self._satisfied(binding):
             yield binding
-        for later in self.events[event.position + 1 :]:
+        for later in self._within_reach(binding, event.position):
             if len(taken) == most:
                 break
             if not is_last and len(taken) >= least:
@@ -244,7 +246,7 @@ class _Evaluation:
     def _wait(self, index: int, binding: Binding, position: int) -> Iterator[Binding]:
         """A run that waits for a component takes the first event that it can begin with."""
         component = self.flat.positives[index]
-        for event in self.events[position + 1 :]:
+        for event in self._within_reach(binding, position):
             bound = [event] if component.is_kleene else event
             if self._may_take(component, {**binding, component.variable: bound}, event):
                 yield from self._begin(index, binding, event)
@@ -297,6 +299,22 @@ class _Evaluation:
         between = self.events[first.position + 1 : last.position + 1]
         return sum(self._same_partition(event, events) for event in between) < self.extent
 
+    def _within_reach(self, binding: Binding, after: int = -1) -> Sequence[Event]:
+        """The events after a position that may fit into one window with those of the binding.
+
+        The others need not be looked at; the window itself is tested on what is bound.
+        """
+        low, high = 0, len(self.events)
+        bound = _events_of(binding)
+        if bound and self.extent is not None:
+            if self.measure is ast.WindowMeasure.TIME:
+                low = bisect_right(self.ticks, bound[-1].ticks - self.extent)
+                high = bisect_left(self.ticks, bound[0].ticks + self.extent)
+            elif self.measure is ast.WindowMeasure.EVENTS:
+                low = max(bound[-1].position - self.extent + 1, 0)
+                high = bound[0].position + self.extent
+        return self.events[max(low, after + 1) : high]
+
     def _contiguous(self, events: list[Event]) -> bool:
         if self.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY:
             return all(b.position - a.position == 1 for a, b in pairwise(events))
@@ -324,7 +342,7 @@ class _Evaluation:
                 for condition in self.conditions_on[component.variable]
             )
             for events in [_events_of(binding)]
-            for event in self.events
+            for event in self._within_reach(binding)
         )
 
     def _completed(self, binding: Binding) -> tuple[int, int]:

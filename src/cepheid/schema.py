@@ -84,15 +84,19 @@ class Schema:
         """
         attributes: dict[str, Kind] = {}
         declared_by: dict[str, str] = {}
+        own: dict[str, frozenset[str]] = {}
         for type_name, declared in types.items():
             if isinstance(declared, str) or not isinstance(declared, Iterable):
                 raise OptionError(
                     f"the attributes of {type_name} are given as a list or a mapping, "
                     f"not as {declared!r}"
                 )
-            for name in declared:
-                given = declared[name] if isinstance(declared, Mapping) else Kind.UNKNOWN
-                kind = given if isinstance(given, Kind) else _kind_named(type_name, name, given)
+            given = (
+                declared if isinstance(declared, Mapping) else dict.fromkeys(declared, Kind.UNKNOWN)
+            )
+            own[type_name] = frozenset(given)
+            for name, kind_or_name in given.items():
+                kind = _declared_kind(type_name, name, kind_or_name)
                 if kind is Kind.UNKNOWN and columns is not None:
                     kind = columns.kind(name)
                 if attributes.get(name, Kind.UNKNOWN) in (Kind.UNKNOWN, kind):
@@ -103,7 +107,7 @@ class Schema:
                         f"attribute {name!r} is {attributes[name].value} in {declared_by[name]} "
                         f"and {kind.value} in {type_name}; one name has one kind"
                     )
-        return cls(attributes, {name: frozenset(declared) for name, declared in types.items()})
+        return cls(attributes, own)
 
     @classmethod
     def from_arrow(cls, arrow_schema: pa.Schema) -> Schema:
@@ -116,18 +120,25 @@ class Schema:
         return cls({field.name: kind_of(field.type) for field in arrow_schema})
 
 
-def _kind_named(type_name: str, attribute: object, given: object) -> Kind:
+def _declared_kind(type_name: str, attribute: object, given: object) -> Kind:
     if not isinstance(attribute, str):
         raise OptionError(f"the name of an attribute is a text, and {type_name} has {attribute!r}")
-    kinds = [kind.value for kind in Kind if kind is not Kind.UNKNOWN]
-    name = given.lower() if isinstance(given, str) else None
-    if name in kinds:
-        return Kind(name)
-    near = closest(given, kinds) if isinstance(given, str) else ()
-    raise OptionError(
-        f"attribute {attribute!r} of {type_name} has the kind {given!r}; "
-        f"kinds are {list_words(kinds)}" + (f". Did you mean {near[0]!r}?" if near else "")
-    )
+    if isinstance(given, Kind):
+        return given
+    if not isinstance(given, str):
+        raise OptionError(
+            f"the kind of an attribute is a text, and {attribute!r} of {type_name} has {given!r}"
+        )
+    try:
+        return Kind(given.lower())
+    except ValueError:
+        kinds = [kind.value for kind in Kind if kind is not Kind.UNKNOWN]
+        near = closest(given, kinds)
+        raise OptionError(
+            f"attribute {attribute!r} of {type_name} has the kind {given!r}; kinds are "
+            + list_words(kinds)
+            + (f". Did you mean {near[0]!r}?" if near else "")
+        ) from None
 
 
 def kind_of(arrow_type: pa.DataType) -> Kind:

@@ -7,7 +7,7 @@ import warnings
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from tests.agreement.strategies import Case, cases
+from agreement.strategies import Case, cases
 
 import cepheid as cep
 from cepheid.analysis.analyse import analyse

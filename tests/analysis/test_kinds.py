@@ -195,5 +195,7 @@ def test_a_length_that_is_an_attribute_is_one() -> None:
 def test_a_value_that_no_query_can_hold_is_refused() -> None:
     text = "PATTERN A a WHERE a.t > T"
     moment: object = datetime(2024, 5, 1)
-    with pytest.raises(QuerySemanticError, match="a value of type datetime cannot stand in a query"):
+    with pytest.raises(
+        QuerySemanticError, match="a value of type datetime cannot stand in a query"
+    ):
         analyse(parse(text, parameters={"T": moment}), SCHEMA, text)  # type: ignore[dict-item]

@@ -222,7 +222,9 @@ def keyed_events(match: Match, alternative: Alternative, attributes: tuple[str, 
     values = []
     for component, attribute in zip(alternative.components, attributes, strict=True):
         bound = match.binding[component.variable]
-        values += [event.values[attribute] for event in (bound if isinstance(bound, list) else [bound])]
+        values += [
+            event.values[attribute] for event in (bound if isinstance(bound, list) else [bound])
+        ]
     return values
 
 

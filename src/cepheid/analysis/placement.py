@@ -14,7 +14,7 @@ _EDGES = (Edge.BEGIN, Edge.TAKE, Edge.PROCEED)
 
 
 @dataclass(frozen=True, slots=True)
-class _Indices:
+class Indices:
     """What an expression asks of Kleene variables: where i starts, and for how many events."""
 
     ranges: Mapping[str, int]
@@ -43,8 +43,8 @@ def place_clauses(
     """
     places = {component.variable: ix for ix, component in enumerate(components)}
     parts = clauses(condition)
-    own = [_indices(literals) for literals in parts]
-    whole = _indices([condition])
+    own = [indices_in(literals) for literals in parts]
+    whole = indices_in([condition])
     apart = apart and _is_faithful(own, whole)
     placed = []
     for literals, indices in zip(parts, own if apart else [whole] * len(parts), strict=True):
@@ -57,7 +57,8 @@ def place_clauses(
     return placed
 
 
-def _indices(expressions: Iterable[ast.Expression]) -> _Indices:
+def indices_in(expressions: Iterable[ast.Expression]) -> Indices:
+    """What these expressions together ask of Kleene variables."""
     ranges: dict[str, int] = {}
     least_lengths: dict[str, int] = {}
     for expression in expressions:
@@ -71,10 +72,10 @@ def _indices(expressions: Iterable[ast.Expression]) -> _Indices:
                     ranges[variable] = 2
                 case ast.Element(variable, int(index), _):
                     least_lengths[variable] = max(index, least_lengths.get(variable, 1))
-    return _Indices(ranges, least_lengths)
+    return Indices(ranges, least_lengths)
 
 
-def _is_faithful(parts: list[_Indices], whole: _Indices) -> bool:
+def _is_faithful(parts: list[Indices], whole: Indices) -> bool:
     """Whether the clauses, each read by itself, say together what the condition says.
 
     A condition on a[i-1] is true of a list of one event, and one on a[k] is false of a list of

@@ -57,7 +57,7 @@ def parse(
         fault = Fault(
             "this is a script of several queries",
             span,
-            hint="One query is expected here; a script is run with cep.script().",
+            hint="One query is expected here: run each on its own.",
         )
         raise QuerySyntaxError([fault], text, source)
     return queries[0]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, NegatedComponent
 from cepheid.analysis.names import variables_in
 from cepheid.analysis.normal_form import conjuncts
+from cepheid.analysis.placement import indices_in
 from cepheid.errors import list_words
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_pattern, print_query
@@ -79,7 +80,8 @@ class _Explained:
             yield self._order()
         yield from self._partitions()
         for clause in sorted(self._alternative.clauses, key=_tested_order):
-            yield f"condition: {self._printed(clause.expression)}, {self._moment(clause)}"
+            tested = f"{self._printed(clause.expression)}{_inherited(clause)}"
+            yield f"condition: {tested}, {self._moment(clause)}"
         for negation in self._alternative.negations:
             yield from self._negation(negation)
 
@@ -143,7 +145,7 @@ class _Explained:
         for test in self._query.equivalences:
             yield f"  where {self._printed(test)}"
         for clause in negation.clauses:
-            yield f"  where {self._printed(clause.expression)}"
+            yield f"  where {self._printed(clause.expression)}{_inherited(clause)}"
 
     def _where(self, negation: NegatedComponent) -> str:
         before = self._alternative.before
@@ -160,6 +162,19 @@ class _Explained:
         if after:
             return f"after {after}"
         return f"before {until}" if until else "anywhere in the window"
+
+
+def _inherited(clause: Clause) -> str:
+    """What the clause has from the condition that it is a part of, and does not say itself."""
+    own = indices_in(clause.literals)
+    ranges = [name for name, first in clause.ranges.items() if own.ranges.get(name, 1) < first]
+    lengths = [
+        f"{name} has at least {length} events"
+        for name, length in clause.least_lengths.items()
+        if own.least_lengths.get(name, 1) < length
+    ]
+    also = "".join(f" and {length}" for length in lengths)
+    return also + (f" where {list_words(ranges)} has two events or more" if ranges else "")
 
 
 def _tested_order(clause: Clause) -> tuple[int, int]:
