@@ -7,6 +7,7 @@
 """
 
 from cepheid.api import CompiledQuery, query, read_query
+from cepheid.automata.registered import register_function
 from cepheid.errors import (
     CepheidError,
     CepheidWarning,
@@ -39,4 +40,5 @@ __all__ = [
     "SnapshotError",
     "query",
     "read_query",
+    "register_function",
 ]

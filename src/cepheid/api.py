@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cepheid.analysis.analyse import analyse
-from cepheid.automata.evaluations import EVALUATIONS
+from cepheid.automata.evaluations import EVALUATIONS, NFA_B, REFERENCE
 from cepheid.errors import (
     DEFAULT_SOURCE,
     CepheidWarning,
@@ -23,14 +23,18 @@ from cepheid.language.parser import NO_PARAMETERS, parse
 from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import AUTO, check_output, choose_evaluation
 from cepheid.planning.explain import explain
+from cepheid.planning.options import read_options
 from cepheid.schema import Schema
 
 if TYPE_CHECKING:
 
+    from cepheid.runtime.diagnosis import Diagnosis
     from cepheid.runtime.events import Events
     from cepheid.runtime.matches import Matches
 
 SchemaLike = "Schema | pa.Schema | Mapping[str, Mapping[str, str | Kind] | Iterable[str]]"
+
+AUTOMATON_FORMATS = ("mermaid", "svg")
 
 
 def query(
@@ -120,12 +124,39 @@ class CompiledQuery:
         pattern:
           A a
           B b
-          in order: a, b
           partition key: a.id = b.id (equivalence test)
-          condition: a.x < b.x, when b is bound
+        automaton:
+          a → b → F
+          θ_a_begin  = a ∈ A
+          θ_b_begin  = b ∈ B ∧ b.id = a.id ∧ a.x < b.x
+          θ_b_ignore = True
         """
         analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
         return explain(analysed, choose_evaluation(analysed, evaluation, EVALUATIONS))
+
+    def automaton(self, format: str = "mermaid", *, schema: Any = None) -> str:
+        """The automata that nfa_b runs for the query, as a drawing.
+
+        Args:
+            format: ``mermaid`` for a flowchart in the language of Mermaid, ``svg`` for a picture.
+            schema: as for :meth:`explain`.
+
+        Raises:
+            EvaluationError: nfa_b does not run the query, for instance because it has AND.
+
+        >>> drawing = query("PATTERN SEQ(A a, B+ b[]) WITHIN 10").automaton("svg")
+        >>> drawing[:4], "θ_b[i]_take" in drawing
+        ('<svg', True)
+        """
+        if format not in AUTOMATON_FORMATS:
+            known = list_words(AUTOMATON_FORMATS)
+            raise OptionError(f"an automaton has no format {format!r}; it has {known}")
+        from cepheid.planning.mermaid import write_mermaid
+        from cepheid.planning.svg import draw_automata
+
+        analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
+        choose_evaluation(analysed, NFA_B, EVALUATIONS)
+        return draw_automata(analysed) if format == "svg" else write_mermaid(analysed)
 
     def match(
         self,
@@ -138,6 +169,7 @@ class CompiledQuery:
         output: str = "all",
         time_unit: str | None = None,
         schema: Any = None,
+        **options: Any,
     ) -> Matches:
         """All matches of the query over the events.
 
@@ -152,6 +184,8 @@ class CompiledQuery:
             output: ``all`` or ``non_overlapping``.
             time_unit: what the numbers of a numeric time column count, such as ``ms``.
             schema: the attributes of each type, where not every type has every column.
+            options: those of the evaluation: ``algorithm`` (``merging`` or ``basic``),
+                ``max_runs``, ``max_matches``.
 
         >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
         >>> events = {
@@ -167,6 +201,7 @@ class CompiledQuery:
         from cepheid.runtime.run import run
 
         check_output(output)
+        checked = read_options(options)
         declared = schema_of(schema)
         ordered = order_events(
             events, time=time, type=type, tie_break=tie_break, time_unit=time_unit, schema=declared
@@ -175,7 +210,47 @@ class CompiledQuery:
         chosen = choose_evaluation(analysed, evaluation, EVALUATIONS).evaluation
         self._warn_of_absent_types(ordered)
         window = self._window(ordered)
-        return Matches(self._tree, ordered, run(chosen.name, analysed, ordered, window, output))
+        parts, metrics = run(chosen.name, analysed, ordered, window, output, checked)
+        return Matches(self._tree, ordered, parts, metrics)
+
+    def diagnose(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str | None = "type",
+        tie_break: str | Sequence[str] | None = None,
+        evaluation: str = AUTO,
+        time_unit: str | None = None,
+        schema: Any = None,
+    ) -> Diagnosis:
+        """Why the query finds nothing, or too little: print it.
+
+        It tells for each component how many events could be it and how many partial matches
+        reached it, what stopped those that got furthest, and what is probably wrong. The
+        arguments are those of :meth:`match`. However many events there are, the work is
+        bounded; where a limit is reached, the diagnosis says so.
+
+        >>> q = query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10")
+        >>> print(q.diagnose({"ts": [1, 2], "type": ["A", "B"], "id": ["x", "X"]}))
+        PATTERN SEQ(A a, B b)
+        WHERE [id]
+        WITHIN 10
+        <BLANKLINE>
+        No match among 2 events.
+        ...
+        """
+        from cepheid.runtime.diagnosis import diagnose
+        from cepheid.runtime.events import order_events
+
+        declared = schema_of(schema)
+        ordered = order_events(
+            events, time=time, type=type, tie_break=tie_break, time_unit=time_unit, schema=declared
+        )
+        analysed = analyse(self._tree, ordered.schema, self._text, self._source)
+        choose_evaluation(analysed, evaluation, EVALUATIONS)
+        window = self._window(ordered)
+        return diagnose(self._tree, ordered, window, compiled=evaluation != REFERENCE)
 
     def _window(self, events: Events) -> int | None:
         window = self._tree.window

@@ -15,11 +15,30 @@ from cepheid.schema import Kind
 
 
 @dataclass(frozen=True, slots=True)
+class Compiled:
+    """A registered function in native code, for arguments of certain kinds.
+
+    Generated code finds it by its key. ``call`` gives a value and whether there is one;
+    a function that ``changes_lists`` has to be called with copies.
+    """
+
+    key: str
+    result: Kind
+    changes_lists: bool
+    call: Callable[..., tuple[Any, bool]]
+
+
+class Uncallable(Exception):
+    """A registered function does not take arguments of these kinds; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """A scalar function: what it takes, what it gives, and how Python computes it.
 
     ``parameter`` is the kind of every argument (FLOAT for any number, UNKNOWN for any kind);
-    ``result`` is None where the result has the kind of the arguments.
+    ``result`` is None where the result has the kind of the arguments. ``compile`` is what a
+    registered function has beside: it depends on the arguments what native code there is.
     """
 
     name: str
@@ -28,6 +47,12 @@ class Function:
     most_arguments: int | None
     parameter: Kind
     result: Kind | None
+    compile: Callable[[tuple[Kind, ...]], Compiled] | None = None
+
+    def takes(self, count: int) -> bool:
+        """Whether it can be called with so many arguments."""
+        most = self.most_arguments
+        return self.least_arguments <= count and (most is None or count <= most)
 
     def __call__(self, *arguments: Any) -> Any:
         """The value for these arguments; null where an argument is null or there is no answer."""
@@ -89,6 +114,10 @@ BUILT_IN: dict[str, Function] = {
 }
 
 
+REGISTERED: dict[str, Function] = {}
+"""The functions that a program has added."""
+
+
 def find_function(name: str) -> Function | None:
     """The function with this name; built-in ones are found in any case.
 
@@ -99,9 +128,9 @@ def find_function(name: str) -> Function | None:
     >>> find_function("nothing") is None
     True
     """
-    return BUILT_IN.get(name.lower())
+    return BUILT_IN.get(name.lower()) or REGISTERED.get(name)
 
 
 def function_names() -> tuple[str, ...]:
     """The names of all functions, in alphabetical order."""
-    return tuple(sorted(BUILT_IN))
+    return tuple(sorted((*BUILT_IN, *REGISTERED)))

@@ -55,14 +55,21 @@ def evaluate(
     ``window`` is the extent of WITHIN, in ticks or events.
     """
     found: dict[Any, Match] = {}
-    for flat in _expand(query.pattern):
-        if flat.positives:
-            for match in _Evaluation(query, flat, events, window).matches():
-                key = _sort_key(query, match)
-                if key not in found or match.completed < found[key].completed:
-                    found[key] = match
+    for match in find(query, events, window):
+        key = _sort_key(query, match)
+        if key not in found or match.completed < found[key].completed:
+            found[key] = match
     matches = sorted(found.values(), key=lambda match: (match.completed, _sort_key(query, match)))
     return _non_overlapping(query, matches) if output == "non_overlapping" else matches
+
+
+def find(
+    query: ast.Query, events: Sequence[Event], window: int | None = None
+) -> Iterator[Match]:
+    """The matches as they are found; one that two alternatives find comes twice."""
+    for flat in _expand(query.pattern):
+        if flat.positives:
+            yield from _Evaluation(query, flat, events, window).matches()
 
 
 def returned(query: ast.Query, match: Match) -> list[Any]:

@@ -88,8 +88,8 @@ class Schema:
         for type_name, declared in types.items():
             if isinstance(declared, str) or not isinstance(declared, Iterable):
                 raise OptionError(
-                    f"the attributes of {type_name} are given as a list or a mapping, "
-                    f"not as {declared!r}"
+                    f"{type_name} is declared as {declared!r}; "
+                    "attributes are given as a list or a mapping"
                 )
             given = (
                 declared if isinstance(declared, Mapping) else dict.fromkeys(declared, Kind.UNKNOWN)

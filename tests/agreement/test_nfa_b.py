@@ -5,24 +5,37 @@ from __future__ import annotations
 import warnings
 
 import pytest
+from agreement.strategies import Case, cases
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from agreement.strategies import Case, cases
 
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.automata.nfa_b import refuse_nfa_b
 from cepheid.language import syntax as ast
+from cepheid.planning.options import ALGORITHMS, Options
+from cepheid.runtime import nfa_b_engine, session
 from cepheid.runtime.events import order_events
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.session import Session
 
 
-def answers(query: cep.CompiledQuery, case: Case, evaluation: str, output: str) -> list[str]:
+@pytest.fixture(autouse=True)
+def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that can be full is full soon, so that growing and forgetting are tested too."""
+    rooms = {"_FIRST_RUNS": 2, "_FIRST_NODES": 8, "_OUTPUT_IDS": 16, "_OUTPUT_MATCHES": 8}
+    for name, room in {**rooms, "_FINALS": 4}.items():
+        monkeypatch.setattr(nfa_b_engine, name, room)
+    monkeypatch.setattr(session, "CHUNK", 3)
+
+
+def answers(
+    query: cep.CompiledQuery, case: Case, evaluation: str, output: str, **options: str
+) -> list[str]:
     """The matches in a form that can be compared, whatever order they come in."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cep.CepheidWarning)
-        matches = query.match(case.table(), evaluation=evaluation, output=output)
+        matches = query.match(case.table(), evaluation=evaluation, output=output, **options)
     return sorted(comparable(matches))
 
 
@@ -32,10 +45,10 @@ def comparable(matches: Matches) -> list[str]:
     return [f"{binding} {time}" for binding, time in zip(matches.bindings(), times, strict=True)]
 
 
-def agree(case: Case, evaluation: str, output: str) -> None:
+def agree(case: Case, evaluation: str, output: str, **options: str) -> None:
     try:
         query = cep.query(case.query)
-        actual = answers(query, case, evaluation, output)
+        actual = answers(query, case, evaluation, output, **options)
     except cep.QuerySemanticError as error:
         event(f"refused: {error.faults[0].message[:40]}")
         return
@@ -49,16 +62,20 @@ def agree(case: Case, evaluation: str, output: str) -> None:
 
 @pytest.mark.parametrize("output", ["all", "non_overlapping"])
 @settings(suppress_health_check=list(HealthCheck))
-@given(case=cases())
-def test_agrees_with_reference(output: str, case: Case) -> None:
-    agree(case, "nfa_b", output)
+@given(case=cases(), algorithm=st.sampled_from(ALGORITHMS))
+def test_agrees_with_reference(output: str, case: Case, algorithm: str) -> None:
+    agree(case, "nfa_b", output, algorithm=algorithm)
 
 
 @pytest.mark.parametrize("output", ["all", "non_overlapping"])
 @settings(suppress_health_check=list(HealthCheck))
-@given(case=cases(), cuts=st.lists(st.tuples(st.integers(0, 10), st.booleans()), max_size=6))
+@given(
+    case=cases(),
+    cuts=st.lists(st.tuples(st.integers(0, 10), st.booleans()), max_size=6),
+    algorithm=st.sampled_from(ALGORITHMS),
+)
 def test_any_chunking_and_restart_gives_the_same(
-    output: str, case: Case, cuts: list[tuple[int, bool]]
+    output: str, case: Case, cuts: list[tuple[int, bool]], algorithm: str
 ) -> None:
     tree = cep.query(case.query).tree if is_valid(case.query) else None
     events = order_events(case.table(), time="ts", type="type")
@@ -67,16 +84,16 @@ def test_any_chunking_and_restart_gives_the_same(
     analysed = analyse(tree, events.schema)
     if refuse_nfa_b(analysed) is not None:
         return
-    session = Session(analysed, window_of(tree), output)
+    running = Session(analysed, window_of(tree), output, Options(algorithm))
     found: list[str] = []
     low = 0
     for cut, restarts in [*sorted(cuts), (len(events), False)]:
         high = min(cut, len(events))
-        found += comparable(session.feed(events.slice(low, high)))
+        found += comparable(running.feed(events.slice(low, high)))
         low = high
         if restarts:
-            session = Session.restore(analysed, session.snapshot())
-    found += comparable(session.advance())
+            running = Session.restore(analysed, running.snapshot(), Options(algorithm))
+    found += comparable(running.advance())
     event(f"matches: {min(len(found), 5)}")
     assert sorted(found) == answers(cep.query(case.query), case, "reference", output)
 

@@ -29,11 +29,11 @@ def test_kinds_that_are_left_out_are_those_of_the_columns() -> None:
     [
         (
             {"Shelf": "tag_id"},
-            "the attributes of Shelf are given as a list or a mapping, not as 'tag_id'",
+            "Shelf is declared as 'tag_id'; attributes are given as a list or a mapping",
         ),
         (
             {"Shelf": None},
-            "the attributes of Shelf are given as a list or a mapping, not as None",
+            "Shelf is declared as None; attributes are given as a list or a mapping",
         ),
         ({"Shelf": [1]}, "the name of an attribute is a text, and Shelf has 1"),
         (

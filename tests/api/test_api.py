@@ -227,7 +227,7 @@ def test_all_faults_of_a_query_are_in_one_error():
         ({"type": None}, cep.OptionError, "say which column holds the type"),
         ({"time": "t"}, cep.EventError, "no time column 't'"),
         ({"tie_break": ["x"]}, cep.EventError, "tie-break column 'x' is null"),
-        ({"schema": {"A": "x"}}, cep.OptionError, "attributes are given as a list"),
+        ({"schema": {"A": "x"}}, cep.OptionError, "given as a list"),
         ({"schema": 5}, cep.OptionError, "a schema is"),
         ({"schema": {"A": ["z"]}}, cep.EventError, "'z', for which there is no column"),
     ],

@@ -32,7 +32,7 @@ NOT_RUN = ("make", "pip", "git", "cd")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_SECONDS = re.compile(r"in \d+\.\d\d s")
+_SECONDS = re.compile(r"in (\d+ ms|\d+\.\d\d s)")
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)#]+)?(?:#([^)]*))?\)")
 
 
@@ -116,7 +116,7 @@ class Page:
         assert not runner.failures, "".join(said)
 
     def compare(self, block: Block, expected: str, actual: str) -> None:
-        expected, actual = (_SECONDS.sub("in 0.00 s", text) for text in (expected, actual))
+        expected, actual = (_SECONDS.sub("in 5 ms", text) for text in (expected, actual))
         # Tables are padded to the right, which no page shows.
         lines = "".join(f"{line.rstrip()}\n" for line in actual.splitlines())
         place = f"{self.path.relative_to(ROOT)}:{block.line}"

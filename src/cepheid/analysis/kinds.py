@@ -19,7 +19,7 @@ from cepheid.analysis.operations import (
     with_article,
 )
 from cepheid.errors import Fault, Span, closest, list_words
-from cepheid.functions import find_function
+from cepheid.functions import Uncallable, find_function
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind, Schema
 
@@ -296,6 +296,13 @@ class _Checker:
                 self._fault(
                     f"{function.name} takes {expected}, and this is {with_article(kind)}", argument
                 )
+        is_known = not {Kind.UNKNOWN, Kind.OTHER} & set(kinds) and function.takes(len(kinds))
+        if function.compile is not None and is_known:
+            try:
+                return function.compile(tuple(kinds)).result
+            except Uncallable as reason:
+                given = list_words(list(map(with_article, kinds)))
+                self._fault(f"{function.name} does not take {given}", node, f"numba: {reason}.")
         if function.result is not None:
             return function.result
         if Kind.UNKNOWN in kinds or not kinds:

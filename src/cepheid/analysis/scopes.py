@@ -16,34 +16,48 @@ from cepheid.language.printer import item_name, print_expression
 def check_scopes(query: ast.Query) -> Iterator[Fault]:
     """What is wrong with the names in WHERE and RETURN, whatever the events are."""
     declared = declarations(query.pattern)
-    negated = {c.variable for c, is_negated in ast.components(query.pattern) if is_negated}
+    components = list(ast.components(query.pattern))
+    negated = {component.variable for component, is_negated in components if is_negated}
+    positive = {component.variable for component, is_negated in components if not is_negated}
     if query.condition is not None:
         yield from _check_names(query.condition, declared)
-        yield from _check_condition(query.condition, query, negated)
+        yield from _check_condition(query.condition, query, declared)
+        for conjunct in conjuncts(query.condition):
+            yield from _check_negated(conjunct, negated)
     if query.returns is not None:
         yield from _check_names(query.returns, declared)
-        yield from _check_return(query, query.returns, negated)
+        yield from _check_return(query, query.returns, negated - positive)
+
+
+def _nodes(tree: ast.Node) -> Iterator[ast.Node]:
+    """The nodes of a tree but those below a wrong aggregate, which is wrong as a whole."""
+    yield tree
+    if not _is_bad_aggregate(tree):
+        for child in tree.children():
+            yield from _nodes(child)
+
+
+def _is_bad_aggregate(node: ast.Node) -> bool:
+    return isinstance(node, ast.Call) and node.function.lower() in ast.AGGREGATES
 
 
 # --- names
 
 
 def _check_names(tree: ast.Node, declared: Declared) -> Iterator[Fault]:
-    match tree:
-        case ast.Parameter():
-            yield _valueless(tree, declared)
-        case ast.Call() if tree.function.lower() in ast.AGGREGATES:
-            yield _bad_aggregate(tree, declared)
-            # What it is over is wrong as a whole.
-            return
-        case ast.Call():
-            yield from _check_call(tree)
-        case ast.Aggregate() | ast.Element() | ast.Length() | ast.Elements():
-            yield from _check_use(tree, tree.variable, declared)
-        case ast.Attribute() | ast.EventReference():
-            yield from _check_use(tree, tree.variable, declared)
-    for child in tree.children():
-        yield from _check_names(child, declared)
+    for node in _nodes(tree):
+        match node:
+            case ast.Parameter(name):
+                yield _valueless(name, node.span, declared)
+            case ast.Call():
+                is_bad = _is_bad_aggregate(node)
+                yield from [_bad_aggregate(node, declared)] if is_bad else _check_call(node)
+            case ast.Attribute(variable) | ast.Element(variable) | ast.Length(variable):
+                yield from _check_use(node, variable, declared)
+            case ast.Elements(variable) | ast.EventReference(variable):
+                yield from _check_use(node, variable, declared)
+            case ast.Aggregate(_, variable):
+                yield from _check_use(node, variable, declared)
 
 
 def _check_use(node: ast.Node, variable: str, declared: Declared) -> Iterator[Fault]:
@@ -80,6 +94,8 @@ def _check_use(node: ast.Node, variable: str, declared: Declared) -> Iterator[Fa
                 node.span,
                 hint=f"Write {variable}.{attribute}, or declare a list: {kleene}.",
             )
+        case ast.Length() if not is_kleene:
+            yield Fault(f"'{variable}' is a single event, which has no length", node.span)
 
 
 def _check_call(call: ast.Call) -> Iterator[Fault]:
@@ -152,19 +168,18 @@ def _over_single(function: str, variable: str, attribute: str | None, span: Span
     )
 
 
-def _valueless(parameter: ast.Parameter, declared: Declared) -> Fault:
-    name = parameter.name
+def _valueless(name: str, span: Span | None, declared: Declared) -> Fault:
     if name in declared:
         is_kleene = declared[name][0].is_kleene
         return Fault(
             f"'{name}' is {'a list of events' if is_kleene else 'an event'}, not a value",
-            parameter.span,
+            span,
             hint=f"Write {name}{'[i]' if is_kleene else ''}.x, where x is an attribute.",
         )
     variable, [component, *_] = next(iter(declared.items()))
     return Fault(
         f"the name '{name}' has no value",
-        parameter.span,
+        span,
         found=name,
         candidates=closest(name, declared),
         hint=f"A text is written in quotes ('{name}'), an attribute with its variable "
@@ -177,29 +192,31 @@ def _valueless(parameter: ast.Parameter, declared: Declared) -> Fault:
 
 
 def _check_condition(
-    condition: ast.Expression, query: ast.Query, negated: set[str]
+    condition: ast.Expression, query: ast.Query, declared: Declared
 ) -> Iterator[Fault]:
-    for node in condition.walk():
-        if isinstance(node, ast.EventReference | ast.Elements):
-            attribute = node.attribute if isinstance(node, ast.Elements) else "x"
-            variable = node.variable
-            yield Fault(
-                f"'{print_expression(node, query)}' is a list, which is not compared",
-                node.span,
-                hint=f"Write {variable}[i].{attribute} for every event, or an aggregate such as "
-                f"avg({variable}[].{attribute}).",
-            )
+    for node in _nodes(condition):
+        match node:
+            case ast.EventReference(variable) if variable in declared:
+                yield _valueless(variable, node.span, declared)
+            case ast.Elements(variable, attribute) if _is_kleene(variable, declared):
+                yield Fault(
+                    f"'{print_expression(node, query)}' is a list, which is not compared",
+                    node.span,
+                    hint=f"Write {variable}[i].{attribute} for every event, or an aggregate such "
+                    f"as avg({variable}[].{attribute}).",
+                )
     for conjunct in conjuncts(condition):
-        if isinstance(conjunct, ast.Equivalence):
-            continue
-        for node in conjunct.walk():
+        for node in () if isinstance(conjunct, ast.Equivalence) else _nodes(conjunct):
             if isinstance(node, ast.Equivalence):
                 yield Fault(
                     f"{print_expression(node, query)} stands inside OR or NOT",
                     node.span,
                     hint="An equivalence test holds for the whole match: join it by AND.",
                 )
-        yield from _check_negated(conjunct, negated)
+
+
+def _is_kleene(variable: str, declared: Declared) -> bool:
+    return variable in declared and declared[variable][0].is_kleene
 
 
 def _check_negated(conjunct: ast.Expression, negated: set[str]) -> Iterator[Fault]:
@@ -207,7 +224,7 @@ def _check_negated(conjunct: ast.Expression, negated: set[str]) -> Iterator[Faul
     named = sorted(variables_in(conjunct) & negated)
     if len(named) > 1:
         yield Fault(
-            f"a condition speaks of two negated variables, {list_words(named)}",
+            f"a condition speaks of more than one negated variable: {list_words(named)}",
             conjunct.span,
             hint="Events that do not occur cannot be compared with each other.",
         )
@@ -223,7 +240,7 @@ def _check_negated(conjunct: ast.Expression, negated: set[str]) -> Iterator[Faul
 def _check_return(query: ast.Query, returns: ast.Return, negated: set[str]) -> Iterator[Fault]:
     names: set[str] = set()
     for item in returns.items:
-        for node in item.expression.walk():
+        for node in _nodes(item.expression):
             yield from _check_returned(node, node is item.expression, query, negated)
         name = item_name(item, query)
         if name in names:

@@ -19,6 +19,7 @@ EVALUATIONS: tuple[Evaluation, ...] = (
         NFA_B,
         "runs of an automaton with a buffer, compiled to native code",
         refuse_nfa_b,
+        has_automaton=True,
     ),
     Evaluation(
         REFERENCE,

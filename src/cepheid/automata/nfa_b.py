@@ -11,7 +11,7 @@ become predicates over the event and the registers of a run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 
@@ -34,7 +34,6 @@ _STRATEGIES = {
     ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH: layout.NEXT,
     ast.SelectionStrategy.SKIP_TILL_ANY_MATCH: layout.ANY,
 }
-UNBOUNDED = 2**62
 
 
 class Phase(Enum):
@@ -92,7 +91,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class NfaB:
-    """An automaton as plain data: everything the kernel needs but the events."""
+    """An automaton as plain data: everything the kernel needs but the events.
+
+    ``read_until`` has, for each register, the last state in which it is read: the masks by
+    which runs that have become equivalent are found [Agrawal08 §5.2.2].
+    """
 
     steps: tuple[Step, ...]
     strategy: int
@@ -100,6 +103,7 @@ class NfaB:
     lists_by_partition: bool
     columns: tuple[tuple[str, Storage], ...]
     registers: tuple[Storage, ...]
+    read_until: tuple[int, ...]
     constants: tuple[int | float | str, ...]
     source: str
     predicate_count: int
@@ -174,6 +178,8 @@ class _Compiler:
         self._registers: dict[_Register, Storage] = {}
         self._writer = PredicateWriter()
         self._edges: list[tuple[int, str]] = []
+        self._read_until: dict[_Register, int] = {}
+        self._state = 0  # the last state in which what is compiled now is tested
         self._check()
 
     def _check(self) -> None:
@@ -223,7 +229,7 @@ class _Compiler:
             Step(
                 component,
                 self._least(component),
-                (component.bounds.most or UNBOUNDED) if component.bounds else 1,
+                (component.bounds.most or layout.UNBOUNDED) if component.bounds else 1,
                 begin_test,
                 take_test,
                 begin,
@@ -243,6 +249,7 @@ class _Compiler:
             by_partition,
             tuple(self._columns.items()),
             tuple(self._registers.values()),
+            tuple(self._read_until[register] for register in self._registers),
             tuple(self._writer.constants),
             self._writer.source(),
             self._writer.count,
@@ -342,6 +349,7 @@ class _Compiler:
     def _place(self, ix: int, phase: Phase) -> tuple[EventTest, int]:
         """The test of an event and the predicate for this component and phase."""
         component = self._components[ix]
+        self._state = 2 * ix if phase is Phase.BEGIN else 2 * ix + 1
         on_event: list[tuple[ast.Expression, ...]] = []
         across: list[Test] = []
         for clause in self._clauses_at(ix, phase):
@@ -520,7 +528,14 @@ class _Compiler:
         column = self._column(attribute)
         pointer = "F" if self._columns[attribute] is Storage.FLOAT else "I"
         known = f"c[{column + 1}] == 0 or B(c[{column + 1}])[i] != 0"
-        return Value(f"{pointer}(c[{column}])[i]", known, kind)
+        return self._read(attribute, Value(f"{pointer}(c[{column}])[i]", known, kind))
+
+    def _read(self, attribute: str, value: Value) -> Value:
+        """What was kept of an attribute, as its value: a list is found by its event's number."""
+        if value.kind is not Kind.LIST:
+            return value
+        place = list(self._columns).index(attribute)
+        return replace(value, code=f"L(c[{layout.CONTEXT_LISTS}], {place}, {value.code})")
 
     def _stored(self, variable: str, role: str, attribute: str | None) -> Value:
         kind = Kind.INTEGER if attribute is None else self._schema.kind(attribute)
@@ -532,7 +547,8 @@ class _Compiler:
             code = f"F(c[1])[r * c[6] + {register}]"
         else:
             code = f"I(c[0])[r * c[5] + {register}]"
-        return Value(code, f"(I(c[2])[r] >> {register}) & 1 != 0", kind)
+        value = Value(code, f"(I(c[2])[r] >> {register}) & 1 != 0", kind)
+        return value if attribute is None else self._read(attribute, value)
 
     def _aggregate(self, function: str, variable: str, attribute: str | None) -> Value:
         assert attribute is not None
@@ -552,12 +568,17 @@ class _Compiler:
         return layout.CONTEXT_COLUMNS + 2 * list(self._columns).index(attribute)
 
     def _register(self, variable: str, role: str, attribute: str | None, storage: Storage) -> int:
-        if role == "count":
+        if role == "count" or storage is Storage.LIST:
             storage = Storage.INT
         register = _Register(variable, role, attribute)
         self._registers.setdefault(register, storage)
+        self._read_until[register] = max(self._read_until.get(register, 0), self._state)
         if role.startswith("at ") and role != "at 1":
-            self._registers.setdefault(_Register(variable, "length", None), Storage.INT)
+            # The length is read whenever an event is taken, to know which one it is.
+            length = _Register(variable, "length", None)
+            inside = 2 * [c.variable for c in self._components].index(variable) + 1
+            self._registers.setdefault(length, Storage.INT)
+            self._read_until[length] = max(self._read_until.get(length, 0), inside)
         if len(self._registers) > layout.MAX_REGISTERS:
             raise Untranslatable("its conditions compare too many values across events")
         if attribute is not None:

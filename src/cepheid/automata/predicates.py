@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from cepheid.functions import Function, Uncallable, find_function
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
 from cepheid.schema import Kind
@@ -33,10 +34,14 @@ class Untranslatable(Exception):
 
 
 class Storage(Enum):
-    """How values are kept: whole numbers, codes and times as int64, the rest as float64."""
+    """How values are kept: whole numbers, codes and times as int64, the rest as float64.
+
+    A list is kept by the number of its event.
+    """
 
     INT = "int"
     FLOAT = "float"
+    LIST = "list"
 
 
 def storage_of(kind: Kind, attribute: str) -> Storage:
@@ -45,6 +50,8 @@ def storage_of(kind: Kind, attribute: str) -> Storage:
         return Storage.FLOAT
     if kind in _INT_KINDS:
         return Storage.INT
+    if kind is Kind.LIST:
+        return Storage.LIST
     raise Untranslatable(
         f"'{attribute}' is of kind {kind.value}, which is not compared across events"
     )
@@ -77,11 +84,12 @@ class PredicateWriter:
     """Collects the predicates of an automaton into the source of one function."""
 
     constants: list[int | float | str] = field(default_factory=list)
+    _functions: list[str] = field(default_factory=list)
     _bodies: list[list[str]] = field(default_factory=list)
 
     def add(self, tests: list[Test]) -> int:
         """A predicate that all tests hold where they count; its number."""
-        body = _Body(self.constants)
+        body = _Body(self.constants, self._functions)
         for test in tests:
             value = body.value(test.expression, test.resolve)
             failed = f"not ({value.known} and {value.code})"
@@ -94,7 +102,7 @@ class PredicateWriter:
     def can_add(self, test: Test) -> bool:
         """Whether generated code can make this test."""
         try:
-            _Body(list(self.constants)).value(test.expression, test.resolve)
+            _Body(list(self.constants), list(self._functions)).value(test.expression, test.resolve)
         except Untranslatable:
             return False
         return True
@@ -111,6 +119,7 @@ class PredicateWriter:
             "from cepheid.kernels.pointers import byte_pointer as B",
             "from cepheid.kernels.pointers import float64_pointer as F",
             "from cepheid.kernels.pointers import int64_pointer as I",
+            *self._imports(),
             "",
             "",
             "def predicate(p, address, i, r):",
@@ -122,13 +131,25 @@ class PredicateWriter:
         lines.append("    return 1")
         return "\n".join(lines) + "\n"
 
+    def _imports(self) -> list[str]:
+        """The registered functions, by keys that say what they do, and the lists for them."""
+        if not self._functions:
+            return []
+        return [
+            "from cepheid.kernels.lists import list_at as L",
+            "from cepheid.kernels.registered import offered",
+            "",
+            *(f'f{number} = offered("{key}")' for number, key in enumerate(self._functions)),
+        ]
+
 
 class _Body:
     """The statements of one predicate."""
 
-    def __init__(self, constants: list[int | float | str]) -> None:
+    def __init__(self, constants: list[int | float | str], functions: list[str]) -> None:
         self.lines: list[str] = []
         self._constants = constants
+        self._functions = functions
         self._names = 0
 
     def _name(self, code: str) -> str:
@@ -139,7 +160,8 @@ class _Body:
 
     def _named(self, code: str, known: str, kind: Kind) -> Value:
         known_name = known if known == "True" else self._name(known)
-        return Value(self._name(code), known_name, kind)
+        # Where a list is not known there is nothing to read.
+        return Value(code if kind is Kind.LIST else self._name(code), known_name, kind)
 
     def value(self, node: ast.Expression, resolve: Resolve) -> Value:
         def value_of(part: ast.Expression) -> Value:
@@ -249,7 +271,38 @@ class _Body:
             result = self._named(truth, known, Kind.BOOLEAN)
         return result
 
+    def _registered(self, function: Function, arguments: list[Value]) -> Value:
+        """A call of a registered function, made where all arguments are known."""
+        assert function.compile is not None
+        if any(argument.known == "False" for argument in arguments):
+            return Value("0", "False", Kind.UNKNOWN)
+        kinds = tuple(argument.kind for argument in arguments)
+        if Kind.OTHER in kinds or Kind.UNKNOWN in kinds:
+            raise Untranslatable(f"{function.name} is called with a value that has no known kind")
+        try:
+            compiled = function.compile(kinds)
+        except Uncallable as reason:
+            raise Untranslatable(f"{function.name} is not compiled: {reason}") from None
+        if compiled.key not in self._functions:
+            self._functions.append(compiled.key)
+        known, codes = "True", []
+        for argument in arguments:
+            known = _both(known, argument.known)
+            if argument.kind is Kind.BOOLEAN:
+                codes.append(f"bool({argument.code})")
+            else:
+                copied = argument.kind is Kind.LIST and compiled.changes_lists
+                codes.append(f"{argument.code}.copy()" if copied else argument.code)
+        nothing = {Kind.FLOAT: "0.0", Kind.BOOLEAN: "False"}.get(compiled.result, "0")
+        value, is_value = self._name(nothing), self._name("False")
+        call = f"f{self._functions.index(compiled.key)}({', '.join(codes)})"
+        self.lines += [f"if {known}:", f"    {value}, {is_value} = {call}"]
+        return Value(value, is_value, compiled.result)
+
     def _call(self, function: str, arguments: list[Value]) -> Value:
+        found = find_function(function)
+        if found is not None and found.compile is not None:
+            return self._registered(found, arguments)
         known = "True"
         for argument in arguments:
             if argument.kind in (Kind.STRING, Kind.LIST, Kind.OTHER, Kind.UNKNOWN):

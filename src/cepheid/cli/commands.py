@@ -10,7 +10,7 @@ import typer
 
 from cepheid.automata.evaluations import EVALUATIONS
 from cepheid.cli.formats import Format
-from cepheid.cli.reporting import EXIT_CODES, EXIT_FAULT, busy, report, reporting, say, usage
+from cepheid.cli.reporting import EXIT_CODES, EXIT_FAULT, busy, report, reporting, say, took, usage
 from cepheid.errors import CepheidError, OptionError, closest, list_words
 from cepheid.planning.evaluations import AUTO, check_output
 
@@ -190,14 +190,14 @@ def match(
             )
         seconds = clock.perf_counter() - started
         shown = write_results(matches, query.tree, chosen, file, limit, (time, type))
-        say(f"{found(len(matches), shown)} in {seconds:.2f} s")
+        say(f"{found(len(matches), shown)} in {took(seconds)}")
 
 
 @app.command(
     epilog="""\b
 Examples:
   cepheid explain theft.sase
-  cepheid explain theft.sase events.parquet
+  cepheid explain theft.sase --svg -o theft.svg
   cepheid explain -q 'PATTERN SEQ(A a, B+ b[]) WHERE b[i].x > a.x'
 """
 )
@@ -208,6 +208,15 @@ def explain(
     settings: Settings = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
+    mermaid: Annotated[
+        bool, typer.Option("--mermaid", help="Draw the automaton instead, as a Mermaid flowchart.")
+    ] = False,
+    svg: Annotated[
+        bool, typer.Option("--svg", help="Draw the automaton instead, as an SVG picture.")
+    ] = False,
+    file: Annotated[
+        Path | None, typer.Option("-o", metavar="FILE", help="Where to write; stdout otherwise.")
+    ] = None,
 ) -> None:
     """Show how a query is understood and what runs it.
 
@@ -216,11 +225,19 @@ def explain(
     EVENTS     as for match; their columns are checked too, and nothing is matched
     """
     from cepheid.cli.inputs import find_schema, read_query, split_query
+    from cepheid.cli.results import write_text
 
+    if mermaid and svg:
+        raise typer.BadParameter("--mermaid and --svg are two drawings; choose one")
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
         query = read_query(query_file, query_text, settings or ())
-        typer.echo(query.explain(find_schema(paths, schema), evaluation=evaluation))
+        known = find_schema(paths, schema)
+        if mermaid or svg:
+            text = query.automaton("svg" if svg else "mermaid", schema=known)
+        else:
+            text = query.explain(known, evaluation=evaluation) + "\n"
+        write_text(text, file)
 
 
 @app.command(

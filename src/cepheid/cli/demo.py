@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.highlighter import RegexHighlighter
@@ -12,17 +11,13 @@ from rich.rule import Rule
 from rich.theme import Theme
 
 import cepheid as cep
-from cepheid.cli.reporting import plural
+from cepheid.cli.reporting import plural, took
 from cepheid.cli.tables import PipedConsole, matches_table
 from cepheid.samples import SCENARIOS, Scenario, scenario
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from cepheid.runtime.matches import Matches
-
 MOST_ROWS = 10
 """How many matches are shown of each scenario."""
+WORTH_SAYING_SECONDS = 2
 
 
 class _QueryHighlighter(RegexHighlighter):
@@ -70,27 +65,35 @@ def _show(each: Scenario, number: int, count: int, console: Console) -> None:
     console.print(_QueryHighlighter()(each.query.rstrip()))
     console.print()
     query, events = cep.query(each.query), each.events()
-    started = time.perf_counter()
-    matches = _match(query, events)
-    seconds = time.perf_counter() - started
+    with _progress() as progress:
+        task = progress.add_task("Compiling", total=None)
+        started = time.perf_counter()
+        query.match(events.slice(0, len(events) // 10))
+        compiled = time.perf_counter()
+        progress.update(task, description=f"Asking {plural(len(events), 'event')}")
+        matches = query.match(events)
+        finished = time.perf_counter()
     console.print(matches_table(matches, query.tree, limit=MOST_ROWS, width=console.width))
     console.print()
-    console.print(
+    said = [
         f"{plural(len(matches), 'match', 'matches')} among {plural(len(events), 'event')} "
-        f"in {seconds:.2f} s" + (f"; the first {MOST_ROWS} are shown" * (len(matches) > MOST_ROWS))
-    )
+        f"in {took(finished - compiled)}"
+    ]
+    if compiled - started > WORTH_SAYING_SECONDS:
+        said.append(f"compiled in {took(compiled - started)}, once for all")
+    if len(matches) > MOST_ROWS:
+        said.append(f"the first {MOST_ROWS} are shown")
+    console.print("; ".join(said))
 
 
-def _match(query: cep.CompiledQuery, events: pa.Table) -> Matches:
-    """The matches, with a bar on stderr while they are looked for."""
+def _progress() -> Progress:
+    """A bar on stderr, where that is a terminal."""
     console = Console(stderr=True)
-    with Progress(
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TimeElapsedColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,
-    ) as progress:
-        progress.add_task(f"Asking {plural(len(events), 'event')}", total=None)
-        return query.match(events)
+    )

@@ -90,6 +90,15 @@ def plural(count: int, noun: str, nouns: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
+def took(seconds: float) -> str:
+    """How long something took.
+
+    >>> took(0.00312), took(2.5)
+    ('3 ms', '2.50 s')
+    """
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
 def _warning_shown_by(otherwise: Callable[..., None]) -> Callable[..., None]:
     def show(
         message: Warning | str,

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+import typer
+
 from cepheid.cli.formats import Format, open_binary, write_matches
 from cepheid.cli.reporting import plural
 from cepheid.errors import list_words
@@ -40,6 +42,15 @@ def write_results(
         else:
             write_matches(matches, query, chosen, sink, limit)
     return shown
+
+
+def write_text(text: str, file: Path | None) -> None:
+    """Write what was said of a query, or drawn."""
+    if file is None:
+        typer.echo(text, nl=False)
+        return
+    with open_binary(file) as sink:
+        sink.write(text.encode())
 
 
 def found(count: int, shown: int) -> str:

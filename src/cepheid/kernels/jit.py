@@ -11,6 +11,7 @@ import hashlib
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba import types
+from numba.core.errors import NumbaWarning
 
 
 def cache_folder() -> Path:
@@ -50,6 +52,9 @@ setattr(numba.config, "CACHE_DIR", str(FOLDER))  # noqa: B010 - not a declared n
 helper = numba.njit(inline="never", error_model="numpy")
 """A small function that kernels call; compiled as part of them."""
 
+careful = numba.njit(error_model="python", boundscheck=True)
+"""A function that raises where Python would; what it raises has to be caught in compiled code."""
+
 
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     """A compiled loop with a fixed signature, kept on disk."""
@@ -67,16 +72,23 @@ def array_of(dtype: Any, dimensions: int = 1) -> types.Array:
 I64 = types.int64
 I64S = array_of(np.int64)
 I64S_2D = array_of(np.int64, 2)
+F64S = array_of(np.float64)
 F64S_2D = array_of(np.float64, 2)
 
 
 _KEPT: list[Any] = []
 
 
-def c_function(python: Callable[..., Any]) -> int:
-    """The address of a predicate compiled to ``int64(int64, int64, int64, int64)``."""
+def c_function(python: Callable[..., Any], cached: bool = True) -> int:
+    """The address of a predicate compiled to ``int64(int64, int64, int64, int64)``.
+
+    What numba cannot keep on disk, such as code that reads a large global array, is compiled
+    again in every process.
+    """
     signature = I64(I64, I64, I64, I64)
-    compiled = numba.cfunc(signature, cache=True, error_model="numpy")(python)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Cannot cache", NumbaWarning)
+        compiled = numba.cfunc(signature, cache=cached, error_model="numpy")(python)
     _KEPT.append(compiled)  # its code lives as long as this object
     address = compiled.address
     assert address is not None

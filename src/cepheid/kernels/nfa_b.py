@@ -5,6 +5,10 @@ A run is in one of two kinds of state: *waiting* for the first event of a compon
 latest back to the first; runs with a common past share its nodes. What later predicates need
 of selected events is kept beside, in registers (the value vector of §5.2).
 
+Where runs are merged [§5.2.2], a run stands for all runs that have the same future: its chain
+begins with a *union* of the chains of those that were merged. What it finds is then not
+written as matches but as *finals*, from which :mod:`cepheid.kernels.unions` lists them.
+
 Kernels are resumable: before each event there must be room for the most that it can add, or
 the kernel returns what it lacks and where it stopped.
 """
@@ -17,12 +21,14 @@ from cepheid.kernels.nfa_b_layout import (
     CONTROL,
     COUNT,
     DONE,
+    FINAL,
     FREE,
     LENGTH,
     MAX_FLOAT,
     MAX_INT,
     MIN_FLOAT,
     MIN_INT,
+    NEED_FINALS,
     NEED_NODES,
     NEED_OUTPUT,
     NEED_RUNS,
@@ -38,6 +44,7 @@ from cepheid.kernels.nfa_b_layout import (
     STEP,
     SUM_INT,
     TAG_SHIFT,
+    UNBOUNDED,
     UPDATE,
 )
 from cepheid.kernels.pointers import byte_pointer, call_predicate, float64_pointer, int64_pointer
@@ -169,15 +176,25 @@ def _select(runs, nodes, control, run_ix, event, component):
     place = node - control[0].base_node
     nodes[place].tag = (event << TAG_SHIFT) | component
     nodes[place].previous = runs[run_ix].head
+    nodes[place].youngest = runs[run_ix].start
     control[0].top_node = node + 1
     control[0].nodes_created += 1
     runs[run_ix].head = node
     runs[run_ix].length += 1
+    if runs[run_ix].length > control[0].longest:
+        control[0].longest = runs[run_ix].length
 
 
 @helper
-def _emit(nodes, control, head, length, event, component, ids, offsets):
+def _emit(nodes, control, head, length, event, component, ids, offsets, finals, now):
     """Write the match that ends with this event after the chain; NONE: the chain is the match."""
+    if control[0].merging != 0:
+        at = control[0].finals
+        finals[at].head = head
+        finals[at].tag = (event << TAG_SHIFT) | component if component >= 0 else NONE
+        finals[at].after = now - control[0].window
+        control[0].finals = at + 1
+        return
     extra = 1 if component >= 0 else 0
     total = length + extra
     control[0].matches_found += 1
@@ -201,8 +218,8 @@ def _emit(nodes, control, head, length, event, component, ids, offsets):
 
 @helper
 def _enter(
-    steps, updates, context, control, runs, ints, floats, valid, nodes, ids, offsets,
-    evaluations, run_ix, component, event_ix, event,
+    steps, updates, context, control, runs, ints, floats, valid, nodes, ids, offsets, finals,
+    evaluations, run_ix, component, event_ix, event, now,
 ):  # fmt: skip
     """A run takes its first event of a component; whether it lives on."""
     step = steps[component]
@@ -216,19 +233,22 @@ def _enter(
         return True
     runs[run_ix].count = 1
     return _settle(
-        steps, control, runs, nodes, ids, offsets, evaluations, run_ix, component, event_ix, last
-    )
+        steps, control, runs, nodes, ids, offsets, finals, evaluations, run_ix, component,
+        event_ix, last, now,
+    )  # fmt: skip
 
 
 @helper
 def _settle(
-    steps, control, runs, nodes, ids, offsets, evaluations, run_ix, component, event_ix, last
+    steps, control, runs, nodes, ids, offsets, finals, evaluations, run_ix, component, event_ix,
+    last, now,
 ):  # fmt: skip
     """A Kleene component has taken an event: a trailing one yields a match, a full one ends."""
     step = steps[component]
     count = runs[run_ix].count
     if last and count >= step.least and _holds(step.final, control, event_ix, run_ix, evaluations):
-        _emit(nodes, control, runs[run_ix].head, runs[run_ix].length, 0, NONE, ids, offsets)
+        run = runs[run_ix]
+        _emit(nodes, control, run.head, run.length, 0, NONE, ids, offsets, finals, now)
     if count == step.most:
         runs[run_ix].state = 2 * (component + 1)
         return not last
@@ -244,16 +264,109 @@ def _link(runs, partitions, partition, run_ix):
     partitions[partition].length += runs[run_ix].length
 
 
+@helper
+def _distinct(steps, runs, ints, floats, valid, until, run_ix, other):
+    """Whether two runs can still behave differently: state, count, or a register to be read."""
+    state = runs[run_ix].state
+    if state != runs[other].state or _counted(steps, runs, run_ix) != _counted(steps, runs, other):
+        return True
+    unknown = valid[run_ix] ^ valid[other]
+    for register in range(len(until)):
+        if until[register] >= state:
+            if (unknown >> register) & 1:
+                return True
+            if (valid[run_ix] >> register) & 1:
+                if ints.shape[1] and ints[run_ix, register] != ints[other, register]:
+                    return True
+                if floats.shape[1] and floats[run_ix, register] != floats[other, register]:
+                    return True
+    return False
+
+
+@helper
+def _counted(steps, runs, run_ix):
+    """The count of a Kleene component, so far as its bounds still ask for it."""
+    state = runs[run_ix].state
+    if state & 1 == 0:
+        return 0
+    step = steps[state >> 1]
+    count = runs[run_ix].count
+    if step.most < UNBOUNDED:
+        return count
+    return min(count, step.least)
+
+
+@helper
+def _fingerprint(steps, runs, ints, floats, valid, until, run_ix):
+    """A hash of all that :func:`_distinct` compares."""
+    state = runs[run_ix].state
+    x = state * 31 + _counted(steps, runs, run_ix)
+    for register in range(len(until)):
+        if until[register] >= state:
+            value = (valid[run_ix] >> register) & 1
+            if value:
+                if ints.shape[1]:
+                    value += ints[run_ix, register]
+                if floats.shape[1]:
+                    value += hash(floats[run_ix, register])
+            x = (x ^ value) * -7046029254386353131
+            x ^= (x >> 29) & 0x7FFFFFFFF
+    return x
+
+
+@helper
+def _join(
+    steps, runs, control, nodes, partitions, partition, ints, floats, valid, until, table, stamps,
+    run_ix,
+):  # fmt: skip
+    """Link a run to its partition, or merge it with one that has the same future."""
+    if control[0].merging == 0:
+        _link(runs, partitions, partition, run_ix)
+        return
+    mask = len(table) - 1
+    slot = _fingerprint(steps, runs, ints, floats, valid, until, run_ix) & mask
+    while stamps[slot] == control[0].stamp:
+        other = table[slot]
+        if not _distinct(steps, runs, ints, floats, valid, until, run_ix, other):
+            _merge(runs, control, nodes, other, run_ix)
+            return
+        slot = (slot + 1) & mask
+    stamps[slot] = control[0].stamp
+    table[slot] = run_ix
+    _link(runs, partitions, partition, run_ix)
+
+
+@helper
+def _merge(runs, control, nodes, into, run_ix):
+    """Let one run stand for both: it lives as long as the younger, and its chain is a union."""
+    base = control[0].base_node
+    left, right = runs[into].head, runs[run_ix].head
+    if nodes[left - base].youngest < nodes[right - base].youngest:
+        left, right = right, left
+    node = control[0].top_node
+    nodes[node - base].tag = -1 - right
+    nodes[node - base].previous = left
+    nodes[node - base].youngest = nodes[left - base].youngest
+    control[0].top_node = node + 1
+    control[0].nodes_created += 1
+    control[0].runs_merged += 1
+    runs[into].head = node
+    runs[into].start = max(runs[into].start, runs[run_ix].start)
+    runs[into].length = max(runs[into].length, runs[run_ix].length)
+    _free_run(runs, control, run_ix)
+
+
 _ADVANCE = I64(
     array_of(STEP), array_of(UPDATE), I64S, array_of(CONTROL), array_of(RUN), I64S_2D, F64S_2D,
-    I64S, array_of(PARTITION), array_of(NODE), I64S, I64S, I64S, I64S, I64S, I64S, I64, I64S,
+    I64S, array_of(PARTITION), array_of(NODE), I64S, I64S, array_of(FINAL), I64S, I64S, I64S,
+    I64S, I64S, I64S, I64S, I64, I64S,
 )  # fmt: skip
 
 
 @kernel(_ADVANCE)
 def advance_runs(
     steps, updates, context, control, runs, ints, floats, valid, partitions, nodes, ids, offsets,
-    evaluations, mask, partition_of, axis, event_ix, stopped_at,
+    finals, until, table, stamps, evaluations, mask, partition_of, axis, event_ix, stopped_at,
 ):  # fmt: skip
     """Read events from ``event_ix`` on; ``stopped_at[0]`` is the first that was not read."""
     c = control[0]
@@ -272,14 +385,19 @@ def advance_runs(
         stopped_at[0] = i
         if control[0].live + 2 * live + 1 > len(runs):
             return NEED_RUNS
-        if control[0].top_node - control[0].base_node + 2 * live + 2 > len(nodes):
+        if control[0].top_node - control[0].base_node + 4 * live + 4 > len(nodes):
             return NEED_NODES
-        if control[0].emit != 0:
+        if control[0].merging != 0:
+            if control[0].finals + live + 2 > len(finals):
+                return NEED_FINALS
+            control[0].stamp += 1
+        elif control[0].emit != 0:
             if control[0].ids + partitions[partition].length + live + 2 > len(ids):
                 return NEED_OUTPUT
             if control[0].matches + live + 2 >= len(offsets):
                 return NEED_OUTPUT
         now = axis[i]
+        partitions[partition].now = now
         event = base_event + i
         run_ix = partitions[partition].first
         partitions[partition].first = NONE
@@ -315,21 +433,24 @@ def advance_runs(
                 if target == last and single_last:
                     _emit(
                         nodes, control, runs[run_ix].head, runs[run_ix].length, event, target,
-                        ids, offsets,
+                        ids, offsets, finals, now,
                     )  # fmt: skip
                 elif stays or takes:
                     copy = _clone(runs, control, ints, floats, valid, run_ix)
                     if _enter(
                         steps, updates, context, control, runs, ints, floats, valid, nodes, ids,
-                        offsets, evaluations, copy, target, i, event,
+                        offsets, finals, evaluations, copy, target, i, event, now,
                     ):  # fmt: skip
-                        _link(runs, partitions, partition, copy)
+                        _join(
+                            steps, runs, control, nodes, partitions, partition, ints, floats,
+                            valid, until, table, stamps, copy,
+                        )  # fmt: skip
                     else:
                         _free_run(runs, control, copy)
                 else:
                     stays = _enter(
                         steps, updates, context, control, runs, ints, floats, valid, nodes, ids,
-                        offsets, evaluations, run_ix, target, i, event,
+                        offsets, finals, evaluations, run_ix, target, i, event, now,
                     )  # fmt: skip
             if takes:
                 taker = run_ix
@@ -342,18 +463,24 @@ def advance_runs(
                 )
                 runs[taker].count += 1
                 lives = _settle(
-                    steps, control, runs, nodes, ids, offsets, evaluations, taker, component, i,
-                    component == last,
+                    steps, control, runs, nodes, ids, offsets, finals, evaluations, taker,
+                    component, i, component == last, now,
                 )  # fmt: skip
                 if strategy == ANY:
                     if lives:
-                        _link(runs, partitions, partition, taker)
+                        _join(
+                            steps, runs, control, nodes, partitions, partition, ints, floats,
+                            valid, until, table, stamps, taker,
+                        )  # fmt: skip
                     else:
                         _free_run(runs, control, taker)
                 else:
                     stays = lives
             if stays:
-                _link(runs, partitions, partition, run_ix)
+                _join(
+                    steps, runs, control, nodes, partitions, partition, ints, floats, valid, until,
+                    table, stamps, run_ix,
+                )  # fmt: skip
             else:
                 _free_run(runs, control, run_ix)
             run_ix = following
@@ -371,34 +498,42 @@ def advance_runs(
                 control[0].runs_created -= 1
                 _free_run(runs, control, run_ix)
             elif last == 0 and single_last:
-                _emit(nodes, control, NONE, 0, event, 0, ids, offsets)
+                _emit(nodes, control, NONE, 0, event, 0, ids, offsets, finals, now)
                 _free_run(runs, control, run_ix)
             elif _enter(
                 steps, updates, context, control, runs, ints, floats, valid, nodes, ids, offsets,
-                evaluations, run_ix, 0, i, event,
+                finals, evaluations, run_ix, 0, i, event, now,
             ):  # fmt: skip
-                _link(runs, partitions, partition, run_ix)
+                _join(
+                    steps, runs, control, nodes, partitions, partition, ints, floats, valid, until,
+                    table, stamps, run_ix,
+                )  # fmt: skip
             else:
                 _free_run(runs, control, run_ix)
     stopped_at[0] = len(mask)
     return DONE
 
 
-@kernel(I64(array_of(CONTROL), array_of(RUN), array_of(PARTITION), I64))
-def expire_runs(control, runs, partitions, now):
-    """Free the runs whose window has passed at ``now`` in every partition; how many there were."""
+@kernel(I64(array_of(CONTROL), array_of(RUN), array_of(PARTITION), I64, I64))
+def expire_runs(control, runs, partitions, now, by_partition):
+    """Free the runs whose window has passed in every partition; how many there were.
+
+    Where ``by_partition``, each partition has got to a place of its own on the axis that the
+    window measures; otherwise all have got to ``now``.
+    """
     window = control[0].window
     before = control[0].live
     for partition in range(len(partitions)):
         run_ix = partitions[partition].first
         if run_ix < 0:
             continue
+        here = partitions[partition].now if by_partition else now
         partitions[partition].first = NONE
         partitions[partition].live = 0
         partitions[partition].length = 0
         while run_ix >= 0:
             following = runs[run_ix].next
-            if now - runs[run_ix].start >= window:
+            if here - runs[run_ix].start >= window:
                 control[0].runs_expired += 1
                 _free_run(runs, control, run_ix)
             else:

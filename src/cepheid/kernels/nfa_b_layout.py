@@ -49,12 +49,21 @@ PARTITION = np.dtype(
         ("first", "i8"),  # list of live runs
         ("live", "i8"),  # how many
         ("length", "i8"),  # events selected by all of them
+        ("now", "i8"),  # where the partition has got to, on the axis that the window measures
     ]
 )
 NODE = np.dtype(
     [
-        ("tag", "i8"),  # event × 32 + component
-        ("previous", "i8"),  # the node selected before, or NONE
+        ("tag", "i8"),  # event × 32 + component; of a union: -1 - its other branch
+        ("previous", "i8"),  # the node selected before, or NONE; of a union: one branch
+        ("youngest", "i8"),  # the latest start of the chains that end here
+    ]
+)
+FINAL = np.dtype(
+    [
+        ("head", "i8"),  # the node where the chains of some matches end, or NONE
+        ("tag", "i8"),  # the event after it that completes them, or NONE
+        ("after", "i8"),  # the chains that start after this are in the window
     ]
 )
 CONTROL = np.dtype(
@@ -62,6 +71,11 @@ CONTROL = np.dtype(
         ("strategy", "i8"),
         ("window", "i8"),
         ("emit", "i8"),  # 1: matches are written; 0: they are counted
+        ("merging", "i8"),  # 1: runs that cannot be told apart any more become one
+        ("stamp", "i8"),  # number of the event for which the table of runs was filled
+        ("finals", "i8"),  # finals written
+        ("longest", "i8"),  # events of the longest run
+        ("runs_merged", "i8"),
         ("predicate", "i8"),  # address of the predicate function
         ("context", "i8"),  # address of the context
         ("base_event", "i8"),  # absolute number of the first event of the batch
@@ -82,6 +96,10 @@ CONTROL = np.dtype(
 
 NONE = -1
 FREE = -1
+DEAD = -2
+"""A branch of a union all of whose chains have left the window."""
+UNBOUNDED = 2**62
+"""The most of a Kleene component that has no upper bound."""
 TAG_SHIFT = 5
 MAX_COMPONENTS = 31
 """A tag has five bits for the component, and a mask two bits for each."""
@@ -89,11 +107,17 @@ MAX_REGISTERS = 62
 """A run has one bit for each, which says whether its value is known."""
 
 STRICT, PARTITION_CONTIGUITY, NEXT, ANY = 0, 1, 2, 3
-DONE, NEED_OUTPUT, NEED_RUNS, NEED_NODES = 0, 1, 2, 3
+DONE, NEED_OUTPUT, NEED_RUNS, NEED_NODES, NEED_FINALS = 0, 1, 2, 3, 4
 
 SET_INT, SET_FLOAT, SET_INT_AT, SET_FLOAT_AT = 0, 1, 2, 3
 MIN_INT, MIN_FLOAT, MAX_INT, MAX_FLOAT, SUM_INT, SUM_FLOAT, COUNT, LENGTH = 4, 5, 6, 7, 8, 9, 10, 11
 
 # The context: addresses and strides of registers and columns.
 CONTEXT_INTS, CONTEXT_FLOATS, CONTEXT_VALID, CONTEXT_CONSTANTS, CONTEXT_FLOAT_CONSTANTS = range(5)
-CONTEXT_INTS_STRIDE, CONTEXT_FLOATS_STRIDE, CONTEXT_COLUMNS = 5, 6, 8
+CONTEXT_INTS_STRIDE, CONTEXT_FLOATS_STRIDE, CONTEXT_LISTS, CONTEXT_COLUMNS = 5, 6, 7, 8
+
+# What CONTEXT_LISTS points at: where the lists of the events in memory are. A register holds
+# the number of an event in the stead of its list. LISTS_NUMBERS is 0 where the events are
+# LISTS_COUNT consecutive ones from LISTS_FIRST_EVENT on; from LISTS_FIRST_COLUMN on there are
+# the addresses of the offsets and the values of each column.
+LISTS_FIRST_EVENT, LISTS_NUMBERS, LISTS_COUNT, LISTS_FIRST_COLUMN = range(4)

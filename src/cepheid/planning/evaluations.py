@@ -14,11 +14,15 @@ OUTPUTS = ("all", "non_overlapping")
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A way of running a query: ``refusal`` says in one sentence why it cannot, or is None."""
+    """A way of running a query: ``refusal`` says in one sentence why it cannot, or is None.
+
+    ``has_automaton`` where what runs is the NFA^b of each alternative, which can be shown.
+    """
 
     name: str
     summary: str
     refusal: Callable[[AnalysedQuery], str | None]
+    has_automaton: bool = False
 
 
 @dataclass(frozen=True, slots=True)

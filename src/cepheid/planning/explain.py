@@ -11,9 +11,12 @@ from cepheid.analysis.placement import indices_in
 from cepheid.errors import list_words
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_pattern, print_query
+from cepheid.planning.build_automaton import build_automaton
 from cepheid.planning.evaluations import Choice
 
 _MOST_ALTERNATIVES = 10
+_WIDTH = 90
+"""How wide a formula may get; it goes on in the next line then."""
 _EDGE_ORDER = (Edge.BEGIN, Edge.TAKE, Edge.PROCEED)
 
 
@@ -24,8 +27,15 @@ def explain(query: AnalysedQuery, choice: Choice) -> str:
     lines += _section("evaluation", [f"{evaluation.name}: {evaluation.summary}", *choice.refusals])
     lines += _section("selection strategy", _selection(query))
     for number, alternative in enumerate(query.alternatives[:_MOST_ALTERNATIVES], start=1):
-        title = "pattern" if len(query.alternatives) == 1 else f"alternative {number}"
-        lines += _section(title, _Explained(alternative, query).lines())
+        suffix = "" if len(query.alternatives) == 1 else f" {number}"
+        shows_automaton = evaluation.has_automaton and alternative.is_sequence
+        title = f"alternative{suffix}" if suffix else "pattern"
+        # The states of an automaton say the order, and its edges when a condition is tested.
+        explained = _Explained(alternative, query).lines(tests=not shows_automaton)
+        lines += _section(title, explained)
+        if shows_automaton:
+            automaton = build_automaton(query, alternative)
+            lines += _section(f"automaton{suffix}", automaton.lines(_WIDTH))
     hidden = len(query.alternatives) - _MOST_ALTERNATIVES
     if hidden > 0:
         lines.append(f"and {hidden} more alternative{'s' if hidden > 1 else ''}")
@@ -73,13 +83,14 @@ class _Explained:
         self._components = alternative.components
         self._names = [component.variable for component in alternative.components]
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, *, tests: bool) -> Iterator[str]:
+        """What there is to know; with ``tests`` also the order and when conditions are tested."""
         for component in self._components:
             yield print_pattern(component)
-        if len(self._names) > 1:
+        if tests and len(self._names) > 1:
             yield self._order()
         yield from self._partitions()
-        for clause in sorted(self._alternative.clauses, key=_tested_order):
+        for clause in sorted(self._alternative.clauses, key=_tested_order) if tests else ():
             tested = f"{self._printed(clause.expression)}{_inherited(clause)}"
             yield f"condition: {tested}, {self._moment(clause)}"
         for negation in self._alternative.negations:

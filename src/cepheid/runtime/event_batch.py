@@ -15,15 +15,19 @@ from cepheid.language import syntax as ast
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import EncodedColumn, StringCodes, encode_column
 from cepheid.runtime.events import Events
+from cepheid.runtime.list_columns import ListColumns
 from cepheid.runtime.vectorised import Leaf, Vectorised
-from cepheid.schema import Schema
+from cepheid.schema import Kind, Schema, kind_of
 
 Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True, eq=False)
 class EventBatch:
-    """Consecutive events of a stream; ``first_event`` is the number of the first one."""
+    """Consecutive events of a stream; ``first_event`` is the number of the first one.
+
+    ``lists`` are those of all events that a predicate can reach from here.
+    """
 
     table: pa.Table
     ticks: Int64s
@@ -32,11 +36,18 @@ class EventBatch:
     first_event: int
     schema: Schema
     strings: StringCodes
+    lists: ListColumns
     _encoded: dict[str, EncodedColumn] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, events: Events, first_event: int, strings: StringCodes) -> EventBatch:
-        """The events as a batch."""
+    def of(
+        cls,
+        events: Events,
+        first_event: int,
+        strings: StringCodes,
+        lists: ListColumns | None = None,
+    ) -> EventBatch:
+        """The events as a batch; without ``lists`` no predicate reaches out of it."""
         return cls(
             events.table,
             events.ticks,
@@ -45,19 +56,28 @@ class EventBatch:
             first_event,
             events.schema,
             strings,
+            lists or ListColumns(events.table, strings, first_event),
         )
 
     def __len__(self) -> int:
         return len(self.ticks)
 
     def column(self, attribute: str) -> EncodedColumn:
-        """An attribute as numbers; times are in microseconds."""
+        """An attribute as numbers; times are in microseconds, a list is its event's number."""
         if attribute not in self._encoded:
-            encoded = encode_column(self.table.column(attribute), self.strings, name=attribute)
-            if encoded.unit == "ns":
-                encoded = EncodedColumn(encoded.values // 1_000, encoded.valid, unit="us")
-            self._encoded[attribute] = encoded
+            self._encoded[attribute] = self._encode(attribute)
         return self._encoded[attribute]
+
+    def _encode(self, attribute: str) -> EncodedColumn:
+        column = self.table.column(attribute)
+        if kind_of(column.type) is Kind.LIST:
+            numbers = np.arange(self.first_event, self.first_event + len(self), dtype=np.int64)
+            valid = column.is_valid().to_numpy() if column.null_count else None
+            return EncodedColumn(numbers, valid)
+        encoded = encode_column(column, self.strings, name=attribute)
+        if encoded.unit == "ns":
+            return EncodedColumn(encoded.values // 1_000, encoded.valid, unit="us")
+        return encoded
 
     def mask(self, tests: Sequence[EventTest], predicate: int, context: Int64s) -> Int64s:
         """For each event, bit t for every test t that it passes.

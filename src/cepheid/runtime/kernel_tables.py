@@ -12,6 +12,7 @@ from cepheid.automata.predicates import Storage
 from cepheid.kernels import nfa_b_layout as layout
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import EncodedColumn, StringCodes
+from cepheid.runtime.list_columns import ListColumns
 from cepheid.runtime.snapshot import Arrays
 
 Columns = Sequence[tuple[str, Storage]]
@@ -89,8 +90,13 @@ class Registers:
         self.ints, self.floats, self.valid = state["ints"], state["floats"], state["valid"]
         self.resize(len(self.valid))
 
-    def point_at(self, columns: Sequence[EncodedColumn], strings: StringCodes) -> None:
-        """Let the context point at the columns of a batch, and at the constants."""
+    def point_at(
+        self,
+        columns: Sequence[EncodedColumn],
+        strings: StringCodes,
+        lists: ListColumns | None = None,
+    ) -> None:
+        """Let the context point at the columns of a batch, at lists, and at the constants."""
         codes = [
             strings.code(constant) if isinstance(constant, str) else constant
             for constant in self._constants
@@ -102,7 +108,7 @@ class Registers:
         self.context[layout.CONTEXT_CONSTANTS] = ints.ctypes.data
         self.context[layout.CONTEXT_FLOAT_CONSTANTS] = floats.ctypes.data
         for ix, ((_, storage), column) in enumerate(zip(self._columns, columns, strict=True)):
-            dtype = np.int64 if storage is Storage.INT else np.float64
+            dtype = np.float64 if storage is Storage.FLOAT else np.int64
             values = np.ascontiguousarray(column.values, dtype=dtype)
             place = layout.CONTEXT_COLUMNS + 2 * ix
             self.context[place] = values.ctypes.data
@@ -112,6 +118,12 @@ class Registers:
                 valid = np.ascontiguousarray(column.valid, dtype=np.uint8)
                 self.context[place + 1] = valid.ctypes.data
                 self._held.append(valid)
+        if any(storage is Storage.LIST for _, storage in self._columns):
+            assert lists is not None
+            wanted = [name if storage is Storage.LIST else None for name, storage in self._columns]
+            table, held = lists.addresses(wanted)
+            self.context[layout.CONTEXT_LISTS] = table.ctypes.data
+            self._held += held
 
 
 def grown(array: npt.NDArray[np.void], size: int) -> npt.NDArray[np.void]:

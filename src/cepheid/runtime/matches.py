@@ -13,6 +13,7 @@ import pyarrow.types as arrow
 from cepheid.language import syntax as ast
 from cepheid.runtime.bindings import Bindings
 from cepheid.runtime.events import Events
+from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.projection import project
 
 if TYPE_CHECKING:
@@ -53,7 +54,14 @@ class Matches:
     [{'start': 1, 'end': 2, 'rise': 1}, {'start': 1, 'end': 3, 'rise': 2}]
     """
 
-    def __init__(self, query: ast.Query, events: Events, parts: Sequence[Bindings]) -> None:
+    def __init__(
+        self,
+        query: ast.Query,
+        events: Events,
+        parts: Sequence[Bindings],
+        metrics: Metrics | None = None,
+    ) -> None:
+        self.metrics = metrics or Metrics()
         self._query = query
         self._events = events
         self._parts = parts

@@ -33,7 +33,7 @@ class NegationFilter:
     ) -> Bools:
         """Which of the matches an event of the batch violates."""
         columns = [batch.column(name) for name, _ in self.test.columns]
-        self._registers.point_at(columns, batch.strings)
+        self._registers.point_at(columns, batch.strings, batch.lists)
         events, index = self._index(batch, partitions, partition_count)
         violated = int64s(len(offsets) - 1)
         negation.find_violated(

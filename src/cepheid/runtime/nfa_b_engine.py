@@ -3,30 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
 from cepheid.automata.generated import predicate_address
 from cepheid.automata.nfa_b import NfaB
-from cepheid.kernels import nfa_b
+from cepheid.errors import LimitError
+from cepheid.kernels import nfa_b, unions
 from cepheid.kernels import nfa_b_layout as layout
+from cepheid.language.printer import print_pattern
+from cepheid.planning.options import BASIC, MERGING
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import Registers, grown, int64s, step_tables
+from cepheid.runtime.metrics import EngineMetrics
 from cepheid.runtime.snapshot import Arrays, part, prefixed
 
 _FIRST_RUNS = 1_024
 _FIRST_NODES = 16_384
 _OUTPUT_IDS = 1 << 20
 _OUTPUT_MATCHES = 1 << 17
+_FINALS = 1 << 16
 
 
 class NfaBEngine:
-    """Holds the state of all runs between batches."""
+    """Holds the state of all runs between batches.
 
-    def __init__(self, automaton: NfaB, window: int) -> None:
+    ``by_partition`` says that the window counts the events of a partition. With the algorithm
+    ``merging``, runs that cannot be told apart any more become one [Agrawal08 §5.2.2].
+    """
+
+    def __init__(
+        self,
+        automaton: NfaB,
+        window: int,
+        by_partition: bool = False,
+        algorithm: str = BASIC,
+        max_runs: int | None = None,
+    ) -> None:
         self.automaton = automaton
+        self._seconds_matching = self._seconds_construction = 0.0
+        self._by_partition = by_partition
+        self._max_runs = max_runs
         self._steps, self._updates = step_tables(automaton.steps, automaton.columns)
         self._runs = np.zeros(0, dtype=layout.RUN)
         self._nodes = np.zeros(_FIRST_NODES, dtype=layout.NODE)
@@ -39,11 +58,14 @@ class NfaBEngine:
         ]
         self._ids, self._offsets = int64s(_OUTPUT_IDS), int64s(_OUTPUT_MATCHES)
         self._evaluations = int64s(max(automaton.predicate_count, 1))
+        self._finals = np.zeros(_FINALS, dtype=layout.FINAL)
+        self._until = np.array(automaton.read_until, dtype=np.int64)
         self._control = np.zeros(1, dtype=layout.CONTROL)
         control = self._control[0]
         control["strategy"] = automaton.strategy
         control["window"] = window
         control["emit"] = 1
+        control["merging"] = algorithm == MERGING
         control["free"] = layout.NONE
         control["predicate"] = predicate_address(automaton.source)
         self._grow_runs(_FIRST_RUNS)
@@ -57,13 +79,14 @@ class NfaBEngine:
         """
         self._grow_partitions(partitions)
         columns = [batch.column(name) for name, _ in self.automaton.columns]
-        self._registers.point_at(columns, batch.strings)
+        self._registers.point_at(columns, batch.strings, batch.lists)
         control = self._control[0]
         mask = batch.mask(self._tests, int(control["predicate"]), self._registers.context)
         control["base_event"] = batch.first_event
         at = int64s(1)
         while True:
             control["context"] = self._registers.context.ctypes.data
+            begun = perf_counter()
             status = nfa_b.advance_runs(
                 self._steps,
                 self._updates,
@@ -77,6 +100,10 @@ class NfaBEngine:
                 self._nodes,
                 self._ids,
                 self._offsets,
+                self._finals,
+                self._until,
+                self._table,
+                self._stamps,
                 self._evaluations,
                 mask,
                 partition_of,
@@ -84,12 +111,18 @@ class NfaBEngine:
                 at[0],
                 at,
             )
+            self._seconds_matching += perf_counter() - begun
             if status == layout.DONE:
                 break
             if status == layout.NEED_RUNS:
                 self._make_room_for_runs(int(axis[at[0]]))
             elif status == layout.NEED_NODES:
+                yield from self._listed()
                 self._make_room_for_nodes()
+            elif status == layout.NEED_FINALS:
+                if not control["finals"]:
+                    self._finals = grown(self._finals, 2 * len(self._finals))
+                yield from self._listed()
             elif control["matches"]:
                 yield self._drained()
             else:
@@ -97,10 +130,48 @@ class NfaBEngine:
                 self._offsets = int64s(2 * len(self._offsets))
         if control["matches"]:
             yield self._drained()
+        yield from self._listed()
+
+    def _listed(self) -> Iterator[tuple[Int64s, Int64s]]:
+        """The matches of the finals that merged runs have written, in blocks."""
+        control = self._control[0]
+        count, longest = int(control["finals"]), int(control["longest"]) + 1
+        control["finals"] = 0
+        if not count:
+            return
+        if len(self._ids) < 2 * longest:
+            self._ids = int64s(4 * longest)
+        used = int(control["top_node"] - control["base_node"])
+        stack, depths = int64s(used + 2), int64s(used + 2)
+        path, cursor, written = int64s(longest + 1), int64s(2), int64s(2)
+        while True:
+            begun = perf_counter()
+            status = unions.list_matches(
+                self._nodes,
+                control["base_node"],
+                self._finals,
+                count,
+                longest,
+                stack,
+                depths,
+                path,
+                cursor,
+                self._ids,
+                self._offsets,
+                written,
+            )
+            self._seconds_construction += perf_counter() - begun
+            if written[1]:
+                control["matches_found"] += written[1]
+                control["ids_found"] += written[0]
+                yield self._ids[: written[0]], self._offsets[: written[1] + 1]
+                written[:] = 0
+            if status == unions.LISTED:
+                return
 
     def state(self) -> Arrays:
         """All runs and what they share as arrays, for a snapshot; dead nodes are left out."""
-        nfa_b.drop_nodes(self._control, self._runs, self._nodes)
+        self._drop_nodes()
         control = self._control[0]
         used = int(control["top_node"] - control["base_node"])
         return {
@@ -121,6 +192,8 @@ class NfaBEngine:
         self._evaluations = state["evaluations"]
         self._nodes = grown(state["nodes"], max(2 * len(state["nodes"]), _FIRST_NODES))
         self._registers.load(part("registers", state))
+        self._table, self._stamps = int64s(4 * len(self._runs)), int64s(4 * len(self._runs))
+        self._control[0]["stamp"] = 0
 
     def _drained(self) -> tuple[Int64s, Int64s]:
         control = self._control[0]
@@ -129,9 +202,25 @@ class NfaBEngine:
         return block
 
     def _make_room_for_runs(self, now: int) -> None:
-        freed = nfa_b.expire_runs(self._control, self._runs, self._partitions, now)
-        if freed < len(self._runs) // 4:
+        freed = nfa_b.expire_runs(
+            self._control, self._runs, self._partitions, now, self._by_partition
+        )
+        if freed <= len(self._runs) // 4:
+            if self._max_runs is not None and len(self._runs) >= self._max_runs:
+                raise self._too_many_runs()
             self._grow_runs(2 * len(self._runs))
+
+    def _too_many_runs(self) -> LimitError:
+        """What to say when there are more runs than allowed: where they are, and what helps."""
+        states = self._runs["state"]
+        components, counts = np.unique(states[states >= 0] >> 1, return_counts=True)
+        place = min(int(components[counts.argmax()]), len(self.automaton.steps) - 1)
+        component = print_pattern(self.automaton.steps[place].component)
+        return LimitError(
+            f"there are more than {self._max_runs} runs, most of them at '{component}'; a shorter "
+            "window, an equivalence test such as [id], a condition on that component or "
+            "skip_till_next_match makes them fewer, and max_runs allows more"
+        )
 
     def _grow_runs(self, size: int) -> None:
         old = len(self._runs)
@@ -142,11 +231,22 @@ class NfaBEngine:
         added["next"][-1] = self._control[0]["free"]
         self._control[0]["free"] = old
         self._registers.resize(size)
+        self._table, self._stamps = int64s(4 * size), int64s(4 * size)
 
     def _make_room_for_nodes(self) -> None:
-        dropped = nfa_b.drop_nodes(self._control, self._runs, self._nodes)
-        if dropped < len(self._nodes) // 2:
+        if self._drop_nodes() <= len(self._nodes) // 2:
             self._nodes = grown(self._nodes, 2 * len(self._nodes))
+
+    def _drop_nodes(self) -> int:
+        """Forget the nodes that no match to come can contain; how many there were."""
+        if self._control[0]["merging"]:
+            size = len(self._nodes)
+            dropped: int = unions.keep_reachable(
+                self._control, self._runs, self._nodes, self._partitions, int64s(size), int64s(size)
+            )
+        else:
+            dropped = nfa_b.drop_nodes(self._control, self._runs, self._nodes)
+        return dropped
 
     def _grow_partitions(self, count: int) -> None:
         old = len(self._partitions)
@@ -155,8 +255,18 @@ class NfaBEngine:
             self._partitions["first"][old:] = layout.NONE
 
     @property
-    def metrics(self) -> dict[str, int]:
+    def metrics(self) -> EngineMetrics:
         """What the runs have done so far."""
-        control: npt.NDArray[np.void] = self._control
-        names = ("runs_created", "runs_expired", "runs_peak", "nodes_created", "matches_found")
-        return {name: int(control[0][name]) for name in names}
+        control = self._control[0]
+        return EngineMetrics(
+            runs_created=int(control["runs_created"]),
+            runs_merged=int(control["runs_merged"]),
+            runs_expired=int(control["runs_expired"]),
+            runs_peak=int(control["runs_peak"]),
+            nodes_created=int(control["nodes_created"]),
+            matches=int(control["matches_found"]),
+            events_in_matches=int(control["ids_found"]),
+            evaluations={edge: int(self._evaluations[ix]) for ix, edge in self.automaton.edges},
+            seconds_matching=self._seconds_matching,
+            seconds_construction=self._seconds_construction,
+        )

@@ -8,16 +8,25 @@ import pyarrow as pa
 import pyarrow.types as arrow
 
 from cepheid import reference
+from cepheid.errors import LimitError
 from cepheid.interpreter import Event
 from cepheid.language import syntax as ast
 from cepheid.runtime.bindings import Bindings, bindings_from_rows
 from cepheid.runtime.events import Events
 
 
-def run_reference(query: ast.Query, events: Events, window: int | None, output: str) -> Bindings:
+def run_reference(
+    query: ast.Query,
+    events: Events,
+    window: int | None,
+    output: str,
+    max_matches: int | None = None,
+) -> Bindings:
     """All matches, by the definition."""
     stream = python_events(events, attributes_tested(query))
     matches = reference.evaluate(query, stream, window, output)
+    if max_matches is not None and len(matches) > max_matches:
+        raise LimitError(f"there are {len(matches)} matches, more than {max_matches}")
     rows = [
         {
             name: [event.position for event in bound] if isinstance(bound, list) else bound.position

@@ -15,7 +15,9 @@ import pyarrow as pa
 from cepheid.errors import EventError
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.encoding import StringCodes
 from cepheid.runtime.events import Events
+from cepheid.runtime.list_columns import ListColumns
 from cepheid.runtime.match_list import MatchList
 from cepheid.runtime.snapshot import Arrays, table_bytes, table_from
 from cepheid.runtime.time_axis import TimeAxis
@@ -31,6 +33,7 @@ class Retained:
         self.axis: Int64s = np.empty(0, dtype=np.int64)
         self.partition: Int64s = np.empty(0, dtype=np.int64)
         self._events: Events | None = None
+        self._lists: ListColumns | None = None
         self._type_names: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -51,6 +54,7 @@ class Retained:
         axis, partition = np.empty_like(batch.ticks), np.empty_like(batch.ticks)
         numbers = np.arange(self.next_number, self.next_number + len(batch), dtype=np.int64)
         self.next_number += len(batch)
+        self._lists = None
         batch = self._with_known_types(batch)
         if not len(self.numbers) or self._events is None:
             self._events, self.numbers, self.axis, self.partition = batch, numbers, axis, partition
@@ -75,6 +79,7 @@ class Retained:
             return
         places = np.flatnonzero(wanted)
         old = self._events
+        self._lists = None
         self._events = Events(
             old.table.take(pa.array(places)),
             old.rows[places],
@@ -88,10 +93,22 @@ class Retained:
         self.axis = self.axis[places]
         self.partition = self.partition[places]
 
+    @property
+    def _are_consecutive(self) -> bool:
+        return bool(self.numbers[-1] - self.numbers[0] + 1 == len(self.numbers))
+
+    def lists(self, strings: StringCodes) -> ListColumns:
+        """The list attributes of all retained events."""
+        if self._lists is None:
+            first = int(self.numbers[0]) if len(self) else self.next_number
+            numbers = self.numbers if len(self) and not self._are_consecutive else None
+            self._lists = ListColumns(self.events.table, strings, first, numbers)
+        return self._lists
+
     def at(self, tags: Int64s) -> Int64s:
         """The places of tagged events."""
         numbers = tags >> TAG_SHIFT
-        if self.numbers[-1] - self.numbers[0] + 1 == len(self.numbers):
+        if self._are_consecutive:
             return np.asarray(numbers - self.numbers[0], dtype=np.int64)
         places: Int64s = np.searchsorted(self.numbers, numbers)
         return places

@@ -13,11 +13,12 @@ import numpy as np
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.automata.nfa_b import compile_negation, compile_nfa_b
-from cepheid.errors import EventError, SnapshotError
+from cepheid.errors import EventError, LimitError, SnapshotError
 from cepheid.kernels import match_lists
 from cepheid.kernels.partition_ids import count_within
 from cepheid.language import syntax as ast
-from cepheid.language.printer import print_query
+from cepheid.language.printer import print_pattern, print_query
+from cepheid.planning.options import DEFAULT_OPTIONS, Options
 from cepheid.runtime.bindings import Bindings, Int64s
 from cepheid.runtime.encoding import StringCodes
 from cepheid.runtime.event_batch import EventBatch
@@ -33,6 +34,7 @@ from cepheid.runtime.match_list import (
     without_duplicates,
 )
 from cepheid.runtime.matches import Matches
+from cepheid.runtime.metrics import EngineMetrics, Metrics, joined_metrics
 from cepheid.runtime.negation_filter import NegationFilter
 from cepheid.runtime.nfa_b_engine import NfaBEngine
 from cepheid.runtime.partition_numbers import PartitionNumbers
@@ -57,8 +59,15 @@ class Chunk:
 class Session:
     """A query over a stream that comes in batches, run by NFA^b."""
 
-    def __init__(self, query: AnalysedQuery, window: int | None, output: str = "all") -> None:
+    def __init__(
+        self,
+        query: AnalysedQuery,
+        window: int | None,
+        output: str = "all",
+        options: Options = DEFAULT_OPTIONS,
+    ) -> None:
         self._query = query
+        self._options = options
         self._output = output
         self._window = MAX_TICKS if window is None else window
         self._measure = query.query.window.measure if query.query.window else ast.WindowMeasure.TIME
@@ -71,7 +80,7 @@ class Session:
         self._variables = {c.variable: c for c, negated in components if not negated}
         numbers = {name: number for number, name in enumerate(self._variables)}
         self._alternatives = [
-            _Running(query, alternative, self._window, self._measure, numbers)
+            _Running(query, alternative, self._window, self._measure, numbers, options)
             for alternative in query.alternatives
         ]
         self._non_overlapping = NonOverlapping() if output == "non_overlapping" else None
@@ -98,6 +107,13 @@ class Session:
         self._forget()
         return matches
 
+    @property
+    def metrics(self) -> Metrics:
+        """What the evaluation has done so far."""
+        return joined_metrics(
+            self._retained.next_number, [each.metrics for each in self._alternatives]
+        )
+
     def snapshot(self) -> bytes:
         """The state as bytes, from which :meth:`restore` goes on."""
         events = self._retained.events
@@ -105,6 +121,7 @@ class Session:
             "query": print_query(self._query.query),
             "window": self._window,
             "output": self._output,
+            "algorithm": self._options.algorithm,
             "now": self._now,
             "strings": self._strings.to_list(),
             "types": list(events.type_names),
@@ -124,8 +141,10 @@ class Session:
         return pack(header, arrays)
 
     @classmethod
-    def restore(cls, query: AnalysedQuery, snapshot: bytes) -> Session:
-        """The session of a snapshot, which must be of the same query."""
+    def restore(
+        cls, query: AnalysedQuery, snapshot: bytes, options: Options = DEFAULT_OPTIONS
+    ) -> Session:
+        """The session of a snapshot, which must be of the same query and algorithm."""
         header, arrays = unpack(snapshot)
         if header["query"] != print_query(query.query):
             raise SnapshotError(
@@ -133,7 +152,9 @@ class Session:
                 f"It was made by:\n{header['query']}"
             )
         assert query.schema is not None
-        session = cls(query, header["window"], header["output"])
+        if header["algorithm"] != options.algorithm:
+            raise SnapshotError(f"the snapshot is of the algorithm {header['algorithm']}")
+        session = cls(query, header["window"], header["output"], options)
         session._now = header["now"]
         session._strings = StringCodes.from_list(header["strings"])
         session._counts = arrays["counts"]
@@ -158,6 +179,18 @@ class Session:
         if (np.diff(order) < 0).any():
             matches = matches.pick(np.ascontiguousarray(order))
         return [self._bindings(matches)]
+
+    def found(self, events: Events) -> Iterator[Bindings]:
+        """The matches as they are found, for a query of one alternative without negations.
+
+        After every ``CHUNK`` events comes a block, if only an empty one, so that a reader who
+        has seen enough can stop.
+        """
+        assert self._is_plain
+        for chunk in self._chunks(events):
+            for block in self._alternatives[0].found(chunk, self._retained):
+                yield self._bindings(block)
+            yield self._bindings(empty_list())
 
     def _feed(self, batch: Events) -> list[Bindings]:
         if self._is_plain:
@@ -187,7 +220,8 @@ class Session:
         retained_before = len(self._retained) - len(batch)
         for low in range(0, len(batch), CHUNK):
             part = batch.slice(low, min(low + CHUNK, len(batch)))
-            events = EventBatch.of(part, first_event + low, self._strings)
+            lists = self._retained.lists(self._strings)
+            events = EventBatch.of(part, first_event + low, self._strings, lists)
             tests = [events.column(test.attribute) for test in self._query.equivalences]
             partition = self._partitions.number(tests, len(part))
             axis = self._axis(events, partition)
@@ -302,6 +336,21 @@ class Session:
             self._retained.keep(wanted)
 
 
+def too_many_matches(limit: int, components: Sequence[ast.Component]) -> LimitError:
+    """What to say when there are more matches than allowed: what multiplies them, what helps."""
+    lists = [print_pattern(each) for each in components if each.is_kleene]
+    cause = (
+        f"every choice of events for '{lists[0]}' is a match of its own"
+        if lists
+        else "every combination of events in the window is a match of its own"
+    )
+    return LimitError(
+        f"there are more than {limit} matches: {cause}; a shorter window, an equivalence test such "
+        "as [id], another condition, skip_till_next_match or output='non_overlapping' makes them "
+        "fewer, and max_matches allows more"
+    )
+
+
 class _Running:
     """One alternative of a query: its runs, and the matches that wait for its negations."""
 
@@ -312,9 +361,13 @@ class _Running:
         window: int,
         measure: ast.WindowMeasure,
         numbers: dict[str, int],
+        options: Options,
     ) -> None:
         self._automaton = compile_nfa_b(query, alternative)
-        self._engine = NfaBEngine(self._automaton, window)
+        by_partition = measure is ast.WindowMeasure.EVENTS_PER_PARTITION
+        self._engine = NfaBEngine(
+            self._automaton, window, by_partition, options.algorithm, options.max_runs
+        )
         self._lists = PartitionNumbers()
         self._filters = [
             NegationFilter(compile_negation(query, alternative, negated), window)
@@ -331,6 +384,13 @@ class _Running:
             [numbers[component.variable] for component in alternative.components], dtype=np.int64
         )
         self._pending = empty_list()
+        self._max_matches = options.max_matches
+        self._components = alternative.components
+
+    @property
+    def metrics(self) -> EngineMetrics:
+        """What the runs have done so far."""
+        return self._engine.metrics
 
     def state(self) -> Arrays:
         """The runs and waiting matches as arrays, for a snapshot."""
@@ -364,7 +424,13 @@ class _Running:
             lists = self._lists.number(keys, len(events))
             count = self._lists.count
         for ids, offsets in self._engine.feed(events, lists, count, chunk.axis):
+            self._check_limit()
             yield self._completed(retained, ids, offsets)
+
+    def _check_limit(self) -> None:
+        found = self._engine.metrics.matches
+        if self._max_matches is not None and found > self._max_matches:
+            raise too_many_matches(self._max_matches, self._components)
 
     @property
     def has_pending(self) -> bool:

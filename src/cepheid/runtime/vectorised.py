@@ -18,8 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.errors import EvaluationError
+from cepheid.functions import find_function
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
+from cepheid.runtime.registered_calls import call_for_rows
 
 Bools = npt.NDArray[np.bool_]
 
@@ -145,6 +147,9 @@ class Vectorised:
     def _call(self, function: str, arguments: list[pa.Array]) -> pa.Array:
         if function == "round":
             return _rounded(*arguments)
+        found = find_function(function)
+        if found is not None and found.compile is not None:
+            return call_for_rows(found, arguments, self._length)
         if function not in _FUNCTIONS:
             raise EvaluationError(f"the function '{function}' cannot be computed over columns")
         plain = [_plain(argument) for argument in arguments]

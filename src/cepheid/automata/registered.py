@@ -1,0 +1,213 @@
+"""Functions that a program adds to the language: checked, compiled, and called from Python."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from hashlib import blake2b
+from itertools import islice, product
+from types import FunctionType
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from cepheid.automata.fingerprints import fingerprint
+from cepheid.errors import OptionError
+from cepheid.functions import BUILT_IN, REGISTERED, Compiled, Function, Uncallable
+from cepheid.language.parser import KEYWORDS, STRATEGIES
+from cepheid.language.syntax import AGGREGATES
+from cepheid.schema import Kind
+
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
+
+_LETTERS = {
+    Kind.INTEGER: "i",
+    Kind.FLOAT: "f",
+    Kind.BOOLEAN: "b",
+    Kind.STRING: "i",
+    Kind.TIMESTAMP: "i",
+    Kind.DATE: "i",
+    Kind.DURATION: "i",
+    Kind.LIST: "l",
+}
+_RESULTS = {"i": Kind.INTEGER, "f": Kind.FLOAT, "b": Kind.BOOLEAN}
+_MOST_TRIED = 40
+_MICROSECOND = timedelta(microseconds=1)
+
+_COMPILED: dict[str, Compiled] = {}
+
+
+@overload
+def register_function(name: str, python_function: AnyFunction) -> AnyFunction: ...
+@overload
+def register_function(name: str) -> Callable[[AnyFunction], AnyFunction]: ...
+def register_function(name: str, python_function: Any = None) -> Any:
+    """Let queries call a function of your own, in WHERE and in RETURN; also a decorator.
+
+    numba compiles it, for the kinds of argument that a query gives it: numbers are int64 or
+    float64, booleans bool, points in time and durations int64 microseconds, lists arrays of
+    float64 (a missing element is NaN), and a text is an int64 that is good for nothing but
+    comparing it with another text. The result is a number or a boolean. It is null where an
+    argument is null, and where the function raises, returns None, or gives a number that is
+    not finite.
+
+    A function that was registered before under the same name is replaced.
+
+    Raises:
+        OptionError: the name cannot be that of a function, or numba cannot compile it.
+
+    >>> import math
+    >>> @register_function("distance")
+    ... def distance(x, y, u, v):
+    ...     return math.hypot(x - u, y - v)
+    >>> import cepheid as cep
+    >>> q = cep.query("PATTERN SEQ(Car a, Car b) WHERE distance(a.x, a.y, b.x, b.y) < 5")
+    >>> cars = {"ts": [1, 2, 3], "type": ["Car"] * 3, "x": [0, 3, 9], "y": [0.0, 3.5, 9.5]}
+    >>> q.match(cars).bindings()
+    [{'a': 0, 'b': 1}]
+    """
+    _check_name(name)
+    if python_function is None:
+        return partial(register_function, name)
+    plain = _plain_function(name, python_function)
+    least, most = _arity(name, plain)
+    _check_compiles(name, plain)
+    REGISTERED[name] = Function(
+        name,
+        partial(_call, plain),
+        least,
+        most,
+        Kind.UNKNOWN,
+        Kind.UNKNOWN,
+        partial(_compile, plain),
+    )
+    return python_function
+
+
+# --- what can be registered
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise OptionError(
+            f"{name!r} cannot be the name of a function: a name is a word of letters, digits and "
+            "underscores"
+        )
+    taken = {
+        "a built-in function": BUILT_IN,
+        "an aggregate": AGGREGATES,
+        "a word of the language": (*map(str.lower, KEYWORDS), *STRATEGIES),
+    }
+    for what, names in taken.items():
+        if name.lower() in names:
+            raise OptionError(f"{name!r} is {what} already; register the function as another name")
+
+
+def _plain_function(name: str, given: Any) -> FunctionType:
+    plain = getattr(given, "py_func", given)  # numba compiles it anew, for each query
+    if isinstance(plain, FunctionType) and not inspect.iscoroutinefunction(plain):
+        return plain
+    if not callable(given):
+        raise OptionError(f"{name!r} is registered as {given!r}, which is not a function")
+    raise OptionError(
+        f"{name!r} is registered as {given!r}; numba compiles functions that are written in "
+        "Python, with def or lambda, and call other such functions only if @numba.njit is theirs"
+    )
+
+
+def _arity(name: str, function: FunctionType) -> tuple[int, int]:
+    """The least and most arguments."""
+    code = function.__code__
+    if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or code.co_kwonlyargcount:
+        raise OptionError(
+            f"{name!r} takes any number of arguments, or arguments by name; the function of a "
+            "query has a fixed list of arguments"
+        )
+    return code.co_argcount - len(function.__defaults__ or ()), code.co_argcount
+
+
+def _check_compiles(name: str, function: FunctionType) -> None:
+    """Refuse what numba cannot compile for any arguments: numbers, lists, or some of both."""
+    count = function.__code__.co_argcount
+    for_numbers, for_lists = (_refusal(function, letter * count) for letter in "fl")
+    if for_numbers is None or for_lists is None:
+        return
+    if for_numbers == for_lists:
+        raise OptionError(f"numba cannot compile {name!r}: {for_numbers}")
+    mixed = islice(product("lif", repeat=count), _MOST_TRIED)
+    if all(_refusal(function, "".join(letters)) is not None for letters in mixed):
+        raise OptionError(
+            f"numba cannot compile {name!r}\nfor numbers: {for_numbers}\nfor lists: {for_lists}"
+        )
+
+
+def _refusal(function: FunctionType, letters: str) -> str | None:
+    try:
+        _native(function, letters)
+    except Uncallable as reason:
+        return str(reason)
+    return None
+
+
+# --- native code
+
+
+def _compile(function: FunctionType, kinds: tuple[Kind, ...]) -> Compiled:
+    """The native code for arguments of these kinds, which are known."""
+    return _native(function, "".join(_LETTERS[kind] for kind in kinds))
+
+
+def _native(function: FunctionType, letters: str) -> Compiled:
+    from cepheid.kernels import registered as kernels
+
+    key = f"{fingerprint(function)}_{letters}"
+    if key not in _COMPILED:
+        try:
+            call, result, changes_lists = kernels.compile_function(function, letters)
+        except kernels.Refused as reason:
+            raise Uncallable(str(reason)) from None
+        kernels.offer(key, call)
+        _COMPILED[key] = Compiled(key, _RESULTS[result], changes_lists, call)
+    return _COMPILED[key]
+
+
+# --- plain Python, for the reference evaluation
+
+
+def _call(function: FunctionType, *arguments: Any) -> Any:
+    """What the function gives for values of events, none of which is null."""
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            result = function(*map(_as_number, arguments))
+    except Exception:  # whatever it is, there is no answer
+        return None
+    if isinstance(result, bool | np.bool_):
+        return bool(result)
+    if isinstance(result, int | np.integer):
+        return int(result)
+    if isinstance(result, float | np.floating):
+        return float(result) if math.isfinite(result) else None
+    return None
+
+
+def _as_number(value: Any) -> Any:
+    """A value of an event as a compiled function sees it."""
+    if isinstance(value, str):
+        # Fewer than 53 bits, so that it is the same number in a list of floats.
+        return int.from_bytes(blake2b(value.encode(), digest_size=6).digest(), "big")
+    if isinstance(value, list):
+        numbers = [math.nan if element is None else _as_number(element) for element in value]
+        return np.array(numbers, dtype=np.float64)
+    if isinstance(value, timedelta):
+        return value // _MICROSECOND
+    if isinstance(value, date):
+        if not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day)
+        start = datetime(1970, 1, 1, tzinfo=UTC if value.tzinfo else None)
+        return (value - start) // _MICROSECOND
+    return value

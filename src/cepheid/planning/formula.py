@@ -1,0 +1,106 @@
+"""The formula on an edge of an automaton, as text in the notation of [Agrawal08 §3.2]."""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from dataclasses import dataclass
+
+_INDENT = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A conjunction of disjunctions, whose parts are text.
+
+    Without conjuncts it is true, and with a conjunct that has no parts it is false.
+
+    >>> print(Formula((("a.x > 1",), ("a.y = 2", "a.z = 3"))))
+    a.x > 1 ∧ (a.y = 2 ∨ a.z = 3)
+    >>> print(Formula(), Formula(((),)))
+    True False
+    """
+
+    conjuncts: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def is_false(self) -> bool:
+        """Whether nothing satisfies it, as far as its form tells."""
+        return () in self.conjuncts
+
+    def __str__(self) -> str:
+        return " ∧ ".join(" ∨ ".join(disjuncts) for disjuncts in self._parts())
+
+    def lines(self, width: int) -> list[str]:
+        """The formula in lines that are at most so wide, each conjunct on one where it fits.
+
+        >>> for line in Formula((("a.x > 1",), ("a.y = 2", "a.z = 3"), ("a.w = 4",))).lines(24):
+        ...     print(line)
+        a.x > 1
+        ∧ (a.y = 2 ∨ a.z = 3)
+        ∧ a.w = 4
+        """
+        lines: list[str] = []
+        is_open = False  # whether the last line may be gone on with
+        for disjuncts in self._parts():
+            first, *more = disjuncts
+            pieces = [f"∧ {first}" if lines else first, *(f"∨ {each}" for each in more)]
+            whole = " ".join(pieces)
+            if is_open and text_width(f"{lines[-1]} {whole}") <= width:
+                lines[-1] += f" {whole}"
+            else:
+                filled = _filled(pieces, width)
+                lines += filled
+                is_open = len(filled) == 1
+        return lines
+
+    def _parts(self) -> list[list[str]]:
+        """The disjuncts of each conjunct, with brackets around them where they need some."""
+        parts = [list(disjuncts) or ["False"] for disjuncts in self.conjuncts] or [["True"]]
+        for disjuncts in parts:
+            if len(parts) > 1 and len(disjuncts) > 1:
+                disjuncts[0] = f"({disjuncts[0]}"
+                disjuncts[-1] += ")"
+        return parts
+
+
+FALSE = Formula(((),))
+
+
+def text_width(text: str) -> int:
+    """How many columns a text takes where all letters are equally wide.
+
+    >>> text_width("θ_a"), text_width("株")
+    (3, 2)
+    """
+    return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text)
+
+
+def _filled(pieces: list[str], width: int) -> list[str]:
+    """The pieces in lines, as many in each as fit; all but the first are indented."""
+    lines = wrap(pieces[0], width)
+    for piece in pieces[1:]:
+        if text_width(f"{lines[-1]} {piece}") <= width:
+            lines[-1] += f" {piece}"
+        else:
+            lines += [_INDENT + line for line in wrap(piece, width - len(_INDENT))]
+    return lines
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """A text in lines that are at most so wide; all but the first are indented."""
+    wide = text_width(text)
+    if wide <= width:
+        return [text]
+    letters = max(width * len(text) // wide, len(_INDENT) + 1)
+    return textwrap.wrap(
+        text, letters, subsequent_indent=_INDENT, break_on_hyphens=False, expand_tabs=False
+    )
+
+
+def visible(text: str) -> str:
+    """The text with escapes for what cannot be seen, such as the end of a line in a literal."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )

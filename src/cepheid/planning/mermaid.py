@@ -1,0 +1,101 @@
+"""Automata as a Mermaid flowchart, which documentation tools and code hosts draw.
+
+Mermaid places the states by itself, and shows but one loop at a state: take and ignore share
+it. The formulas are in a box below the states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.language.printer import print_pattern
+from cepheid.planning.automaton import Automaton, EdgeKind
+from cepheid.planning.build_automaton import build_automata
+from cepheid.planning.formula import visible
+
+_WIDTH = 90
+_HEAD = '%%{init: {"flowchart": {"wrappingWidth": 900}}}%%\nflowchart TB\n'
+_LOOP, _IGNORE_LOOP = "-->", "-.->"
+# Arrows of an extra dash, so that the labels of loops do not meet those of arrows.
+_ARROWS = {EdgeKind.BEGIN: "--->", EdgeKind.PROCEED: "===>"}
+# What Mermaid would read as its own syntax, or as HTML, is written as an entity of its own.
+_ENTITIES = {ord(letter): f"#{ord(letter)};" for letter in '"#&<>`\\'}
+
+
+def write_mermaid(query: AnalysedQuery) -> str:
+    """The automata of a query, all of whose alternatives are sequences, as one flowchart.
+
+    Arrows of begin and take edges are thin, those of ignore edges dotted and those of proceed
+    edges thick. An edge that can never be taken is left out.
+
+    >>> from cepheid.analysis.analyse import analyse
+    >>> from cepheid.language.parser import parse
+    >>> print(write_mermaid(analyse(parse("PATTERN SEQ(A a, B b) WHERE b.x < a.x"))))
+    %%{init: {"flowchart": {"wrappingWidth": 900}}}%%
+    flowchart TB
+        subgraph states_1["SEQ(A a, B b)"]
+            direction LR
+            s1_0(("a"))
+            s1_1(("b"))
+            s1_2((("F")))
+            s1_0 --->|"begin"| s1_1
+            s1_1 --->|"begin"| s1_2
+            s1_1 -.->|"ignore"| s1_1
+        end
+        formulas_1["θ_a_begin = a ∈ A<br/>θ_b_begin = b ∈ B ∧ b.x #60; a.x<br/>θ_b_ignore = True"]
+        style formulas_1 text-align:left
+        states_1 ~~~ formulas_1
+    <BLANKLINE>
+    """
+    automata = build_automata(query)
+    lines: list[str] = []
+    for number, automaton in enumerate(automata, start=1):
+        shown = print_pattern(query.query.pattern)
+        if len(automata) > 1:
+            shown = f"alternative {number}: {print_pattern(automaton.pattern)}"
+        lines += [
+            f"subgraph states_{number}[{_quoted([visible(shown)])}]",
+            *_indented(["direction LR", *_states(automaton, f"s{number}_")]),
+            "end",
+            f"formulas_{number}[{_quoted(_formulas(automaton))}]",
+            f"style formulas_{number} text-align:left",
+            f"states_{number} ~~~ formulas_{number}",
+        ]
+        if number > 1:
+            lines.append(f"formulas_{number - 1} ~~~ states_{number}")
+    return _HEAD + "\n".join((*_indented(lines), ""))
+
+
+def _states(automaton: Automaton, prefix: str) -> Iterator[str]:
+    for ix, state in enumerate(automaton.states):
+        name = _quoted([state.name])
+        yield f"{prefix}{ix}" + (f"((({name})))" if state.is_final else f"(({name}))")
+    possible = [edge for edge in automaton.edges if not edge.formula.is_false]
+    for ix in range(len(automaton.states)):
+        leaving = [edge for edge in possible if edge.source == ix]
+        for edge in leaving:
+            if edge.target != ix:
+                arrow = f'{_ARROWS[edge.kind]}|"{edge.kind.value}"|'
+                yield f"{prefix}{ix} {arrow} {prefix}{edge.target}"
+        loops = [edge.kind for edge in leaving if edge.target == ix]
+        if loops:
+            label = ", ".join(kind.value for kind in loops)
+            arrow = _IGNORE_LOOP if loops == [EdgeKind.IGNORE] else _LOOP
+            yield f'{prefix}{ix} {arrow}|"{label}"| {prefix}{ix}'
+
+
+def _formulas(automaton: Automaton) -> Iterator[str]:
+    for edge in automaton.edges:
+        first, *rest = edge.formula.lines(_WIDTH)
+        yield from (f"{edge.name} = {first}", *rest)
+    for negated in automaton.filters:
+        yield from (f"no {negated.name} {negated}:", *negated.formula.lines(_WIDTH))
+
+
+def _quoted(lines: Iterable[str]) -> str:
+    return '"' + "<br/>".join(line.strip().translate(_ENTITIES) for line in lines) + '"'
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

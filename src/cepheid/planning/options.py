@@ -1,0 +1,57 @@
+"""Options of an evaluation, as users give them: keywords of ``match`` and flags of the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from cepheid.errors import OptionError, closest, list_words
+
+BASIC, MERGING = "basic", "merging"
+ALGORITHMS = (MERGING, BASIC)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a query is evaluated, whatever its answer.
+
+    ``algorithm`` is for nfa_b: ``basic`` keeps runs apart, ``merging`` joins those that cannot
+    be told apart any more [Agrawal08 §5.2]. ``max_runs`` and ``max_matches`` are limits that
+    end the evaluation with an error.
+    """
+
+    algorithm: str = MERGING
+    max_runs: int | None = None
+    max_matches: int | None = None
+
+
+DEFAULT_OPTIONS = Options()
+
+
+def read_options(given: Mapping[str, Any]) -> Options:
+    """The options, checked.
+
+    >>> read_options({"algorithm": "basic"}).algorithm
+    'basic'
+    """
+    known = [field.name for field in fields(Options)]
+    for name in given:
+        if name not in known:
+            near = closest(name, known)
+            raise OptionError(
+                f"there is no option {name!r}; there are {list_words(known)}"
+                + (f". Did you mean {near[0]!r}?" if near else "")
+            )
+    options = Options(**given)
+    if options.algorithm not in ALGORITHMS:
+        near = closest(str(options.algorithm), ALGORITHMS)
+        raise OptionError(
+            f"there is no algorithm {options.algorithm!r}; there are {list_words(ALGORITHMS)}"
+            + (f". Did you mean {near[0]!r}?" if near else "")
+        )
+    for name in ("max_runs", "max_matches"):
+        limit = getattr(options, name)
+        if limit is not None and (not isinstance(limit, int) or limit < 1):
+            raise OptionError(f"{name} is a positive whole number, not {limit!r}")
+    return options

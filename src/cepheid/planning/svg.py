@@ -1,0 +1,333 @@
+"""Automata as a drawing: SVG that needs nothing but a viewer [Agrawal08, Figure 2].
+
+The states are circles in a row, which goes on below where it gets too wide. Above a state is
+the loop of its ignore edge, below it that of its take edge, so that no two labels meet. The
+formulas stand below the states, each behind a piece of its edge.
+
+Nobody measures text here: letters of the formulas are equally wide, and a little room is
+left for fonts that are wider than most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.language.printer import print_pattern, print_window
+from cepheid.planning.automaton import Automaton, Edge, EdgeKind, Filter, State
+from cepheid.planning.build_automaton import build_automata
+from cepheid.planning.formula import text_width, visible, wrap
+
+WIDTH = 960
+"""How wide a drawing gets, where its names are not longer than that."""
+LEAST_WIDTH = 400
+MARGIN = 28
+RADIUS = 24
+GAP = 86
+LOOP = 36
+LINE = 19
+LETTER = 8.0
+"""A letter of a formula is at most so wide: 13 pixels of a fixed-width font."""
+ROW_GAP = 30
+LABEL = 18
+SAMPLE = 34
+LONGEST_NAME = 28
+"""A longer name of an edge has a line of its own."""
+
+_STYLE = """\
+.nfa { background: #ffffff }
+.nfa text { font: 13px ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace;
+  fill: #1f2937; white-space: pre }
+.nfa .heading { font-weight: bold; font-size: 14px }
+.nfa .edge-label, .nfa .note { font-family: system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif;
+  font-size: 12px; fill: #4b5563 }
+.nfa .middle { text-anchor: middle }
+.nfa circle, .nfa rect.state { fill: #f8fafc; stroke: #1f2937; stroke-width: 1.6 }
+.nfa path { fill: none; stroke-width: 1.6 }
+.nfa .begin, .nfa .take { stroke: #1f2937 }
+.nfa .ignore { stroke: #6b7280; stroke-dasharray: 5 4 }
+.nfa .proceed { stroke: #1d4ed8; stroke-dasharray: 9 3 2 3 }
+.nfa text.proceed { fill: #1d4ed8; stroke: none }
+.nfa .filter { fill: #b91c1c }
+.nfa .rule { stroke: #e5e7eb; stroke-width: 1 }"""
+
+_MARKERS = """\
+<marker id="nfa-selects" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8"\
+ markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L10,5 L0,10 z"\
+ style="fill: #1f2937; stroke: none"/></marker>
+<marker id="nfa-ignores" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8"\
+ markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L10,5 L0,10 z"\
+ style="fill: #6b7280; stroke: none"/></marker>
+<marker id="nfa-proceeds" viewBox="0 0 12 12" refX="11" refY="6" markerWidth="12"\
+ markerHeight="12" markerUnits="userSpaceOnUse" orient="auto"><path d="M1,1 L11,6 L1,11 z"\
+ style="fill: #ffffff; stroke: #1d4ed8; stroke-width: 1.4"/></marker>"""
+
+_MARKER_OF = {
+    EdgeKind.BEGIN: "nfa-selects",
+    EdgeKind.TAKE: "nfa-selects",
+    EdgeKind.IGNORE: "nfa-ignores",
+    EdgeKind.PROCEED: "nfa-proceeds",
+}
+
+
+def draw_automata(query: AnalysedQuery) -> str:
+    """The automata of a query, all of whose alternatives are sequences, below each other."""
+    canvas = _Canvas()
+    pattern = visible(print_pattern(query.query.pattern))
+    canvas.paragraph(pattern, "heading")
+    said = query.query.strategy.value
+    if query.query.window is not None:
+        said += f", WITHIN {print_window(query.query.window)}"
+    canvas.paragraph(said, "note")
+    automata = build_automata(query)
+    for number, automaton in enumerate(automata, start=1):
+        if len(automata) > 1:
+            canvas.rule()
+            shown = visible(print_pattern(automaton.pattern))
+            canvas.paragraph(f"alternative {number}: {shown}", "heading")
+        _Drawing(automaton, canvas).draw()
+    return canvas.document(f"Automaton of {pattern}")
+
+
+class _Canvas:
+    """What was drawn so far, and where the next thing begins: at ``y``."""
+
+    def __init__(self) -> None:
+        self.y = float(MARGIN)
+        self._width = float(LEAST_WIDTH)
+        self._elements: list[str] = []
+        self._rules: list[float] = []
+
+    def paragraph(self, text: str, style: str) -> None:
+        for line in wrap(text, int((WIDTH - 2 * MARGIN) / (LETTER * 1.1))):
+            self.text(MARGIN, self.y + 14, line, style)
+            self.y += LINE + 1
+
+    def rule(self) -> None:
+        self.y += 14
+        self._rules.append(self.y)
+        self.y += 16
+
+    def text(self, x: float, y: float, text: str, style: str = "") -> None:
+        styled = f" class={quoteattr(style)}" if style else ""
+        self._elements.append(f'<text x="{_n(x)}" y="{_n(y)}"{styled}>{escape(text)}</text>')
+        if "middle" not in style:
+            self.reach(x + text_width(text) * LETTER * (1.1 if style == "heading" else 1))
+
+    def path(self, d: str, style: str, marker: str | None = None) -> None:
+        end = f' marker-end="url(#{marker})"' if marker else ""
+        self._elements.append(f'<path class="{style}" d="{d}"{end}/>')
+
+    def shape(self, element: str) -> None:
+        self._elements.append(element)
+
+    def reach(self, x: float) -> None:
+        self._width = max(self._width, x + MARGIN)
+
+    def document(self, title: str) -> str:
+        for y in self._rules:
+            self.path(f"M{MARGIN},{_n(y)} H{_n(self._width - MARGIN)}", "rule")
+        width, height = _n(math.ceil(self._width)), _n(math.ceil(self.y + MARGIN))
+        return "\n".join(
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" class="nfa" width="{width}"'
+                f' height="{height}" viewBox="0 0 {width} {height}" role="img"'
+                ' xml:space="preserve">',
+                f"<title>{escape(title)}</title>",
+                f"<style>\n{_STYLE}\n</style>",
+                f"<defs>\n{_MARKERS}\n</defs>",
+                f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+                *self._elements,
+                "</svg>\n",
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A state where it is drawn: its middle, half its width, and whether it begins a new row."""
+
+    x: float
+    y: float
+    half: float
+    is_below: bool
+
+    @property
+    def left(self) -> float:
+        return self.x - self.half
+
+    @property
+    def right(self) -> float:
+        return self.x + self.half
+
+
+class _Drawing:
+    """One automaton on a canvas."""
+
+    def __init__(self, automaton: Automaton, canvas: _Canvas) -> None:
+        self._automaton = automaton
+        self._canvas = canvas
+        self._edges = [edge for edge in automaton.edges if not edge.formula.is_false]
+        kinds = {edge.kind for edge in self._edges}
+        stacks = [len(self._filters_at(ix)) for ix in (*range(len(automaton.states)), None)]
+        self._above = RADIUS + (LOOP + LABEL if EdgeKind.IGNORE in kinds else 8)
+        below = RADIUS + (LOOP + LABEL if EdgeKind.TAKE in kinds else 8)
+        self._below = max(below, LABEL * (max(stacks) + 1))
+        self._nodes = self._placed(canvas.y + 10 + self._above)
+
+    def draw(self) -> None:
+        for ix, (state, node) in enumerate(zip(self._automaton.states, self._nodes, strict=True)):
+            self._state(state, node)
+            self._filter_labels(ix, node)
+        self._arrow_to(0, EdgeKind.BEGIN)
+        for edge in self._edges:
+            if edge.source == edge.target:
+                self._loop(edge)
+            else:
+                self._arrow_to(edge.target, edge.kind)
+                node = self._nodes[edge.target]
+                middle = node.left - self._gap(edge.target) / 2
+                self._label(middle, node.y - 8, edge.kind)
+        last = self._nodes[-1]
+        for row, negated in enumerate(self._filters_at(None)):
+            self._canvas.text(
+                last.right + 14, last.y + 4 + row * LABEL, f"no {negated.name}", "edge-label filter"
+            )
+        self._canvas.y = last.y + self._below + 22
+        self._legend()
+
+    # --- places
+
+    def _placed(self, y: float) -> list[_Node]:
+        """The states in as few rows as fit, which are then made as even as can be."""
+        limit = WIDTH - MARGIN
+        nodes = self._in_rows(limit, y)
+        while limit > WIDTH / 2:
+            limit -= 20
+            narrower = self._in_rows(limit, y)
+            if narrower[-1].y > nodes[-1].y:
+                break
+            nodes = narrower if nodes[-1].y > y else nodes
+        return nodes
+
+    def _in_rows(self, limit: float, y: float) -> list[_Node]:
+        nodes: list[_Node] = []
+        x = float(MARGIN)
+        for ix, state in enumerate(self._automaton.states):
+            half = max(RADIUS, text_width(state.name) * LETTER * 1.1 / 2 + 6)
+            gap = self._gap(ix)
+            is_below = ix > 0 and x + gap + 2 * half > limit
+            if is_below:
+                x = float(MARGIN)
+                y += self._above + self._below + ROW_GAP
+            nodes.append(_Node(x + gap + half, y, half, is_below))
+            x += gap + 2 * half
+        return nodes
+
+    def _gap(self, ix: int) -> float:
+        """The room before a state, for the edge that leads to it and what must not be there."""
+        widths = [text_width(f"no {negated.name}") * LETTER for negated in self._filters_at(ix)]
+        return max(GAP if ix > 0 else GAP / 2, *(width + 32 for width in widths), 0)
+
+    def _filters_at(self, ix: int | None) -> list[Filter]:
+        return [negated for negated in self._automaton.filters if negated.gap == ix]
+
+    # --- shapes
+
+    def _state(self, state: State, node: _Node) -> None:
+        for radius in (RADIUS, RADIUS - 5) if state.is_final else (RADIUS,):
+            if node.half == RADIUS:
+                self._canvas.shape(f'<circle cx="{_n(node.x)}" cy="{_n(node.y)}" r="{radius}"/>')
+            else:
+                self._canvas.shape(
+                    f'<rect class="state" x="{_n(node.left)}" y="{_n(node.y - RADIUS)}"'
+                    f' width="{_n(2 * node.half)}" height="{2 * RADIUS}" rx="{RADIUS}"/>'
+                )
+        self._canvas.text(node.x, node.y + 5, state.name, "heading middle")
+        self._canvas.reach(node.right)
+
+    def _arrow_to(self, target: int, kind: EdgeKind) -> None:
+        node = self._nodes[target]
+        start = MARGIN if target == 0 else self._nodes[target - 1].right
+        d = f"M{_n(start)},{_n(node.y)} H{_n(node.left - 1)}"
+        if node.is_below:
+            above = self._nodes[target - 1]
+            between = node.y - self._above - ROW_GAP / 2
+            d = (
+                f"M{_n(above.right)},{_n(above.y)} h6 q8,0 8,8 V{_n(between - 8)} q0,8 -8,8"
+                f" H{MARGIN + 8} q-8,0 -8,8 V{_n(node.y - 8)} q0,8 8,8 H{_n(node.left - 1)}"
+            )
+            self._canvas.reach(above.right + 14)
+        self._canvas.path(d, kind.value, _MARKER_OF[kind])
+
+    def _loop(self, edge: Edge) -> None:
+        node = self._nodes[edge.source]
+        up = -1 if edge.kind is EdgeKind.IGNORE else 1
+        foot = 11
+        is_round = node.half == RADIUS
+        height = math.sqrt(RADIUS**2 - foot**2) if is_round else RADIUS
+        edge_y, far_y = node.y + up * (height + 1), node.y + up * (RADIUS + LOOP * 4 / 3 - 2)
+        self._canvas.path(
+            f"M{_n(node.x - foot)},{_n(edge_y)} C{_n(node.x - 30)},{_n(far_y)}"
+            f" {_n(node.x + 30)},{_n(far_y)} {_n(node.x + foot)},{_n(edge_y)}",
+            edge.kind.value,
+            _MARKER_OF[edge.kind],
+        )
+        label_y = node.y + up * (RADIUS + LOOP)
+        self._label(node.x, label_y - 4 if up < 0 else label_y + 13, edge.kind)
+
+    def _label(self, x: float, y: float, kind: EdgeKind) -> None:
+        style = " proceed" if kind is EdgeKind.PROCEED else ""
+        self._canvas.text(x, y, kind.value, f"edge-label middle{style}")
+
+    def _filter_labels(self, ix: int, node: _Node) -> None:
+        for row, negated in enumerate(self._filters_at(ix), start=1):
+            middle = node.left - self._gap(ix) / 2
+            self._canvas.text(
+                middle, node.y + row * LABEL, f"no {negated.name}", "edge-label middle filter"
+            )
+
+    # --- formulas
+
+    def _legend(self) -> None:
+        edges, filters = self._automaton.edges, self._automaton.filters
+        names = [edge.name for edge in edges] + [f"no {negated.name}" for negated in filters]
+        fitting = [text_width(name) for name in names if text_width(name) <= LONGEST_NAME]
+        column = MARGIN + SAMPLE + 12 + LETTER * (max(fitting, default=0) + 3)
+        width = int((WIDTH - MARGIN - column) / LETTER)
+        for edge in edges:
+            if not edge.formula.is_false:
+                sample = f"M{MARGIN},{_n(self._canvas.y + 10)} h{SAMPLE}"
+                self._canvas.path(sample, edge.kind.value, _MARKER_OF[edge.kind])
+            self._row(edge.name, "=", edge.formula.lines(width), column)
+        for negated in filters:
+            lines = _prefixed(f"{negated}:", negated.formula.lines(width), width)
+            self._row(f"no {negated.name}", "", lines, column, "filter")
+
+    def _row(
+        self, name: str, sign: str, lines: Sequence[str], column: float, style: str = ""
+    ) -> None:
+        self._canvas.text(MARGIN + SAMPLE + 12, self._canvas.y + 14, name, style)
+        if text_width(name) > LONGEST_NAME:
+            self._canvas.y += LINE
+        if sign:
+            self._canvas.text(column - 2 * LETTER, self._canvas.y + 14, sign)
+        for line in lines:
+            self._canvas.text(column, self._canvas.y + 14, line)
+            self._canvas.y += LINE
+        self._canvas.y += 3
+
+
+def _prefixed(prefix: str, lines: list[str], width: int) -> list[str]:
+    """The lines with a prefix, which has a line of its own where the first is too long for it."""
+    if text_width(f"{prefix} {lines[0]}") <= width:
+        return [f"{prefix} {lines[0]}", *lines[1:]]
+    return [prefix, *lines]
+
+
+def _n(value: float) -> str:
+    """A coordinate, to a tenth of a pixel."""
+    return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,206 @@
+"""Which events could have come next for a run: by type, place, window and key."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepheid.analysis.model import Alternative, NegatedComponent
+from cepheid.analysis.names import variables_in
+from cepheid.analysis.placement import indices_in
+from cepheid.interpreter import Event, Interpreter
+from cepheid.language import syntax as ast
+from cepheid.runtime.diagnosis.failures import agreed_value
+from cepheid.runtime.diagnosis.stream import Positions, Stream, all_positions, bound_events
+from cepheid.schema import Kind
+
+MOST_INSIDE = 100
+"""How many events in the window are looked at for a run."""
+MOST_OTHERS = 10
+"""How many after the window, and how many of another key."""
+MOST_APART = 1 << 16
+"""How far away the next event of a partition is looked for."""
+
+_INDEXED = (Kind.INTEGER, Kind.STRING, Kind.BOOLEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Positions of events in the window with a run, and of some that come after it."""
+
+    inside: list[int]
+    beyond: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An equality that the next event must satisfy: its attribute, and the value it must have."""
+
+    attribute: str
+    wanted: ast.Expression
+
+
+def keys_of(component: ast.Component, tests: Sequence[ast.Expression]) -> dict[ast.Expression, Key]:
+    """The tests that say what one attribute of the component's next event must be equal to."""
+    found: dict[ast.Expression, Key] = {}
+    name = component.variable
+    for test in tests:
+        match test:
+            case ast.Equivalence(attribute):
+                found[test] = Key(attribute, test)
+            case ast.Comparison("=", left, right) if not indices_in([test]).ranges:
+                for here, there in ((left, right), (right, left)):
+                    named = variables_in(there)
+                    if (
+                        isinstance(here, ast.Attribute)
+                        and here.variable == name
+                        and named
+                        and name not in named
+                    ):
+                        found[test] = Key(here.attribute, there)
+    return found
+
+
+class Surroundings:
+    """Finds the candidates for runs of one alternative of a query."""
+
+    def __init__(self, stream: Stream, alternative: Alternative) -> None:
+        self._stream = stream
+        self._components = alternative.components
+        self._before = alternative.before
+
+    def candidates(
+        self,
+        component_ix: int,
+        run: Positions,
+        keys: Mapping[ast.Expression, Key],
+        known: Mapping[int, Event],
+    ) -> Candidates:
+        """Events of the component's types in their place; ``known`` has those of the run.
+
+        Where there are keys, first come those that have them.
+        """
+        stream = self._stream
+        component = self._components[component_ix]
+        taken = all_positions(run)
+        low, high = stream.reach(taken[0], taken[-1]) if taken else (0, len(stream.events))
+        for ix, other in enumerate(self._components):
+            if ix == component_ix or (ix, component_ix) in self._before:
+                low = max([low, *(position + 1 for position in _list(run, other.variable))])
+            elif (component_ix, ix) in self._before:
+                high = min([high, *_list(run, other.variable)])
+        inside = self._some(component, run, keys, known, low, high, MOST_INSIDE)
+        end = len(stream.events)
+        beyond = self._some(component, run, keys, known, max(low, high), end, MOST_OTHERS)
+        if keys:
+            others = _between(stream.of_types(component.types), low, high, MOST_OTHERS, taken)
+            inside += [position for position in others if position not in inside]
+        if taken and stream.measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
+            here = stream.partition[taken[0]]
+            far = [
+                position
+                for position in inside
+                if stream.partition[position] == here and not self._fits(run, position)
+            ]
+            inside = [position for position in inside if position not in far]
+            beyond = far[:MOST_OTHERS]
+        return Candidates(inside, beyond)
+
+    def at_negation(
+        self,
+        negation: NegatedComponent,
+        run: Positions,
+        keys: Mapping[ast.Expression, Key],
+        known: Mapping[int, Event],
+    ) -> list[int]:
+        """Events of a negated component's types where none may be, for a match."""
+        taken = all_positions(run)
+        low, high = self._stream.reach(taken[0], taken[-1])
+        for ix in negation.after:
+            low = max([low, *(each + 1 for each in _list(run, self._components[ix].variable))])
+        for ix in negation.before:
+            high = min([high, *_list(run, self._components[ix].variable)])
+        found = self._some(negation.component, run, keys, known, low, high, MOST_INSIDE)
+        return [position for position in found if self._fits(run, position)]
+
+    def adjacent(self, run: Positions, strategy: ast.SelectionStrategy) -> int | None:
+        """The event that must come next under a strategy of contiguity, if there is one."""
+        taken = all_positions(run)
+        after = taken[-1] + 1
+        if strategy is ast.SelectionStrategy.STRICT_CONTIGUITY:
+            return after if after < len(self._stream.events) else None
+        partition = self._stream.partition
+        same = np.flatnonzero(partition[after : after + MOST_APART] == partition[taken[0]])
+        return after + int(same[0]) if len(same) else None
+
+    def _fits(self, run: Positions, position: int) -> bool:
+        taken = sorted((*all_positions(run), position))
+        return self._stream.fits(taken[0], taken[-1])
+
+    def _some(
+        self,
+        component: ast.Component,
+        run: Positions,
+        keys: Mapping[ast.Expression, Key],
+        known: Mapping[int, Event],
+        low: int,
+        high: int,
+        most: int,
+    ) -> list[int]:
+        """Events of the component's types in a range; only those of the right key, if possible."""
+        same = self._of_same_key(component, run, keys, known)
+        some = self._stream.of_types(component.types) if same is None else same
+        return _between(some, low, high, most, all_positions(run))
+
+    def _of_same_key(
+        self,
+        component: ast.Component,
+        run: Positions,
+        keys: Mapping[ast.Expression, Key],
+        known: Mapping[int, Event],
+    ) -> list[int] | None:
+        """The events that have what the keys want; None where there is nothing to go by."""
+        if not run or not keys:
+            return None
+        binding = bound_events(run, known)
+        attributes, values = [], []
+        for key in keys.values():
+            if isinstance(key.wanted, ast.Equivalence):
+                value = agreed_value(key.wanted, binding)
+            else:
+                value = Interpreter(binding, {}).returned(key.wanted)
+            if value is not None and self._is_indexed(component, key.attribute, value):
+                attributes.append(key.attribute)
+                values.append(value)
+        if not attributes:
+            return None
+        return self._stream.with_values(component.types, tuple(attributes), tuple(values))
+
+    def _is_indexed(self, component: ast.Component, attribute: str, value: object) -> bool:
+        schema = self._stream.events.schema
+        kind = schema.kind(attribute)
+        return (
+            kind in _INDEXED
+            and isinstance(value, str) is (kind is Kind.STRING)
+            and all(schema.has_attribute(name, attribute) for name in component.types)
+        )
+
+
+def _list(run: Positions, name: str) -> list[int]:
+    bound = run.get(name, [])
+    return bound if isinstance(bound, list) else [bound]
+
+
+def _between(
+    positions: Sequence[int] | np.ndarray, low: int, high: int, most: int, taken: Sequence[int]
+) -> list[int]:
+    """The first of some positions from ``low`` to ``high`` that are not taken."""
+    if isinstance(positions, np.ndarray):
+        first, last = map(int, np.searchsorted(positions, [low, high]))
+    else:
+        first, last = bisect_left(positions, low), bisect_left(positions, high)
+    found = positions[first : min(last, first + most + len(taken))]
+    return [int(position) for position in found if position not in taken][:most]

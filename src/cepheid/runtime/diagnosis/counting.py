@@ -1,0 +1,241 @@
+"""How many partial matches there are: a stage evaluated within limits, and a sample of it.
+
+Stages are run by NFA^b where it accepts them, over all events. Those that it refuses (AND,
+mostly) are run by the definition of the language, over the first events only. Whatever stops
+at a limit says so: its count is a least one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+from cepheid import reference
+from cepheid.analysis.analyse import analyse
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.automata.nfa_b import refuse_nfa_b
+from cepheid.errors import LimitError
+from cepheid.interpreter import Event
+from cepheid.language import syntax as ast
+from cepheid.language.printer import print_query
+from cepheid.planning.options import Options
+from cepheid.runtime.bindings import Bindings, Int64s, SinglePositions
+from cepheid.runtime.diagnosis.stream import Positions, Stream, all_positions
+from cepheid.runtime.events import Events
+from cepheid.runtime.reference_run import python_events
+
+MOST_SAMPLED = 10_000
+"""How many partial matches of a stage are kept to be looked at."""
+MOST_COUNTED = 1_000_000
+"""How many are counted."""
+MOST_RUNS = 1 << 18
+"""How many runs may be alive at once."""
+MOST_EVALUATIONS = 300_000_000
+"""How many predicates across events NFA^b evaluates for a stage, to the next 65,536 events."""
+FEWEST_EVENTS = 64
+"""Fewer events than this are not tried where the runs of more are too many."""
+MOST_INTERPRETED_EVENTS = 20_000
+"""Of how many events the definition of the language looks for partial matches."""
+MOST_STEPS = 200_000
+"""How many events it looks at for a stage, each time that it looks at one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number, or where it is not exact, a number that is not too large."""
+
+    number: int
+    is_exact: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.number:,}" if self.is_exact else f"≥ {self.number:,}"
+
+
+@dataclass(slots=True)
+class Partials:
+    """The matches of a stage: how many there are, a sample, and the least extent of one."""
+
+    number: int = 0
+    is_exact: bool = True
+    sample: list[Positions] = field(default_factory=list)
+    least_extent: int | None = None
+    _stride: int = 1
+
+    @property
+    def count(self) -> Count:
+        """How many there are."""
+        return Count(self.number, self.is_exact)
+
+    def add(self, binding: Positions) -> None:
+        """Count a partial match, and keep every n-th."""
+        if self.number % self._stride == 0:
+            self._keep(binding)
+        self.number += 1
+
+    def add_block(self, block: Bindings) -> None:
+        """The same for many at once."""
+        for match_ix in range(-self.number % self._stride, len(block), self._stride):
+            if (self.number + match_ix) % self._stride == 0:
+                self._keep(block.one(match_ix))
+        self.number += len(block)
+
+    def _keep(self, binding: Positions) -> None:
+        self.sample.append(binding)
+        if len(self.sample) > MOST_SAMPLED:
+            self.sample = self.sample[::2]
+            self._stride *= 2
+
+
+class Counting:
+    """Evaluates stages over a stream, each once."""
+
+    def __init__(self, stream: Stream, compiled: bool) -> None:
+        self._stream = stream
+        self._compile = compiled
+        self._known: dict[tuple[str, int | None], Partials] = {}
+        self._python_events: Sequence[Event] | None = None
+
+    def partials(self, query: ast.Query, window: int | None = None) -> Partials:
+        """The matches of a query without OR, star and negation, in its window or another."""
+        window = self._stream.window if window is None else window
+        key = (print_query(query), window)
+        if key not in self._known:
+            self._known[key] = self._evaluate(query, window)
+        return self._known[key]
+
+    def matches(self, query: ast.Query) -> Partials:
+        """The matches of any query, which has few enough that all can be had."""
+        analysed = analyse(query, self._stream.events.schema)
+        if not self._is_compiled(analysed):
+            return self._interpreted(query, self._stream.window)
+        from cepheid.runtime.session import Session
+
+        options = Options(max_runs=MOST_RUNS, max_matches=MOST_COUNTED)
+        found = Partials()
+        try:
+            for block in Session(analysed, self._stream.window, "all", options).run(
+                self._stream.events
+            ):
+                found.add_block(block)
+        except LimitError:
+            found.is_exact = False
+        return found
+
+    def _evaluate(self, query: ast.Query, window: int | None) -> Partials:
+        analysed = analyse(query, self._stream.events.schema)
+        if not self._is_compiled(analysed):
+            return self._interpreted(query, window)
+        events = self._stream.events
+        while True:
+            try:
+                found = self._compiled(analysed, events, window)
+            except LimitError:
+                if len(events) <= FEWEST_EVENTS:
+                    return Partials(is_exact=False)
+                events = events.slice(0, max(len(events) // 4, FEWEST_EVENTS))
+            else:
+                found.is_exact &= len(events) == len(self._stream.events)
+                return found
+
+    def _is_compiled(self, query: AnalysedQuery) -> bool:
+        return self._compile and refuse_nfa_b(query) is None
+
+    def _compiled(self, query: AnalysedQuery, events: Events, window: int | None) -> Partials:
+        from cepheid.runtime.session import Session
+
+        session = Session(query, window, "all", Options(max_runs=MOST_RUNS))
+        found = Partials()
+        for block in session.found(events):
+            found.add_block(block)
+            if len(block):
+                extent = int((self._stream.axis[_lasts(block)] - self._stream.axis[_firsts(block)]).min())
+                found.least_extent = _least(found.least_extent, extent)
+            evaluated = sum(session.metrics.evaluations.values())
+            if found.number >= MOST_COUNTED or evaluated > MOST_EVALUATIONS:
+                found.is_exact = False
+                break
+        return found
+
+    def _interpreted(self, query: ast.Query, window: int | None) -> Partials:
+        events = self._stream.events
+        looked_at = min(len(events), MOST_INTERPRETED_EVENTS)
+        if self._python_events is None:
+            part = events.slice(0, looked_at)
+            self._python_events = python_events(part, self._stream.attributes)
+        found = Partials(is_exact=looked_at == len(events))
+        steps = _Steps(MOST_STEPS + looked_at)
+        seen = set()
+        try:
+            for match in reference.find(query, _Counted(self._python_events, steps), window):
+                binding: Positions = {
+                    name: [event.position for event in bound]
+                    if isinstance(bound, list)
+                    else bound.position
+                    for name, bound in match.binding.items()
+                }
+                key = str(binding)
+                if key in seen:
+                    continue
+                seen.add(key)
+                found.add(binding)
+                positions = all_positions(binding)
+                extent = self._stream.extent(positions[0], positions[-1])
+                found.least_extent = _least(found.least_extent, extent)
+        except _OutOfSteps:
+            found.is_exact = False
+        return found
+
+
+def _least(known: int | None, other: int) -> int:
+    return other if known is None else min(known, other)
+
+
+def _firsts(block: Bindings) -> Int64s:
+    """The position of the first event of each match of a sequence."""
+    column = next(iter(block.variables.values()))
+    if isinstance(column, SinglePositions):
+        return column.positions
+    return column.positions[column.offsets[:-1]]
+
+
+def _lasts(block: Bindings) -> Int64s:
+    column = list(block.variables.values())[-1]
+    if isinstance(column, SinglePositions):
+        return column.positions
+    return column.positions[column.offsets[1:] - 1]
+
+
+class _OutOfSteps(Exception):
+    pass
+
+
+@dataclass(slots=True)
+class _Steps:
+    left: int
+
+
+class _Counted(Sequence[Event]):
+    """Events that can be looked at only so many times in all."""
+
+    def __init__(self, events: Sequence[Event], steps: _Steps) -> None:
+        self._events = events
+        self._steps = steps
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Event]: ...
+    def __getitem__(self, index: Any) -> Any:
+        found = self._events[index]
+        return _Counted(found, self._steps) if isinstance(index, slice) else found
+
+    def __iter__(self) -> Iterator[Event]:
+        for event in self._events:
+            self._steps.left -= 1
+            if self._steps.left < 0:
+                raise _OutOfSteps
+            yield event

@@ -1,0 +1,264 @@
+"""Why a query finds nothing, or too little: the whole diagnosis, from events to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cepheid.analysis.analyse import analyse
+from cepheid.analysis.model import Alternative
+from cepheid.analysis.names import variables_in
+from cepheid.language import syntax as ast
+from cepheid.language.printer import print_pattern, print_query
+from cepheid.runtime.diagnosis.counting import (
+    MOST_COUNTED,
+    MOST_INTERPRETED_EVENTS,
+    Count,
+    Counting,
+    Partials,
+)
+from cepheid.runtime.diagnosis.event_conditions import (
+    EventCondition,
+    event_conditions,
+    passing,
+)
+from cepheid.runtime.diagnosis.hints import find_hints, window_hint
+from cepheid.runtime.diagnosis.negations import why_removed
+from cepheid.runtime.diagnosis.prefixes import (
+    Goal,
+    Stage,
+    branches,
+    complete_stage,
+    conditions_of,
+    positives,
+    stages,
+)
+from cepheid.runtime.diagnosis.reasons import why_not_begun, why_stopped
+from cepheid.runtime.diagnosis.report import (
+    BranchDiagnosis,
+    ComponentCount,
+    ConditionCount,
+    Diagnosis,
+    RunCount,
+    Stop,
+)
+from cepheid.runtime.diagnosis.stream import Stream
+from cepheid.runtime.events import Events
+
+MOST_BRANCHES = 8
+"""How many alternatives of a pattern are looked at."""
+
+
+def diagnose(
+    query: ast.Query, events: Events, window: int | None, *, compiled: bool = True
+) -> Diagnosis:
+    """How far the query gets on these events, what stops it, and what is probably wrong.
+
+    ``window`` is in ticks or events. Without ``compiled``, everything is interpreted.
+    """
+    stream = Stream(query, events, window)
+    counting = Counting(stream, compiled)
+    found = branches(query)
+    diagnosed = [_Branch(branch, stream, counting) for branch in found[:MOST_BRANCHES]]
+    diagnosed.sort(key=lambda branch: branch.rank)
+    hints = find_hints(stream, found)
+    best = diagnosed[0]
+    total = _total(query, [branch.matches for branch in diagnosed], counting)
+    if not best.positive.number and all(best.could_begin):
+        hint = window_hint(stream, counting, best.positive_query)
+        hints += [hint] if hint is not None else []
+    reports = tuple(branch.report() for branch in diagnosed)
+    return Diagnosis(
+        print_query(query),
+        len(events),
+        total,
+        reports,
+        tuple(hints),
+        tuple(_notes(diagnosed, len(found), len(events))),
+    )
+
+
+def _total(query: ast.Query, counts: Sequence[Count], counting: Counting) -> Count:
+    """How many matches all alternatives have together; one may be found by several."""
+    if len(counts) == 1:
+        return counts[0]
+    most = max(counts, key=lambda count: count.number)
+    if not all(count.is_exact for count in counts):
+        return Count(most.number, is_exact=False)
+    if not most.number:
+        return most
+    found = counting.matches(replace(query, returns=None))
+    return found.count if found.is_exact else Count(most.number, is_exact=False)
+
+
+def _notes(diagnosed: Sequence[_Branch], alternatives: int, events: int) -> list[str]:
+    notes = []
+    if alternatives > len(diagnosed):
+        notes.append(
+            f"The pattern has {alternatives} alternatives; the first {len(diagnosed)} were "
+            "looked at."
+        )
+    if any(not branch.is_sequence for branch in diagnosed) and events > MOST_INTERPRETED_EVENTS:
+        notes.append(
+            f"Parts of AND were looked for among the first {MOST_INTERPRETED_EVENTS:,} events."
+        )
+    if any(not partials.is_exact for branch in diagnosed for partials in branch.partials):
+        notes.append(
+            f"≥: counting stopped at a limit ({MOST_COUNTED:,} runs, or the work that it takes); "
+            "there are at least so many."
+        )
+    return notes
+
+
+class _Branch:
+    """The diagnosis of one alternative as it is made."""
+
+    def __init__(self, branch: ast.Query, stream: Stream, counting: Counting) -> None:
+        self._branch = branch
+        self._stream = stream
+        self._counting = counting
+        analysed = analyse(branch, stream.events.schema)
+        self._alternative: Alternative = analysed.alternatives[0]
+        self._stages = stages(branch)
+        self._conditions = {
+            component.variable: event_conditions(branch, component, stream)
+            for component, _ in ast.components(branch.pattern)
+        }
+        self.partials = self._reached()
+        self.positive_query = self._positive_query()
+        self.positive = self._positive()
+        self._removed: Stop | None = None
+        self.matches = self.positive.count
+        if self._alternative.negations and self.positive.number:
+            self._apply_negations()
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether the components have one order."""
+        return self._alternative.is_sequence
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """Sorts the alternatives: most matches first, then the one that got furthest."""
+        reached = sum(1 for partials in self.partials if partials.number)
+        return -self.matches.number, len(self._stages) - reached, -self.partials[-1].number
+
+    @property
+    def could_begin(self) -> list[bool]:
+        """For each positive component, whether an event passes the conditions on it alone."""
+        return [
+            self._passing(component) > 0 for component in positives(self._branch.pattern)
+        ]
+
+    def report(self) -> BranchDiagnosis:
+        """What was found."""
+        stops = [stop for stop in (self._stop(), self._removed) if stop is not None]
+        return BranchDiagnosis(
+            print_pattern(self._branch.pattern),
+            self.matches,
+            tuple(
+                self._component(component, negated)
+                for component, negated in ast.components(self._branch.pattern)
+            ),
+            tuple(stop for stop in stops if stop.stopped),
+        )
+
+    def _reached(self) -> list[Partials]:
+        """The runs that reached each stage; what nothing reached, nothing passes."""
+        found: list[Partials] = []
+        for stage in self._stages:
+            if found and not found[-1].number:
+                found.append(Partials(is_exact=found[-1].is_exact))
+            else:
+                found.append(self._counting.partials(stage.query))
+        return found
+
+    def _positive_query(self) -> ast.Query:
+        last = len(self._alternative.components) - 1
+        return complete_stage(self._branch, last).query
+
+    def _positive(self) -> Partials:
+        if not self.partials[-1].number:
+            return self.partials[-1]
+        return self._counting.partials(self.positive_query)
+
+    def _apply_negations(self) -> None:
+        self._removed = why_removed(
+            self._stream, self._branch, self._alternative, self.positive
+        )
+        if self.positive.is_exact:
+            self.matches = self._counting.matches(self._branch).count
+        else:
+            kept = self._removed.looked_at - self._removed.stopped
+            self.matches = Count(kept, is_exact=False)
+
+    def _stop(self) -> Stop | None:
+        """Where the runs stopped; where some became matches, where most were lost."""
+        numbers = [partials.number for partials in self.partials]
+        if not numbers[0]:
+            first = self._alternative.components[0]
+            conditions = self._conditions[first.variable]
+            return why_not_begun(self._stream, self._branch, first, conditions)
+        if numbers[-1]:
+            steps = range(1, len(numbers))
+            if not steps:
+                return None
+            upcoming = min(steps, key=lambda ix: (numbers[ix] / numbers[ix - 1], -ix))
+        else:
+            upcoming = numbers.index(0)
+        current, partials = self._sample(upcoming)
+        stage = self._stages[upcoming]
+        return why_stopped(self._stream, self._alternative, current, stage, partials)
+
+    def _sample(self, upcoming: int) -> tuple[Stage, Partials]:
+        """The runs to be followed to a stage; their lists are complete where that matters."""
+        current, following = self._stages[upcoming - 1], self._stages[upcoming]
+        partials = self.partials[upcoming - 1]
+        name = current.component.variable
+        if not current.component.is_kleene or following.component_ix == current.component_ix:
+            return current, partials
+        known = conditions_of(current.query)
+        new = [test for test in conditions_of(following.query) if test not in known]
+        any_match = self._branch.strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH
+        if any_match and not any(name in variables_in(test) for test in new):
+            return current, partials
+        complete = complete_stage(self._branch, current.component_ix)
+        found = self._counting.partials(complete.query)
+        return (complete, found) if found.number else (current, partials)
+
+    # --- counts
+
+    def _passing(self, component: ast.Component) -> int:
+        number = len(self._stream.of_types(component.types))
+        return int(passing(self._conditions[component.variable], number).sum())
+
+    def _component(self, component: ast.Component, negated: bool) -> ComponentCount:
+        text = print_pattern(component)
+        conditions = self._conditions[component.variable]
+        return ComponentCount(
+            f"~({text})" if negated else text,
+            component.variable,
+            component.types,
+            negated,
+            len(self._stream.of_types(component.types)),
+            self._passing(component),
+            tuple(map(_condition_count, conditions)),
+            tuple(
+                RunCount(_goal(stage), partials.count)
+                for stage, partials in zip(self._stages, self.partials, strict=True)
+                if stage.component.variable == component.variable
+            ),
+        )
+
+
+def _condition_count(condition: EventCondition) -> ConditionCount:
+    return ConditionCount(condition.text, condition.count, condition.of_first)
+
+
+def _goal(stage: Stage) -> str:
+    match stage.goal:
+        case Goal.FIRST:
+            return "first event" if stage.component.is_kleene else "event"
+        case Goal.ENOUGH:
+            return f"{stage.least} events"
+    return "all conditions"

@@ -1,0 +1,166 @@
+"""Which conditions a binding does not satisfy, and what they compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from cepheid.analysis.placement import Indices, indices_in
+from cepheid.interpreter import Binding, Event, Interpreter, compare
+from cepheid.language import syntax as ast
+from cepheid.language.printer import print_expression
+from cepheid.language.units import NANOSECONDS_PER
+
+MOST_CHARACTERS = 40
+"""How much of a text value is shown."""
+
+
+class Tests:
+    """Conditions and equivalence tests, by number, that a binding can be tested with.
+
+    ``keys`` are those that keep events of different keys apart: equivalence tests and
+    equalities.
+    """
+
+    def __init__(
+        self,
+        tests: Sequence[ast.Expression],
+        query: ast.Query,
+        keys: Sequence[ast.Expression] = (),
+    ) -> None:
+        self._tests = tests
+        self._query = query
+        self._indices = [indices_in([test]) for test in tests]
+        self.is_key = [test in keys for test in tests]
+
+    def __len__(self) -> int:
+        return len(self._tests)
+
+    def failing(self, binding: Binding) -> tuple[int, ...]:
+        """The numbers of the tests that the binding does not satisfy."""
+        found = []
+        for number, test in enumerate(self._tests):
+            if isinstance(test, ast.Equivalence):
+                if _disagreeing(test, binding) is not None:
+                    found.append(number)
+            elif _counterexample(test, self._indices[number], binding) is not None:
+                found.append(number)
+        return tuple(found)
+
+    def text(self, number: int) -> str:
+        """A test as the query has it."""
+        return print_expression(self._tests[number], self._query)
+
+    def comparison(self, number: int, binding: Binding) -> str:
+        """The same, and what it compares where it fails: ``b.x > a.x: 12 > 15``."""
+        test = self._tests[number]
+        if isinstance(test, ast.Equivalence):
+            values = _disagreeing(test, binding) or ()
+            return f"{self.text(number)}: {' = '.join(map(literal, values))}"
+        indices = self._indices[number]
+        current = _counterexample(test, indices, binding) or {}
+        for name, least in indices.least_lengths.items():
+            length = len(_list_of(binding, name))
+            if length < least:
+                events = "event" if length == 1 else "events"
+                return f"{self.text(number)}: {name}[] has {length} {events}"
+        interpreter = Interpreter(binding, current)
+
+        def value_of(node: ast.Node) -> ast.Node:
+            if isinstance(node, ast.Attribute | ast.Element | ast.Length | ast.Aggregate):
+                return as_literal(interpreter.returned(node))
+            return node
+
+        shown = print_expression(ast.rewrite(test, value_of), self._query)
+        where = [f"i = {i}" for name, i in current.items() if len(_list_of(binding, name)) > 1]
+        return f"{self.text(number)}: {shown}" + (f" ({', '.join(where)})" if where else "")
+
+
+def agreed_value(test: ast.Equivalence, binding: Binding) -> Any:
+    """The value that the events of a binding share; None where none of them has one."""
+    if test.value is not None:
+        return test.value.value
+    for event in _events(binding):
+        if event.values.get(test.attribute) is not None:
+            return event.values[test.attribute]
+    return None
+
+
+def _disagreeing(test: ast.Equivalence, binding: Binding) -> tuple[Any, ...] | None:
+    """Two values that should be the same, or one that is null; None where all agree."""
+    values = [
+        event.values[test.attribute] for event in _events(binding) if test.attribute in event.values
+    ]
+    wanted = agreed_value(test, binding)
+    for value in reversed(values):
+        if value is None or not compare("=", wanted, value):
+            return (None,) if wanted is None else (wanted, value)
+    return None
+
+
+def _counterexample(
+    condition: ast.Expression, indices: Indices, binding: Binding
+) -> Mapping[str, int] | None:
+    """The values of i for which the condition is not true, or None where it is always true."""
+    for name, least in indices.least_lengths.items():
+        if len(_list_of(binding, name)) < least:
+            return {}
+    if not indices.ranges:
+        return None if Interpreter(binding, {}).truth(condition) is True else {}
+    ranges = [
+        range(first, len(_list_of(binding, name)) + 1) for name, first in indices.ranges.items()
+    ]
+    # From the end: the event that came last is the one that is to be explained.
+    for values in product(*map(reversed, ranges)):
+        current = dict(zip(indices.ranges, values, strict=True))
+        if Interpreter(binding, current).truth(condition) is not True:
+            return current
+    return None
+
+
+def as_literal(value: Any) -> ast.Literal | ast.Duration:
+    """A value as a query would write it; long texts are cut."""
+    match value:
+        case None | bool() | int():
+            return ast.Literal(value)
+        case float():
+            return ast.Literal(float(f"{value:.10g}"))
+        case timedelta():
+            seconds = Fraction(value // timedelta(microseconds=1), 1_000_000)
+            for unit in ("days", "hours", "minutes", "seconds"):
+                number = seconds * NANOSECONDS_PER["seconds"] / NANOSECONDS_PER[unit]
+                if number.denominator == 1:
+                    return ast.Duration(number, unit)
+            return ast.Duration(seconds, "seconds")
+        case datetime():
+            return ast.Literal(value.isoformat(sep=" "))
+        case date():
+            return ast.Literal(value.isoformat())
+    text = str(value)
+    return ast.Literal(text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…")
+
+
+def literal(value: Any) -> str:
+    """The same as text.
+
+    >>> literal(0.1 + 0.2), literal("it's"), literal(timedelta(minutes=3)), literal(None)
+    ('0.3', "'it''s'", '3 minutes', 'NULL')
+    """
+    nowhere = ast.Query(ast.Component(("A",), "a"))
+    return print_expression(as_literal(value), nowhere)
+
+
+def _events(binding: Binding) -> list[Event]:
+    events: list[Event] = []
+    for bound in binding.values():
+        events += bound if isinstance(bound, list) else [bound]
+    return events
+
+
+def _list_of(binding: Binding, name: str) -> list[Event]:
+    bound = binding[name]
+    assert isinstance(bound, list)
+    return bound

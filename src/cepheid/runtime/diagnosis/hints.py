@@ -1,0 +1,278 @@
+"""What is probably wrong: types that never come, values that never meet, windows too short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as arrow
+
+from cepheid.errors import closest, list_words
+from cepheid.language import syntax as ast
+from cepheid.language.printer import print_expression, print_window
+from cepheid.runtime.diagnosis.counting import Counting
+from cepheid.runtime.diagnosis.failures import literal
+from cepheid.runtime.diagnosis.prefixes import conditions_of, equivalences_of, positives
+from cepheid.runtime.diagnosis.stream import Stream
+
+MOST_VALUES = 100_000
+"""How many different values of an attribute are compared as texts."""
+MOST_LISTED = 8
+MOST_WINDOWS = 12
+"""How many longer windows are tried, each four times the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """An attribute of the events of a component."""
+
+    component: ast.Component
+    attribute: str
+
+    @property
+    def types(self) -> str:
+        return list_words(self.component.types, "or")
+
+    @property
+    def text(self) -> str:
+        return f"{self.component.variable}.{self.attribute}"
+
+
+def find_hints(stream: Stream, branches: Sequence[ast.Query]) -> list[str]:
+    """What strikes about the events, each once, whatever alternative it is about."""
+    found: dict[str, None] = {}
+    for branch in branches:
+        for find in (_absent_types, _null_attributes, _absent_values, _disjoint_values):
+            found.update(dict.fromkeys(find(stream, branch)))
+    return list(found)
+
+
+def window_hint(stream: Stream, counting: Counting, query: ast.Query) -> str | None:
+    """How long the window would have to be, where a longer one holds a match.
+
+    ``query`` is without OR, star and negation, and has no match.
+    """
+    if query.window is None or stream.window is None or not len(stream.events):
+        return None
+    span = int(stream.axis.max()) - int(stream.axis.min()) + 1
+    window = stream.window
+    for _ in range(MOST_WINDOWS):
+        if window >= span:
+            return None
+        window = min(4 * window, span)
+        found = counting.partials(query, window)
+        if found.number and found.least_extent is not None:
+            shortest = "the shortest one" if found.is_exact else "one of them"
+            return (
+                f"With a longer window there are matches: {shortest} is "
+                f"{stream.length(found.least_extent)} from first to last, and a match must be "
+                f"shorter than {print_window(query.window)}."
+            )
+    return None
+
+
+def _absent_types(stream: Stream, branch: ast.Query) -> Iterator[str]:
+    there = list(stream.events.type_names)
+    for component, negated in ast.components(branch.pattern):
+        for name in component.types:
+            if len(stream.of_types([name])):
+                continue
+            near = _near(name, there)
+            listed = list_words([*there[:MOST_LISTED], *(["others"] if there[MOST_LISTED:] else [])])
+            yield (
+                f"No event has the type '{name}'"
+                + (", so that its negation removes nothing" if negated else "")
+                + (f"; there are {listed}." if there else ".")
+                + (f" Did you mean '{near}'?" if near else "")
+            )
+
+
+def _null_attributes(stream: Stream, branch: ast.Query) -> Iterator[str]:
+    for operand in _operands(branch):
+        values = _values(stream, operand)
+        if values is not None and len(values) and not len(_known(values)):
+            yield f"{operand.attribute} is null in all {operand.types} events."
+
+
+def _absent_values(stream: Stream, branch: ast.Query) -> Iterator[str]:
+    """Equalities with a constant that no event has."""
+    by_name = {each.variable: each for each, _ in ast.components(branch.pattern)}
+    for condition in conditions_of(branch):
+        match condition:
+            case ast.Comparison("=", left, right):
+                sides = [(left, (right,)), (right, (left,))]
+            case ast.In(operand, options):
+                sides = [(operand, options)]
+            case _:
+                continue
+        for side, options in sides:
+            here = _operand(side, by_name)
+            if here and options and all(isinstance(option, ast.Literal) for option in options):
+                wanted = [option.value for option in options if isinstance(option, ast.Literal)]
+                text = print_expression(condition, branch)
+                yield from _never_equal(stream, here, wanted, text)
+    for test in equivalences_of(branch):
+        if test.value is not None:
+            for component in positives(branch.pattern):
+                here = _Operand(component, test.attribute)
+                text = print_expression(test, branch)
+                yield from _never_equal(stream, here, [test.value.value], text)
+
+
+def _never_equal(
+    stream: Stream, here: _Operand, wanted: Sequence[Any], text: str
+) -> Iterator[str]:
+    values = _values(stream, here)
+    there = _texts_of(values)
+    if there is None or not there or any(value is None for value in wanted):
+        return
+    if any(value in there for value in wanted):
+        return
+    similar = next((pair for value in wanted for pair in _similar([value], there)), None)
+    said = f"{text} is never true: no {here.types} event has this {here.attribute}"
+    if similar is not None:
+        _, other, how = similar
+        yield f"{said}, but some have {literal(other)}, which differs only by {how}."
+        return
+    near = next((_near(v, list(there)) for v in wanted if isinstance(v, str)), None)
+    some = sorted(there, key=_sort_key)
+    listed = list_words([*map(literal, some[:MOST_LISTED]), *(["others"] if some[MOST_LISTED:] else [])])
+    yield f"{said}; they have {listed}." + (f" Did you mean {literal(near)}?" if near else "")
+
+
+def _disjoint_values(stream: Stream, branch: ast.Query) -> Iterator[str]:
+    """Equalities of attributes that have no value in common."""
+    by_name = {each.variable: each for each, _ in ast.components(branch.pattern)}
+    pairs: list[tuple[_Operand, _Operand, str]] = []
+    for condition in conditions_of(branch):
+        if isinstance(condition, ast.Comparison) and condition.operator == "=":
+            left, right = _operand(condition.left, by_name), _operand(condition.right, by_name)
+            if left is not None and right is not None and left.component != right.component:
+                pairs.append((left, right, print_expression(condition, branch)))
+    for test in equivalences_of(branch):
+        operands = [_Operand(component, test.attribute) for component in positives(branch.pattern)]
+        text = print_expression(test, branch)
+        pairs += [(left, right, text) for left, right in combinations(operands, 2)]
+    for left, right, text in pairs:
+        if left.attribute == right.attribute and set(left.component.types) & set(
+            right.component.types
+        ):
+            continue
+        yield from _never_meet(stream, left, right, text)
+
+
+def _never_meet(stream: Stream, left: _Operand, right: _Operand, text: str) -> Iterator[str]:
+    here, there = _texts_of(_values(stream, left)), _texts_of(_values(stream, right))
+    if not here or not there or here & there:
+        return
+    said = (
+        f"{text} never holds between {left.types} and {right.types} events: "
+        f"{left.text} and {right.text} have no value in common"
+    )
+    similar = next(_similar(here, there), None)
+    if similar is not None:
+        one, other, how = similar
+        yield f"{said}, but {literal(one)} and {literal(other)} differ only by {how}."
+    else:
+        one, other = min(here, key=_sort_key), min(there, key=_sort_key)
+        yield f"{said} (for example {literal(one)} and {literal(other)})."
+
+
+def _folded(value: Any) -> Any:
+    return value.casefold() if isinstance(value, str) else value
+
+
+def _stripped(value: Any) -> Any:
+    return "".join(value.split()) if isinstance(value, str) else value
+
+
+def _number(value: Any) -> Any:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return value
+
+
+_DIFFERENCES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("case", _folded),
+    ("white space", _stripped),
+    ("case and white space", lambda value: _folded(_stripped(value))),
+    ("how a number is written", _number),
+)
+
+
+def _similar(here: Any, there: set[Any]) -> Iterator[tuple[Any, Any, str]]:
+    """Two values that would be equal but for a detail, and which."""
+    for how, plain in _DIFFERENCES:
+        by_plain = {plain(value): value for value in sorted(there, key=_sort_key, reverse=True)}
+        for value in sorted(here, key=_sort_key):
+            if plain(value) in by_plain and by_plain[plain(value)] != value:
+                yield value, by_plain[plain(value)], how
+
+
+def _near(word: str, known: Sequence[Any]) -> str | None:
+    """The known word that was probably meant: one that differs in details, or is close."""
+    words = [other for other in known if isinstance(other, str)]
+    for _, other, _ in _similar([word], set(words)):
+        return str(other)
+    near = closest(word, words[:1_000])
+    return near[0] if near else None
+
+
+def _operand(side: ast.Expression, by_name: dict[str, ast.Component]) -> _Operand | None:
+    match side:
+        case ast.Attribute(variable, attribute) | ast.Element(variable, _, attribute):
+            return _Operand(by_name[variable], attribute)
+    return None
+
+
+def _operands(branch: ast.Query) -> Iterator[_Operand]:
+    """The attributes that conditions name, with their components."""
+    by_name = {each.variable: each for each, _ in ast.components(branch.pattern)}
+    for condition in conditions_of(branch):
+        for node in condition.walk():
+            if isinstance(node, ast.Attribute | ast.Element):
+                yield _Operand(by_name[node.variable], node.attribute)
+            elif isinstance(node, ast.Aggregate) and node.attribute is not None:
+                yield _Operand(by_name[node.variable], node.attribute)
+    for test in equivalences_of(branch):
+        for component in positives(branch.pattern):
+            yield _Operand(component, test.attribute)
+
+
+def _values(stream: Stream, operand: _Operand) -> pa.ChunkedArray | None:
+    """The attribute of the events of the component's types; None where a type lacks it."""
+    has = stream.events.schema.has_attribute
+    if not all(has(name, operand.attribute) for name in operand.component.types):
+        return None
+    positions = stream.of_types(operand.component.types)
+    return stream.events.table.column(operand.attribute).take(pa.array(positions))
+
+
+def _known(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    if arrow.is_floating(values.type):
+        values = values.filter(pc.invert(pc.is_nan(values.fill_null(float("nan")))))
+    return values.drop_null()
+
+
+def _texts_of(values: pa.ChunkedArray | None) -> set[Any] | None:
+    """The different values of a column of texts, numbers or truth values, if not too many."""
+    if values is None or not (
+        arrow.is_integer(values.type)
+        or arrow.is_floating(values.type)
+        or arrow.is_boolean(values.type)
+        or arrow.is_string(values.type)
+        or arrow.is_large_string(values.type)
+        or arrow.is_dictionary(values.type)
+    ):
+        return None
+    unique = pc.unique(_known(values))
+    return set(unique.to_pylist()) if len(unique) <= MOST_VALUES else None
+
+
+def _sort_key(value: Any) -> tuple[str, Any]:
+    return type(value).__name__, value

@@ -1,0 +1,115 @@
+"""Which matches of the positive components a negation removes, and by which event."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from cepheid.analysis.model import Alternative, NegatedComponent
+from cepheid.analysis.names import variables_in
+from cepheid.errors import list_words
+from cepheid.language import syntax as ast
+from cepheid.language.printer import print_pattern
+from cepheid.runtime.diagnosis.candidates import Surroundings, keys_of
+from cepheid.runtime.diagnosis.counting import Partials
+from cepheid.runtime.diagnosis.failures import Tests
+from cepheid.runtime.diagnosis.prefixes import conditions_of, equivalences_of
+from cepheid.runtime.diagnosis.reasons import BATCH, MOST_TESTED, Group, example, examples
+from cepheid.runtime.diagnosis.report import Example, Reason, Stop
+from cepheid.runtime.diagnosis.stops import Miss
+from cepheid.runtime.diagnosis.stream import Positions, Stream, all_positions, bound_events, spread
+
+
+class _Negation:
+    """One negated component, and what an event must satisfy to violate it."""
+
+    def __init__(self, negated: NegatedComponent, branch: ast.Query) -> None:
+        self.negated = negated
+        name = negated.component.variable
+        tests = [
+            *equivalences_of(branch),
+            *(test for test in conditions_of(branch) if name in variables_in(test)),
+        ]
+        self.keys = keys_of(negated.component, tests)
+        self.tests = Tests(tests, branch)
+
+
+def why_removed(
+    stream: Stream, branch: ast.Query, alternative: Alternative, partials: Partials
+) -> Stop:
+    """Why matches of the positive components are no matches: an event where none may be."""
+    surroundings = Surroundings(stream, alternative)
+    negations = [_Negation(negated, branch) for negated in alternative.negations]
+    groups: dict[int, Group] = {}
+    tested = looked_at = removed = 0
+    runs = iter(spread(partials.sample, len(partials.sample)))
+    while tested < MOST_TESTED and (batch := list(islice(runs, BATCH))):
+        known = stream.python_events(p for run in batch for p in all_positions(run))
+        places = [
+            [surroundings.at_negation(each.negated, run, each.keys, known) for each in negations]
+            for run in batch
+        ]
+        known |= stream.python_events(p for found in places for each in found for p in each)
+        for run, found in zip(batch, places, strict=True):
+            looked_at += 1
+            binding = bound_events(run, known)
+            for number, each in enumerate(negations):
+                name = each.negated.component.variable
+                tested += len(found[number])
+                violator = next(
+                    (
+                        position
+                        for position in found[number]
+                        if not each.tests.failing({**binding, name: known[position]})
+                    ),
+                    None,
+                )
+                if violator is not None:
+                    removed += 1
+                    groups.setdefault(number, Group()).add(Miss("negation", run, violator))
+                    break
+    ranked = sorted(groups.items(), key=lambda item: -item[1].count)
+    number_of = {id(miss): number for number, group in ranked for miss in group.shorten()}
+
+    def describe(miss: Miss) -> Example:
+        return _example(stream, negations[number_of[id(miss)]].negated, miss)
+
+    return Stop(
+        "matched but for a negation",
+        "match",
+        partials.count,
+        looked_at,
+        removed,
+        tuple(
+            Reason("negation", _text(negations[number].negated, alternative), group.count)
+            for number, group in ranked
+        ),
+        examples([group for _, group in ranked], describe),
+    )
+
+
+def _example(stream: Stream, negated: NegatedComponent, miss: Miss) -> Example:
+    assert miss.position is not None
+    name = negated.component.variable
+    detail = f"{stream.type_of(miss.position)} {name} in row {stream.row(miss.position)}"
+    rows: Positions = miss.run
+    made = example(stream, "negation", rows, {}, [detail], [])
+    return Example(
+        made.kind, {**made.rows, name: stream.row(miss.position)}, made.comparisons, made.text
+    )
+
+
+def _text(negated: NegatedComponent, alternative: Alternative) -> str:
+    names = [component.variable for component in alternative.components]
+    before = alternative.before
+    last = [i for i in negated.after if not any((i, j) in before for j in negated.after)]
+    first = [j for j in negated.before if not any((i, j) in before for i in negated.before)]
+    after = list_words([names[i] for i in sorted(last)])
+    until = list_words([names[j] for j in sorted(first)])
+    types = list_words(negated.component.types, "or")
+    if after and until:
+        place = f"between {after} and {until}"
+    elif after or until:
+        place = f"after {after}" if after else f"before {until}"
+    else:
+        place = "in the window"
+    return f"~({print_pattern(negated.component)}): {types} came {place}"

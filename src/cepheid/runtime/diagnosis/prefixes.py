@@ -1,0 +1,190 @@
+"""How far a pattern can get: its beginnings, each as a query of its own.
+
+A *branch* is a query without OR and star. A *stage* of it is the query that has only the
+first components, up to a goal in the last of them, with the conditions that speak of nothing
+else; negations and RETURN are left out. The matches of a stage are the partial matches (runs)
+that got so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import product
+
+from cepheid.analysis.names import variables_in
+from cepheid.analysis.normal_form import conjuncts
+from cepheid.analysis.placement import indices_in
+from cepheid.language import syntax as ast
+
+
+class Goal(Enum):
+    """What a stage asks of its last component.
+
+    FIRST: its event, or the first event of a Kleene component. ENOUGH: as many events as a
+    Kleene component needs. COMPLETE: a list that satisfies all conditions on it.
+    """
+
+    FIRST = "first"
+    ENOUGH = "enough"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A beginning of a pattern; ``component`` is its last one, as the pattern has it.
+
+    ``least`` is how many events the stage wants of that component.
+    """
+
+    component_ix: int
+    component: ast.Component
+    goal: Goal
+    least: int
+    query: ast.Query
+
+
+def branches(query: ast.Query) -> list[ast.Query]:
+    """The query for each of its alternatives, in the order of the analysis.
+
+    >>> from cepheid.language.parser import parse
+    >>> from cepheid.language.printer import print_pattern
+    >>> query = parse("PATTERN SEQ(A a, OR(B b, C c), D* d[])")
+    >>> [print_pattern(branch.pattern) for branch in branches(query)][:2]
+    ['SEQ(A a, B b)', 'SEQ(A a, B b, D+ d[])']
+    """
+    found = []
+    for pattern in dict.fromkeys(_alternatives(query.pattern)):
+        if pattern is not None and positives(pattern):
+            declared = {component.variable for component, _ in ast.components(pattern)}
+            kept = [test for test in conjuncts(query.condition) if variables_in(test) <= declared]
+            found.append(
+                replace(
+                    query,
+                    pattern=pattern,
+                    condition=conjunction(kept),
+                    strategy_variables=None,
+                    returns=None,
+                )
+            )
+    return found
+
+
+def positives(pattern: ast.Pattern) -> list[ast.Component]:
+    """The components that are not negated, in the order of the pattern."""
+    return [component for component, negated in ast.components(pattern) if not negated]
+
+
+def conjunction(conditions: Sequence[ast.Expression]) -> ast.Expression | None:
+    """All conditions as one; None where there are none."""
+    if len(conditions) < 2:
+        return conditions[0] if conditions else None
+    return ast.And(tuple(conditions))
+
+
+def stages(branch: ast.Query) -> list[Stage]:
+    """The beginnings of a branch, from the first component to the last.
+
+    >>> from cepheid.language.parser import parse
+    >>> query = parse("PATTERN SEQ(A a, B{2,} b[]) WHERE b.LEN > 3 AND b[i].x > a.x")
+    >>> [(stage.component.variable, stage.goal.value) for stage in stages(query)]
+    [('a', 'first'), ('b', 'first'), ('b', 'enough'), ('b', 'complete')]
+    """
+    found = []
+    components = positives(branch.pattern)
+    for ix, component in enumerate(components):
+        found.append(_stage(branch, ix, Goal.FIRST, 1))
+        if component.bounds is None:
+            continue
+        known = _conditions_on(branch, components[: ix + 1])
+        least = indices_in(known).least_lengths.get(component.variable, 1)
+        least = max(component.bounds.least, least)
+        if least > 1:
+            found.append(_stage(branch, ix, Goal.ENOUGH, least))
+        if any(is_final(condition, component.variable) for condition in known):
+            found.append(_stage(branch, ix, Goal.COMPLETE, least))
+    return found
+
+
+def complete_stage(branch: ast.Query, ix: int) -> Stage:
+    """The components up to one of them, with all of its events and everything said of them."""
+    return _stage(branch, ix, Goal.COMPLETE, 1)
+
+
+def conditions_of(query: ast.Query) -> list[ast.Expression]:
+    """The conjuncts of WHERE but for equivalence tests."""
+    return [test for test in conjuncts(query.condition) if not isinstance(test, ast.Equivalence)]
+
+
+def equivalences_of(query: ast.Query) -> list[ast.Equivalence]:
+    """The equivalence tests of WHERE."""
+    return [test for test in conjuncts(query.condition) if isinstance(test, ast.Equivalence)]
+
+
+def is_final(condition: ast.Expression, variable: str) -> bool:
+    """Whether the condition can be tested only when the list of the variable is complete."""
+    for node in condition.walk():
+        match node:
+            case (
+                ast.Length(name)
+                | ast.Aggregate(_, name, ast.Scope.WHOLE, _)
+                | ast.Element(name, ast.Index.LAST, _)
+            ) if name == variable:
+                return True
+    return False
+
+
+def _stage(branch: ast.Query, ix: int, goal: Goal, least: int) -> Stage:
+    components = positives(branch.pattern)[: ix + 1]
+    last = components[-1]
+    name = last.variable
+    conditions = _conditions_on(branch, components)
+    cut = last
+    if last.bounds is not None and goal is not Goal.COMPLETE:
+        cut = replace(last, bounds=ast.Bounds(least, least))
+        conditions = [
+            condition
+            for condition in conditions
+            if not is_final(condition, name)
+            and indices_in([condition]).least_lengths.get(name, 1) <= least
+        ]
+    kept = {component.variable: component for component in (*components[:-1], cut)}
+    pattern = _only(branch.pattern, kept)
+    assert pattern is not None
+    tests = [*equivalences_of(branch), *conditions]
+    query = replace(branch, pattern=pattern, condition=conjunction(tests))
+    return Stage(ix, last, goal, least, query)
+
+
+def _conditions_on(
+    branch: ast.Query, components: Sequence[ast.Component]
+) -> list[ast.Expression]:
+    """The conditions that speak of these components only."""
+    known = {component.variable for component in components}
+    return [test for test in conditions_of(branch) if variables_in(test) <= known]
+
+
+def _only(pattern: ast.Pattern, kept: dict[str, ast.Component]) -> ast.Pattern | None:
+    """The pattern with these positive components only, None where none of them is in it."""
+    match pattern:
+        case ast.Component():
+            return kept.get(pattern.variable)
+        case ast.Negation():
+            return None
+    parts = [part for each in pattern.parts if (part := _only(each, kept)) is not None]
+    return replace(pattern, parts=tuple(parts)) if parts else None
+
+
+def _alternatives(pattern: ast.Pattern) -> list[ast.Pattern | None]:
+    """The pattern for each choice in OR, and without and with each star; None is no event."""
+    match pattern:
+        case ast.Component(_, _, ast.Bounds(0, most)):
+            return [None, replace(pattern, bounds=ast.Bounds(1, most))]
+        case ast.Component() | ast.Negation():
+            return [pattern]
+        case ast.Disjunction(parts):
+            return [found for part in parts for found in _alternatives(part)]
+    choices = product(*map(_alternatives, pattern.parts))
+    chosen = (tuple(part for part in choice if part is not None) for choice in choices)
+    return [replace(pattern, parts=parts) if parts else None for parts in chosen]

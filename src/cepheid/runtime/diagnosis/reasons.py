@@ -1,0 +1,284 @@
+"""Why many runs stopped: the reasons in words, counted and ranked, with examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+
+from cepheid.analysis.model import Alternative
+from cepheid.errors import list_words
+from cepheid.interpreter import Binding
+from cepheid.language import syntax as ast
+from cepheid.language.printer import print_pattern, print_window
+from cepheid.runtime.diagnosis.counting import Count, Partials
+from cepheid.runtime.diagnosis.event_conditions import EventCondition, event_tests
+from cepheid.runtime.diagnosis.failures import Tests
+from cepheid.runtime.diagnosis.prefixes import Goal, Stage
+from cepheid.runtime.diagnosis.report import Example, Reason, Stop
+from cepheid.runtime.diagnosis.stops import CONTIGUOUS, WENT_ON, Follower, Miss
+from cepheid.runtime.diagnosis.stream import Positions, Stream, all_positions, spread
+
+MOST_TESTED = 100_000
+"""How many events are tested in all as the next event of some run."""
+BATCH = 500
+"""How many runs are followed at once."""
+MOST_EXAMPLES = 3
+MOST_ROWS_NAMED = 6
+
+
+@dataclass(slots=True)
+class Group:
+    """The runs that stopped for one reason: how many, and some of them."""
+
+    count: int = 0
+    misses: list[Miss] = field(default_factory=list)
+    least_extent: int | None = None
+    most_taken: int = 0
+
+    def add(self, miss: Miss, taken: int = 0) -> None:
+        """One more run; the first ones of the stream are kept."""
+        self.count += 1
+        self.most_taken = max(self.most_taken, taken)
+        if miss.extent is not None:
+            known = miss.extent if self.least_extent is None else self.least_extent
+            self.least_extent = min(known, miss.extent)
+        self.misses.append(miss)
+        if len(self.misses) > 100:
+            self.shorten()
+
+    def shorten(self) -> list[Miss]:
+        """The first of the runs in the order of the stream."""
+        self.misses.sort(key=lambda miss: all_positions(miss.run))
+        del self.misses[MOST_EXAMPLES:]
+        return self.misses
+
+
+def why_stopped(
+    stream: Stream,
+    alternative: Alternative,
+    current: Stage,
+    upcoming: Stage,
+    partials: Partials,
+) -> Stop:
+    """Why runs that reached one stage did not reach the next."""
+    follower = Follower(stream, alternative, current, upcoming)
+    wording = _Wording(stream, upcoming)
+    groups: dict[tuple[object, ...], Group] = {}
+    runs = iter(spread(partials.sample, len(partials.sample)))
+    looked_at = stopped = 0
+    while follower.tested < MOST_TESTED and (batch := list(islice(runs, BATCH))):
+        follower.prepare(batch)
+        for run in batch:
+            miss = follower.follow(run)
+            looked_at += 1
+            if miss is not None and miss is not WENT_ON:
+                stopped += 1
+                taken = _length(miss.run, upcoming.component)
+                groups.setdefault(wording.key(miss), Group()).add(miss, taken)
+            if follower.tested >= MOST_TESTED:
+                break
+    ranked = sorted(groups.values(), key=lambda group: (-group.count, group.misses[0].kind))
+    return Stop(
+        f"{_reached(current)} but did not reach {_label(upcoming)}",
+        "run",
+        partials.count,
+        looked_at,
+        stopped,
+        tuple(
+            Reason(group.misses[0].kind, wording.reason(group), group.count) for group in ranked
+        ),
+        examples(ranked, lambda miss: wording.example(miss, follower.comparisons(miss))),
+    )
+
+
+def examples(
+    ranked: Sequence[Group], describe: Callable[[Miss], Example]
+) -> tuple[Example, ...]:
+    """One example for each of the first reasons, and more of them while there is room."""
+    rounds = [group.shorten()[place] for place in range(MOST_EXAMPLES) for group in ranked
+              if place < len(group.shorten())]
+    first = rounds[:MOST_EXAMPLES]
+    order = {id(miss): rank for rank, group in enumerate(ranked) for miss in group.misses}
+    return tuple(map(describe, sorted(first, key=lambda miss: order[id(miss)])))
+
+
+def why_not_begun(
+    stream: Stream,
+    branch: ast.Query,
+    component: ast.Component,
+    conditions: Sequence[EventCondition],
+) -> Stop:
+    """Why no event can be the first of a run."""
+    positions = stream.of_types(component.types)
+    title = f"could be the first of a run, {print_pattern(component)}"
+    if not len(positions):
+        name = list_words(component.types, "or")
+        reason = Reason("type", f"no event has the type {name}", len(stream.events))
+        total = Count(len(stream.events))
+        return Stop(title, "event", total, total.number, total.number, (reason,), ())
+    bits = np.zeros(len(positions), dtype=np.int64)
+    for number, condition in enumerate(conditions[:62]):
+        bits |= condition.failing.astype(np.int64) << number
+    tests = Tests(event_tests(branch, component), branch)
+    groups = []
+    for failing, count in zip(*np.unique(bits, return_counts=True), strict=True):
+        numbers = tuple(n for n in range(len(conditions)) if int(failing) >> n & 1)
+        if numbers:
+            texts = tuple(conditions[number].text for number in numbers)
+            places = positions[bits == failing][:MOST_EXAMPLES].tolist()
+            misses = [
+                Miss("condition", {component.variable: [at] if component.is_kleene else at}, None,
+                     texts, numbers)
+                for at in places
+            ]
+            groups.append(Group(int(count), misses))
+    groups.sort(key=lambda group: -group.count)
+
+    def describe(miss: Miss) -> Example:
+        known = stream.python_events(all_positions(miss.run))
+        (position,) = all_positions(miss.run)
+        event = known[position]
+        bound: Binding = {component.variable: [event] if component.is_kleene else event}
+        compared = tuple(tests.comparison(number, bound) for number in miss.failing)
+        return example(stream, "condition", miss.run, {}, compared, compared)
+
+    reasons = tuple(
+        Reason("condition", failed(group.misses[0].conditions), group.count) for group in groups
+    )
+    stopped = sum(group.count for group in groups)
+    total = Count(len(positions))
+    return Stop(title, "event", total, len(positions), stopped, reasons, examples(groups, describe))
+
+
+class _Wording:
+    """Reasons and examples in words, for the runs that go from one stage to the next."""
+
+    def __init__(self, stream: Stream, upcoming: Stage) -> None:
+        self._stream = stream
+        self._stage = upcoming
+        self._component = upcoming.component
+        self._types = list_words(upcoming.component.types, "or")
+        self._strategy = upcoming.query.strategy
+        self._window = upcoming.query.window
+
+    def key(self, miss: Miss) -> tuple[object, ...]:
+        """What is the same for two runs that stopped for one reason."""
+        other = None
+        if miss.kind == "contiguity" and miss.position is not None:
+            other = self._stream.type_of(miss.position)
+        cause = self.key(miss.cause) if miss.cause is not None else ()
+        return (miss.kind, miss.conditions, other, *cause)
+
+    def reason(self, group: Group) -> str:
+        miss = group.misses[0]
+        if miss.kind != "repetition":
+            return self._text(miss, group.least_extent)
+        needed = f"{print_pattern(self._component)} needs {self._stage.least} events"
+        got = f"got {group.most_taken}" if group.most_taken == 1 else f"got at most {group.most_taken}"
+        cause = f": {self._text(miss.cause, None, again=True)}" if miss.cause is not None else ""
+        return f"{needed} and {got}{cause}"
+
+    def _text(self, miss: Miss, extent: int | None, again: bool = False) -> str:
+        window = f"the window of {print_window(self._window)}" if self._window else "the window"
+        contiguous = self._strategy in CONTIGUOUS
+        some = f"other {self._types}" if again else self._types
+        match miss.kind:
+            case "condition":
+                at_next = " for the next event" if contiguous else ""
+                return failed(miss.conditions) + at_next
+            case "absent" if contiguous:
+                return "no event came after"
+            case "absent":
+                return f"no {some} came " + (f"in {window}" if self._window else "after")
+            case "window":
+                closest = ""
+                if extent is not None:
+                    closest = f"; with the closest it would be {self._stream.length(extent)}"
+                return f"{self._types} came only after {window}{closest}"
+            case _:
+                assert miss.position is not None
+                other = self._stream.type_of(miss.position)
+                return f"the next event was {other}, and {self._strategy.value} skips none"
+
+    def example(self, miss: Miss, compared: list[str]) -> Example:
+        """A run that stopped."""
+        at = miss if miss.cause is None else miss.cause
+        added: dict[str, int] = {}
+        if at.position is not None and at.kind != "contiguity":
+            name = self._component.variable
+            added = {f"{name}[{_length(at.run, self._component) + 1}]" if
+                     self._component.is_kleene else name: at.position}
+        details = list(compared)
+        if at.kind == "window" and at.extent is not None:
+            details.append(f"{self._stream.length(at.extent)} from first to last")
+        if at.kind == "contiguity" and at.position is not None:
+            row = self._stream.row(at.position)
+            details.append(f"the next event, row {row}, is {self._stream.type_of(at.position)}")
+        if at.kind == "absent":
+            last = all_positions(at.run)[-1]
+            details.append(f"no {self._types} after {self._stream.time(last)}{self._until(at.run)}")
+        return example(self._stream, miss.kind, at.run, added, details, compared)
+
+    def _until(self, run: Positions) -> str:
+        stream = self._stream
+        if stream.window is None or stream.measure is not ast.WindowMeasure.TIME:
+            return ""
+        first = int(stream.events.ticks[all_positions(run)[0]])
+        last = int(stream.events.ticks[-1])
+        return f" and before {stream.time_of(min(first + stream.window, last + 1))}"
+
+
+def example(
+    stream: Stream,
+    kind: str,
+    run: Positions,
+    added: dict[str, int],
+    details: Iterable[str],
+    compared: Iterable[str],
+) -> Example:
+    """A run with its rows, those of other events, and what is to be said of them."""
+    rows: dict[str, int | list[int]] = {}
+    for name, bound in run.items():
+        rows[name] = list(map(stream.row, bound)) if isinstance(bound, list) else stream.row(bound)
+    rows |= {name: stream.row(position) for name, position in added.items()}
+    shown = ", ".join(f"{name} = {_rows(bound)}" for name, bound in rows.items())
+    return Example(kind, rows, tuple(compared), "; ".join([shown, *details]))
+
+
+def failed(conditions: Sequence[str]) -> str:
+    """Conditions that are not true, in words.
+
+    >>> failed(["a.x > 1"]), failed(["a.x > 1", "b.y = 2"])
+    ('a.x > 1 fails', 'a.x > 1 and b.y = 2 fail')
+    """
+    return f"{list_words(conditions)} {'fails' if len(conditions) == 1 else 'fail'}"
+
+
+def _rows(bound: int | list[int]) -> str:
+    if isinstance(bound, int):
+        return f"row {bound}"
+    named = ", ".join(map(str, bound[:MOST_ROWS_NAMED]))
+    more = f" … {bound[-1]}" if len(bound) > MOST_ROWS_NAMED else ""
+    return f"{'row' if len(bound) == 1 else 'rows'} {named}{more}"
+
+
+def _length(run: Positions, component: ast.Component) -> int:
+    bound = run.get(component.variable, [])
+    return len(bound) if isinstance(bound, list) else 1
+
+
+def _label(stage: Stage) -> str:
+    text = print_pattern(stage.component)
+    match stage.goal:
+        case Goal.ENOUGH:
+            return f"{stage.least} events of {text}"
+        case Goal.COMPLETE:
+            return f"a complete {text}"
+    return text
+
+
+def _reached(stage: Stage) -> str:
+    return f"reached {_label(stage)}"

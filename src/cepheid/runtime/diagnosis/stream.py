@@ -1,0 +1,213 @@
+"""The events as a diagnosis looks at them: where they are, what the window measures, in words."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.interpreter import Event
+from cepheid.kernels.partition_ids import count_within
+from cepheid.language import syntax as ast
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.diagnosis.prefixes import equivalences_of
+from cepheid.runtime.encoding import StringCodes
+from cepheid.runtime.event_batch import EventBatch
+from cepheid.runtime.events import Events
+from cepheid.runtime.partition_numbers import PartitionNumbers
+from cepheid.runtime.reference_run import attributes_tested, python_events
+from cepheid.runtime.time_axis import UNIT_NS
+
+_LARGEST_FIRST = tuple(reversed(UNIT_NS.items()))
+
+Positions = Mapping[str, "int | list[int]"]
+"""A binding whose events are positions in the stream."""
+
+
+@dataclass(eq=False)
+class Stream:
+    """The events of a query and its window, which is None or a number of ticks or events."""
+
+    query: ast.Query
+    events: Events
+    window: int | None
+    _positions: dict[tuple[str, ...], Int64s] = field(default_factory=dict)
+    _by_value: dict[tuple[Any, ...], dict[tuple[Any, ...], list[int]]] = field(
+        default_factory=dict
+    )
+
+    @property
+    def measure(self) -> ast.WindowMeasure:
+        """What the window counts."""
+        return self.query.window.measure if self.query.window else ast.WindowMeasure.TIME
+
+    @cached_property
+    def attributes(self) -> set[str]:
+        """The attributes that conditions name."""
+        return attributes_tested(self.query)
+
+    @cached_property
+    def partition(self) -> Int64s:
+        """The number of the partition of each event; negative where it has none."""
+        batch = EventBatch.of(self.events, 0, StringCodes())
+        columns = [batch.column(test.attribute) for test in equivalences_of(self.query)]
+        return PartitionNumbers().number(columns, len(self.events))
+
+    @cached_property
+    def axis(self) -> Int64s:
+        """What the window measures, for each event."""
+        if self.measure is ast.WindowMeasure.TIME:
+            return self.events.ticks
+        if self.measure is ast.WindowMeasure.EVENTS:
+            return np.arange(len(self.events), dtype=np.int64)
+        axis = np.zeros(len(self.events), dtype=np.int64)
+        counts = np.zeros(max(int(self.partition.max(initial=0)) + 1, 1), dtype=np.int64)
+        count_within(self.partition, counts, axis)
+        return axis
+
+    def fits(self, first: int, last: int) -> bool:
+        """Whether two positions are in one window."""
+        return self.window is None or self.extent(first, last) < self.window
+
+    def extent(self, first: int, last: int) -> int:
+        """How far two positions are apart, as the window measures it."""
+        return int(self.axis[last]) - int(self.axis[first])
+
+    def reach(self, first: int, last: int) -> tuple[int, int]:
+        """The positions from and to which events may be in one window with these two."""
+        if self.window is None or self.measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
+            return 0, len(self.events)
+        if self.measure is ast.WindowMeasure.EVENTS:
+            return max(last - self.window + 1, 0), min(first + self.window, len(self.events))
+        ticks = self.events.ticks
+        # In Python's numbers, which do not overflow.
+        low = bisect_right(ticks, int(ticks[last]) - self.window)  # type: ignore[type-var]
+        high = bisect_left(ticks, int(ticks[first]) + self.window)  # type: ignore[type-var]
+        return low, high
+
+    def of_types(self, types: Iterable[str]) -> Int64s:
+        """The positions of the events of these types."""
+        wanted = tuple(sorted(types))
+        if wanted not in self._positions:
+            codes = [ix for ix, name in enumerate(self.events.type_names) if name in wanted]
+            found = np.isin(self.events.type_codes, np.array(codes, dtype=np.int32))
+            self._positions[wanted] = np.flatnonzero(found).astype(np.int64, copy=False)
+        return self._positions[wanted]
+
+    def with_values(
+        self, types: tuple[str, ...], attributes: tuple[str, ...], values: tuple[Any, ...]
+    ) -> list[int]:
+        """The positions of the events of these types that have these values."""
+        key = (types, attributes)
+        if key not in self._by_value:
+            positions = self.of_types(types)
+            columns = self.events.table.select(list(dict.fromkeys(attributes)))
+            taken = columns.take(pa.array(positions))
+            lists = [taken.column(name).to_pylist() for name in attributes]
+            index: dict[tuple[Any, ...], list[int]] = {}
+            for position, found in zip(positions.tolist(), zip(*lists, strict=True), strict=True):
+                index.setdefault(found, []).append(position)
+            self._by_value[key] = index
+        return self._by_value[key].get(values, [])
+
+    def python_events(self, positions: Iterable[int]) -> dict[int, Event]:
+        """The events at these positions as the interpreter reads them."""
+        chosen = np.array(sorted(set(positions)), dtype=np.int64)
+        events = self.events
+        wanted = self.attributes | {events.time_axis.column}
+        names = [name for name in events.table.column_names if name in wanted]
+        part = Events(
+            events.table.select(names).take(pa.array(chosen)),
+            events.rows[chosen],
+            events.ticks[chosen],
+            events.time_axis,
+            events.type_codes[chosen],
+            events.type_names,
+            events.schema,
+        )
+        found = python_events(part, self.attributes)
+        return {
+            position: replace(event, position=position)
+            for position, event in zip(chosen.tolist(), found, strict=True)
+        }
+
+    # --- in words
+
+    def row(self, position: int) -> int:
+        """The row of the input that an event is."""
+        return int(self.events.rows[position])
+
+    def type_of(self, position: int) -> str:
+        """The name of the type of an event."""
+        return self.events.type_names[int(self.events.type_codes[position])]
+
+    def time(self, position: int) -> str:
+        """The time of an event."""
+        return self.time_of(int(self.events.ticks[position]))
+
+    def time_of(self, ticks: int) -> str:
+        """A point of the time axis."""
+        return str(self.events.time_axis.decode_one(ticks))
+
+    def length(self, extent: int) -> str:
+        """An extent of the window's axis in words, such as '3 minutes' or '12 events'."""
+        if self.measure is not ast.WindowMeasure.TIME:
+            return f"{extent:,} event{'' if extent == 1 else 's'}"
+        axis = self.events.time_axis
+        if axis.tick_ns is None:
+            return f"{extent / axis.ticks_per_unit:g}"
+        return duration(extent * axis.tick_ns)
+
+
+def duration(nanoseconds: Fraction | int) -> str:
+    """A length of time in at most two units.
+
+    >>> duration(180_000_000_000), duration(5_430_000_000_000), duration(1_500_000)
+    ('3 minutes', '1 hour 30 minutes', '1.5 milliseconds')
+    """
+    for place, (unit, size) in enumerate(_LARGEST_FIRST):
+        if nanoseconds >= size:
+            number = nanoseconds / size
+            if size < UNIT_NS["minutes"]:
+                return _amount(f"{float(number):.4g}", unit)
+            whole = int(number)
+            smaller, small_size = _LARGEST_FIRST[place + 1]
+            rest = int((nanoseconds - whole * size) / small_size)
+            return _amount(str(whole), unit) + (f" {_amount(str(rest), smaller)}" if rest else "")
+    return "0 seconds"
+
+
+def _amount(number: str, unit: str) -> str:
+    return f"{number} {unit.removesuffix('s') if number == '1' else unit}"
+
+
+def all_positions(binding: Positions) -> list[int]:
+    """The positions of all events of a binding, in order."""
+    found: list[int] = []
+    for bound in binding.values():
+        found += bound if isinstance(bound, list) else [bound]
+    return sorted(found)
+
+
+def bound_events(binding: Positions, known: Mapping[int, Event]) -> dict[str, Event | list[Event]]:
+    """The binding with events in the stead of positions."""
+    return {
+        name: [known[each] for each in bound] if isinstance(bound, list) else known[bound]
+        for name, bound in binding.items()
+    }
+
+
+def spread(items: Sequence[Any], most: int) -> list[Any]:
+    """At most so many of the items, from all over, in an order that is always the same.
+
+    >>> sorted(spread(range(10), 20)) == list(range(10))
+    True
+    """
+    order = np.random.default_rng(0).permutation(len(items))[:most]
+    return [items[ix] for ix in order]

@@ -1,0 +1,66 @@
+"""The list attributes of events in memory, for predicates that reach back to earlier events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.kernels import nfa_b_layout as layout
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.encoding import NULL_CODE, EncodedColumn, StringCodes, encode_column
+
+
+class ListColumns:
+    """The lists of the events of a table, which are found by the number of an event.
+
+    The events are numbered from ``first_event`` on, or have these ``numbers``, which increase.
+    """
+
+    def __init__(
+        self,
+        table: pa.Table,
+        strings: StringCodes,
+        first_event: int,
+        numbers: Int64s | None = None,
+    ) -> None:
+        self._table = table
+        self._strings = strings
+        self._first_event = first_event
+        self._numbers = numbers
+        self._encoded: dict[str, EncodedColumn] = {}
+
+    def column(self, attribute: str) -> EncodedColumn:
+        """The lists of an attribute as floats; texts as floats that are equal if they are."""
+        if attribute not in self._encoded:
+            column = self._table.column(attribute)
+            encoded = encode_column(column, self._strings, name=attribute)
+            floats = encoded.values.astype(np.float64, copy=False)
+            if encoded.values.dtype == np.int64:
+                floats[encoded.values == NULL_CODE] = np.nan
+            self._encoded[attribute] = EncodedColumn(floats, encoded.valid, encoded.offsets)
+        return self._encoded[attribute]
+
+    def addresses(self, attributes: Sequence[str | None]) -> tuple[Int64s, list[object]]:
+        """What the context says about these columns, and the arrays that it points at.
+
+        A column that is None is none of lists.
+        """
+        table = np.zeros(layout.LISTS_FIRST_COLUMN + 2 * len(attributes), dtype=np.int64)
+        table[layout.LISTS_FIRST_EVENT] = self._first_event
+        table[layout.LISTS_COUNT] = self._table.num_rows
+        held: list[object] = [table]
+        if self._numbers is not None:
+            numbers = np.ascontiguousarray(self._numbers, dtype=np.int64)
+            table[layout.LISTS_NUMBERS] = numbers.ctypes.data
+            held.append(numbers)
+        for ix, attribute in enumerate(attributes):
+            if attribute is not None:
+                encoded = self.column(attribute)
+                assert encoded.offsets is not None
+                place = layout.LISTS_FIRST_COLUMN + 2 * ix
+                table[place] = encoded.offsets.ctypes.data
+                table[place + 1] = encoded.values.ctypes.data
+                held.append(encoded)
+        return table, held

@@ -1,0 +1,76 @@
+"""What an evaluation did: events, runs, predicates, buffer, matches, and where the time went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class EngineMetrics:
+    """What the runs of one automaton did."""
+
+    runs_created: int
+    runs_merged: int
+    runs_expired: int
+    runs_peak: int
+    nodes_created: int
+    matches: int
+    events_in_matches: int
+    evaluations: dict[str, int]
+    seconds_matching: float
+    seconds_construction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """What an evaluation did; ``matches`` are those of the positive components.
+
+    ``evaluations`` counts the predicates across events by the edge that they stand on.
+    ``seconds_matching`` is the time in which runs read events, and with the basic algorithm
+    also write matches; ``seconds_construction`` that of listing the matches of merged runs.
+    """
+
+    events: int = 0
+    matches: int = 0
+    mean_match_length: float = 0.0
+    runs_created: int = 0
+    runs_merged: int = 0
+    runs_expired: int = 0
+    runs_peak: int = 0
+    buffer_nodes: int = 0
+    evaluations: dict[str, int] = field(default_factory=dict)
+    seconds_matching: float = 0.0
+    seconds_construction: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The metrics as plain values.
+
+        >>> Metrics(events=3).to_dict()["events"]
+        3
+        """
+        return asdict(self)
+
+
+def joined_metrics(events: int, parts: Sequence[EngineMetrics]) -> Metrics:
+    """The metrics of all automata of a query over the same events."""
+    evaluations: Counter[str] = Counter()
+    for engine in parts:
+        evaluations.update(engine.evaluations)
+    matches = sum(engine.matches for engine in parts)
+    length = sum(engine.events_in_matches for engine in parts)
+    return Metrics(
+        events,
+        matches,
+        length / matches if matches else 0.0,
+        sum(engine.runs_created for engine in parts),
+        sum(engine.runs_merged for engine in parts),
+        sum(engine.runs_expired for engine in parts),
+        sum(engine.runs_peak for engine in parts),
+        sum(engine.nodes_created for engine in parts),
+        dict(evaluations),
+        sum(engine.seconds_matching for engine in parts),
+        sum(engine.seconds_construction for engine in parts),
+    )

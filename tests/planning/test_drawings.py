@@ -1,0 +1,201 @@
+"""Automata as drawings: an SVG that any viewer reads, and a Mermaid flowchart."""
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from paper_queries import PAPER_QUERIES
+
+import cepheid as cep
+
+QUERY_3 = PAPER_QUERIES["Agrawal08 query 3"]
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+SVG = "{http://www.w3.org/2000/svg}"
+ODD = "a & b < c > d \" e ' f # g \\ h ; `"
+"""What has a meaning in XML, in Mermaid or in HTML."""
+
+
+def drawn(text: str) -> ET.Element:
+    return ET.fromstring(cep.query(text).automaton("svg"))
+
+
+def words(drawing: ET.Element) -> list[str]:
+    return [element.text or "" for element in drawing.iter(f"{SVG}text")]
+
+
+def test_a_drawing_has_every_state_edge_and_formula() -> None:
+    drawing = drawn(QUERY_3)
+    shown = words(drawing)
+    assert shown[:2] == ["SEQ(Stock+ a[], Stock b)", "skip_till_next_match, WITHIN 1 hour"]
+    for state in ("a[1]", "a[i]", "b", "F"):
+        assert shown.count(state) == 1
+    kinds = [word for word in shown if word in ("begin", "take", "ignore", "proceed")]
+    assert sorted(kinds) == ["begin", "begin", "ignore", "ignore", "proceed", "take"]
+    assert "θ_a[i]_proceed" in shown
+    assert "θ_b_begin ∨ (¬θ_a[i]_take ∧ ¬θ_a[i]_ignore)" in shown
+    # The final state is a circle in a circle.
+    assert len(list(drawing.iter(f"{SVG}circle"))) == 5
+
+
+def test_every_line_style_has_an_edge_and_a_sample() -> None:
+    styles = [path.get("class") for path in drawn(QUERY_3).iter(f"{SVG}path")]
+    # One more for the arrow to the start.
+    assert styles.count("begin") == 2 * 2 + 1
+    assert (styles.count("take"), styles.count("ignore"), styles.count("proceed")) == (2, 4, 2)
+
+
+def test_an_edge_that_cannot_be_taken_is_not_drawn() -> None:
+    text = "PATTERN SEQ(A a, B b) WHERE strict_contiguity"
+    drawing = drawn(text)
+    assert "ignore" not in words(drawing)
+    assert "False" in words(drawing)
+    assert "ignore" not in cep.query(text).automaton("mermaid").replace("θ_b_ignore", "")
+
+
+def test_negated_components_are_drawn_at_their_places() -> None:
+    drawing = drawn("PATTERN SEQ(A a, ~(B b), C c, ~(D d)) WHERE [k] WITHIN 10")
+    shown = words(drawing)
+    assert shown.count("no b") == shown.count("no d") == 2
+    assert "between a and c: b ∈ B ∧ b.k = a.k" in shown
+    assert "after c, known when the window ends: d ∈ D ∧ d.k = a.k ∧ d.time < a.time + 10" in shown
+
+
+def test_alternatives_are_drawn_below_each_other() -> None:
+    shown = words(drawn("PATTERN SEQ(A a, OR(B b, C c), D* d[])"))
+    assert [word for word in shown if word.startswith("alternative")] == [
+        "alternative 1: SEQ(A a, B b)",
+        "alternative 2: SEQ(A a, B b, D+ d[])",
+        "alternative 3: SEQ(A a, C c)",
+        "alternative 4: SEQ(A a, C c, D+ d[])",
+    ]
+    assert shown.count("F") == 4
+
+
+LONG = " OR ".join(f"c.attribute_{number} = {number}" for number in range(40))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(PAPER_QUERIES[f"Agrawal08 query {number}"] for number in (1, 2, 3)),
+        f"PATTERN SEQ(A a, B+ b[], C c) WHERE {LONG}",
+        "PATTERN SEQ(" + ", ".join(f"T+ v{number}[]" for number in range(20)) + ")",
+        f"PATTERN SEQ(A {'very_' * 40}long, ~(N {'very_' * 20}n), B b)",
+        "PATTERN SEQ(A `株式取引`, B b) WHERE b.x = '" + "株" * 200 + "'",
+    ],
+)
+def test_nothing_is_outside_the_picture_and_no_texts_overlap(text: str) -> None:
+    drawing = drawn(text)
+    _, _, width, height = map(float, drawing.get("viewBox", "").split())
+    boxes: list[tuple[float, float, float, float]] = []
+    for element in drawing.iter(f"{SVG}text"):
+        style = element.get("class", "")
+        # A letter is about as wide; a Chinese one twice.
+        letter = 8.5 if "heading" in style else 6.5 if "label" in style else 7.9
+        cells = sum(2 if letter > "\u2fff" else 1 for letter in element.text or "")
+        x, y = float(element.get("x", "")), float(element.get("y", ""))
+        if "middle" in style:
+            x -= cells * letter / 2
+        boxes.append((x, y - 10, x + cells * letter, y + 3))
+    for left, top, right, bottom in boxes:
+        assert left >= 0
+        assert top >= 0
+        assert right <= width
+        assert bottom <= height
+    for number, (left, top, right, bottom) in enumerate(boxes):
+        for other in boxes[number + 1 :]:
+            apart = other[0] >= right or other[2] <= left or other[1] >= bottom or other[3] <= top
+            assert apart, (boxes[number], other)
+
+
+def test_text_is_escaped() -> None:
+    doubled = ODD.replace("'", "''")
+    query = cep.query(f"PATTERN SEQ(A a, B `b & <c>`) WHERE a.x = '{doubled}'")
+    drawing = ET.fromstring(query.automaton("svg"))
+    assert f"a ∈ A ∧ a.x = '{doubled}'" in words(drawing)
+    assert "`b & <c>`" in words(drawing)
+    flowchart = query.automaton("mermaid")
+    labels = re.findall(r'"([^"\n]*)"', flowchart.partition("flowchart")[2])
+    assert any(
+        "a.x = 'a #38; b #60; c #62; d #34; e '' f #35; g #92; h ; #96;'" in label
+        for label in labels
+    )
+    for label in labels:
+        assert not re.search(r"[`\\&<>]|#(?!\d+;)", label.replace("<br/>", ""))
+
+
+def test_the_flowchart_of_query_3() -> None:
+    assert cep.query(QUERY_3).automaton() == dedent("""\
+        %%{init: {"flowchart": {"wrappingWidth": 900}}}%%
+        flowchart TB
+            subgraph states_1["SEQ(Stock+ a[], Stock b)"]
+                direction LR
+                s1_0(("a[1]"))
+                s1_1(("a[i]"))
+                s1_2(("b"))
+                s1_3((("F")))
+                s1_0 --->|"begin"| s1_1
+                s1_1 ===>|"proceed"| s1_2
+                s1_1 -->|"take, ignore"| s1_1
+                s1_2 --->|"begin"| s1_3
+                s1_2 -.->|"ignore"| s1_2
+            end
+            formulas_1["FORMULAS"]
+            style formulas_1 text-align:left
+            states_1 ~~~ formulas_1
+        """).replace(
+        "FORMULAS",
+        "<br/>".join(
+            (
+                "θ_a[1]_begin = a[1] ∈ Stock ∧ a[1].volume #62; 1000",
+                "θ_a[i]_take = a[i] ∈ Stock ∧ a[i].symbol = a[1].symbol "
+                "∧ a[i].price #62; avg(a[..i-1].price)",
+                "∧ a[i].time #60; a[1].time + 1 hour",
+                "θ_a[i]_ignore = ¬θ_a[i]_take ∧ a[i].time #60; a[1].time + 1 hour",
+                "θ_a[i]_proceed = θ_b_begin ∨ (¬θ_a[i]_take ∧ ¬θ_a[i]_ignore)",
+                "θ_b_begin = b ∈ Stock ∧ b.symbol = a[1].symbol "
+                "∧ b.volume #60; 0.8 * a[LEN].volume",
+                "∧ b.time #60; a[1].time + 1 hour",
+                "θ_b_ignore = ¬θ_b_begin ∧ b.time #60; a[1].time + 1 hour",
+            )
+        ),
+    )
+
+
+def test_the_flowchart_of_alternatives_keeps_their_order() -> None:
+    flowchart = cep.query("PATTERN SEQ(OR(A a, B b), ~(N n), C c)").automaton("mermaid")
+    assert 'subgraph states_1["alternative 1: SEQ(A a, C c)"]' in flowchart
+    assert 'subgraph states_2["alternative 2: SEQ(B b, C c)"]' in flowchart
+    assert "    formulas_1 ~~~ states_2\n" in flowchart
+    assert "<br/>no n between a and c:<br/>n ∈ N" in flowchart
+    names = re.findall(r"^ +(\w+)\(\(", flowchart, re.MULTILINE)
+    assert len(set(names)) == len(names) == 6
+
+
+@pytest.mark.parametrize("format", ["mermaid", "svg"])
+def test_there_is_no_automaton_where_nfa_b_does_not_run(format: str) -> None:
+    with pytest.raises(cep.EvaluationError, match=r"nfa_b cannot run this query: .*AND"):
+        cep.query("PATTERN AND(A a, B b)").automaton(format)
+
+
+def test_there_are_two_formats() -> None:
+    with pytest.raises(cep.OptionError, match="no format 'png'; it has mermaid and svg"):
+        cep.query("PATTERN A a").automaton("png")
+
+
+def test_a_schema_is_checked() -> None:
+    query = cep.query("PATTERN A a WHERE a.x = 1")
+    assert query.automaton("svg", schema={"A": ["x"]}) == query.automaton("svg")
+    with pytest.raises(cep.QuerySemanticError, match="no attribute 'x'"):
+        query.automaton("svg", schema={"A": ["y"]})
+
+
+@pytest.mark.parametrize("name", ["stock-trend", "theft"])
+def test_the_pictures_of_the_documentation_are_up_to_date(name: str) -> None:
+    query = IMAGES / f"{name}.sase"
+    page = (IMAGES.parent / "automata.md").read_text(encoding="utf-8")
+    assert f"```sase {query.name}\n{query.read_text(encoding='utf-8')}```" in page
+    picture = query.with_suffix(".svg").read_text(encoding="utf-8")
+    assert picture == cep.read_query(query).automaton("svg")
