@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepheid.analysis.analyse import analyse
 from cepheid.automata.evaluations import EVALUATIONS, NFA_B, REFERENCE
@@ -21,16 +21,18 @@ from cepheid.language.builder import PatternBuilder
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, parse
 from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import AUTO, check_output, choose_evaluation
+from cepheid.planning.evaluations import AUTO, COMPRESSED, check_output, choose_evaluation
 from cepheid.planning.explain import explain
 from cepheid.planning.options import read_options
 from cepheid.schema import Schema
 
 if TYPE_CHECKING:
-
+    from cepheid.analysis.model import AnalysedQuery
+    from cepheid.runtime.compressed import CompressedMatches
     from cepheid.runtime.diagnosis import Diagnosis
     from cepheid.runtime.events import Events
     from cepheid.runtime.matches import Matches
+    from cepheid.runtime.stream import StreamSession
 
 SchemaLike = "Schema | pa.Schema | Mapping[str, Mapping[str, str | Kind] | Iterable[str]]"
 
@@ -158,6 +160,14 @@ class CompiledQuery:
         choose_evaluation(analysed, NFA_B, EVALUATIONS)
         return draw_automata(analysed) if format == "svg" else write_mermaid(analysed)
 
+    @overload
+    def match(
+        self, events: Any, *, output: Literal["compressed"], **keywords: Any
+    ) -> CompressedMatches: ...
+
+    @overload
+    def match(self, events: Any, *, output: str = "all", **keywords: Any) -> Matches: ...
+
     def match(
         self,
         events: Any,
@@ -170,7 +180,7 @@ class CompiledQuery:
         time_unit: str | None = None,
         schema: Any = None,
         **options: Any,
-    ) -> Matches:
+    ) -> Matches | CompressedMatches:
         """All matches of the query over the events.
 
         Args:
@@ -181,7 +191,8 @@ class CompiledQuery:
             tie_break: the column or columns that order events of equal time; row order
                 otherwise.
             evaluation: ``auto`` or the name of an evaluation.
-            output: ``all`` or ``non_overlapping``.
+            output: ``all``, ``non_overlapping``, or ``compressed``: matches that can be counted,
+                sampled and listed without having been built.
             time_unit: what the numbers of a numeric time column count, such as ``ms``.
             schema: the attributes of each type, where not every type has every column.
             options: those of the evaluation: ``algorithm`` (``merging`` or ``basic``),
@@ -198,9 +209,10 @@ class CompiledQuery:
         """
         from cepheid.runtime.events import order_events
         from cepheid.runtime.matches import Matches
-        from cepheid.runtime.run import run
+        from cepheid.runtime.run import run, run_compressed
 
-        check_output(output)
+        if output != COMPRESSED:
+            check_output(output)
         checked = read_options(options)
         declared = schema_of(schema)
         ordered = order_events(
@@ -210,6 +222,8 @@ class CompiledQuery:
         chosen = choose_evaluation(analysed, evaluation, EVALUATIONS).evaluation
         self._warn_of_absent_types(ordered)
         window = self._window(ordered)
+        if output == COMPRESSED:
+            return run_compressed(chosen.name, analysed, ordered, window, checked)
         parts, metrics = run(chosen.name, analysed, ordered, window, output, checked)
         return Matches(self._tree, ordered, parts, metrics)
 
@@ -251,6 +265,71 @@ class CompiledQuery:
         choose_evaluation(analysed, evaluation, EVALUATIONS)
         window = self._window(ordered)
         return diagnose(self._tree, ordered, window, compiled=evaluation != REFERENCE)
+
+    def session(
+        self,
+        *,
+        time: str = "ts",
+        type: str | None = "type",
+        tie_break: str | Sequence[str] | None = None,
+        output: str = "all",
+        time_unit: str | None = None,
+        schema: Any = None,
+        **options: Any,
+    ) -> StreamSession:
+        """A session over a stream of events that comes in batches; keywords as for ``match``.
+
+        >>> q = query("PATTERN SEQ(A a, B b) WITHIN 10")
+        >>> session = q.session()
+        >>> len(session.feed({"ts": [1], "type": ["A"]}))
+        0
+        >>> session.feed({"ts": [4, 20], "type": ["B", "B"]}).bindings()
+        [{'a': 0, 'b': 1}]
+        """
+        return self._session(None, time, type, tie_break, output, time_unit, schema, options)
+
+    def restore(
+        self,
+        snapshot: bytes,
+        *,
+        time: str = "ts",
+        type: str | None = "type",
+        tie_break: str | Sequence[str] | None = None,
+        output: str = "all",
+        time_unit: str | None = None,
+        schema: Any = None,
+        **options: Any,
+    ) -> StreamSession:
+        """The session that goes on from a snapshot of the same query, with the same keywords.
+
+        Raises:
+            SnapshotError: the snapshot is damaged, of another version or of another query.
+        """
+        return self._session(snapshot, time, type, tie_break, output, time_unit, schema, options)
+
+    def _session(
+        self,
+        snapshot: bytes | None,
+        time: str,
+        type: str | None,
+        tie_break: str | Sequence[str] | None,
+        output: str,
+        time_unit: str | None,
+        schema: Any,
+        options: Mapping[str, Any],
+    ) -> StreamSession:
+        from cepheid.runtime.stream import StreamSession, StreamSettings
+
+        check_output(output)
+        settings = StreamSettings(
+            time, type, tie_break, time_unit, schema_of(schema), output, read_options(options)
+        )
+        return StreamSession(settings, self._for_session, self._window, snapshot)
+
+    def _for_session(self, schema: Schema) -> AnalysedQuery:
+        analysed = analyse(self._tree, schema, self._text, self._source)
+        choose_evaluation(analysed, NFA_B, EVALUATIONS)
+        return analysed
 
     def _window(self, events: Events) -> int | None:
         window = self._tree.window

@@ -189,6 +189,10 @@ def _attribute(event: Event, attribute: str) -> Any:
 def _arithmetic(operator: str, left: Any, right: Any) -> Any:
     if left is None or right is None:
         return None
+    if isinstance(left, date) or isinstance(right, date):
+        # A date is the midnight that it begins with.
+        left = _point(left) if isinstance(left, date) else left
+        right = _point(right) if isinstance(right, date) else right
     try:
         match operator:
             case "+":

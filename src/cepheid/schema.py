@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cepheid.errors import OptionError, closest, list_words
 
@@ -68,6 +68,29 @@ class Schema:
     def kind(self, attribute: str) -> Kind:
         """What kind of value the attribute has."""
         return self.attributes.get(attribute, Kind.UNKNOWN)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schema as plain values, for a snapshot."""
+        types: dict[str, list[str]] | None = None
+        if self.types is not None:
+            types = {name: sorted(names) for name, names in self.types.items()}
+        kinds = {name: kind.value for name, kind in self.attributes.items()}
+        return {"attributes": kinds, "types": types}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Schema:
+        """The schema that :meth:`to_dict` wrote down.
+
+        >>> schema = Schema.declared({"Shelf": {"tag_id": "string"}})
+        >>> Schema.from_dict(schema.to_dict()) == schema
+        True
+        """
+        attributes = {name: Kind(kind) for name, kind in data["attributes"].items()}
+        types = data["types"]
+        return cls(
+            attributes,
+            None if types is None else {name: frozenset(names) for name, names in types.items()},
+        )
 
     @classmethod
     def declared(
@@ -153,6 +176,7 @@ def kind_of(arrow_type: pa.DataType) -> Kind:
     if arrow.is_dictionary(arrow_type):
         return kind_of(arrow_type.value_type)
     tests = (
+        (arrow.is_null, Kind.UNKNOWN),  # a column without any value could be anything
         (arrow.is_integer, Kind.INTEGER),
         (arrow.is_floating, Kind.FLOAT),
         (arrow.is_decimal, Kind.FLOAT),

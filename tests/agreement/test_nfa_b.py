@@ -108,3 +108,19 @@ def is_valid(text: str) -> bool:
 
 def window_of(tree: ast.Query) -> int | None:
     return None if tree.window is None else int(tree.window.extent)  # type: ignore[arg-type]
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(case=cases(negation=False))
+def test_compressed_output_expands_to_all(case: Case) -> None:
+    if not is_valid(case.query):
+        return
+    query = cep.query(case.query)
+    try:
+        compressed = query.match(case.table(), output="compressed", evaluation="nfa_b")
+    except (cep.OptionError, cep.EvaluationError, cep.QuerySemanticError):
+        return
+    expected = answers(query, case, "reference", "all")
+    assert sorted(comparable(compressed.expand())) == expected
+    assert compressed.count() == len(expected)
+    assert set(comparable(compressed.sample(5, seed=1))) <= set(expected)

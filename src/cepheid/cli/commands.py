@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time as clock
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,7 @@ from cepheid.cli.formats import Format
 from cepheid.cli.reporting import EXIT_CODES, EXIT_FAULT, busy, report, reporting, say, took, usage
 from cepheid.errors import CepheidError, OptionError, closest, list_words
 from cepheid.planning.evaluations import AUTO, check_output
+from cepheid.planning.options import DEFAULT_OPTIONS
 
 app = typer.Typer(
     name="cepheid",
@@ -158,6 +160,18 @@ def match(
     limit: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Write only the first N matches.")
     ] = None,
+    algorithm: Annotated[
+        str, typer.Option(metavar="NAME", help="Of nfa_b: merging or basic; same matches.")
+    ] = DEFAULT_OPTIONS.algorithm,
+    max_matches: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Give up when there are more matches.")
+    ] = None,
+    max_runs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Give up when there are more runs.")
+    ] = None,
+    metrics: Annotated[
+        bool, typer.Option("--metrics", help="Tell on stderr what the evaluation did, as JSON.")
+    ] = False,
 ) -> None:
     """Find all matches of a query in events, and write them.
 
@@ -187,10 +201,15 @@ def match(
                 schema=declared_schema(schema),
                 evaluation=evaluation,
                 output=output,
+                algorithm=algorithm,
+                max_matches=max_matches,
+                max_runs=max_runs,
             )
         seconds = clock.perf_counter() - started
         shown = write_results(matches, query.tree, chosen, file, limit, (time, type))
         say(f"{found(len(matches), shown)} in {took(seconds)}")
+        if metrics:
+            say(json.dumps(matches.metrics.to_dict()))
 
 
 @app.command(

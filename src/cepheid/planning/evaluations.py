@@ -10,6 +10,7 @@ from cepheid.errors import EvaluationError, OptionError, closest, list_words
 
 AUTO = "auto"
 OUTPUTS = ("all", "non_overlapping")
+COMPRESSED = "compressed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,15 @@ def choose_evaluation(
     if refusal is not None:
         raise EvaluationError(f"{wanted} cannot run this query: {refusal}")
     return Choice(by_name[wanted])
+
+
+def refuse_compressed(query: AnalysedQuery) -> str | None:
+    """Why a query has no compressed answer, or None."""
+    if len(query.alternatives) > 1:
+        return "it has OR or a star, which make several automata"
+    if query.alternatives[0].negations:
+        return "it has a negation, which removes matches one by one"
+    return None
 
 
 def check_output(output: str) -> None:

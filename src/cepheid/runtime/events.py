@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, closest, list_words
 from cepheid.runtime.encoding import Int64s, one_array, writable
@@ -115,7 +116,7 @@ def order_events(
         found = _read_one_table(source, time, type, ties)
     always = [time, type] if type and found.type_columns is None else [time]
     events_schema = _schema(schema, found, always)
-    table = _conform(found.table, events_schema)
+    table = _with_parsed_time(_conform(found.table, events_schema), time)
     axis = TimeAxis.of(time, table.schema.field(time).type, time_unit)
     ticks = axis.encode(table.column(time), found.place)
     order = _stream_order(
@@ -132,6 +133,23 @@ def order_events(
             "tell apart; is one of them a placeholder?"
         )
     return Events(table, rows, ticks, axis, type_codes, found.type_names, events_schema)
+
+
+def _with_parsed_time(table: pa.Table, time: str) -> pa.Table:
+    """The table with a time column of text, as JSON has it, read as points in time if it can be.
+
+    Otherwise the column stays as it is, and is refused for what it is.
+    """
+    column = table.column(time)
+    if not (arrow.is_string(column.type) or arrow.is_large_string(column.type)) or not len(column):
+        return table
+    for wanted in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            parsed = column.cast(wanted)
+        except pa.ArrowInvalid:
+            continue
+        return table.set_column(table.column_names.index(time), time, parsed)
+    return table
 
 
 def _read_one_table(source: object, time: str, type: str | None, ties: Sequence[str]) -> _Input:

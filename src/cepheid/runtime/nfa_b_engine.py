@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from time import perf_counter
 
 import numpy as np
+import numpy.typing as npt
 
 from cepheid.automata.generated import predicate_address
 from cepheid.automata.nfa_b import NfaB
@@ -31,7 +32,8 @@ class NfaBEngine:
     """Holds the state of all runs between batches.
 
     ``by_partition`` says that the window counts the events of a partition. With the algorithm
-    ``merging``, runs that cannot be told apart any more become one [Agrawal08 §5.2.2].
+    ``merging``, runs that cannot be told apart any more become one [Agrawal08 §5.2.2]. An
+    engine that ``keeps_all`` lists no matches: its nodes and finals are the answer.
     """
 
     def __init__(
@@ -41,8 +43,10 @@ class NfaBEngine:
         by_partition: bool = False,
         algorithm: str = BASIC,
         max_runs: int | None = None,
+        keeps_all: bool = False,
     ) -> None:
         self.automaton = automaton
+        self._keeps_all = keeps_all
         self._seconds_matching = self._seconds_construction = 0.0
         self._by_partition = by_partition
         self._max_runs = max_runs
@@ -120,7 +124,7 @@ class NfaBEngine:
                 yield from self._listed()
                 self._make_room_for_nodes()
             elif status == layout.NEED_FINALS:
-                if not control["finals"]:
+                if not control["finals"] or self._keeps_all:
                     self._finals = grown(self._finals, 2 * len(self._finals))
                 yield from self._listed()
             elif control["matches"]:
@@ -136,9 +140,9 @@ class NfaBEngine:
         """The matches of the finals that merged runs have written, in blocks."""
         control = self._control[0]
         count, longest = int(control["finals"]), int(control["longest"]) + 1
-        control["finals"] = 0
-        if not count:
+        if not count or self._keeps_all:
             return
+        control["finals"] = 0
         if len(self._ids) < 2 * longest:
             self._ids = int64s(4 * longest)
         used = int(control["top_node"] - control["base_node"])
@@ -168,6 +172,13 @@ class NfaBEngine:
                 written[:] = 0
             if status == unions.LISTED:
                 return
+
+    @property
+    def buffer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], int]:
+        """The nodes and finals, and how many events the longest match has."""
+        control = self._control[0]
+        nodes = self._nodes[: control["top_node"] - control["base_node"]]
+        return nodes, self._finals[: control["finals"]], int(control["longest"]) + 1
 
     def state(self) -> Arrays:
         """All runs and what they share as arrays, for a snapshot; dead nodes are left out."""
@@ -234,7 +245,7 @@ class NfaBEngine:
         self._table, self._stamps = int64s(4 * size), int64s(4 * size)
 
     def _make_room_for_nodes(self) -> None:
-        if self._drop_nodes() <= len(self._nodes) // 2:
+        if self._keeps_all or self._drop_nodes() <= len(self._nodes) // 2:
             self._nodes = grown(self._nodes, 2 * len(self._nodes))
 
     def _drop_nodes(self) -> int:

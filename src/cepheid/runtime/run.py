@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.automata.evaluations import NFA_B
-from cepheid.planning.options import Options
+from cepheid.errors import OptionError
+from cepheid.planning.evaluations import refuse_compressed
+from cepheid.planning.options import MERGING, Options
 from cepheid.runtime.bindings import Bindings
 from cepheid.runtime.events import Events
 from cepheid.runtime.metrics import Metrics
+
+if TYPE_CHECKING:
+    from cepheid.runtime.compressed import CompressedMatches
 
 
 def run(
@@ -29,3 +37,18 @@ def run(
 
     found = run_reference(query.query, events, window, output, options.max_matches)
     return [found], Metrics(events=len(events), matches=len(found))
+
+
+def run_compressed(
+    evaluation: str, query: AnalysedQuery, events: Events, window: int | None, options: Options
+) -> CompressedMatches:
+    """All matches of the query in the buffer that its runs share."""
+    from cepheid.runtime.session import Session
+
+    refusal = refuse_compressed(query)
+    if evaluation != NFA_B:
+        refusal = f"only {NFA_B} has it, and {evaluation} runs this query"
+    if refusal is not None:
+        raise OptionError(f"there is no compressed output for this query: {refusal}")
+    merging = replace(options, algorithm=MERGING)
+    return Session(query, window, "all", merging, keeps_all=True).run_compressed(events)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.automata.nfa_b import compile_negation, compile_nfa_b
@@ -20,6 +21,7 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern, print_query
 from cepheid.planning.options import DEFAULT_OPTIONS, Options
 from cepheid.runtime.bindings import Bindings, Int64s
+from cepheid.runtime.compressed import CompressedMatches
 from cepheid.runtime.encoding import StringCodes
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.events import Events
@@ -41,6 +43,7 @@ from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.retained import Retained
 from cepheid.runtime.snapshot import Arrays, pack, part, prefixed, unpack
 from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
+from cepheid.schema import Schema
 
 CHUNK = 65_536
 """How many events are read at once: the temporary arrays of so many stay in the cache."""
@@ -65,6 +68,7 @@ class Session:
         window: int | None,
         output: str = "all",
         options: Options = DEFAULT_OPTIONS,
+        keeps_all: bool = False,
     ) -> None:
         self._query = query
         self._options = options
@@ -80,7 +84,7 @@ class Session:
         self._variables = {c.variable: c for c, negated in components if not negated}
         numbers = {name: number for number, name in enumerate(self._variables)}
         self._alternatives = [
-            _Running(query, alternative, self._window, self._measure, numbers, options)
+            _Running(query, alternative, self._window, self._measure, numbers, options, keeps_all)
             for alternative in query.alternatives
         ]
         self._non_overlapping = NonOverlapping() if output == "non_overlapping" else None
@@ -108,6 +112,16 @@ class Session:
         return matches
 
     @property
+    def rows_read(self) -> int:
+        """How many events have been fed."""
+        return self._retained.next_number
+
+    @property
+    def time_axis(self) -> TimeAxis:
+        """How times become ticks."""
+        return self._retained.events.time_axis
+
+    @property
     def metrics(self) -> Metrics:
         """What the evaluation has done so far."""
         return joined_metrics(
@@ -125,6 +139,7 @@ class Session:
             "now": self._now,
             "strings": self._strings.to_list(),
             "types": list(events.type_names),
+            "schema": events.schema.to_dict(),
             "time_axis": events.time_axis.to_dict(),
         }
         arrays = {
@@ -139,6 +154,12 @@ class Session:
         for number, alternative in enumerate(self._alternatives):
             arrays |= prefixed(f"alternative{number}", alternative.state())
         return pack(header, arrays)
+
+    @staticmethod
+    def schema_of(snapshot: bytes) -> Schema:
+        """The schema of the events that a session was fed with."""
+        header, _ = unpack(snapshot)
+        return Schema.from_dict(header["schema"])
 
     @classmethod
     def restore(
@@ -168,6 +189,14 @@ class Session:
         for number, alternative in enumerate(session._alternatives):
             alternative.load(part(f"alternative{number}", arrays))
         return session
+
+    def run_compressed(self, events: Events) -> CompressedMatches:
+        """All matches of a whole stream, in the buffer that the runs share."""
+        self._feed(events)
+        nodes, finals, longest = self._alternatives[0].buffer
+        return CompressedMatches(
+            self._query.query, events, self._variables, nodes, finals, longest, self.metrics
+        )
 
     def run(self, events: Events) -> list[Bindings]:
         """All matches of a whole stream, in parts, in the order of their completion."""
@@ -362,11 +391,12 @@ class _Running:
         measure: ast.WindowMeasure,
         numbers: dict[str, int],
         options: Options,
+        keeps_all: bool,
     ) -> None:
         self._automaton = compile_nfa_b(query, alternative)
         by_partition = measure is ast.WindowMeasure.EVENTS_PER_PARTITION
         self._engine = NfaBEngine(
-            self._automaton, window, by_partition, options.algorithm, options.max_runs
+            self._automaton, window, by_partition, options.algorithm, options.max_runs, keeps_all
         )
         self._lists = PartitionNumbers()
         self._filters = [
@@ -386,6 +416,11 @@ class _Running:
         self._pending = empty_list()
         self._max_matches = options.max_matches
         self._components = alternative.components
+
+    @property
+    def buffer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], int]:
+        """The nodes and finals of the runs, and the length of the longest match."""
+        return self._engine.buffer
 
     @property
     def metrics(self) -> EngineMetrics:

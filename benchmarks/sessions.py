@@ -1,0 +1,120 @@
+"""A query run over events in the ways that are measured.
+
+The one module here that reaches into a session: that matches are only counted, or not even
+that, is nothing that cepheid offers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from cepheid.analysis.analyse import analyse
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.kernels import unions
+from cepheid.language.parser import parse
+from cepheid.planning.options import Options
+from cepheid.runtime.events import Events
+from cepheid.runtime.nfa_b_engine import NfaBEngine
+from cepheid.runtime.session import Session
+
+BATCH = 65_536
+"""How many events are fed at once."""
+
+
+class CompiledStocks:
+    """A query, analysed for the events that it will read."""
+
+    def __init__(self, text: str, window: int, events: Events) -> None:
+        self.window = window
+        self.query: AnalysedQuery = analyse(
+            parse(text, "benchmark", {}), events.schema, text, "benchmark"
+        )
+
+    def session(self, algorithm: str) -> Session:
+        """A session that has read nothing yet."""
+        return Session(self.query, self.window, "all", Options(algorithm=algorithm))
+
+    def enumerate(self, events: Events, algorithm: str) -> Session:
+        """Make every match, as the bindings of its variables, and drop it."""
+        return _fed(self.session(algorithm), events)
+
+    def match_only(self, events: Events, algorithm: str) -> Session:
+        """Read all events and construct no match; with ``basic`` they are counted."""
+        session = self.session(algorithm)
+        engine = engine_of(session)
+        engine._control[0]["emit"] = 0
+        engine._listed = lambda: _dropped(engine)
+        return _fed(session, events)
+
+    def count(self, events: Events, algorithm: str) -> Session:
+        """Read all events and count the matches, without making them."""
+        session = self.session(algorithm)
+        engine = engine_of(session)
+        engine._control[0]["emit"] = 0
+        engine._listed = lambda: _counted(engine)
+        return _fed(session, events)
+
+
+def engine_of(session: Session) -> NfaBEngine:
+    """The runs of a session of one automaton."""
+    return session._alternatives[0]._engine
+
+
+def _fed(session: Session, events: Events) -> Session:
+    for low in range(0, len(events), BATCH):
+        session.feed(events.slice(low, min(low + BATCH, len(events))))
+    return session
+
+
+def _dropped(engine: NfaBEngine) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    engine._control[0]["finals"] = 0
+    return iter(())
+
+
+def _counted(engine: NfaBEngine) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    control = engine._control[0]
+    count = int(control["finals"])
+    if count:
+        used = int(control["top_node"] - control["base_node"])
+        oldest, chains = np.empty(used, dtype=np.int64), np.empty(used)
+        out = np.empty(count)
+        base = control["base_node"]
+        unions.count_chains(engine._nodes, base, oldest, chains)
+        stack = np.empty(used + 2, dtype=np.int64)
+        unions.count_finals(
+            engine._nodes, base, oldest, chains, engine._finals, count, stack, out
+        )
+        control["matches_found"] += int(out.sum())
+        control["finals"] = 0
+    return iter(())
+
+
+def matches_of(session: Session, events: Events) -> tuple[np.ndarray, np.ndarray]:
+    """All matches: the events of all, one after another, and where each match begins.
+
+    They are in the order of their last event, then of their first.
+    """
+    parts = []
+    offsets = [np.zeros(1, dtype=np.int64)]
+    firsts, lasts = [], []
+    shift = 0
+    for bindings in session.run(events):
+        a, b = bindings.columns["a"], bindings.columns["b"]
+        ends = a.offsets[1:]
+        parts.append(np.insert(a.flat, ends, b.flat))
+        offsets.append(ends + np.arange(1, len(ends) + 1) + shift)
+        shift += len(parts[-1])
+        firsts.append(a.flat[a.offsets[:-1]])
+        lasts.append(b.flat)
+    return sorted_matches(np.concatenate(parts), np.concatenate(offsets))
+
+
+def sorted_matches(ids: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The matches in the order of their last event, then of their first."""
+    lengths = np.diff(offsets)
+    order = np.lexsort((ids[offsets[:-1]], ids[offsets[1:] - 1]))
+    sorted_offsets = np.concatenate([[0], np.cumsum(lengths[order])])
+    places = np.repeat(offsets[:-1][order] - sorted_offsets[:-1], lengths[order])
+    return ids[places + np.arange(len(ids))], sorted_offsets

@@ -1,0 +1,196 @@
+"""All matches in the buffer that the runs share: counted, listed and sampled without a copy.
+
+The number of matches can be exponential in the window; the buffer is not. A *final* stands
+for all chains of events that end in one node of it and start inside the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.errors import OptionError
+from cepheid.kernels import nfa_b_layout as layout
+from cepheid.kernels import unions
+from cepheid.language import syntax as ast
+from cepheid.runtime.bindings import Bindings, Int64s
+from cepheid.runtime.events import Events
+from cepheid.runtime.kernel_tables import int64s
+from cepheid.runtime.match_list import MatchList, to_bindings
+from cepheid.runtime.matches import BATCH_SIZE, Match, Matches
+from cepheid.runtime.metrics import Metrics
+
+_EXACT = 2.0**53
+_BASE = 0  # nodes are never dropped, so that their numbers are their places
+
+
+class CompressedMatches:
+    """The matches of a query, of which none has been built.
+
+    >>> import cepheid as cep
+    >>> q = cep.query("PATTERN SEQ(A a, B+ b[], C c)")
+    >>> events = {"ts": list(range(42)), "type": ["A", *["B"] * 40, "C"]}
+    >>> compressed = q.match(events, output="compressed")
+    >>> compressed.count()
+    1099511627775
+    >>> len(compressed.sample(3))
+    3
+    >>> next(iter(compressed)).bindings["c"]
+    41
+    """
+
+    def __init__(
+        self,
+        query: ast.Query,
+        events: Events,
+        variables: Mapping[str, ast.Component],
+        nodes: npt.NDArray[np.void],
+        finals: npt.NDArray[np.void],
+        longest: int,
+        metrics: Metrics,
+    ) -> None:
+        self.metrics = metrics
+        self._query = query
+        self._events = events
+        self._variables = variables
+        self._nodes = nodes
+        self._finals = finals
+        self._longest = longest
+
+    def count(self) -> int:
+        """How many matches there are; exact, however many."""
+        total = float(self._counts.sum())
+        return int(total) if total < _EXACT else self._exact_count()
+
+    def __iter__(self) -> Iterator[Match]:
+        """The matches one after the other; only a block of them is in memory."""
+        for block in self._blocks():
+            yield from self._matches([block])
+
+    def __repr__(self) -> str:
+        return f"{self.count()} matches, compressed to {len(self._nodes)} nodes"
+
+    def expand(self) -> Matches:
+        """All matches, built: the answer of ``output="all"``."""
+        empty = self._bindings(int64s(0), int64s(1))
+        return self._matches(list(self._blocks()) or [empty])
+
+    def sample(self, size: int, seed: int | None = None) -> Matches:
+        """Matches drawn at random, each as likely as any other; one can be drawn twice."""
+        if size < 0:
+            raise OptionError(f"a sample has at least 0 matches, not {size}")
+        random = np.random.default_rng(seed)
+        total = self._counts.sum()
+        paths: list[list[int]] = []
+        if total and size:
+            chosen = random.choice(len(self._finals), size, p=self._counts / total)
+            paths = [self._walk(self._finals[final], random) for final in chosen]
+        offsets = np.cumsum([0, *map(len, paths)], dtype=np.int64)
+        ids = np.array([tag for path in paths for tag in path], dtype=np.int64)
+        return self._matches([self._bindings(ids, offsets)])
+
+    # --- counting
+
+    @cached_property
+    def _chains(self) -> tuple[Int64s, npt.NDArray[np.float64]]:
+        oldest, chains = int64s(len(self._nodes)), np.zeros(len(self._nodes))
+        unions.count_chains(self._nodes, _BASE, oldest, chains)
+        return oldest, chains
+
+    @cached_property
+    def _counts(self) -> npt.NDArray[np.float64]:
+        return self._count(self._finals)
+
+    def _count(self, finals: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
+        oldest, chains = self._chains
+        counts = np.zeros(len(finals))
+        stack = int64s(len(self._nodes) + 2)
+        unions.count_finals(self._nodes, _BASE, oldest, chains, finals, len(finals), stack, counts)
+        return counts
+
+    def _exact_count(self) -> int:
+        """The same with integers of any size, where floats are not exact any more."""
+        oldest, _ = self._chains
+        previous, tags = self._nodes["previous"].tolist(), self._nodes["tag"].tolist()
+        youngest = self._nodes["youngest"].tolist()
+        chains: list[int] = []
+        for before, tag in zip(previous, tags, strict=True):
+            if tag >= 0:
+                chains.append(chains[before] if before >= 0 else 1)
+            else:
+                chains.append(chains[before] + chains[-1 - tag])
+        total = 0
+        for head, after in zip(
+            self._finals["head"].tolist(), self._finals["after"].tolist(), strict=True
+        ):
+            stack = [head]
+            while stack:
+                node = stack.pop()
+                if node < 0:
+                    total += 1
+                elif youngest[node] > after:
+                    if oldest[node] > after:
+                        total += chains[node]
+                    else:
+                        stack.append(previous[node])
+                        if tags[node] < 0:
+                            stack.append(-1 - tags[node])
+        return total
+
+    # --- listing
+
+    def _blocks(self) -> Iterator[Bindings]:
+        room = max(4 * self._longest, 1 << 16)
+        ids, offsets = int64s(room), int64s(BATCH_SIZE)
+        size = len(self._nodes) + 2
+        stack, depths, path = int64s(size), int64s(size), int64s(self._longest + 1)
+        cursor, written = int64s(2), int64s(2)
+        status = unions.FULL
+        while status == unions.FULL:
+            status = unions.list_matches(
+                self._nodes,
+                _BASE,
+                self._finals,
+                len(self._finals),
+                self._longest,
+                stack,
+                depths,
+                path,
+                cursor,
+                ids,
+                offsets,
+                written,
+            )
+            if written[1]:
+                yield self._bindings(ids[: written[0]], offsets[: written[1] + 1])
+                written[:] = 0
+
+    def _walk(self, final: np.void, random: np.random.Generator) -> list[int]:
+        """One chain of a final, drawn at random."""
+        path = [int(final["tag"])] if final["tag"] >= 0 else []
+        node = int(final["head"])
+        while node >= 0:
+            tag, previous = int(self._nodes[node]["tag"]), int(self._nodes[node]["previous"])
+            if tag >= 0:
+                path.append(tag)
+                node = previous
+            else:
+                branches = np.zeros(2, dtype=layout.FINAL)
+                branches["head"] = previous, -1 - tag
+                branches["after"] = final["after"]
+                left, right = self._count(branches)
+                node = previous if random.random() * (left + right) < left else -1 - tag
+        return path[::-1]
+
+    def _bindings(self, ids: Int64s, offsets: Int64s) -> Bindings:
+        ticks = self._events.ticks
+        first = ids[offsets[:-1]] >> layout.TAG_SHIFT
+        last = ids[offsets[1:] - 1] >> layout.TAG_SHIFT
+        found = MatchList(ids, offsets, ticks[first], ticks[last], last)
+        return to_bindings(found, self._variables)
+
+    def _matches(self, parts: list[Bindings]) -> Matches:
+        return Matches(self._query, self._events, parts, self.metrics)

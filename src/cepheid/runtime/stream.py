@@ -1,0 +1,130 @@
+"""A query over a stream that comes in pieces: the session as users hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.errors import EventError, OptionError
+from cepheid.planning.options import Options
+from cepheid.runtime.events import Events, order_events
+from cepheid.runtime.matches import Matches
+from cepheid.runtime.metrics import Metrics
+from cepheid.runtime.session import Session
+from cepheid.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSettings:
+    """How the events of a stream are read and the query is run."""
+
+    time: str
+    type: str | None
+    tie_break: str | Sequence[str] | None
+    time_unit: str | None
+    schema: Schema | None
+    output: str
+    options: Options
+
+
+class StreamSession:
+    """The state of a query between batches of events. Make one with ``query.session()``.
+
+    The matches are the same however the events are cut into batches, and whether or not the
+    session was stored and restored in between.
+
+    >>> import cepheid as cep
+    >>> q = cep.query("PATTERN SEQ(A a, ~(B b)) WITHIN 5")
+    >>> session = q.session()
+    >>> len(session.feed({"ts": [1, 3], "type": ["A", "A"]}))
+    0
+    >>> stored = session.snapshot()
+    >>> session = q.restore(stored)
+    >>> session.feed({"ts": [7], "type": ["B"]}).bindings()
+    [{'a': 0}]
+    >>> len(session.advance())
+    0
+    """
+
+    def __init__(
+        self,
+        settings: StreamSettings,
+        analyse: Callable[[Schema], AnalysedQuery],
+        window: Callable[[Events], int | None],
+        snapshot: bytes | None = None,
+    ) -> None:
+        self._settings = settings
+        self._analyse = analyse
+        self._window = window
+        self._session: Session | None = None
+        self._snapshot = snapshot
+
+    def feed(self, events: Any) -> Matches:
+        """The matches that a batch of events completes.
+
+        A batch may be in any order itself, but must not begin before an earlier one ended.
+        Rows are counted on from batch to batch.
+        """
+        settings = self._settings
+        batch = order_events(
+            events,
+            time=settings.time,
+            type=settings.type,
+            tie_break=settings.tie_break,
+            time_unit=settings.time_unit,
+            schema=settings.schema,
+        )
+        session = self._running(batch)
+        rows = batch.rows + session.rows_read
+        return session.feed(replace(batch, rows=rows))
+
+    def advance(self, time: Any = None) -> Matches:
+        """The matches that are complete because time has passed; None: the stream has ended."""
+        if self._session is None and self._snapshot is None:
+            raise EventError("a session must be fed, if only with no events, before it advances")
+        session = self._restored() if self._session is None else self._session
+        if time is None:
+            return session.advance()
+        axis = session.time_axis
+        try:
+            is_time = isinstance(time, date)
+            moment = pa.array([time], pa.timestamp("us") if is_time else None).cast(axis.arrow_type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            raise OptionError(
+                f"{time!r} is not a time of the column {axis.column!r}, which is {axis.arrow_type}"
+            ) from None
+        return session.advance(int(axis.encode(moment)[0]))
+
+    def snapshot(self) -> bytes:
+        """The state as bytes, from which ``query.restore()`` goes on, here or elsewhere."""
+        if self._session is None:
+            if self._snapshot is not None:
+                return self._snapshot
+            raise EventError("a session must be fed, if only with no events, before it is stored")
+        return self._session.snapshot()
+
+    @property
+    def metrics(self) -> Metrics:
+        """What the evaluation has done so far."""
+        return self._session.metrics if self._session else Metrics()
+
+    def _running(self, batch: Events) -> Session:
+        if self._session is None and self._snapshot is not None:
+            self._restored(batch.schema)
+        if self._session is None:
+            query = self._analyse(batch.schema)
+            settings = self._settings
+            self._session = Session(query, self._window(batch), settings.output, settings.options)
+        return self._session
+
+    def _restored(self, schema: Schema | None = None) -> Session:
+        assert self._snapshot is not None
+        known = schema or Session.schema_of(self._snapshot)
+        query = self._analyse(known)
+        self._session = Session.restore(query, self._snapshot, self._settings.options)
+        return self._session

@@ -1,0 +1,190 @@
+"""Sessions: what they refuse, what they report, and what a snapshot is."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pyarrow as pa
+import pytest
+
+import cepheid as cep
+
+QUERY = "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x > a.x WITHIN 10"
+
+
+def events(text: str, start: int = 0) -> dict[str, list]:
+    """One event a letter, one tick apart; x counts them."""
+    times = list(range(start, start + len(text)))
+    return {"ts": times, "type": list(text), "x": times}
+
+
+def test_rows_are_counted_over_all_batches() -> None:
+    session = cep.query(QUERY).session()
+    assert session.feed(events("AB")).bindings() == []
+    found = session.feed(events("BC", 2)).bindings()
+    assert sorted(found, key=str) == [
+        {"a": 0, "b": [1, 2], "c": 3},
+        {"a": 0, "b": [1], "c": 3},
+        {"a": 0, "b": [2], "c": 3},
+    ]
+
+
+def test_matches_of_a_batch_have_columns_of_earlier_batches() -> None:
+    query = cep.query("PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.x AS first, b.x AS second")
+    session = query.session()
+    session.feed(events("A"))
+    assert session.feed(events("B", 3)).to_arrow().to_pylist() == [
+        {"start": 0, "end": 3, "first": 0, "second": 3}
+    ]
+
+
+def test_a_batch_must_not_go_back_in_time() -> None:
+    session = cep.query(QUERY).session()
+    session.feed(events("AB", 5))
+    with pytest.raises(cep.EventError, match="before the time that the session has reached"):
+        session.feed(events("B", 2))
+
+
+def test_advance_ends_windows() -> None:
+    session = cep.query("PATTERN SEQ(A a, ~(B b)) WITHIN 5").session()
+    session.feed(events("A"))
+    assert len(session.advance(4)) == 0
+    assert session.advance(5).bindings() == [{"a": 0}]
+    assert len(session.advance()) == 0
+
+
+def test_advance_takes_a_time_of_the_column() -> None:
+    session = cep.query("PATTERN SEQ(A a, ~(B b)) WITHIN 5 minutes").session()
+    session.feed({"ts": [datetime(2024, 1, 1, 12)], "type": ["A"]})
+    assert len(session.advance(datetime(2024, 1, 1, 12, 4))) == 0
+    assert len(session.advance(datetime(2024, 1, 1, 12, 5))) == 1
+    with pytest.raises(cep.OptionError, match="'soon' is not a time of the column 'ts'"):
+        session.advance("soon")
+
+
+def test_a_session_that_was_never_fed_says_so() -> None:
+    session = cep.query(QUERY).session()
+    with pytest.raises(cep.EventError, match="must be fed"):
+        session.advance()
+    with pytest.raises(cep.EventError, match="must be fed"):
+        session.snapshot()
+
+
+def test_a_query_that_nfa_b_refuses_has_no_session() -> None:
+    session = cep.query("PATTERN AND(A a, B b) WITHIN 5").session()
+    with pytest.raises(cep.EvaluationError, match="nfa_b cannot run this query"):
+        session.feed(events("AB"))
+
+
+class TestSnapshot:
+    def made(self) -> bytes:
+        session = cep.query(QUERY).session()
+        session.feed(events("AB"))
+        return session.snapshot()
+
+    def test_goes_on_where_it_was_made(self) -> None:
+        session = cep.query(QUERY).restore(self.made())
+        assert session.feed(events("C", 2)).bindings() == [{"a": 0, "b": [1], "c": 2}]
+
+    def test_is_small(self) -> None:
+        assert len(self.made()) < 400_000
+
+    def test_of_another_query_is_refused(self) -> None:
+        other = cep.query("PATTERN SEQ(A a, C c) WITHIN 10").restore(self.made())
+        with pytest.raises(cep.SnapshotError, match="of another query"):
+            other.feed(events("C", 2))
+
+    def test_of_another_version_is_refused(self) -> None:
+        made = bytearray(self.made())
+        made[len(b"cepheid-snapshot")] = 99
+        restored = cep.query(QUERY).restore(bytes(made))
+        with pytest.raises(cep.SnapshotError, match="has version 99"):
+            restored.advance()
+
+    def test_that_is_damaged_is_refused(self) -> None:
+        made = bytearray(self.made())
+        made[-100] ^= 1
+        with pytest.raises(cep.SnapshotError, match="damaged"):
+            cep.query(QUERY).restore(bytes(made)).advance()
+
+    def test_that_is_none_is_refused(self) -> None:
+        with pytest.raises(cep.SnapshotError, match="not a snapshot"):
+            cep.query(QUERY).restore(b"hello").advance()
+
+
+class TestLimits:
+    def test_too_many_matches_names_what_multiplies_them(self) -> None:
+        with pytest.raises(cep.LimitError, match=r"more than 50 matches.*'B\+ b\[\]'"):
+            cep.query("PATTERN SEQ(A a, B+ b[], C c)").match(
+                events("ABBBBBBBBC"), max_matches=50
+            )
+
+    def test_too_many_runs_names_the_component(self) -> None:
+        many = events("A" + "B" * 16)
+        with pytest.raises(cep.LimitError, match=r"more than 2000 runs, most of them at 'B\+ b"):
+            cep.query("PATTERN SEQ(A a, B+ b[], C c)").match(
+                many, algorithm="basic", max_runs=2_000
+            )
+
+    def test_merging_needs_few_runs_for_the_same(self) -> None:
+        many = events("A" + "B" * 16 + "C")
+        query = cep.query("PATTERN SEQ(A a, B+ b[], C c)")
+        matches = query.match(many, algorithm="merging", max_runs=1_024)
+        assert len(matches) == 2**16 - 1
+        assert matches.metrics.runs_peak < 10
+
+
+class TestMetrics:
+    def test_tell_what_the_runs_did(self) -> None:
+        metrics = cep.query(QUERY).match(events("ABBC"), algorithm="basic").metrics
+        assert metrics.events == 4
+        assert metrics.matches == 3
+        assert metrics.mean_match_length == pytest.approx(10 / 3)
+        assert metrics.runs_created == 4  # the A, and the B's that were taken in three ways
+        assert metrics.evaluations == {"b_begin": 2, "b_take": 1}
+
+    def test_are_plain_values(self) -> None:
+        metrics = cep.query(QUERY).match(events("ABBC")).metrics.to_dict()
+        assert metrics["runs_merged"] > 0
+        assert set(metrics) >= {"seconds_matching", "seconds_construction", "buffer_nodes"}
+
+
+class TestCompressed:
+    def test_counts_what_nobody_could_list(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B+ b[], C c)")
+        compressed = query.match(events("A" + "B" * 300 + "C"), output="compressed")
+        assert compressed.count() == 2**300 - 1
+
+    def test_leaves_out_what_has_left_the_window(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B b) WITHIN 3")
+        compressed = query.match(events("AAAAB"), output="compressed")
+        assert compressed.count() == 2
+        assert [match.bindings for match in compressed] == [{"a": 3, "b": 4}, {"a": 2, "b": 4}]
+
+    def test_sample_is_drawn_evenly(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B+ b[], C c)")
+        compressed = query.match(events("ABBBC"), output="compressed")
+        drawn = [str(binding["b"]) for binding in compressed.sample(7_000, seed=1).bindings()]
+        counts = {text: drawn.count(text) for text in set(drawn)}
+        assert len(counts) == 7
+        assert all(800 < count < 1_200 for count in counts.values())
+
+    def test_is_refused_where_there_is_none(self) -> None:
+        with pytest.raises(cep.OptionError, match="it has a negation"):
+            cep.query("PATTERN SEQ(A a, ~(B b), C c)").match(events("AC"), output="compressed")
+        with pytest.raises(cep.OptionError, match="only nfa_b has it"):
+            cep.query("PATTERN AND(A a, C c)").match(events("AC"), output="compressed")
+
+
+def test_matches_come_in_batches() -> None:
+    matches = cep.query("PATTERN SEQ(A a, B+ b[], C c)").match(events("A" + "B" * 12 + "C"))
+    batches = list(matches.to_batches(1_000))
+    assert sum(batch.num_rows for batch in batches) == len(matches) == 2**12 - 1
+    assert pa.Table.from_batches(batches).equals(matches.to_arrow())
+
+
+def test_an_unknown_option_says_which_there_are() -> None:
+    with pytest.raises(cep.OptionError, match="Did you mean 'max_matches'"):
+        cep.query(QUERY).match(events("A"), max_match=3)
+    with pytest.raises(cep.OptionError, match="there is no algorithm 'merge'"):
+        cep.query(QUERY).match(events("A"), algorithm="merge")
