@@ -98,16 +98,13 @@ def matches_of(session: Session, events: Events) -> tuple[np.ndarray, np.ndarray
     """
     parts = []
     offsets = [np.zeros(1, dtype=np.int64)]
-    firsts, lasts = [], []
     shift = 0
     for bindings in session.run(events):
-        a, b = bindings.columns["a"], bindings.columns["b"]
+        a, b = bindings.variables["a"], bindings.variables["b"]
         ends = a.offsets[1:]
-        parts.append(np.insert(a.flat, ends, b.flat))
+        parts.append(np.insert(a.positions, ends, b.positions))
         offsets.append(ends + np.arange(1, len(ends) + 1) + shift)
         shift += len(parts[-1])
-        firsts.append(a.flat[a.offsets[:-1]])
-        lasts.append(b.flat)
     return sorted_matches(np.concatenate(parts), np.concatenate(offsets))
 
 

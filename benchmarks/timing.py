@@ -9,7 +9,7 @@ import platform
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numba
@@ -22,19 +22,20 @@ Contestants = Mapping[Any, Callable[[], object]]
 
 
 def time_in_turn(contestants: Contestants, rounds: int) -> dict[Any, list[float]]:
-    """Seconds of each contestant in each round.
+    """Seconds of processor time of each contestant in each round.
 
-    In a round all run one after another, so that what slows the machine down for a while slows
+    Processor time, of all threads, is what other programs on the machine disturb least. In a
+    round all run one after another, so that what slows the machine down for a while slows
     all of them down; the first round, in which caches are filled, is not counted.
     """
     seconds: dict[Any, list[float]] = {name: [] for name in contestants}
     for number in range(rounds + 1):
         for name, run in contestants.items():
             gc.collect()
-            begun = perf_counter()
+            begun = process_time()
             run()
             if number:
-                seconds[name].append(perf_counter() - begun)
+                seconds[name].append(process_time() - begun)
     return seconds
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepheid.analysis.analyse import analyse
-from cepheid.automata.evaluations import EVALUATIONS, NFA_B, REFERENCE
 from cepheid.errors import (
     DEFAULT_SOURCE,
     CepheidWarning,
@@ -21,7 +20,15 @@ from cepheid.language.builder import PatternBuilder
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, parse
 from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import AUTO, COMPRESSED, check_output, choose_evaluation
+from cepheid.planning.evaluations import (
+    AUTO,
+    COMPRESSED,
+    NFA_B,
+    REFERENCE,
+    Choice,
+    check_output,
+    choose_evaluation,
+)
 from cepheid.planning.explain import explain
 from cepheid.planning.options import read_options
 from cepheid.schema import Schema
@@ -134,7 +141,7 @@ class CompiledQuery:
           θ_b_ignore = True
         """
         analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
-        return explain(analysed, choose_evaluation(analysed, evaluation, EVALUATIONS))
+        return explain(analysed, _choose(analysed, evaluation))
 
     def automaton(self, format: str = "mermaid", *, schema: Any = None) -> str:
         """The automata that nfa_b runs for the query, as a drawing.
@@ -157,7 +164,7 @@ class CompiledQuery:
         from cepheid.planning.svg import draw_automata
 
         analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
-        choose_evaluation(analysed, NFA_B, EVALUATIONS)
+        _choose(analysed, NFA_B)
         return draw_automata(analysed) if format == "svg" else write_mermaid(analysed)
 
     @overload
@@ -219,7 +226,7 @@ class CompiledQuery:
             events, time=time, type=type, tie_break=tie_break, time_unit=time_unit, schema=declared
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
-        chosen = choose_evaluation(analysed, evaluation, EVALUATIONS).evaluation
+        chosen = _choose(analysed, evaluation).evaluation
         self._warn_of_absent_types(ordered)
         window = self._window(ordered)
         if output == COMPRESSED:
@@ -262,7 +269,7 @@ class CompiledQuery:
             events, time=time, type=type, tie_break=tie_break, time_unit=time_unit, schema=declared
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
-        choose_evaluation(analysed, evaluation, EVALUATIONS)
+        _choose(analysed, evaluation)
         window = self._window(ordered)
         return diagnose(self._tree, ordered, window, compiled=evaluation != REFERENCE)
 
@@ -328,7 +335,7 @@ class CompiledQuery:
 
     def _for_session(self, schema: Schema) -> AnalysedQuery:
         analysed = analyse(self._tree, schema, self._text, self._source)
-        choose_evaluation(analysed, NFA_B, EVALUATIONS)
+        _choose(analysed, NFA_B)
         return analysed
 
     def _window(self, events: Events) -> int | None:
@@ -353,6 +360,13 @@ class CompiledQuery:
                     CepheidWarning,
                     stacklevel=3,
                 )
+
+
+def _choose(query: AnalysedQuery, wanted: str) -> Choice:
+    # Loaded here, since the tables of an automaton need NumPy and ``import cepheid`` does not.
+    from cepheid.automata.evaluations import EVALUATIONS
+
+    return choose_evaluation(query, wanted, EVALUATIONS)
 
 
 def schema_of(schema: Any) -> Schema | None:

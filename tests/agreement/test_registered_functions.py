@@ -174,7 +174,8 @@ QUERIES = {
     "SEQ(ANY(A, B) a, B b)": "product(a.h, b.h) >= 1",
     "SEQ(A a, ANY(A, B) b)": "(top(a.h) = top(b.h) OR ratio(a.x, b.x) >= 1) AND "
     "NOT longer(a.h, b.h, a.x) AND near(a.x, NULL) IS NULL",
-    "SEQ(A a, B b, ANY(A, C) c)": "smallest(a.h) <= smallest(c.h) AND NOT same(a.s, b.s)",
+    "SEQ(A a, B b, ANY(A, C) c)": "smallest(a.h) <= smallest(c.h) + 1 AND NOT same(a.s, "
+    "'none') AND longer(b.h, a.h, -2)",
     "SEQ(ANY(A, C) a, B b)": "chosen(b.b, near(a.x, b.y), second(a.t) = 0)",
     "SEQ(A+ a[], B b)": "product(a[i].h, a[i-1].h) >= 0.5 AND some(b.x) IS NOT NULL",
     "SEQ(ANY(A, B)+ a[], B b)": "longer(a[1].h, b.h) AND some(a[i].x) IS NOT NULL",

@@ -304,12 +304,3 @@ def test_importing_cepheid_loads_nothing_heavy():
 def test_explaining_a_query_loads_nothing_heavy():
     query = "PATTERN SEQ(A a, B+ b[]) WHERE [id] AND b[i].x > a.x WITHIN 5 EVENTS"
     assert loaded(f"import cepheid; cepheid.query({query!r}).explain()") == []
-
-
-def test_importing_cepheid_is_quick():
-    program = "import time; t = time.perf_counter(); import cepheid; print(time.perf_counter() - t)"
-    seconds = min(
-        float(subprocess.check_output([sys.executable, "-c", program], timeout=60))
-        for _ in range(3)
-    )
-    assert seconds < 1

@@ -302,7 +302,7 @@ class _Checker:
                 return function.compile(tuple(kinds)).result
             except Uncallable as reason:
                 given = list_words(list(map(with_article, kinds)))
-                self._fault(f"{function.name} does not take {given}", node, f"numba: {reason}.")
+                self._fault(f"{function.name} does not take {given}", node, f"{reason}.")
         if function.result is not None:
             return function.result
         if Kind.UNKNOWN in kinds or not kinds:

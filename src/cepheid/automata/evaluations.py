@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.automata.nfa_b import refuse_nfa_b
-from cepheid.planning.evaluations import Evaluation
-
-NFA_B = "nfa_b"
-REFERENCE = "reference"
+from cepheid.planning.evaluations import NFA_B, REFERENCE, Evaluation
 
 
 def _never(_query: AnalysedQuery) -> str | None:

@@ -137,11 +137,11 @@ def _check_compiles(name: str, function: FunctionType) -> None:
     if for_numbers is None or for_lists is None:
         return
     if for_numbers == for_lists:
-        raise OptionError(f"numba cannot compile {name!r}: {for_numbers}")
+        raise OptionError(f"{name!r} cannot be compiled: {for_numbers}")
     mixed = islice(product("lif", repeat=count), _MOST_TRIED)
     if all(_refusal(function, "".join(letters)) is not None for letters in mixed):
         raise OptionError(
-            f"numba cannot compile {name!r}\nfor numbers: {for_numbers}\nfor lists: {for_lists}"
+            f"{name!r} cannot be compiled\nfor numbers: {for_numbers}\nfor lists: {for_lists}"
         )
 
 

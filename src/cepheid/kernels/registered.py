@@ -176,7 +176,7 @@ def _reason(error: Exception, python: FunctionType) -> str:
     reason = re.sub(r"Literal\[\w+\]\((.*?)\)", r"\1", reason)
     if len(reason) > _LONGEST_REASON:
         reason = f"{reason[:_LONGEST_REASON]}…"
-    return f"{reason} (line {place})" if place is not None else reason
+    return f'numba says "{reason}"' + (f" (line {place})" if place is not None else "")
 
 
 def _line(text: str, python: FunctionType) -> int | None:

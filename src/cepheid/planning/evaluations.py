@@ -9,6 +9,8 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import EvaluationError, OptionError, closest, list_words
 
 AUTO = "auto"
+NFA_B = "nfa_b"
+REFERENCE = "reference"
 OUTPUTS = ("all", "non_overlapping")
 COMPRESSED = "compressed"
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.automata.evaluations import NFA_B
 from cepheid.errors import OptionError
-from cepheid.planning.evaluations import refuse_compressed
+from cepheid.planning.evaluations import NFA_B, refuse_compressed
 from cepheid.planning.options import MERGING, Options
 from cepheid.runtime.bindings import Bindings
 from cepheid.runtime.events import Events

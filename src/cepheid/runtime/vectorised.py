@@ -107,7 +107,7 @@ class Vectorised:
                 truths = (self.truth(operand, positive) for operand in operands)
                 is_and = isinstance(node, ast.And) is positive
                 return functools.reduce(pc.and_kleene if is_and else pc.or_kleene, truths)
-        value = self.value(node)
+        value = self.value(node).cast(pa.bool_())  # A call with NULL has no kind.
         return pc.if_else(self.missing(node), True, value if positive else pc.invert(value))
 
     def missing(self, node: ast.Node) -> Bools:
