@@ -8,9 +8,9 @@ across events are tested from there on, with the registers that the match fills.
 from __future__ import annotations
 
 from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.kernels.nfa_b import fill_registers
 from cepheid.kernels.nfa_b_layout import STEP, TAG_SHIFT, UPDATE
 from cepheid.kernels.pointers import call_predicate
+from cepheid.kernels.registers import fill_registers
 
 _COMPONENT = (1 << TAG_SHIFT) - 1
 _FAR = 1 << 62

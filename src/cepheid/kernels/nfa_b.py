@@ -19,15 +19,8 @@ from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, k
 from cepheid.kernels.nfa_b_layout import (
     ANY,
     CONTROL,
-    COUNT,
     DONE,
     FINAL,
-    FREE,
-    LENGTH,
-    MAX_FLOAT,
-    MAX_INT,
-    MIN_FLOAT,
-    MIN_INT,
     NEED_FINALS,
     NEED_NODES,
     NEED_OUTPUT,
@@ -37,17 +30,13 @@ from cepheid.kernels.nfa_b_layout import (
     PARTITION,
     PARTITION_CONTIGUITY,
     RUN,
-    SET_FLOAT,
-    SET_FLOAT_AT,
-    SET_INT,
-    SET_INT_AT,
     STEP,
-    SUM_INT,
     TAG_SHIFT,
-    UNBOUNDED,
     UPDATE,
 )
-from cepheid.kernels.pointers import byte_pointer, call_predicate, float64_pointer, int64_pointer
+from cepheid.kernels.pointers import call_predicate
+from cepheid.kernels.registers import update_registers
+from cepheid.kernels.runs import clone_run, free_run, join_run, link_run, new_run
 
 
 @helper
@@ -57,116 +46,6 @@ def _holds(predicate, control, event_ix, run_ix, evaluations):
     evaluations[predicate] += 1
     c = control[0]
     return call_predicate(c.predicate, predicate, c.context, event_ix, run_ix) != 0
-
-
-@helper
-def _update(updates, low, high, context, event_ix, run_ix, ints, floats, valid):
-    for u in range(low, high):
-        row = updates[u]
-        operation, register = row.operation, row.register
-        bit = 1 << register
-        if operation == LENGTH:
-            ints[run_ix, register] += 1
-            valid[run_ix] |= bit
-            continue
-        if operation == SET_INT_AT or operation == SET_FLOAT_AT:
-            if ints[run_ix, row.length_register] + 1 != row.argument:
-                continue
-        values, present = context[row.column], context[row.column + 1]
-        known = present == 0 or byte_pointer(present)[event_ix] != 0
-        if operation == COUNT:
-            ints[run_ix, register] += known
-            valid[run_ix] |= bit
-        elif operation == SET_INT or operation == SET_INT_AT:
-            if known:
-                ints[run_ix, register] = int64_pointer(values)[event_ix]
-                valid[run_ix] |= bit
-            else:
-                valid[run_ix] &= ~bit
-        elif operation == SET_FLOAT or operation == SET_FLOAT_AT:
-            if known:
-                floats[run_ix, register] = float64_pointer(values)[event_ix]
-                valid[run_ix] |= bit
-            else:
-                valid[run_ix] &= ~bit
-        elif known:
-            first = valid[run_ix] & bit == 0
-            valid[run_ix] |= bit
-            if operation == MIN_INT:
-                x = int64_pointer(values)[event_ix]
-                if first or x < ints[run_ix, register]:
-                    ints[run_ix, register] = x
-            elif operation == MAX_INT:
-                x = int64_pointer(values)[event_ix]
-                if first or x > ints[run_ix, register]:
-                    ints[run_ix, register] = x
-            elif operation == SUM_INT:
-                x = int64_pointer(values)[event_ix]
-                ints[run_ix, register] = x if first else ints[run_ix, register] + x
-            elif operation == MIN_FLOAT:
-                y = float64_pointer(values)[event_ix]
-                if first or y < floats[run_ix, register]:
-                    floats[run_ix, register] = y
-            elif operation == MAX_FLOAT:
-                y = float64_pointer(values)[event_ix]
-                if first or y > floats[run_ix, register]:
-                    floats[run_ix, register] = y
-            else:
-                y = float64_pointer(values)[event_ix]
-                floats[run_ix, register] = y if first else floats[run_ix, register] + y
-
-
-@helper
-def fill_registers(ids, low, high, base, steps, updates, context, ints, floats, valid):
-    """Give run 0 the registers of the match ids[low:high], as a run that selected it has them."""
-    valid[0] = 0
-    for register in range(ints.shape[1]):
-        ints[0, register] = 0
-    previous = -1
-    for at in range(low, high):
-        component = ids[at] & ((1 << TAG_SHIFT) - 1)
-        event_ix = (ids[at] >> TAG_SHIFT) - base
-        step = steps[component]
-        if component != previous:
-            _update(
-                updates, step.begin_low, step.begin_high, context, event_ix, 0, ints, floats, valid
-            )
-        else:
-            _update(
-                updates, step.take_low, step.take_high, context, event_ix, 0, ints, floats, valid
-            )
-        previous = component
-
-
-@helper
-def _new_run(runs, control):
-    run_ix = control[0].free
-    control[0].free = runs[run_ix].next
-    control[0].live += 1
-    control[0].runs_created += 1
-    if control[0].live > control[0].runs_peak:
-        control[0].runs_peak = control[0].live
-    return run_ix
-
-
-@helper
-def _free_run(runs, control, run_ix):
-    runs[run_ix].state = FREE
-    runs[run_ix].next = control[0].free
-    control[0].free = run_ix
-    control[0].live -= 1
-
-
-@helper
-def _clone(runs, control, ints, floats, valid, run_ix):
-    copy = _new_run(runs, control)
-    runs[copy] = runs[run_ix]
-    for register in range(ints.shape[1]):
-        ints[copy, register] = ints[run_ix, register]
-    for register in range(floats.shape[1]):
-        floats[copy, register] = floats[run_ix, register]
-    valid[copy] = valid[run_ix]
-    return copy
 
 
 @helper
@@ -225,7 +104,7 @@ def _enter(
     step = steps[component]
     last = component == len(steps) - 1
     _select(runs, nodes, control, run_ix, event, component)
-    _update(
+    update_registers(
         updates, step.begin_low, step.begin_high, context, event_ix, run_ix, ints, floats, valid
     )
     if step.is_kleene == 0:
@@ -254,106 +133,6 @@ def _settle(
         return not last
     runs[run_ix].state = 2 * component + 1
     return True
-
-
-@helper
-def _link(runs, partitions, partition, run_ix):
-    runs[run_ix].next = partitions[partition].first
-    partitions[partition].first = run_ix
-    partitions[partition].live += 1
-    partitions[partition].length += runs[run_ix].length
-
-
-@helper
-def _distinct(steps, runs, ints, floats, valid, until, run_ix, other):
-    """Whether two runs can still behave differently: state, count, or a register to be read."""
-    state = runs[run_ix].state
-    if state != runs[other].state or _counted(steps, runs, run_ix) != _counted(steps, runs, other):
-        return True
-    unknown = valid[run_ix] ^ valid[other]
-    for register in range(len(until)):
-        if until[register] >= state:
-            if (unknown >> register) & 1:
-                return True
-            if (valid[run_ix] >> register) & 1:
-                if ints.shape[1] and ints[run_ix, register] != ints[other, register]:
-                    return True
-                if floats.shape[1] and floats[run_ix, register] != floats[other, register]:
-                    return True
-    return False
-
-
-@helper
-def _counted(steps, runs, run_ix):
-    """The count of a Kleene component, so far as its bounds still ask for it."""
-    state = runs[run_ix].state
-    if state & 1 == 0:
-        return 0
-    step = steps[state >> 1]
-    count = runs[run_ix].count
-    if step.most < UNBOUNDED:
-        return count
-    return min(count, step.least)
-
-
-@helper
-def _fingerprint(steps, runs, ints, floats, valid, until, run_ix):
-    """A hash of all that :func:`_distinct` compares."""
-    state = runs[run_ix].state
-    x = state * 31 + _counted(steps, runs, run_ix)
-    for register in range(len(until)):
-        if until[register] >= state:
-            value = (valid[run_ix] >> register) & 1
-            if value:
-                if ints.shape[1]:
-                    value += ints[run_ix, register]
-                if floats.shape[1]:
-                    value += hash(floats[run_ix, register])
-            x = (x ^ value) * -7046029254386353131
-            x ^= (x >> 29) & 0x7FFFFFFFF
-    return x
-
-
-@helper
-def _join(
-    steps, runs, control, nodes, partitions, partition, ints, floats, valid, until, table, stamps,
-    run_ix,
-):  # fmt: skip
-    """Link a run to its partition, or merge it with one that has the same future."""
-    if control[0].merging == 0:
-        _link(runs, partitions, partition, run_ix)
-        return
-    mask = len(table) - 1
-    slot = _fingerprint(steps, runs, ints, floats, valid, until, run_ix) & mask
-    while stamps[slot] == control[0].stamp:
-        other = table[slot]
-        if not _distinct(steps, runs, ints, floats, valid, until, run_ix, other):
-            _merge(runs, control, nodes, other, run_ix)
-            return
-        slot = (slot + 1) & mask
-    stamps[slot] = control[0].stamp
-    table[slot] = run_ix
-    _link(runs, partitions, partition, run_ix)
-
-
-@helper
-def _merge(runs, control, nodes, into, run_ix):
-    """Let one run stand for both: it lives as long as the younger, and its chain is a union."""
-    base = control[0].base_node
-    left, right = runs[into].head, runs[run_ix].head
-    if nodes[left - base].youngest < nodes[right - base].youngest:
-        left, right = right, left
-    node = control[0].top_node
-    nodes[node - base].tag = -1 - right
-    nodes[node - base].previous = left
-    nodes[node - base].youngest = nodes[left - base].youngest
-    control[0].top_node = node + 1
-    control[0].nodes_created += 1
-    control[0].runs_merged += 1
-    runs[into].head = node
-    runs[into].start = max(runs[into].start, runs[run_ix].start)
-    runs[into].length = max(runs[into].length, runs[run_ix].length)
-    _free_run(runs, control, run_ix)
 
 
 _ADVANCE = I64(
@@ -407,7 +186,7 @@ def advance_runs(
             following = runs[run_ix].next
             if now - runs[run_ix].start >= window:
                 control[0].runs_expired += 1
-                _free_run(runs, control, run_ix)
+                free_run(runs, control, run_ix)
                 run_ix = following
                 continue
             state = runs[run_ix].state
@@ -436,17 +215,17 @@ def advance_runs(
                         ids, offsets, finals, now,
                     )  # fmt: skip
                 elif stays or takes:
-                    copy = _clone(runs, control, ints, floats, valid, run_ix)
+                    copy = clone_run(runs, control, ints, floats, valid, run_ix)
                     if _enter(
                         steps, updates, context, control, runs, ints, floats, valid, nodes, ids,
                         offsets, finals, evaluations, copy, target, i, event, now,
                     ):  # fmt: skip
-                        _join(
+                        join_run(
                             steps, runs, control, nodes, partitions, partition, ints, floats,
                             valid, until, table, stamps, copy,
                         )  # fmt: skip
                     else:
-                        _free_run(runs, control, copy)
+                        free_run(runs, control, copy)
                 else:
                     stays = _enter(
                         steps, updates, context, control, runs, ints, floats, valid, nodes, ids,
@@ -455,10 +234,10 @@ def advance_runs(
             if takes:
                 taker = run_ix
                 if strategy == ANY:
-                    taker = _clone(runs, control, ints, floats, valid, run_ix)
+                    taker = clone_run(runs, control, ints, floats, valid, run_ix)
                 step = steps[component]
                 _select(runs, nodes, control, taker, event, component)
-                _update(
+                update_registers(
                     updates, step.take_low, step.take_high, context, i, taker, ints, floats, valid
                 )
                 runs[taker].count += 1
@@ -468,24 +247,24 @@ def advance_runs(
                 )  # fmt: skip
                 if strategy == ANY:
                     if lives:
-                        _join(
+                        join_run(
                             steps, runs, control, nodes, partitions, partition, ints, floats,
                             valid, until, table, stamps, taker,
                         )  # fmt: skip
                     else:
-                        _free_run(runs, control, taker)
+                        free_run(runs, control, taker)
                 else:
                     stays = lives
             if stays:
-                _join(
+                join_run(
                     steps, runs, control, nodes, partitions, partition, ints, floats, valid, until,
                     table, stamps, run_ix,
                 )  # fmt: skip
             else:
-                _free_run(runs, control, run_ix)
+                free_run(runs, control, run_ix)
             run_ix = following
         if bits & steps[0].begin_bit != 0:
-            run_ix = _new_run(runs, control)
+            run_ix = new_run(runs, control)
             runs[run_ix].start = now
             runs[run_ix].head = NONE
             runs[run_ix].root = control[0].top_node
@@ -496,20 +275,20 @@ def advance_runs(
                 ints[run_ix, register] = 0
             if not _holds(steps[0].begin, control, i, run_ix, evaluations):
                 control[0].runs_created -= 1
-                _free_run(runs, control, run_ix)
+                free_run(runs, control, run_ix)
             elif last == 0 and single_last:
                 _emit(nodes, control, NONE, 0, event, 0, ids, offsets, finals, now)
-                _free_run(runs, control, run_ix)
+                free_run(runs, control, run_ix)
             elif _enter(
                 steps, updates, context, control, runs, ints, floats, valid, nodes, ids, offsets,
                 finals, evaluations, run_ix, 0, i, event, now,
             ):  # fmt: skip
-                _join(
+                join_run(
                     steps, runs, control, nodes, partitions, partition, ints, floats, valid, until,
                     table, stamps, run_ix,
                 )  # fmt: skip
             else:
-                _free_run(runs, control, run_ix)
+                free_run(runs, control, run_ix)
     stopped_at[0] = len(mask)
     return DONE
 
@@ -535,9 +314,9 @@ def expire_runs(control, runs, partitions, now, by_partition):
             following = runs[run_ix].next
             if here - runs[run_ix].start >= window:
                 control[0].runs_expired += 1
-                _free_run(runs, control, run_ix)
+                free_run(runs, control, run_ix)
             else:
-                _link(runs, partitions, partition, run_ix)
+                link_run(runs, partitions, partition, run_ix)
             run_ix = following
     return before - control[0].live
 

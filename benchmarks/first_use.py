@@ -1,0 +1,84 @@
+"""How long it takes to the first match: with nothing compiled, and with a new query later.
+
+``python -m benchmarks.first_use`` starts a process with an empty cache, which compiles all
+kernels, then others that find them there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks.timing import print_table, write_results
+
+EVENTS = {"ts": [1, 2, 3], "type": ["A", "B", "B"], "x": [5, 6, 7]}
+QUERY = "PATTERN SEQ(A a, B+ b[]) WHERE skip_till_next_match {{ b[i].x > a.x + {number} }} WITHIN 9"
+
+# Runs in a process of its own; what it prints is read by `first_match`.
+_SCRIPT = """
+import json, sys
+from time import perf_counter
+begun = perf_counter()
+import cepheid
+imported = perf_counter()
+matches = cepheid.query(sys.argv[1]).match(json.loads(sys.argv[2]))
+assert len(matches) == 2, matches
+print(json.dumps({"import_s": imported - begun, "query_s": perf_counter() - imported}))
+"""
+
+
+def first_match(query: str, cache: Path | None) -> dict[str, Any]:
+    """Seconds from the start of a process to its first match, and what they are spent on.
+
+    Without a folder for the cache the process uses that of the user.
+    """
+    environment = dict(os.environ)
+    if cache is not None:
+        environment["CEPHEID_CACHE_DIR"] = str(cache)
+    begun = perf_counter()
+    answer = subprocess.run(
+        [sys.executable, "-c", _SCRIPT, query, json.dumps(EVENTS)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    total = perf_counter() - begun
+    return {**json.loads(answer.stdout), "total_s": total}
+
+
+def measure(cache: Path, rounds: int) -> list[dict[str, Any]]:
+    """A row for each situation; what is repeated is a median."""
+    rows = [{"situation": "empty cache", **first_match(QUERY.format(number=-1), cache)}]
+    known = QUERY.format(number=-1)
+    fresh = [first_match(QUERY.format(number=-2 - n), cache) for n in range(rounds)]
+    again = [first_match(known, cache) for _ in range(rounds)]
+    for situation, found in (("new query", fresh), ("same query again", again)):
+        medians = {key: statistics.median(each[key] for each in found) for key in found[0]}
+        rows.append({"situation": situation, **medians})
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.first_use")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--output", type=Path, default=Path("build/benchmarks"))
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = measure(Path(folder), given.rounds)
+    print_table("seconds from the start of a process to its first match", rows)
+    write_results(given.output, "first_use", rows, {"rounds": given.rounds})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""The registers of a run: what later predicates need of the events that it has selected."""
+
+from __future__ import annotations
+
+from cepheid.kernels.jit import helper
+from cepheid.kernels.nfa_b_layout import (
+    COUNT,
+    LENGTH,
+    MAX_FLOAT,
+    MAX_INT,
+    MIN_FLOAT,
+    MIN_INT,
+    SET_FLOAT,
+    SET_FLOAT_AT,
+    SET_INT,
+    SET_INT_AT,
+    SUM_INT,
+    TAG_SHIFT,
+)
+from cepheid.kernels.pointers import byte_pointer, float64_pointer, int64_pointer
+
+
+@helper
+def update_registers(updates, low, high, context, event_ix, run_ix, ints, floats, valid):
+    """Do what selecting an event does to the registers of a run: ``updates[low:high]``."""
+    for u in range(low, high):
+        row = updates[u]
+        operation, register = row.operation, row.register
+        bit = 1 << register
+        if operation == LENGTH:
+            ints[run_ix, register] += 1
+            valid[run_ix] |= bit
+            continue
+        if operation == SET_INT_AT or operation == SET_FLOAT_AT:
+            if ints[run_ix, row.length_register] + 1 != row.argument:
+                continue
+        values, present = context[row.column], context[row.column + 1]
+        known = present == 0 or byte_pointer(present)[event_ix] != 0
+        if operation == COUNT:
+            ints[run_ix, register] += known
+            valid[run_ix] |= bit
+        elif operation == SET_INT or operation == SET_INT_AT:
+            if known:
+                ints[run_ix, register] = int64_pointer(values)[event_ix]
+                valid[run_ix] |= bit
+            else:
+                valid[run_ix] &= ~bit
+        elif operation == SET_FLOAT or operation == SET_FLOAT_AT:
+            if known:
+                floats[run_ix, register] = float64_pointer(values)[event_ix]
+                valid[run_ix] |= bit
+            else:
+                valid[run_ix] &= ~bit
+        elif known:
+            first = valid[run_ix] & bit == 0
+            valid[run_ix] |= bit
+            if operation == MIN_INT:
+                x = int64_pointer(values)[event_ix]
+                if first or x < ints[run_ix, register]:
+                    ints[run_ix, register] = x
+            elif operation == MAX_INT:
+                x = int64_pointer(values)[event_ix]
+                if first or x > ints[run_ix, register]:
+                    ints[run_ix, register] = x
+            elif operation == SUM_INT:
+                x = int64_pointer(values)[event_ix]
+                ints[run_ix, register] = x if first else ints[run_ix, register] + x
+            elif operation == MIN_FLOAT:
+                y = float64_pointer(values)[event_ix]
+                if first or y < floats[run_ix, register]:
+                    floats[run_ix, register] = y
+            elif operation == MAX_FLOAT:
+                y = float64_pointer(values)[event_ix]
+                if first or y > floats[run_ix, register]:
+                    floats[run_ix, register] = y
+            else:
+                y = float64_pointer(values)[event_ix]
+                floats[run_ix, register] = y if first else floats[run_ix, register] + y
+
+
+@helper
+def fill_registers(ids, low, high, base, steps, updates, context, ints, floats, valid):
+    """Give run 0 the registers of the match ids[low:high], as a run that selected it has them."""
+    valid[0] = 0
+    for register in range(ints.shape[1]):
+        ints[0, register] = 0
+    previous = -1
+    for at in range(low, high):
+        component = ids[at] & ((1 << TAG_SHIFT) - 1)
+        event_ix = (ids[at] >> TAG_SHIFT) - base
+        step = steps[component]
+        if component != previous:
+            update_registers(
+                updates, step.begin_low, step.begin_high, context, event_ix, 0, ints, floats, valid
+            )
+        else:
+            update_registers(
+                updates, step.take_low, step.take_high, context, event_ix, 0, ints, floats, valid
+            )
+        previous = component
