@@ -83,9 +83,7 @@ def _counted(engine: NfaBEngine) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         base = control["base_node"]
         unions.count_chains(engine._nodes, base, oldest, chains)
         stack = np.empty(used + 2, dtype=np.int64)
-        unions.count_finals(
-            engine._nodes, base, oldest, chains, engine._finals, count, stack, out
-        )
+        unions.count_finals(engine._nodes, base, oldest, chains, engine._finals, count, stack, out)
         control["matches_found"] += int(out.sum())
         control["finals"] = 0
     return iter(())

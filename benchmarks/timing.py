@@ -30,8 +30,8 @@ def time_in_turn(contestants: Contestants, rounds: int) -> dict[Any, list[float]
     """
     seconds: dict[Any, list[float]] = {name: [] for name in contestants}
     for number in range(rounds + 1):
+        gc.collect()
         for name, run in contestants.items():
-            gc.collect()
             begun = process_time()
             run()
             if number:

@@ -41,7 +41,7 @@ def draw(rows: Rows, path: Path) -> bool:
     windows.set_ylabel("events/s")
     windows.set_xlabel("W (events of a partition)")
     complexity.set_title("Expt 2 (8c): basic")
-    complexity.set_xlabel("output complexity of 200 W events per symbol")
+    complexity.set_xlabel("output complexity of the stream")
     complexity.set_ylabel("seconds")
     for name in VARIED:
         of_query = [row for row in rows if row["query"] == name]

@@ -11,6 +11,7 @@ from unittest.mock import patch
 from benchmarks.sessions import CompiledStocks
 from cepheid.kernels import nfa_b, unions
 from cepheid.runtime import session as sessions
+from cepheid.runtime.alternative_run import AlternativeRun
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.events import Events
 from cepheid.runtime.partition_numbers import PartitionNumbers
@@ -27,7 +28,7 @@ PARTS: tuple[tuple[str, Any, str], ...] = (
     ("nodes", nfa_b, "drop_nodes"),
     ("nodes", unions, "keep_reachable"),
     ("construction", unions, "list_matches"),
-    ("first and last", sessions._Running, "_completed"),
+    ("first and last", AlternativeRun, "_completed"),
     ("places", Retained, "places_of"),
     ("splitting", sessions, "to_bindings"),
     ("retaining", Retained, "append"),

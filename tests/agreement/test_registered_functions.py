@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.automata.nfa_b import refuse_nfa_b
-from cepheid.functions import REGISTERED
 from cepheid.planning.options import ALGORITHMS, Options
 from cepheid.runtime import nfa_b_engine, session
 from cepheid.runtime.events import order_events
@@ -91,7 +89,7 @@ FUNCTIONS = {
 
 
 @pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The functions, and little room, so that growing and forgetting are tested too."""
     rooms = {"_FIRST_RUNS": 2, "_FIRST_NODES": 8, "_OUTPUT_IDS": 16, "_OUTPUT_MATCHES": 8}
     for name, room in rooms.items():
@@ -99,8 +97,6 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(session, "CHUNK", 3)
     for name, function in FUNCTIONS.items():
         cep.register_function(name, function)
-    yield
-    REGISTERED.clear()
 
 
 @dataclass(frozen=True)

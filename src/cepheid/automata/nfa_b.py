@@ -11,22 +11,20 @@ become predicates over the event and the registers of a run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import Enum
 from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, NegatedComponent
+from cepheid.automata.nfa_b_tables import EventTest, NegationTest, NfaB, Phase, Step
 from cepheid.automata.predicates import (
     PredicateWriter,
     Storage,
     Test,
     Untranslatable,
-    Value,
-    storage_of,
 )
+from cepheid.automata.value_vector import ValueVector
 from cepheid.kernels import nfa_b_layout as layout
 from cepheid.language import syntax as ast
-from cepheid.schema import Kind, Schema
+from cepheid.schema import Schema
 
 _STRATEGIES = {
     ast.SelectionStrategy.STRICT_CONTIGUITY: layout.STRICT,
@@ -34,101 +32,6 @@ _STRATEGIES = {
     ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH: layout.NEXT,
     ast.SelectionStrategy.SKIP_TILL_ANY_MATCH: layout.ANY,
 }
-
-
-class Phase(Enum):
-    """When a predicate is tested: at the first event of a component, a later one, or its end."""
-
-    BEGIN = "begin"
-    TAKE = "take"
-    FINAL = "final"
-
-
-@dataclass(frozen=True, slots=True)
-class EventTest:
-    """Which events can be the first, or a later, event of a component.
-
-    ``predicate`` is the number of a predicate on the event alone, or NONE; ``clauses`` are
-    disjunctions that generated code cannot test, such as LIKE; ``present`` are attributes that
-    must not be null.
-    """
-
-    types: tuple[str, ...]
-    predicate: int = layout.NONE
-    clauses: tuple[tuple[ast.Expression, ...], ...] = ()
-    present: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """What happens to a register when an event is selected."""
-
-    operation: int
-    attribute: str | None
-    register: int
-    argument: int = 0
-    length_register: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One component: its bounds, the tests of its events, its predicates and updates.
-
-    ``begin``, ``take`` and ``final`` are numbers of predicates, or NONE.
-    """
-
-    component: ast.Component
-    least: int
-    most: int
-    begin_test: EventTest
-    take_test: EventTest
-    begin: int
-    take: int
-    final: int
-    begin_updates: tuple[Update, ...]
-    take_updates: tuple[Update, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NfaB:
-    """An automaton as plain data: everything the kernel needs but the events.
-
-    ``read_until`` has, for each register, the last state in which it is read: the masks by
-    which runs that have become equivalent are found [Agrawal08 §5.2.2].
-    """
-
-    steps: tuple[Step, ...]
-    strategy: int
-    partition_attributes: tuple[str, ...]
-    lists_by_partition: bool
-    columns: tuple[tuple[str, Storage], ...]
-    registers: tuple[Storage, ...]
-    read_until: tuple[int, ...]
-    constants: tuple[int | float | str, ...]
-    source: str
-    predicate_count: int
-    edges: tuple[tuple[int, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NegationTest:
-    """A negated component as plain data: which events can violate it, and where.
-
-    ``after`` and ``before`` are sets of components, as bits. Where ``is_across``, predicate 0
-    of the source is over the event and the registers of a match.
-    """
-
-    component: ast.Component
-    test: EventTest
-    after: int
-    before: int
-    waits: bool
-    steps: tuple[Step, ...]
-    columns: tuple[tuple[str, Storage], ...]
-    registers: tuple[Storage, ...]
-    constants: tuple[int | float | str, ...]
-    source: str
-    is_across: bool
 
 
 def refuse_nfa_b(query: AnalysedQuery) -> str | None:
@@ -158,15 +61,6 @@ def compile_negation(
     return _Compiler(query, alternative).compile_negation(negated)
 
 
-@dataclass(frozen=True, slots=True)
-class _Register:
-    """What a register holds of a variable; ``role`` is value, last, length, at 2, min and so on."""
-
-    variable: str
-    role: str
-    attribute: str | None
-
-
 class _Compiler:
     def __init__(self, query: AnalysedQuery, alternative: Alternative) -> None:
         assert query.schema is not None
@@ -174,12 +68,9 @@ class _Compiler:
         self._schema: Schema = query.schema
         self._alternative = alternative
         self._components = alternative.components
-        self._columns: dict[str, Storage] = {}
-        self._registers: dict[_Register, Storage] = {}
+        self._vector = ValueVector(self._schema, self._components)
         self._writer = PredicateWriter()
         self._edges: list[tuple[int, str]] = []
-        self._read_until: dict[_Register, int] = {}
-        self._state = 0  # the last state in which what is compiled now is tested
         self._check()
 
     def _check(self) -> None:
@@ -235,8 +126,8 @@ class _Compiler:
                 begin,
                 take,
                 final,
-                self._updates(component, Phase.BEGIN),
-                self._updates(component, Phase.TAKE) if component.is_kleene else (),
+                self._vector.updates(component, Phase.BEGIN),
+                self._vector.updates(component, Phase.TAKE) if component.is_kleene else (),
             )
             for component, begin_test, take_test, begin, take, final in steps
         )
@@ -247,9 +138,9 @@ class _Compiler:
             _STRATEGIES[strategy],
             self._partition_attributes(),
             by_partition,
-            tuple(self._columns.items()),
-            tuple(self._registers.values()),
-            tuple(self._read_until[register] for register in self._registers),
+            tuple(self._vector.columns.items()),
+            tuple(self._vector.registers.values()),
+            self._vector.read_until,
             tuple(self._writer.constants),
             self._writer.source(),
             self._writer.count,
@@ -260,7 +151,7 @@ class _Compiler:
         own = negated.component.variable
         on_event: list[tuple[ast.Expression, ...]] = []
         across: list[Test] = []
-        resolve = partial(self._resolve, own=own, phase=Phase.BEGIN)
+        resolve = partial(self._vector.resolve, own=own, phase=Phase.BEGIN)
         for clause in negated.clauses:
             if clause.ranges:
                 name = next(iter(clause.ranges))
@@ -292,8 +183,8 @@ class _Compiler:
             sum(1 << ix for ix in negated.before),
             negated.waits,
             tuple(self._only_updates(component) for component in self._components),
-            tuple(self._columns.items()),
-            tuple(self._registers.values()),
+            tuple(self._vector.columns.items()),
+            tuple(self._vector.registers.values()),
             tuple(self._writer.constants),
             self._writer.source(),
             bool(across),
@@ -302,8 +193,8 @@ class _Compiler:
     def _only_updates(self, component: ast.Component) -> Step:
         """A step that fills registers and tests nothing."""
         nothing = EventTest(())
-        begin = self._updates(component, Phase.BEGIN)
-        take = self._updates(component, Phase.TAKE) if component.is_kleene else ()
+        begin = self._vector.updates(component, Phase.BEGIN)
+        take = self._vector.updates(component, Phase.TAKE) if component.is_kleene else ()
         none = layout.NONE
         return Step(component, 1, 1, nothing, nothing, none, none, none, begin, take)
 
@@ -349,7 +240,7 @@ class _Compiler:
     def _place(self, ix: int, phase: Phase) -> tuple[EventTest, int]:
         """The test of an event and the predicate for this component and phase."""
         component = self._components[ix]
-        self._state = 2 * ix if phase is Phase.BEGIN else 2 * ix + 1
+        self._vector.state = 2 * ix if phase is Phase.BEGIN else 2 * ix + 1
         on_event: list[tuple[ast.Expression, ...]] = []
         across: list[Test] = []
         for clause in self._clauses_at(ix, phase):
@@ -368,7 +259,7 @@ class _Compiler:
                 if ix > 0 or phase is Phase.TAKE:
                     same = self._same_as_first(component, test.attribute)
                     own = component.variable
-                    across.append(Test(same, partial(self._resolve, own=own, phase=phase)))
+                    across.append(Test(same, partial(self._vector.resolve, own=own, phase=phase)))
         number = layout.NONE
         if across:
             number = self._writer.add(across)
@@ -383,7 +274,7 @@ class _Compiler:
         present: list[str],
     ) -> EventTest:
         """The test of an event alone, as far as possible in generated code."""
-        resolve = partial(self._resolve, own=component.variable, phase=phase)
+        resolve = partial(self._vector.resolve, own=component.variable, phase=phase)
         generated: list[Test] = []
         others: list[tuple[ast.Expression, ...]] = []
         for literals in clauses:
@@ -465,12 +356,12 @@ class _Compiler:
         """The test of a clause; one on a numbered element is made at that element only."""
         variable = self._components[ix].variable
         if phase is not Phase.TAKE or clause.ranges:
-            return Test(clause.expression, partial(self._resolve, own=variable, phase=phase))
+            return Test(clause.expression, partial(self._vector.resolve, own=variable, phase=phase))
         number = clause.least_lengths[variable]
-        length = self._register(variable, "length", None, Storage.INT)
+        length = self._vector.register(variable, "length", None, Storage.INT)
         return Test(
             clause.expression,
-            partial(self._resolve, own=variable, phase=phase, at=number),
+            partial(self._vector.resolve, own=variable, phase=phase, at=number),
             f"I(c[0])[r * c[5] + {length}] == {number - 1}",
         )
 
@@ -496,132 +387,6 @@ class _Compiler:
                                     f"{name} has no attribute '{attribute}', and a condition "
                                     "compares it across events"
                                 )
-
-    # --- what a name is where it is tested
-
-    def _resolve(self, node: ast.Node, own: str, phase: Phase, at: int | None = None) -> Value:
-        """Code for a leaf where an event of variable ``own`` is at hand.
-
-        ``at`` is the number of that event among those of the variable, where it is known.
-        """
-        match node:
-            case ast.Attribute(variable, attribute):
-                if variable == own:
-                    return self._current(attribute)
-                return self._stored(variable, "value", attribute)
-            case ast.Element(variable, ast.Index.CURRENT, attribute):
-                return self._current(attribute)
-            case ast.Element(variable, ast.Index.PREVIOUS | ast.Index.LAST, attribute):
-                return self._stored(variable, "last", attribute)
-            case ast.Element(variable, int(number), attribute):
-                if variable == own and number == (1 if phase is Phase.BEGIN else at):
-                    return self._current(attribute)
-                return self._stored(variable, f"at {number}", attribute)
-            case ast.Length(variable) | ast.Aggregate("count", variable, _, None):
-                return self._stored(variable, "length", None)
-            case ast.Aggregate(function, variable, _, attribute):
-                return self._aggregate(function, variable, attribute)
-        raise AssertionError(f"{node!r} is not a leaf")
-
-    def _current(self, attribute: str) -> Value:
-        kind = self._schema.kind(attribute)
-        column = self._column(attribute)
-        pointer = "F" if self._columns[attribute] is Storage.FLOAT else "I"
-        known = f"c[{column + 1}] == 0 or B(c[{column + 1}])[i] != 0"
-        return self._read(attribute, Value(f"{pointer}(c[{column}])[i]", known, kind))
-
-    def _read(self, attribute: str, value: Value) -> Value:
-        """What was kept of an attribute, as its value: a list is found by its event's number."""
-        if value.kind is not Kind.LIST:
-            return value
-        place = list(self._columns).index(attribute)
-        return replace(value, code=f"L(c[{layout.CONTEXT_LISTS}], {place}, {value.code})")
-
-    def _stored(self, variable: str, role: str, attribute: str | None) -> Value:
-        kind = Kind.INTEGER if attribute is None else self._schema.kind(attribute)
-        if role == "count":
-            kind = Kind.INTEGER
-        storage = Storage.INT if attribute is None else storage_of(kind, attribute)
-        register = self._register(variable, role, attribute, storage)
-        if storage is Storage.FLOAT:
-            code = f"F(c[1])[r * c[6] + {register}]"
-        else:
-            code = f"I(c[0])[r * c[5] + {register}]"
-        value = Value(code, f"(I(c[2])[r] >> {register}) & 1 != 0", kind)
-        return value if attribute is None else self._read(attribute, value)
-
-    def _aggregate(self, function: str, variable: str, attribute: str | None) -> Value:
-        assert attribute is not None
-        if function in ("first", "last"):
-            return self._stored(variable, "last" if function == "last" else "at 1", attribute)
-        if function != "avg":
-            return self._stored(variable, function, attribute)
-        total = self._stored(variable, "sum", attribute)
-        count = self._stored(variable, "count", attribute)
-        # The count is positive wherever the sum is known.
-        return Value(f"float({total.code}) / float(max({count.code}, 1))", total.known, Kind.FLOAT)
-
-    def _column(self, attribute: str) -> int:
-        """The place of a column in the context."""
-        kind = self._schema.kind(attribute)
-        self._columns.setdefault(attribute, storage_of(kind, attribute))
-        return layout.CONTEXT_COLUMNS + 2 * list(self._columns).index(attribute)
-
-    def _register(self, variable: str, role: str, attribute: str | None, storage: Storage) -> int:
-        if role == "count" or storage is Storage.LIST:
-            storage = Storage.INT
-        register = _Register(variable, role, attribute)
-        self._registers.setdefault(register, storage)
-        self._read_until[register] = max(self._read_until.get(register, 0), self._state)
-        if role.startswith("at ") and role != "at 1":
-            # The length is read whenever an event is taken, to know which one it is.
-            length = _Register(variable, "length", None)
-            inside = 2 * [c.variable for c in self._components].index(variable) + 1
-            self._registers.setdefault(length, Storage.INT)
-            self._read_until[length] = max(self._read_until.get(length, 0), inside)
-        if len(self._registers) > layout.MAX_REGISTERS:
-            raise Untranslatable("its conditions compare too many values across events")
-        if attribute is not None:
-            self._column(attribute)
-        return list(self._registers).index(register)
-
-    # --- updates
-
-    def _updates(self, component: ast.Component, phase: Phase) -> tuple[Update, ...]:
-        """What selecting an event does to the registers of its variable, lengths last."""
-        found = []
-        for number, (register, storage) in enumerate(self._registers.items()):
-            if register.variable == component.variable:
-                update = self._one_update(register, storage, number, phase)
-                if update is not None:
-                    found.append(update)
-        return tuple(sorted(found, key=lambda update: update.operation == layout.LENGTH))
-
-    def _one_update(
-        self, register: _Register, storage: Storage, number: int, phase: Phase
-    ) -> Update | None:
-        is_float = storage is Storage.FLOAT
-        attribute = register.attribute
-        if register.role == "length":
-            return Update(layout.LENGTH, None, number)
-        if register.role == "count":
-            return Update(layout.COUNT, attribute, number)
-        if register.role in ("min", "max", "sum"):
-            pair = {
-                "min": (layout.MIN_INT, layout.MIN_FLOAT),
-                "max": (layout.MAX_INT, layout.MAX_FLOAT),
-                "sum": (layout.SUM_INT, layout.SUM_FLOAT),
-            }[register.role]
-            return Update(pair[is_float], attribute, number)
-        if register.role.startswith("at "):
-            element = int(register.role.removeprefix("at "))
-            if (element == 1) is not (phase is Phase.BEGIN):
-                return None
-            if element > 1:
-                length = list(self._registers).index(_Register(register.variable, "length", None))
-                operation = layout.SET_FLOAT_AT if is_float else layout.SET_INT_AT
-                return Update(operation, attribute, number, element, length)
-        return Update(layout.SET_FLOAT if is_float else layout.SET_INT, attribute, number)
 
 
 def _is_tied(negated: NegatedComponent, attribute: str) -> bool:

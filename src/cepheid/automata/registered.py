@@ -13,9 +13,6 @@ from itertools import islice, product
 from types import FunctionType
 from typing import Any, TypeVar, overload
 
-import numpy as np
-
-from cepheid.automata.fingerprints import fingerprint
 from cepheid.errors import OptionError
 from cepheid.functions import BUILT_IN, REGISTERED, Compiled, Function, Uncallable
 from cepheid.language.parser import KEYWORDS, STRATEGIES
@@ -60,15 +57,13 @@ def register_function(name: str, python_function: Any = None) -> Any:
     Raises:
         OptionError: the name cannot be that of a function, or numba cannot compile it.
 
-    >>> import math
-    >>> @register_function("distance")
-    ... def distance(x, y, u, v):
-    ...     return math.hypot(x - u, y - v)
-    >>> import cepheid as cep
-    >>> q = cep.query("PATTERN SEQ(Car a, Car b) WHERE distance(a.x, a.y, b.x, b.y) < 5")
-    >>> cars = {"ts": [1, 2, 3], "type": ["Car"] * 3, "x": [0, 3, 9], "y": [0.0, 3.5, 9.5]}
-    >>> q.match(cars).bindings()
-    [{'a': 0, 'b': 1}]
+    Example::
+
+        @cep.register_function("distance")
+        def distance(x, y, u, v):
+            return math.hypot(x - u, y - v)
+
+        cep.query("PATTERN SEQ(Car a, Car b) WHERE distance(a.x, a.y, b.x, b.y) < 5")
     """
     _check_name(name)
     if python_function is None:
@@ -162,6 +157,7 @@ def _compile(function: FunctionType, kinds: tuple[Kind, ...]) -> Compiled:
 
 
 def _native(function: FunctionType, letters: str) -> Compiled:
+    from cepheid.automata.fingerprints import fingerprint
     from cepheid.kernels import registered as kernels
 
     key = f"{fingerprint(function)}_{letters}"
@@ -180,6 +176,8 @@ def _native(function: FunctionType, letters: str) -> Compiled:
 
 def _call(function: FunctionType, *arguments: Any) -> Any:
     """What the function gives for values of events, none of which is null."""
+    import numpy as np
+
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -201,6 +199,8 @@ def _as_number(value: Any) -> Any:
         # Fewer than 53 bits, so that it is the same number in a list of floats.
         return int.from_bytes(blake2b(value.encode(), digest_size=6).digest(), "big")
     if isinstance(value, list):
+        import numpy as np
+
         numbers = [math.nan if element is None else _as_number(element) for element in value]
         return np.array(numbers, dtype=np.float64)
     if isinstance(value, timedelta):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.automata.nfa_b import EventTest
+from cepheid.automata.nfa_b_tables import EventTest
 from cepheid.kernels import event_masks
 from cepheid.language import syntax as ast
 from cepheid.runtime.bindings import Int64s

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.automata.nfa_b import Step, Update
+from cepheid.automata.nfa_b_tables import Step, Update
 from cepheid.automata.predicates import Storage
 from cepheid.kernels import nfa_b_layout as layout
 from cepheid.runtime.bindings import Int64s

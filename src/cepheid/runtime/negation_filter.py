@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.automata.generated import predicate_address
-from cepheid.automata.nfa_b import NegationTest
+from cepheid.automata.nfa_b_tables import NegationTest
 from cepheid.kernels import negation
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import Bools, EventBatch

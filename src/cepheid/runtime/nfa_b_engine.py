@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.automata.generated import predicate_address
-from cepheid.automata.nfa_b import NfaB
+from cepheid.automata.nfa_b_tables import NfaB
 from cepheid.errors import LimitError
 from cepheid.kernels import nfa_b, unions
 from cepheid.kernels import nfa_b_layout as layout
@@ -185,8 +185,10 @@ class NfaBEngine:
         self._drop_nodes()
         control = self._control[0]
         used = int(control["top_node"] - control["base_node"])
+        kept = self._control.copy()
+        kept["predicate"] = kept["context"] = 0  # an address means nothing elsewhere
         return {
-            "control": self._control,
+            "control": kept,
             "runs": self._runs,
             "nodes": self._nodes[:used],
             "partitions": self._partitions,

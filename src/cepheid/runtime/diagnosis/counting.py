@@ -24,6 +24,7 @@ from cepheid.runtime.bindings import Bindings, Int64s, SinglePositions
 from cepheid.runtime.diagnosis.stream import Positions, Stream, all_positions
 from cepheid.runtime.events import Events
 from cepheid.runtime.reference_run import python_events
+from cepheid.runtime.session import CHUNK, Session
 
 MOST_SAMPLED = 10_000
 """How many partial matches of a stage are kept to be looked at."""
@@ -31,8 +32,10 @@ MOST_COUNTED = 1_000_000
 """How many are counted."""
 MOST_RUNS = 1 << 18
 """How many runs may be alive at once."""
-MOST_EVALUATIONS = 300_000_000
-"""How many predicates across events NFA^b evaluates for a stage, to the next 65,536 events."""
+MOST_EVALUATIONS = 100_000_000
+"""How many predicates across events NFA^b evaluates for a stage, give or take a batch."""
+FIRST_BATCH = 4_096
+"""How many events are read before the work is first looked at; then twice as many, and so on."""
 FEWEST_EVENTS = 64
 """Fewer events than this are not tried where the runs of more are too many."""
 MOST_INTERPRETED_EVENTS = 20_000
@@ -109,8 +112,6 @@ class Counting:
         analysed = analyse(query, self._stream.events.schema)
         if not self._is_compiled(analysed):
             return self._interpreted(query, self._stream.window)
-        from cepheid.runtime.session import Session
-
         options = Options(max_runs=MOST_RUNS, max_matches=MOST_COUNTED)
         found = Partials()
         try:
@@ -142,15 +143,13 @@ class Counting:
         return self._compile and refuse_nfa_b(query) is None
 
     def _compiled(self, query: AnalysedQuery, events: Events, window: int | None) -> Partials:
-        from cepheid.runtime.session import Session
-
         session = Session(query, window, "all", Options(max_runs=MOST_RUNS))
         found = Partials()
-        for block in session.found(events):
+        for block in _blocks(session, events):
             found.add_block(block)
             if len(block):
-                extent = int((self._stream.axis[_lasts(block)] - self._stream.axis[_firsts(block)]).min())
-                found.least_extent = _least(found.least_extent, extent)
+                extents = self._stream.axis[_lasts(block)] - self._stream.axis[_firsts(block)]
+                found.least_extent = _least(found.least_extent, int(extents.min()))
             evaluated = sum(session.metrics.evaluations.values())
             if found.number >= MOST_COUNTED or evaluated > MOST_EVALUATIONS:
                 found.is_exact = False
@@ -185,6 +184,14 @@ class Counting:
         except _OutOfSteps:
             found.is_exact = False
         return found
+
+
+def _blocks(session: Session, events: Events) -> Iterator[Bindings]:
+    """What a session finds, in batches that grow, so that too much work is seen early."""
+    low, high = 0, FIRST_BATCH
+    while low < len(events):
+        yield from session.found(events.slice(low, min(high, len(events))))
+        low, high = high, 2 * high if high < CHUNK else len(events)
 
 
 def _least(known: int | None, other: int) -> int:

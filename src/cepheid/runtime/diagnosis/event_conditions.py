@@ -88,7 +88,7 @@ def _is_on_one_event(condition: ast.Expression) -> bool:
                 return False
             case ast.Element(_, index, _):
                 indices.add(index)
-    return indices <= {ast.Index.CURRENT} or indices <= {1}
+    return indices <= {ast.Index.CURRENT, 1}
 
 
 def _failing(
@@ -110,7 +110,8 @@ def _failing(
     columns = _Columns(stream, positions)
     try:
         truth = Vectorised(len(positions), columns.values, columns.missing).truth(test)
-        return ~truth.fill_null(False).to_numpy(zero_copy_only=False).astype(np.bool_)
+        passed: Bools = truth.fill_null(False).to_numpy(zero_copy_only=False).astype(np.bool_)
+        return ~passed
     except (CepheidError, pa.ArrowException):
         return _interpreted(test, component, positions, stream, branch)
 

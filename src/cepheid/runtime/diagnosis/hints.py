@@ -45,6 +45,8 @@ class _Operand:
 def find_hints(stream: Stream, branches: Sequence[ast.Query]) -> list[str]:
     """What strikes about the events, each once, whatever alternative it is about."""
     found: dict[str, None] = {}
+    if not len(stream.events):
+        return ["There are no events."]
     for branch in branches:
         for find in (_absent_types, _null_attributes, _absent_values, _disjoint_values):
             found.update(dict.fromkeys(find(stream, branch)))
@@ -66,11 +68,11 @@ def window_hint(stream: Stream, counting: Counting, query: ast.Query) -> str | N
         window = min(4 * window, span)
         found = counting.partials(query, window)
         if found.number and found.least_extent is not None:
-            shortest = "the shortest one" if found.is_exact else "one of them"
+            shortest = "the shortest match would be" if found.is_exact else "a match would be"
             return (
-                f"With a longer window there are matches: {shortest} is "
-                f"{stream.length(found.least_extent)} from first to last, and a match must be "
-                f"shorter than {print_window(query.window)}."
+                f"The window is too short: {shortest} {stream.length(found.least_extent)} from "
+                "first to last event, and must be shorter than "
+                f"{print_window(query.window)}."
             )
     return None
 
@@ -82,7 +84,9 @@ def _absent_types(stream: Stream, branch: ast.Query) -> Iterator[str]:
             if len(stream.of_types([name])):
                 continue
             near = _near(name, there)
-            listed = list_words([*there[:MOST_LISTED], *(["others"] if there[MOST_LISTED:] else [])])
+            listed = list_words(
+                [*there[:MOST_LISTED], *(["others"] if there[MOST_LISTED:] else [])]
+            )
             yield (
                 f"No event has the type '{name}'"
                 + (", so that its negation removes nothing" if negated else "")
@@ -102,17 +106,16 @@ def _absent_values(stream: Stream, branch: ast.Query) -> Iterator[str]:
     """Equalities with a constant that no event has."""
     by_name = {each.variable: each for each, _ in ast.components(branch.pattern)}
     for condition in conditions_of(branch):
+        sides: list[tuple[ast.Expression, tuple[ast.Expression, ...]]] = []
         match condition:
             case ast.Comparison("=", left, right):
                 sides = [(left, (right,)), (right, (left,))]
             case ast.In(operand, options):
                 sides = [(operand, options)]
-            case _:
-                continue
-        for side, options in sides:
+        for side, others in sides:
             here = _operand(side, by_name)
-            if here and options and all(isinstance(option, ast.Literal) for option in options):
-                wanted = [option.value for option in options if isinstance(option, ast.Literal)]
+            wanted = [other.value for other in others if isinstance(other, ast.Literal)]
+            if here is not None and len(wanted) == len(others):
                 text = print_expression(condition, branch)
                 yield from _never_equal(stream, here, wanted, text)
     for test in equivalences_of(branch):
@@ -123,9 +126,7 @@ def _absent_values(stream: Stream, branch: ast.Query) -> Iterator[str]:
                 yield from _never_equal(stream, here, [test.value.value], text)
 
 
-def _never_equal(
-    stream: Stream, here: _Operand, wanted: Sequence[Any], text: str
-) -> Iterator[str]:
+def _never_equal(stream: Stream, here: _Operand, wanted: Sequence[Any], text: str) -> Iterator[str]:
     values = _values(stream, here)
     there = _texts_of(values)
     if there is None or not there or any(value is None for value in wanted):
@@ -140,7 +141,9 @@ def _never_equal(
         return
     near = next((_near(v, list(there)) for v in wanted if isinstance(v, str)), None)
     some = sorted(there, key=_sort_key)
-    listed = list_words([*map(literal, some[:MOST_LISTED]), *(["others"] if some[MOST_LISTED:] else [])])
+    listed = list_words(
+        [*map(literal, some[:MOST_LISTED]), *(["others"] if some[MOST_LISTED:] else [])]
+    )
     yield f"{said}; they have {listed}." + (f" Did you mean {literal(near)}?" if near else "")
 
 
@@ -235,10 +238,13 @@ def _operands(branch: ast.Query) -> Iterator[_Operand]:
     by_name = {each.variable: each for each, _ in ast.components(branch.pattern)}
     for condition in conditions_of(branch):
         for node in condition.walk():
-            if isinstance(node, ast.Attribute | ast.Element):
-                yield _Operand(by_name[node.variable], node.attribute)
-            elif isinstance(node, ast.Aggregate) and node.attribute is not None:
-                yield _Operand(by_name[node.variable], node.attribute)
+            match node:
+                case (
+                    ast.Attribute(name, str(attribute))
+                    | ast.Element(name, _, str(attribute))
+                    | ast.Aggregate(_, name, _, str(attribute))
+                ):
+                    yield _Operand(by_name[name], attribute)
     for test in equivalences_of(branch):
         for component in positives(branch.pattern):
             yield _Operand(component, test.attribute)

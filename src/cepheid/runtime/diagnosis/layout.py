@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from cepheid.runtime.diagnosis.counting import Count
 from cepheid.runtime.diagnosis.report import BranchDiagnosis, ComponentCount, Diagnosis, Stop
 
 WIDTH = 100
+EXAMPLES = "For example, with rows counted from 0:"
 
 
 def plain_text(diagnosis: Diagnosis) -> str:
@@ -17,12 +18,13 @@ def plain_text(diagnosis: Diagnosis) -> str:
     for number, branch in enumerate(diagnosis.branches, start=1):
         if len(diagnosis.branches) > 1:
             lines += ["", alternative_title(number, branch)]
-        lines += ["", *aligned(funnel_header(branch), funnel_rows(branch))]
+        lines += ["", *aligned([funnel_header(branch), *funnel_rows(branch)], "lrrr")]
         for stop in branch.stops:
             lines += ["", stop_title(stop)]
-            lines += aligned(None, [(f"{r.count:,}", r.text) for r in stop.reasons], "rl")
-            lines += ["", "For example"] if stop.examples else []
-            lines += [line for each in stop.examples for line in bullet(each.text)]
+            lines += aligned([(f"{r.count:,}", r.text) for r in stop.reasons], "rl")
+            if stop.examples:
+                lines += ["", EXAMPLES]
+                lines += aligned([(each.place, each.explanation) for each in stop.examples], "ll")
     for title, texts in (("Hints", diagnosis.hints), ("Notes", diagnosis.notes)):
         if texts:
             lines += ["", title, *(line for text in texts for line in bullet(text))]
@@ -32,8 +34,9 @@ def plain_text(diagnosis: Diagnosis) -> str:
 def headline(diagnosis: Diagnosis) -> str:
     """How many matches there are."""
     events = f"{diagnosis.events:,} event{'' if diagnosis.events == 1 else 's'}"
-    if not diagnosis.matches.number and diagnosis.matches.is_exact:
-        return f"No match among {events}."
+    if not diagnosis.matches.number:
+        part = "" if diagnosis.matches.is_exact else ", as far as they were looked at"
+        return f"No match among {events}{part}."
     return f"{counted(diagnosis.matches, 'match')} among {events}."
 
 
@@ -44,7 +47,12 @@ def alternative_title(number: int, branch: BranchDiagnosis) -> str:
 
 def funnel_header(branch: BranchDiagnosis) -> tuple[str, ...]:
     """The columns of the funnel; one is left out where it would say nothing."""
-    return ("component", "events", *(["fit alone"] if has_conditions(branch) else []), "runs")
+    return (
+        "component",
+        "events",
+        *(["that fit"] if has_conditions(branch) else []),
+        "partial matches",
+    )
 
 
 def funnel_rows(branch: BranchDiagnosis) -> Iterator[tuple[str, ...]]:
@@ -52,13 +60,13 @@ def funnel_rows(branch: BranchDiagnosis) -> Iterator[tuple[str, ...]]:
     with_fit = has_conditions(branch)
     for component in branch.components:
         runs = component.runs
-        reached = str(runs[0].runs) if runs else ""
+        reached = str(runs[0].count) if runs else ""
         fit = [f"{component.passing:,}"] if with_fit else []
         yield (component.component, f"{component.events:,}", *fit, reached)
         for line in failing_lines(component):
             yield (f"  {line}",)
         for goal in runs[1:]:
-            yield (f"  with {goal.goal}", "", *([""] if with_fit else []), str(goal.runs))
+            yield (f"  with {goal.goal}", "", *([""] if with_fit else []), str(goal.count))
 
 
 def has_conditions(branch: BranchDiagnosis) -> bool:
@@ -78,24 +86,32 @@ def failing_lines(component: ComponentCount) -> Iterator[str]:
 
 def stop_title(stop: Stop) -> str:
     """What the reasons are about."""
-    stopped = counted(Count(stop.stopped), stop.unit)
-    if stop.looked_at < stop.total.number:
-        stopped = f"{stopped} of {stop.looked_at:,} looked at, of {stop.total},"
-    match stop.unit:
-        case "event":
-            return f"Why no event {stop.title}"
-        case "match":
-            return f"Why {stopped} {stop.title} {'is' if stop.stopped == 1 else 'are'} none"
-    return f"Why {stopped} {stop.title}"
+    sampled = stop.looked_at < stop.total.number
+    if stop.unit == "event":
+        return f"No event can begin a partial match as {stop.before}:"
+    if stop.unit == "match":
+        among = (
+            f"{stop.looked_at:,} matches looked at, of {stop.total}"
+            if sampled
+            else (counted(stop.total, "match"))
+        )
+        return f"A negation removed {stop.stopped:,} of {among}:"
+    if sampled:
+        return (
+            f"{stop.looked_at:,} of {stop.total} partial matches that reached {stop.after} were "
+            f"looked at; {stop.stopped:,} stopped before {stop.before}:"
+        )
+    stopped = counted(Count(stop.stopped), "partial match")
+    return f"{stopped} reached {stop.after} and stopped before {stop.before}:"
 
 
 def counted(count: Count, noun: str) -> str:
     """A number with its noun.
 
-    >>> counted(Count(1), "match"), counted(Count(2_000, False), "run")
-    ('1 match', '≥ 2,000 runs')
+    >>> counted(Count(1), "match"), counted(Count(2_000, False), "event")
+    ('1 match', '≥ 2,000 events')
     """
-    plural = "es" if noun == "match" else "s"
+    plural = "es" if noun.endswith("match") else "s"
     return f"{count} {noun if count.number == 1 else noun + plural}"
 
 
@@ -104,20 +120,18 @@ def bullet(text: str) -> list[str]:
     return wrap(text, WIDTH, initial_indent="  - ", subsequent_indent="    ")
 
 
-def aligned(
-    header: Sequence[str] | None, rows: Iterable[Sequence[str]], sides: str = "l"
-) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
     """Rows in columns; a row of one cell has the whole line. ``sides`` are l or r by column."""
-    all_rows = [*([header] if header is not None else []), *rows]
-    full = [row for row in all_rows if len(row) > 1]
-    widths = [max(map(len, column)) for column in zip(*full, strict=True)] if full else []
-    sides += "r" * (len(widths) - len(sides))
+    full = [row for row in rows if len(row) > 1]
+    widths = [max(map(len, column)) for column in zip(*full, strict=True)]
     lines = []
-    for row in all_rows:
+    for row in rows:
         if len(row) == 1:
             lines.append(f"  {row[0]}")
             continue
-        cells = zip(row, widths, sides, strict=True)
-        shown = [cell.rjust(width) if side == "r" else cell.ljust(width) for cell, width, side in cells]
+        cells = zip(row, widths, sides[: len(row)], strict=True)
+        shown = [
+            cell.rjust(width) if side == "r" else cell.ljust(width) for cell, width, side in cells
+        ]
         lines.append("  " + "  ".join(shown))
     return lines

@@ -16,7 +16,7 @@ from cepheid.runtime.diagnosis.prefixes import conditions_of, equivalences_of
 from cepheid.runtime.diagnosis.reasons import BATCH, MOST_TESTED, Group, example, examples
 from cepheid.runtime.diagnosis.report import Example, Reason, Stop
 from cepheid.runtime.diagnosis.stops import Miss
-from cepheid.runtime.diagnosis.stream import Positions, Stream, all_positions, bound_events, spread
+from cepheid.runtime.diagnosis.stream import Stream, all_positions, bound_events, spread
 
 
 class _Negation:
@@ -74,7 +74,8 @@ def why_removed(
         return _example(stream, negations[number_of[id(miss)]].negated, miss)
 
     return Stop(
-        "matched but for a negation",
+        print_pattern(alternative.components[-1]),
+        None,
         "match",
         partials.count,
         looked_at,
@@ -90,12 +91,8 @@ def why_removed(
 def _example(stream: Stream, negated: NegatedComponent, miss: Miss) -> Example:
     assert miss.position is not None
     name = negated.component.variable
-    detail = f"{stream.type_of(miss.position)} {name} in row {stream.row(miss.position)}"
-    rows: Positions = miss.run
-    made = example(stream, "negation", rows, {}, [detail], [])
-    return Example(
-        made.kind, {**made.rows, name: stream.row(miss.position)}, made.comparisons, made.text
-    )
+    detail = f"{name} must not be there"
+    return example(stream, "negation", miss.run, {name: miss.position}, (), [detail])
 
 
 def _text(negated: NegatedComponent, alternative: Alternative) -> str:

@@ -157,9 +157,7 @@ def _stage(branch: ast.Query, ix: int, goal: Goal, least: int) -> Stage:
     return Stage(ix, last, goal, least, query)
 
 
-def _conditions_on(
-    branch: ast.Query, components: Sequence[ast.Component]
-) -> list[ast.Expression]:
+def _conditions_on(branch: ast.Query, components: Sequence[ast.Component]) -> list[ast.Expression]:
     """The conditions that speak of these components only."""
     known = {component.variable for component in components}
     return [test for test in conditions_of(branch) if variables_in(test) <= known]

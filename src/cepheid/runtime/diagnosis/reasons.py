@@ -26,7 +26,6 @@ MOST_TESTED = 100_000
 BATCH = 500
 """How many runs are followed at once."""
 MOST_EXAMPLES = 3
-MOST_ROWS_NAMED = 6
 
 
 @dataclass(slots=True)
@@ -82,24 +81,25 @@ def why_stopped(
                 break
     ranked = sorted(groups.values(), key=lambda group: (-group.count, group.misses[0].kind))
     return Stop(
-        f"{_reached(current)} but did not reach {_label(upcoming)}",
-        "run",
+        print_pattern(current.component),
+        _goal(upcoming),
+        "partial match",
         partials.count,
         looked_at,
         stopped,
-        tuple(
-            Reason(group.misses[0].kind, wording.reason(group), group.count) for group in ranked
-        ),
+        tuple(Reason(group.misses[0].kind, wording.reason(group), group.count) for group in ranked),
         examples(ranked, lambda miss: wording.example(miss, follower.comparisons(miss))),
     )
 
 
-def examples(
-    ranked: Sequence[Group], describe: Callable[[Miss], Example]
-) -> tuple[Example, ...]:
+def examples(ranked: Sequence[Group], describe: Callable[[Miss], Example]) -> tuple[Example, ...]:
     """One example for each of the first reasons, and more of them while there is room."""
-    rounds = [group.shorten()[place] for place in range(MOST_EXAMPLES) for group in ranked
-              if place < len(group.shorten())]
+    rounds = [
+        group.shorten()[place]
+        for place in range(MOST_EXAMPLES)
+        for group in ranked
+        if place < len(group.shorten())
+    ]
     first = rounds[:MOST_EXAMPLES]
     order = {id(miss): rank for rank, group in enumerate(ranked) for miss in group.misses}
     return tuple(map(describe, sorted(first, key=lambda miss: order[id(miss)])))
@@ -113,12 +113,12 @@ def why_not_begun(
 ) -> Stop:
     """Why no event can be the first of a run."""
     positions = stream.of_types(component.types)
-    title = f"could be the first of a run, {print_pattern(component)}"
+    name = print_pattern(component)
     if not len(positions):
-        name = list_words(component.types, "or")
-        reason = Reason("type", f"no event has the type {name}", len(stream.events))
+        types = list_words(component.types, "or")
+        reason = Reason("type", f"no event has the type {types}", len(stream.events))
         total = Count(len(stream.events))
-        return Stop(title, "event", total, total.number, total.number, (reason,), ())
+        return Stop(None, name, "event", total, total.number, total.number, (reason,), ())
     bits = np.zeros(len(positions), dtype=np.int64)
     for number, condition in enumerate(conditions[:62]):
         bits |= condition.failing.astype(np.int64) << number
@@ -130,8 +130,13 @@ def why_not_begun(
             texts = tuple(conditions[number].text for number in numbers)
             places = positions[bits == failing][:MOST_EXAMPLES].tolist()
             misses = [
-                Miss("condition", {component.variable: [at] if component.is_kleene else at}, None,
-                     texts, numbers)
+                Miss(
+                    "condition",
+                    {component.variable: [at] if component.is_kleene else at},
+                    None,
+                    texts,
+                    numbers,
+                )
                 for at in places
             ]
             groups.append(Group(int(count), misses))
@@ -143,14 +148,23 @@ def why_not_begun(
         event = known[position]
         bound: Binding = {component.variable: [event] if component.is_kleene else event}
         compared = tuple(tests.comparison(number, bound) for number in miss.failing)
-        return example(stream, "condition", miss.run, {}, compared, compared)
+        return example(stream, "condition", miss.run, {}, compared)
 
     reasons = tuple(
         Reason("condition", failed(group.misses[0].conditions), group.count) for group in groups
     )
     stopped = sum(group.count for group in groups)
     total = Count(len(positions))
-    return Stop(title, "event", total, len(positions), stopped, reasons, examples(groups, describe))
+    return Stop(
+        None,
+        name,
+        "event",
+        total,
+        len(positions),
+        stopped,
+        reasons,
+        examples(groups, describe),
+    )
 
 
 class _Wording:
@@ -177,7 +191,11 @@ class _Wording:
         if miss.kind != "repetition":
             return self._text(miss, group.least_extent)
         needed = f"{print_pattern(self._component)} needs {self._stage.least} events"
-        got = f"got {group.most_taken}" if group.most_taken == 1 else f"got at most {group.most_taken}"
+        got = (
+            f"got {group.most_taken}"
+            if group.most_taken == 1
+            else f"got at most {group.most_taken}"
+        )
         cause = f": {self._text(miss.cause, None, again=True)}" if miss.cause is not None else ""
         return f"{needed} and {got}{cause}"
 
@@ -186,49 +204,64 @@ class _Wording:
         contiguous = self._strategy in CONTIGUOUS
         some = f"other {self._types}" if again else self._types
         match miss.kind:
+            case "condition" if contiguous and miss.position is not None:
+                return f"{failed(miss.conditions)} for the next event"
+            case "condition" if miss.is_key:
+                return f"{failed(miss.conditions)} for every {some}" + (
+                    f" in {window}" if self._window else ""
+                )
             case "condition":
-                at_next = " for the next event" if contiguous else ""
-                return failed(miss.conditions) + at_next
+                return failed(miss.conditions)
             case "absent" if contiguous:
-                return "no event came after"
+                return f"no event came after that{self._of_partition()}"
             case "absent":
-                return f"no {some} came " + (f"in {window}" if self._window else "after")
+                return f"no {some} came " + (f"in {window}" if self._window else "after that")
             case "window":
-                closest = ""
-                if extent is not None:
-                    closest = f"; with the closest it would be {self._stream.length(extent)}"
-                return f"{self._types} came only after {window}{closest}"
+                best = f", {self._stream.length(extent)} at best" if extent is not None else ""
+                return f"{self._types} came too late for {window}{best}"
             case _:
                 assert miss.position is not None
                 other = self._stream.type_of(miss.position)
-                return f"the next event was {other}, and {self._strategy.value} skips none"
+                return (
+                    f"the next event{self._of_partition()} was {other}, and "
+                    f"{self._strategy.value} skips none"
+                )
+
+    def _of_partition(self) -> str:
+        strict = self._strategy is ast.SelectionStrategy.STRICT_CONTIGUITY
+        return "" if strict else " in the partition"
 
     def example(self, miss: Miss, compared: list[str]) -> Example:
-        """A run that stopped."""
+        """A partial match that stopped."""
         at = miss if miss.cause is None else miss.cause
         added: dict[str, int] = {}
+        details = []
         if at.position is not None and at.kind != "contiguity":
             name = self._component.variable
-            added = {f"{name}[{_length(at.run, self._component) + 1}]" if
-                     self._component.is_kleene else name: at.position}
-        details = list(compared)
+            if self._component.is_kleene:
+                name = f"{name}[{_length(at.run, self._component) + 1}]"
+            added[name] = at.position
         if at.kind == "window" and at.extent is not None:
-            details.append(f"{self._stream.length(at.extent)} from first to last")
+            details.append(f"{self._stream.length(at.extent)} from first to last event")
         if at.kind == "contiguity" and at.position is not None:
             row = self._stream.row(at.position)
             details.append(f"the next event, row {row}, is {self._stream.type_of(at.position)}")
         if at.kind == "absent":
-            last = all_positions(at.run)[-1]
-            details.append(f"no {self._types} after {self._stream.time(last)}{self._until(at.run)}")
-        return example(self._stream, miss.kind, at.run, added, details, compared)
+            details.append(self._gap(at.run))
+        return example(self._stream, miss.kind, at.run, added, compared, details)
 
-    def _until(self, run: Positions) -> str:
+    def _gap(self, run: Positions) -> str:
+        """Between which times there was nothing."""
         stream = self._stream
-        if stream.window is None or stream.measure is not ast.WindowMeasure.TIME:
-            return ""
-        first = int(stream.events.ticks[all_positions(run)[0]])
-        last = int(stream.events.ticks[-1])
-        return f" and before {stream.time_of(min(first + stream.window, last + 1))}"
+        column = stream.events.time_axis.column
+        some = "event" if self._strategy in CONTIGUOUS else self._types
+        taken = all_positions(run)
+        since = stream.time(taken[-1])
+        if stream.window is not None and stream.measure is ast.WindowMeasure.TIME:
+            until = int(stream.events.ticks[taken[0]]) + stream.window
+            if until <= int(stream.events.ticks[-1]):
+                return f"no {some} between {column} {since} and {stream.time_of(until)}"
+        return f"no {some} after {column} {since}"
 
 
 def example(
@@ -236,16 +269,15 @@ def example(
     kind: str,
     run: Positions,
     added: dict[str, int],
-    details: Iterable[str],
     compared: Iterable[str],
+    details: Iterable[str] = (),
 ) -> Example:
-    """A run with its rows, those of other events, and what is to be said of them."""
+    """A partial match with its rows, those of other events, and what is to be said of them."""
     rows: dict[str, int | list[int]] = {}
     for name, bound in run.items():
         rows[name] = list(map(stream.row, bound)) if isinstance(bound, list) else stream.row(bound)
     rows |= {name: stream.row(position) for name, position in added.items()}
-    shown = ", ".join(f"{name} = {_rows(bound)}" for name, bound in rows.items())
-    return Example(kind, rows, tuple(compared), "; ".join([shown, *details]))
+    return Example(kind, rows, tuple(compared), tuple(details))
 
 
 def failed(conditions: Sequence[str]) -> str:
@@ -257,28 +289,15 @@ def failed(conditions: Sequence[str]) -> str:
     return f"{list_words(conditions)} {'fails' if len(conditions) == 1 else 'fail'}"
 
 
-def _rows(bound: int | list[int]) -> str:
-    if isinstance(bound, int):
-        return f"row {bound}"
-    named = ", ".join(map(str, bound[:MOST_ROWS_NAMED]))
-    more = f" … {bound[-1]}" if len(bound) > MOST_ROWS_NAMED else ""
-    return f"{'row' if len(bound) == 1 else 'rows'} {named}{more}"
-
-
 def _length(run: Positions, component: ast.Component) -> int:
     bound = run.get(component.variable, [])
     return len(bound) if isinstance(bound, list) else 1
 
 
-def _label(stage: Stage) -> str:
-    text = print_pattern(stage.component)
+def _goal(stage: Stage) -> str:
     match stage.goal:
         case Goal.ENOUGH:
-            return f"{stage.least} events of {text}"
+            return f"it had {stage.least} events"
         case Goal.COMPLETE:
-            return f"a complete {text}"
-    return text
-
-
-def _reached(stage: Stage) -> str:
-    return f"reached {_label(stage)}"
+            return "it had a list that satisfies all conditions"
+    return print_pattern(stage.component)

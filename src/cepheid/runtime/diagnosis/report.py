@@ -7,6 +7,8 @@ from typing import Any
 
 from cepheid.runtime.diagnosis.counting import Count
 
+MOST_ROWS_NAMED = 6
+
 
 @dataclass(frozen=True, slots=True)
 class ConditionCount:
@@ -22,19 +24,19 @@ class ConditionCount:
 
 @dataclass(frozen=True, slots=True)
 class RunCount:
-    """How many runs reached a component, or for a Kleene component, a ``goal`` in it.
+    """How many partial matches (runs) reached a component, or a ``goal`` in a Kleene component.
 
-    A run is a partial match of the pattern up to here, under the query's selection strategy,
-    window and conditions.
+    They match the pattern up to here, under the query's selection strategy, window and
+    conditions.
     """
 
     goal: str
-    runs: Count
+    count: Count
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentCount:
-    """One component: the events that it could be, and the runs that reached it.
+    """One component: the events that it could be, and the partial matches that reached it.
 
     ``events`` have its type; ``passing`` of them also satisfy the conditions on that event
     alone. A negated component has no runs.
@@ -52,7 +54,7 @@ class ComponentCount:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why runs stopped, and how many of those that were looked at.
+    """Why partial matches stopped, and how many of those that were looked at.
 
     ``kind`` is type, condition, absent, window, contiguity, repetition or negation.
     """
@@ -64,23 +66,40 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One run that stopped: the input rows of its events, and what the conditions compare."""
+    """One partial match that stopped.
+
+    ``rows`` are the rows of the input, counted from 0, that each variable is bound to, with
+    the event that lacked the least to be the next one. ``comparisons`` has what the failing
+    conditions compare, ``details`` what else is to be said.
+    """
 
     kind: str
     rows: dict[str, int | list[int]]
     comparisons: tuple[str, ...]
-    text: str
+    details: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """The rows in words."""
+        return ", ".join(f"{name} = {_rows(rows)}" for name, rows in self.rows.items())
+
+    @property
+    def explanation(self) -> str:
+        """The comparisons and details in words."""
+        return "; ".join((*self.comparisons, *self.details))
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where runs stopped: ``looked_at`` of ``total`` were followed, and ``stopped`` got no further.
+    """Where partial matches stopped: ``after`` one component and ``before`` another.
 
-    ``unit`` is what is counted: events that could be the first of a run, runs, or matches
-    before negation.
+    ``total`` got so far, ``looked_at`` of them were followed, and ``stopped`` got no further.
+    ``unit`` is what is counted: partial matches, events that could be the first of one (then
+    ``after`` is None), or matches before negation (then ``before`` is).
     """
 
-    title: str
+    after: str | None
+    before: str | None
     unit: str
     total: Count
     looked_at: int
@@ -100,12 +119,12 @@ class BranchDiagnosis:
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """Why runs stopped, wherever that was."""
+        """Why partial matches stopped, wherever that was."""
         return tuple(reason for stop in self.stops for reason in stop.reasons)
 
     @property
     def examples(self) -> tuple[Example, ...]:
-        """Runs that stopped."""
+        """Partial matches that stopped."""
         return tuple(example for stop in self.stops for example in stop.examples)
 
 
@@ -121,8 +140,8 @@ class Diagnosis:
     >>> found = q.diagnose({"ts": [1, 2], "type": ["A", "B"], "x": [15, 12]})
     >>> [(reason.count, reason.text) for reason in found.reasons]
     [(1, 'b.x > a.x fails')]
-    >>> found.examples[0].text
-    'a = row 0, b = row 1; b.x > a.x: 12 > 15'
+    >>> found.examples[0].place, found.examples[0].explanation
+    ('a = row 0, b = row 1', 'b.x > a.x: 12 > 15')
     """
 
     query: str
@@ -139,12 +158,12 @@ class Diagnosis:
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """Why the runs of the best alternative stopped, the most frequent reason first."""
+        """Why those of the best alternative stopped, the most frequent reason first."""
         return self.branches[0].reasons
 
     @property
     def examples(self) -> tuple[Example, ...]:
-        """Runs of the best alternative that stopped."""
+        """Partial matches of the best alternative that stopped."""
         return self.branches[0].examples
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,3 +180,11 @@ class Diagnosis:
         from cepheid.runtime.diagnosis.layout import plain_text
 
         return plain_text(self)
+
+
+def _rows(bound: int | list[int]) -> str:
+    if isinstance(bound, int):
+        return f"row {bound}"
+    named = ", ".join(map(str, bound[:MOST_ROWS_NAMED]))
+    more = f" … {bound[-1]}" if len(bound) > MOST_ROWS_NAMED else ""
+    return f"{'row' if len(bound) == 1 else 'rows'} {named}{more}"

@@ -7,7 +7,7 @@ equality wants the same) lacks more than one that comes too late.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from cepheid.analysis.model import Alternative
@@ -40,8 +40,9 @@ class Miss:
     """Why one run stopped; ``kind`` is that of a reason.
 
     ``position`` is the event that lacked the least, and ``comparisons`` what it failed, as
-    ``conditions``. ``extent`` is how far the run would reach with it. Where a Kleene component
-    got too few events, ``cause`` is why it got no more.
+    ``conditions``; ``is_key`` where they are one equality, which keeps all events apart from
+    the run. ``extent`` is how far the run would reach with it. Where a Kleene component got
+    too few events, ``cause`` is why it got no more.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class Miss:
     position: int | None = None
     conditions: tuple[str, ...] = ()
     failing: tuple[int, ...] = ()
+    is_key: bool = False
     extent: int | None = None
     cause: Miss | None = None
 
@@ -105,8 +107,9 @@ class Follower:
             return self._follow_list(run)
         if self._strategy in CONTIGUOUS:
             miss = self._adjacent_miss(run, self._ix, self._tests)
-            refused = miss.kind in ("contiguity", "condition") and miss.position is not None
-            return None if refused and self._takes(run, miss.position) else miss
+            if miss.kind not in ("contiguity", "condition") or miss.position is None:
+                return miss
+            return None if self._takes(run, miss.position) else miss
         found = self._candidates(run)
         grown_at = self._grown_at(run)
         if grown_at is not None:
@@ -156,7 +159,8 @@ class Follower:
                     taken = sorted((*all_positions(run), position))
                     extent = self._stream.extent(taken[0], taken[-1])
                     return Miss("window", run, position, extent=extent)
-        return replace(miss, conditions=tuple(map(tests.text, miss.failing)))
+        is_key = best == (1, 1) and sum(tests.is_key) == 1
+        return replace(miss, conditions=tuple(map(tests.text, miss.failing)), is_key=is_key)
 
     def _failing(
         self, binding: Binding, component: ast.Component, position: int, tests: Tests

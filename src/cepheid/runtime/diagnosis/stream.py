@@ -38,9 +38,7 @@ class Stream:
     events: Events
     window: int | None
     _positions: dict[tuple[str, ...], Int64s] = field(default_factory=dict)
-    _by_value: dict[tuple[Any, ...], dict[tuple[Any, ...], list[int]]] = field(
-        default_factory=dict
-    )
+    _by_value: dict[tuple[Any, ...], dict[tuple[Any, ...], list[int]]] = field(default_factory=dict)
 
     @property
     def measure(self) -> ast.WindowMeasure:
@@ -87,8 +85,8 @@ class Stream:
             return max(last - self.window + 1, 0), min(first + self.window, len(self.events))
         ticks = self.events.ticks
         # In Python's numbers, which do not overflow.
-        low = bisect_right(ticks, int(ticks[last]) - self.window)  # type: ignore[type-var]
-        high = bisect_left(ticks, int(ticks[first]) + self.window)  # type: ignore[type-var]
+        low = bisect_right(ticks, int(ticks[last]) - self.window)
+        high = bisect_left(ticks, int(ticks[first]) + self.window)
         return low, high
 
     def of_types(self, types: Iterable[str]) -> Int64s:

@@ -104,8 +104,8 @@ def _notes(diagnosed: Sequence[_Branch], alternatives: int, events: int) -> list
         )
     if any(not partials.is_exact for branch in diagnosed for partials in branch.partials):
         notes.append(
-            f"≥: counting stopped at a limit ({MOST_COUNTED:,} runs, or the work that it takes); "
-            "there are at least so many."
+            f"≥: there may be more; counting stops at {MOST_COUNTED:,} partial matches, and where "
+            "it would take too much work."
         )
     return notes
 
@@ -122,6 +122,14 @@ class _Branch:
         self._stages = stages(branch)
         self._conditions = {
             component.variable: event_conditions(branch, component, stream)
+            for component, _ in ast.components(branch.pattern)
+        }
+        self._fitting = {
+            component.variable: int(
+                passing(
+                    self._conditions[component.variable], len(stream.of_types(component.types))
+                ).sum()
+            )
             for component, _ in ast.components(branch.pattern)
         }
         self.partials = self._reached()
@@ -147,7 +155,7 @@ class _Branch:
     def could_begin(self) -> list[bool]:
         """For each positive component, whether an event passes the conditions on it alone."""
         return [
-            self._passing(component) > 0 for component in positives(self._branch.pattern)
+            self._fitting[component.variable] > 0 for component in positives(self._branch.pattern)
         ]
 
     def report(self) -> BranchDiagnosis:
@@ -169,6 +177,8 @@ class _Branch:
         for stage in self._stages:
             if found and not found[-1].number:
                 found.append(Partials(is_exact=found[-1].is_exact))
+            elif not self._fitting[stage.component.variable]:
+                found.append(Partials())
             else:
                 found.append(self._counting.partials(stage.query))
         return found
@@ -183,9 +193,7 @@ class _Branch:
         return self._counting.partials(self.positive_query)
 
     def _apply_negations(self) -> None:
-        self._removed = why_removed(
-            self._stream, self._branch, self._alternative, self.positive
-        )
+        self._removed = why_removed(self._stream, self._branch, self._alternative, self.positive)
         if self.positive.is_exact:
             self.matches = self._counting.matches(self._branch).count
         else:
@@ -228,10 +236,6 @@ class _Branch:
 
     # --- counts
 
-    def _passing(self, component: ast.Component) -> int:
-        number = len(self._stream.of_types(component.types))
-        return int(passing(self._conditions[component.variable], number).sum())
-
     def _component(self, component: ast.Component, negated: bool) -> ComponentCount:
         text = print_pattern(component)
         conditions = self._conditions[component.variable]
@@ -241,7 +245,7 @@ class _Branch:
             component.types,
             negated,
             len(self._stream.of_types(component.types)),
-            self._passing(component),
+            self._fitting[component.variable],
             tuple(map(_condition_count, conditions)),
             tuple(
                 RunCount(_goal(stage), partials.count)

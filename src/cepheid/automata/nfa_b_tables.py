@@ -1,0 +1,105 @@
+"""An automaton as plain data: what compilation gives and kernels are fed with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from cepheid.automata.predicates import Storage
+from cepheid.kernels import nfa_b_layout as layout
+from cepheid.language import syntax as ast
+
+
+class Phase(Enum):
+    """When a predicate is tested: at the first event of a component, a later one, or its end."""
+
+    BEGIN = "begin"
+    TAKE = "take"
+    FINAL = "final"
+
+
+@dataclass(frozen=True, slots=True)
+class EventTest:
+    """Which events can be the first, or a later, event of a component.
+
+    ``predicate`` is the number of a predicate on the event alone, or NONE; ``clauses`` are
+    disjunctions that generated code cannot test, such as LIKE; ``present`` are attributes that
+    must not be null.
+    """
+
+    types: tuple[str, ...]
+    predicate: int = layout.NONE
+    clauses: tuple[tuple[ast.Expression, ...], ...] = ()
+    present: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What happens to a register when an event is selected."""
+
+    operation: int
+    attribute: str | None
+    register: int
+    argument: int = 0
+    length_register: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One component: its bounds, the tests of its events, its predicates and updates.
+
+    ``begin``, ``take`` and ``final`` are numbers of predicates, or NONE.
+    """
+
+    component: ast.Component
+    least: int
+    most: int
+    begin_test: EventTest
+    take_test: EventTest
+    begin: int
+    take: int
+    final: int
+    begin_updates: tuple[Update, ...]
+    take_updates: tuple[Update, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NfaB:
+    """An automaton as plain data: everything the kernel needs but the events.
+
+    ``read_until`` has, for each register, the last state in which it is read: the masks by
+    which runs that have become equivalent are found [Agrawal08 §5.2.2].
+    """
+
+    steps: tuple[Step, ...]
+    strategy: int
+    partition_attributes: tuple[str, ...]
+    lists_by_partition: bool
+    columns: tuple[tuple[str, Storage], ...]
+    registers: tuple[Storage, ...]
+    read_until: tuple[int, ...]
+    constants: tuple[int | float | str, ...]
+    source: str
+    predicate_count: int
+    edges: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NegationTest:
+    """A negated component as plain data: which events can violate it, and where.
+
+    ``after`` and ``before`` are sets of components, as bits. Where ``is_across``, predicate 0
+    of the source is over the event and the registers of a match.
+    """
+
+    component: ast.Component
+    test: EventTest
+    after: int
+    before: int
+    waits: bool
+    steps: tuple[Step, ...]
+    columns: tuple[tuple[str, Storage], ...]
+    registers: tuple[Storage, ...]
+    constants: tuple[int | float | str, ...]
+    source: str
+    is_across: bool

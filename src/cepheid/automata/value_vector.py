@@ -1,0 +1,171 @@
+"""The value vector of a run: which values of selected events later predicates read.
+
+A register holds one value of a variable; what selecting an event does to it is an update
+[Agrawal08 §5.2.1]. Predicates are generated while registers are handed out, so that a run
+keeps no more than is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cepheid.automata.nfa_b_tables import Phase, Update
+from cepheid.automata.predicates import Storage, Untranslatable, Value, storage_of
+from cepheid.kernels import nfa_b_layout as layout
+from cepheid.language import syntax as ast
+from cepheid.schema import Kind, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """What a register holds of a variable; ``role`` is value, last, length, at 2, min and so on."""
+
+    variable: str
+    role: str
+    attribute: str | None
+
+
+class ValueVector:
+    """The columns and registers that the predicates of an automaton read.
+
+    ``state`` is the last state in which what is being compiled is tested; a register is kept
+    apart in runs until the last state in which it is read.
+    """
+
+    def __init__(self, schema: Schema, components: tuple[ast.Component, ...]) -> None:
+        self._schema = schema
+        self._components = components
+        self.columns: dict[str, Storage] = {}
+        self.registers: dict[Register, Storage] = {}
+        self.state = 0
+        self._read_until: dict[Register, int] = {}
+
+    @property
+    def read_until(self) -> tuple[int, ...]:
+        """The last state in which each register is read."""
+        return tuple(self._read_until[register] for register in self.registers)
+
+    def resolve(self, node: ast.Node, own: str, phase: Phase, at: int | None = None) -> Value:
+        """Code for a leaf where an event of variable ``own`` is at hand.
+
+        ``at`` is the number of that event among those of the variable, where it is known.
+        """
+        match node:
+            case ast.Attribute(variable, attribute):
+                if variable == own:
+                    return self._current(attribute)
+                return self._stored(variable, "value", attribute)
+            case ast.Element(variable, ast.Index.CURRENT, attribute):
+                return self._current(attribute)
+            case ast.Element(variable, ast.Index.PREVIOUS | ast.Index.LAST, attribute):
+                return self._stored(variable, "last", attribute)
+            case ast.Element(variable, int(number), attribute):
+                if variable == own and number == (1 if phase is Phase.BEGIN else at):
+                    return self._current(attribute)
+                return self._stored(variable, f"at {number}", attribute)
+            case ast.Length(variable) | ast.Aggregate("count", variable, _, None):
+                return self._stored(variable, "length", None)
+            case ast.Aggregate(function, variable, _, attribute):
+                return self._aggregate(function, variable, attribute)
+        raise AssertionError(f"{node!r} is not a leaf")
+
+    def _current(self, attribute: str) -> Value:
+        kind = self._schema.kind(attribute)
+        column = self.column(attribute)
+        pointer = "F" if self.columns[attribute] is Storage.FLOAT else "I"
+        known = f"c[{column + 1}] == 0 or B(c[{column + 1}])[i] != 0"
+        return self._read(attribute, Value(f"{pointer}(c[{column}])[i]", known, kind))
+
+    def _read(self, attribute: str, value: Value) -> Value:
+        """What was kept of an attribute, as its value: a list is found by its event's number."""
+        if value.kind is not Kind.LIST:
+            return value
+        place = list(self.columns).index(attribute)
+        return replace(value, code=f"L(c[{layout.CONTEXT_LISTS}], {place}, {value.code})")
+
+    def _stored(self, variable: str, role: str, attribute: str | None) -> Value:
+        kind = Kind.INTEGER if attribute is None else self._schema.kind(attribute)
+        if role == "count":
+            kind = Kind.INTEGER
+        storage = Storage.INT if attribute is None else storage_of(kind, attribute)
+        register = self.register(variable, role, attribute, storage)
+        if storage is Storage.FLOAT:
+            code = f"F(c[1])[r * c[6] + {register}]"
+        else:
+            code = f"I(c[0])[r * c[5] + {register}]"
+        value = Value(code, f"(I(c[2])[r] >> {register}) & 1 != 0", kind)
+        return value if attribute is None else self._read(attribute, value)
+
+    def _aggregate(self, function: str, variable: str, attribute: str | None) -> Value:
+        assert attribute is not None
+        if function in ("first", "last"):
+            return self._stored(variable, "last" if function == "last" else "at 1", attribute)
+        if function != "avg":
+            return self._stored(variable, function, attribute)
+        total = self._stored(variable, "sum", attribute)
+        count = self._stored(variable, "count", attribute)
+        # The count is positive wherever the sum is known.
+        return Value(f"float({total.code}) / float(max({count.code}, 1))", total.known, Kind.FLOAT)
+
+    def column(self, attribute: str) -> int:
+        """The place of a column in the context."""
+        kind = self._schema.kind(attribute)
+        self.columns.setdefault(attribute, storage_of(kind, attribute))
+        return layout.CONTEXT_COLUMNS + 2 * list(self.columns).index(attribute)
+
+    def register(self, variable: str, role: str, attribute: str | None, storage: Storage) -> int:
+        """The number of a register, which is made if there is none."""
+        if role == "count" or storage is Storage.LIST:
+            storage = Storage.INT
+        register = Register(variable, role, attribute)
+        self.registers.setdefault(register, storage)
+        self._read_until[register] = max(self._read_until.get(register, 0), self.state)
+        if role.startswith("at ") and role != "at 1":
+            # The length is read whenever an event is taken, to know which one it is.
+            length = Register(variable, "length", None)
+            inside = 2 * [c.variable for c in self._components].index(variable) + 1
+            self.registers.setdefault(length, Storage.INT)
+            self._read_until[length] = max(self._read_until.get(length, 0), inside)
+        if len(self.registers) > layout.MAX_REGISTERS:
+            raise Untranslatable("its conditions compare too many values across events")
+        if attribute is not None:
+            self.column(attribute)
+        return list(self.registers).index(register)
+
+    # --- updates
+
+    def updates(self, component: ast.Component, phase: Phase) -> tuple[Update, ...]:
+        """What selecting an event does to the registers of its variable, lengths last."""
+        found = []
+        for number, (register, storage) in enumerate(self.registers.items()):
+            if register.variable == component.variable:
+                update = self._one_update(register, storage, number, phase)
+                if update is not None:
+                    found.append(update)
+        return tuple(sorted(found, key=lambda update: update.operation == layout.LENGTH))
+
+    def _one_update(
+        self, register: Register, storage: Storage, number: int, phase: Phase
+    ) -> Update | None:
+        is_float = storage is Storage.FLOAT
+        attribute = register.attribute
+        if register.role == "length":
+            return Update(layout.LENGTH, None, number)
+        if register.role == "count":
+            return Update(layout.COUNT, attribute, number)
+        if register.role in ("min", "max", "sum"):
+            pair = {
+                "min": (layout.MIN_INT, layout.MIN_FLOAT),
+                "max": (layout.MAX_INT, layout.MAX_FLOAT),
+                "sum": (layout.SUM_INT, layout.SUM_FLOAT),
+            }[register.role]
+            return Update(pair[is_float], attribute, number)
+        if register.role.startswith("at "):
+            element = int(register.role.removeprefix("at "))
+            if (element == 1) is not (phase is Phase.BEGIN):
+                return None
+            if element > 1:
+                length = list(self.registers).index(Register(register.variable, "length", None))
+                operation = layout.SET_FLOAT_AT if is_float else layout.SET_INT_AT
+                return Update(operation, attribute, number, element, length)
+        return Update(layout.SET_FLOAT if is_float else layout.SET_INT, attribute, number)

@@ -1,0 +1,88 @@
+"""Every benchmark runs, at a size at which it measures nothing."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from benchmarks import first_use, streaming_memory
+from benchmarks.agrawal08 import experiments
+from benchmarks.agrawal08.__main__ import main as agrawal08
+from benchmarks.c_bound import native
+from benchmarks.c_bound.__main__ import main as c_bound
+from benchmarks.sessions import CompiledStocks, sorted_matches
+from benchmarks.stocks import QUERIES, StockStream, query_text
+
+needs_gcc = pytest.mark.skipif(
+    not native.has_compiler(), reason="the C queries are compiled with gcc, which is not installed"
+)
+
+
+def test_the_price_of_a_symbol_walks_by_one_and_goes_round_at_999():
+    table = StockStream(0.7, seed=1).table(20_000)
+    price = table["price"].to_numpy()[table["symbol"].to_numpy() == 1]
+    steps = np.diff(price)
+    assert set(steps.tolist()) <= {-1, 0, 1, -998, 998}
+    assert price.min() >= 1
+    assert price.max() <= 999
+    assert np.mean(np.isin(steps, (1, -998))) == pytest.approx(0.7, abs=0.03)
+
+
+def test_batches_are_pieces_of_one_stream():
+    stream = StockStream(0.7, seed=1)
+    first, second = stream.batches(2, 1_000)
+    assert second.ticks[0] == first.ticks[-1] + 1
+    for symbol in (1, 2):
+        last, following = (
+            part.table["price"].to_numpy()[part.table["symbol"].to_numpy() == symbol][ix]
+            for part, ix in ((first, -1), (second, 0))
+        )
+        assert (following - last) % 999 in (0, 1, 998)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("algorithm", experiments.ALGORITHMS)
+def test_counting_gives_the_number_of_matches_that_enumerating_makes(name, algorithm):
+    events = StockStream(0.7, seed=1).events(4_000)
+    stocks = CompiledStocks(query_text(name, 300), 300, events)
+    made = stocks.enumerate(events, algorithm).metrics.matches
+    assert made > 0
+    assert stocks.count(events, algorithm).metrics.matches == made
+
+
+def test_matches_are_sorted_by_last_and_then_by_first_event():
+    ids, offsets = sorted_matches(np.array([5, 7, 2, 3, 7, 1, 4]), np.array([0, 2, 5, 7]))
+    assert ids.tolist() == [1, 4, 2, 3, 7, 5, 7]
+    assert offsets.tolist() == [0, 2, 5, 7]
+
+
+def test_the_experiments_are_written_as_csv_and_json(tmp_path, capsys):
+    agrawal08(["--windows-long", "2", "--rounds", "1", "--output", str(tmp_path)])
+    assert "Experiment 6, table 3" in capsys.readouterr().out
+    with (tmp_path / "agrawal08.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["query"] for row in rows} == set(QUERIES)
+    written = json.loads((tmp_path / "agrawal08.json").read_text())
+    assert written["settings"]["windows_long"] == 2
+    assert {"cpu", "numba", "cepheid"} <= set(written["machine"])
+
+
+@needs_gcc
+def test_c_finds_the_same_matches(tmp_path, capsys):
+    c_bound(["--events", "5000", "--rounds", "1", "--output", str(tmp_path)])
+    assert "counting_cepheid/c" in capsys.readouterr().out
+    assert len(json.loads((tmp_path / "c_bound_profile.json").read_text())["rows"]) == 12
+
+
+def test_memory_is_sampled_along_the_stream(tmp_path, capsys):
+    streaming_memory.main(["--batches", "3", "--batch-size", "2000", "--output", str(tmp_path)])
+    assert "The peak grew by" in capsys.readouterr().out
+    rows = json.loads((tmp_path / "streaming_memory.json").read_text())["rows"]
+    assert [row["events"] for row in rows] == [2_000, 4_000, 6_000]
+    assert all(row["snapshot_KiB"] > 0 for row in rows)
+
+
+def test_a_process_tells_how_long_its_first_match_took():
+    # With the cache of the user: to fill an empty one takes too long for a test.
+    found = first_use.first_match(first_use.QUERY.format(number=-1), cache=None)
+    assert 0 < found["import_s"] + found["query_s"] <= found["total_s"]
