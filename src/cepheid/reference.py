@@ -63,9 +63,7 @@ def evaluate(
     return _non_overlapping(query, matches) if output == "non_overlapping" else matches
 
 
-def find(
-    query: ast.Query, events: Sequence[Event], window: int | None = None
-) -> Iterator[Match]:
+def find(query: ast.Query, events: Sequence[Event], window: int | None = None) -> Iterator[Match]:
     """The matches as they are found; one that two alternatives find comes twice."""
     for flat in _expand(query.pattern):
         if flat.positives:

@@ -12,7 +12,7 @@ import pytest
 import cepheid as cep
 from cepheid.samples import scenario
 
-COMMANDS = ("match", "explain", "check", "demo")
+COMMANDS = ("match", "explain", "diagnose", "check", "demo")
 
 
 def examples(run):

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from cepheid.automata.evaluations import EVALUATIONS
+from cepheid.cli.diagnosis import DiagnosisFormat
 from cepheid.cli.formats import Format
 from cepheid.cli.reporting import EXIT_CODES, EXIT_FAULT, busy, report, reporting, say, took, usage
 from cepheid.errors import CepheidError, OptionError, closest, list_words
@@ -80,6 +81,26 @@ EvaluationName = Annotated[
         help=f"What runs the query: {AUTO} or {list_words([e.name for e in EVALUATIONS], 'or')}.",
     ),
 ]
+TimeColumn = Annotated[
+    str, typer.Option(metavar="COLUMN", help="The column with the time of an event.")
+]
+TypeColumn = Annotated[str, typer.Option(metavar="COLUMN", help="The column with its type.")]
+TieBreak = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="What orders events of equal time; repeatable, or several with commas. "
+        "Row order otherwise.",
+    ),
+]
+TimeUnit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="UNIT",
+        callback=usage(_check_unit),
+        help="What a numeric time column counts, such as ms.",
+    ),
+]
 
 
 def _show_version(wanted: bool) -> None:
@@ -114,26 +135,10 @@ def match(
     query_file: QueryFile = None,
     events: Events = None,
     query_text: QueryText = None,
-    time: Annotated[
-        str, typer.Option(metavar="COLUMN", help="The column with the time of an event.")
-    ] = "ts",
-    type: Annotated[str, typer.Option(metavar="COLUMN", help="The column with its type.")] = "type",
-    tie_break: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="What orders events of equal time; repeatable, or several with commas. "
-            "Row order otherwise.",
-        ),
-    ] = None,
-    time_unit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="UNIT",
-            callback=usage(_check_unit),
-            help="What a numeric time column counts, such as ms.",
-        ),
-    ] = None,
+    time: TimeColumn = "ts",
+    type: TypeColumn = "type",
+    tie_break: TieBreak = None,
+    time_unit: TimeUnit = None,
     settings: Settings = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
@@ -181,7 +186,13 @@ def match(
                glob of Parquet files, or TYPE=PATH for each event type
     """
     from cepheid.cli.formats import choose_format
-    from cepheid.cli.inputs import declared_schema, events_source, read_query, split_query
+    from cepheid.cli.inputs import (
+        declared_schema,
+        events_source,
+        read_query,
+        split_columns,
+        split_query,
+    )
     from cepheid.cli.results import found, write_results
 
     with reporting():
@@ -189,14 +200,13 @@ def match(
         source = events_source(paths)
         chosen = choose_format(format, file)
         query = read_query(query_file, query_text, settings or ())
-        columns = [column for each in tie_break or () for column in each.split(",") if column]
         started = clock.perf_counter()
         with busy("Matching"):
             matches = query.match(
                 source,
                 time=time,
                 type=type,
-                tie_break=columns,
+                tie_break=split_columns(tie_break),
                 time_unit=time_unit,
                 schema=declared_schema(schema),
                 evaluation=evaluation,
@@ -257,6 +267,64 @@ def explain(
         else:
             text = query.explain(known, evaluation=evaluation) + "\n"
         write_text(text, file)
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  cepheid diagnose theft.sase events.parquet
+  cepheid diagnose -q 'PATTERN SEQ(Shelf a, Exit c) WHERE a.zone = c.zone' events.parquet
+  cepheid diagnose theft.sase events.parquet --format json
+"""
+)
+def diagnose(
+    query_file: QueryFile = None,
+    events: Events = None,
+    query_text: QueryText = None,
+    time: TimeColumn = "ts",
+    type: TypeColumn = "type",
+    tie_break: TieBreak = None,
+    time_unit: TimeUnit = None,
+    settings: Settings = None,
+    schema: Declaration = None,
+    evaluation: EvaluationName = AUTO,
+    format: Annotated[
+        DiagnosisFormat, typer.Option(metavar="FORMAT", help="text for reading, or json.")
+    ] = DiagnosisFormat.TEXT,
+) -> None:
+    """Tell why a query finds nothing, or too little.
+
+    \b
+    QUERYFILE  a file with the query, or - to read it from stdin
+    EVENTS     as for match
+
+    For each component: how many events could be it, and how many partial matches reached it;
+    then what stopped those that got furthest, with examples, and what is probably wrong.
+    """
+    from cepheid.cli.diagnosis import write_diagnosis
+    from cepheid.cli.inputs import (
+        declared_schema,
+        events_source,
+        read_query,
+        split_columns,
+        split_query,
+    )
+
+    with reporting():
+        query_file, paths = split_query(query_file, events, query_text)
+        source = events_source(paths)
+        query = read_query(query_file, query_text, settings or ())
+        with busy("Looking"):
+            diagnosis = query.diagnose(
+                source,
+                time=time,
+                type=type,
+                tie_break=split_columns(tie_break),
+                time_unit=time_unit,
+                schema=declared_schema(schema),
+                evaluation=evaluation,
+            )
+        write_diagnosis(diagnosis, format)
 
 
 @app.command(

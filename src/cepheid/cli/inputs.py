@@ -127,6 +127,15 @@ def events_source(arguments: Sequence[str]) -> str | dict[str, str]:
     return tables
 
 
+def split_columns(given: Sequence[str] | None) -> list[str]:
+    """The columns of an option that may be repeated and may name several with commas.
+
+    >>> split_columns(["day,hour", "id"])
+    ['day', 'hour', 'id']
+    """
+    return [column for each in given or () for column in each.split(",") if column]
+
+
 def declared_schema(given: str | None) -> dict[str, Any] | None:
     """The attributes of each type, from a JSON file or from JSON itself."""
     if given is None:

@@ -1,0 +1,1 @@
+"""The query language: text to abstract syntax and back, and a builder in Python."""

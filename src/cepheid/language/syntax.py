@@ -15,7 +15,6 @@ from typing import Any, TypeVar, cast
 
 from cepheid.errors import Span
 
-
 N = TypeVar("N", bound="Node")
 
 
