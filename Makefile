@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt clean
+.PHONY: help demo test check fmt bench clean
 
 help:
 	@echo 'make demo    answer three sample questions with cepheid'
 	@echo 'make test    run all checks, tests and documentation examples'
 	@echo 'make check   run the linter, the type checker and the import rules'
 	@echo 'make fmt     format the code and mend what the linter can mend'
+	@echo 'make bench   measure speed and memory (some minutes); results in build/benchmarks'
 	@echo 'make clean   remove .venv, caches and build products'
 	@echo
 	@echo 'PYTHON=...   the interpreter to make .venv with (Python 3.11 or later; default python3)'
@@ -31,6 +32,13 @@ check: $(VENV)/.installed-dev
 fmt: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+bench: $(VENV)/.installed-dev
+	$(PIP) install -e '.[bench]'
+	$(BIN)/python -m benchmarks.agrawal08
+	$(BIN)/python -m benchmarks.c_bound
+	$(BIN)/python -m benchmarks.streaming_memory
+	$(BIN)/python -m benchmarks.first_use
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -20,7 +20,10 @@ from cepheid.runtime.nfa_b_engine import NfaBEngine
 from cepheid.runtime.session import Session
 
 BATCH = 65_536
-"""How many events are fed at once."""
+"""How many events are fed at once, at most."""
+
+BATCHES = 8
+"""How many batches a short stream is fed in: in the first, a session has nothing to forget yet."""
 
 
 class CompiledStocks:
@@ -63,8 +66,9 @@ def engine_of(session: Session) -> NfaBEngine:
 
 
 def _fed(session: Session, events: Events) -> Session:
-    for low in range(0, len(events), BATCH):
-        session.feed(events.slice(low, min(low + BATCH, len(events))))
+    size = min(BATCH, -(-len(events) // BATCHES))
+    for low in range(0, len(events), size):
+        session.feed(events.slice(low, min(low + size, len(events))))
     return session
 
 

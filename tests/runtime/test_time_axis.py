@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cepheid.errors import EventError, OptionError
-from cepheid.runtime.time_axis import MAX_TICKS, UNIT_NS, TimeAxis, unit_named
+from cepheid.language.units import NANOSECONDS_PER
+from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis, unit_named
 
 DAY_US = 86_400_000_000
 CLOCKS = [pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, "UTC")]
@@ -125,15 +126,15 @@ def test_windows(arrow_type, time_unit, amount, unit, ticks):
 
 
 @given(
-    time_unit=st.sampled_from(sorted(UNIT_NS)),
-    unit=st.sampled_from(sorted(UNIT_NS)),
+    time_unit=st.sampled_from(sorted(NANOSECONDS_PER)),
+    unit=st.sampled_from(sorted(NANOSECONDS_PER)),
     amount=st.fractions(min_value=0, max_value=1000),
     span=st.integers(0, 10**6),
 )
 @example(time_unit="hours", unit="minutes", amount=Fraction(120), span=2)
 def test_a_window_on_ticks_is_the_window_on_real_time(time_unit, unit, amount, span):
     ticks = TimeAxis.of("ts", pa.int64(), time_unit).window_ticks(amount, unit)
-    assert (span < ticks) == (span * UNIT_NS[time_unit] < amount * UNIT_NS[unit])
+    assert (span < ticks) == (span * NANOSECONDS_PER[time_unit] < amount * NANOSECONDS_PER[unit])
 
 
 @given(st.integers(-(10**15), 10**15).map(lambda ticks: ticks / 1e6))
@@ -147,8 +148,8 @@ def test_floats_of_six_decimals_are_exact(value):
     ("name", "unit"),
     [("ns", "nanoseconds"), ("us", "microseconds"), ("ms", "milliseconds")]
     + [("s", "seconds"), ("min", "minutes"), ("h", "hours"), ("d", "days"), ("Hour", "hours")]
-    + [(name, name) for name in UNIT_NS]
-    + [(name.removesuffix("s"), name) for name in UNIT_NS],
+    + [(name, name) for name in NANOSECONDS_PER]
+    + [(name.removesuffix("s"), name) for name in NANOSECONDS_PER],
 )
 def test_names_of_units(name, unit):
     assert unit_named(name) == unit

@@ -66,11 +66,11 @@ def show(diagnosis: Diagnosis, console: Console) -> None:
 def _show_stop(stop: Stop, console: Console) -> None:
     from rich.text import Text
 
-    from cepheid.runtime.diagnosis.layout import EXAMPLES, stop_title
+    from cepheid.runtime.diagnosis.layout import EXAMPLES, reason_count, stop_title
 
     console.print()
     console.print(Text(stop_title(stop), style="bold"))
-    reasons = [(Text(f"{r.count:,}", style="red"), Text(r.text)) for r in stop.reasons]
+    reasons = [(Text(reason_count(stop, r), style="red"), Text(r.text)) for r in stop.reasons]
     console.print(_table(reasons, right=(0,)))
     if stop.examples:
         console.print()

@@ -18,29 +18,13 @@ import pyarrow as pa
 import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, closest, list_words
+from cepheid.language.units import CANONICAL_UNIT, NANOSECONDS_PER
 from cepheid.runtime.encoding import Int64s, one_array, writable
 
-UNIT_NS = {
-    "nanoseconds": 1,
-    "microseconds": 1_000,
-    "milliseconds": 1_000_000,
-    "seconds": 1_000_000_000,
-    "minutes": 60_000_000_000,
-    "hours": 3_600_000_000_000,
-    "days": 86_400_000_000_000,
-    "weeks": 604_800_000_000_000,
-}
-UNIT_OF_SHORT = {
-    "ns": "nanoseconds",
-    "us": "microseconds",
-    "ms": "milliseconds",
-    "s": "seconds",
-    "min": "minutes",
-    "h": "hours",
-    "d": "days",
-}
 TICKS_PER_FLOAT = 1_000_000
 MAX_TICKS = 2**63 - 1
+
+_SHORT_UNITS = ("ns", "us", "ms", "s", "min", "h", "d")
 
 _PARSE_TEXT = "pandas.to_datetime(frame[{0!r}]) or column.cast(pyarrow.timestamp('us'))"
 _ADVICE = (
@@ -122,7 +106,9 @@ class TimeAxis:
         >>> TimeAxis.of("ts", pa.float64(), "s").tick_ns
         Fraction(1000, 1)
         """
-        return None if self.unit is None else Fraction(UNIT_NS[self.unit], self.ticks_per_unit)
+        return (
+            None if self.unit is None else Fraction(NANOSECONDS_PER[self.unit], self.ticks_per_unit)
+        )
 
     def window_ticks(self, amount: Fraction | int, unit: str | None) -> int:
         """The least W such that ``last - first < W`` on ticks says the same as on real time.
@@ -147,7 +133,7 @@ class TimeAxis:
                 f'are {float(amount):g} {unit}; pass e.g. time_unit="ms" (--time-unit ms) if they '
                 "are milliseconds, or write the window as a plain number, e.g. WITHIN 10"
             )
-        return min(math.ceil(amount * UNIT_NS[unit_named(unit)] / self.tick_ns), MAX_TICKS)
+        return min(math.ceil(amount * NANOSECONDS_PER[unit_named(unit)] / self.tick_ns), MAX_TICKS)
 
     def encode(
         self, column: pa.Array | pa.ChunkedArray, place: Callable[[int], str] = "row {}".format
@@ -278,13 +264,11 @@ def unit_named(name: str) -> str:
     >>> unit_named("ms"), unit_named("hour")
     ('milliseconds', 'hours')
     """
-    folded = str(name).casefold()
-    unit = UNIT_OF_SHORT.get(folded, folded if folded in UNIT_NS else f"{folded}s")
-    if unit not in UNIT_NS:
-        short = list_words(list(UNIT_OF_SHORT), "or")
-        near = closest(str(name), UNIT_NS)
+    unit = CANONICAL_UNIT.get(str(name).casefold())
+    if unit is None:
+        near = closest(str(name), NANOSECONDS_PER)
         raise OptionError(
-            f"{name!r} is no unit of time; use {short}, or a long name such as milliseconds"
-            + (f". Did you mean {near[0]!r}?" if near else "")
+            f"{name!r} is no unit of time; use {list_words(_SHORT_UNITS, 'or')}, or a long name "
+            "such as milliseconds" + (f". Did you mean {near[0]!r}?" if near else "")
         )
     return unit

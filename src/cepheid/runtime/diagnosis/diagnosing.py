@@ -33,7 +33,7 @@ from cepheid.runtime.diagnosis.prefixes import (
     positives,
     stages,
 )
-from cepheid.runtime.diagnosis.reasons import why_not_begun, why_stopped
+from cepheid.runtime.diagnosis.reasons import why_stopped
 from cepheid.runtime.diagnosis.report import (
     BranchDiagnosis,
     ComponentCount,
@@ -43,6 +43,7 @@ from cepheid.runtime.diagnosis.report import (
     Stop,
 )
 from cepheid.runtime.diagnosis.stream import Stream
+from cepheid.runtime.diagnosis.unfit_events import why_none_fits
 from cepheid.runtime.events import Events
 
 MOST_BRANCHES = 8
@@ -203,10 +204,6 @@ class _Branch:
     def _stop(self) -> Stop | None:
         """Where the runs stopped; where some became matches, where most were lost."""
         numbers = [partials.number for partials in self.partials]
-        if not numbers[0]:
-            first = self._alternative.components[0]
-            conditions = self._conditions[first.variable]
-            return why_not_begun(self._stream, self._branch, first, conditions)
         if numbers[-1]:
             steps = range(1, len(numbers))
             if not steps:
@@ -214,8 +211,12 @@ class _Branch:
             upcoming = min(steps, key=lambda ix: (numbers[ix] / numbers[ix - 1], -ix))
         else:
             upcoming = numbers.index(0)
-        current, partials = self._sample(upcoming)
         stage = self._stages[upcoming]
+        if not upcoming or not self._fitting[stage.component.variable]:
+            after = self._stages[upcoming - 1].component if upcoming else None
+            conditions = self._conditions[stage.component.variable]
+            return why_none_fits(self._stream, self._branch, stage.component, conditions, after)
+        current, partials = self._sample(upcoming)
         return why_stopped(self._stream, self._alternative, current, stage, partials)
 
     def _sample(self, upcoming: int) -> tuple[Stage, Partials]:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.errors import closest, list_words
+from cepheid.interpreter import compare
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_window
 from cepheid.runtime.diagnosis.counting import Counting
@@ -48,7 +49,13 @@ def find_hints(stream: Stream, branches: Sequence[ast.Query]) -> list[str]:
     if not len(stream.events):
         return ["There are no events."]
     for branch in branches:
-        for find in (_absent_types, _null_attributes, _absent_values, _disjoint_values):
+        for find in (
+            _absent_types,
+            _null_attributes,
+            _absent_values,
+            _values_out_of_range,
+            _disjoint_values,
+        ):
             found.update(dict.fromkeys(find(stream, branch)))
     return list(found)
 
@@ -145,6 +152,37 @@ def _never_equal(stream: Stream, here: _Operand, wanted: Sequence[Any], text: st
         [*map(literal, some[:MOST_LISTED]), *(["others"] if some[MOST_LISTED:] else [])]
     )
     yield f"{said}; they have {listed}." + (f" Did you mean {literal(near)}?" if near else "")
+
+
+def _values_out_of_range(stream: Stream, branch: ast.Query) -> Iterator[str]:
+    """Comparisons with a number that no event satisfies."""
+    by_name = {each.variable: each for each, _ in ast.components(branch.pattern)}
+    for condition in conditions_of(branch):
+        match condition:
+            case ast.Comparison(operator, left, ast.Literal(int() | float() as bound)):
+                here = _operand(left, by_name)
+            case ast.Comparison(operator, ast.Literal(int() | float() as bound), right):
+                operator = _MIRRORED.get(operator, operator)
+                here = _operand(right, by_name)
+            case _:
+                continue
+        values = _values(stream, here) if here is not None else None
+        if here is None or values is None or operator not in _MIRRORED:
+            continue
+        known = _known(values)
+        if not len(known) or not (arrow.is_integer(known.type) or arrow.is_floating(known.type)):
+            continue
+        ends = pc.min_max(known).as_py()
+        which = "largest" if operator in (">", ">=") else "smallest"
+        value = ends["max" if which == "largest" else "min"]
+        if not compare(operator, value, bound):
+            yield (
+                f"{print_expression(condition, branch)} is never true: the {which} "
+                f"{here.attribute} of {here.types} events is {literal(value)}."
+            )
+
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _disjoint_values(stream: Stream, branch: ast.Query) -> Iterator[str]:

@@ -6,7 +6,13 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from cepheid.runtime.diagnosis.counting import Count
-from cepheid.runtime.diagnosis.report import BranchDiagnosis, ComponentCount, Diagnosis, Stop
+from cepheid.runtime.diagnosis.report import (
+    BranchDiagnosis,
+    ComponentCount,
+    Diagnosis,
+    Reason,
+    Stop,
+)
 
 WIDTH = 100
 EXAMPLES = "For example, with rows counted from 0:"
@@ -21,7 +27,7 @@ def plain_text(diagnosis: Diagnosis) -> str:
         lines += ["", *aligned([funnel_header(branch), *funnel_rows(branch)], "lrrr")]
         for stop in branch.stops:
             lines += ["", stop_title(stop)]
-            lines += aligned([(f"{r.count:,}", r.text) for r in stop.reasons], "rl")
+            lines += aligned([(reason_count(stop, r), r.text) for r in stop.reasons], "rl")
             if stop.examples:
                 lines += ["", EXAMPLES]
                 lines += aligned([(each.place, each.explanation) for each in stop.examples], "ll")
@@ -84,11 +90,17 @@ def failing_lines(component: ComponentCount) -> Iterator[str]:
             yield f"{condition.condition} fails for {condition.failing:,}{first}"
 
 
+def reason_count(stop: Stop, reason: Reason) -> str:
+    """How many a reason stopped; the title says what is counted, unless it is events."""
+    return counted(Count(reason.count), "event") if stop.unit == "event" else f"{reason.count:,}"
+
+
 def stop_title(stop: Stop) -> str:
     """What the reasons are about."""
     sampled = stop.looked_at < stop.total.number
     if stop.unit == "event":
-        return f"No event can begin a partial match as {stop.before}:"
+        needed = f", which those that reached {stop.after} need next" if stop.after else ""
+        return f"No event can be {stop.before}{needed}:"
     if stop.unit == "match":
         among = (
             f"{stop.looked_at:,} matches looked at, of {stop.total}"

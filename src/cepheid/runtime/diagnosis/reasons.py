@@ -6,16 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-import numpy as np
-
 from cepheid.analysis.model import Alternative
 from cepheid.errors import list_words
-from cepheid.interpreter import Binding
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern, print_window
-from cepheid.runtime.diagnosis.counting import Count, Partials
-from cepheid.runtime.diagnosis.event_conditions import EventCondition, event_tests
-from cepheid.runtime.diagnosis.failures import Tests
+from cepheid.runtime.diagnosis.counting import Partials
 from cepheid.runtime.diagnosis.prefixes import Goal, Stage
 from cepheid.runtime.diagnosis.report import Example, Reason, Stop
 from cepheid.runtime.diagnosis.stops import CONTIGUOUS, WENT_ON, Follower, Miss
@@ -26,6 +21,9 @@ MOST_TESTED = 100_000
 BATCH = 500
 """How many runs are followed at once."""
 MOST_EXAMPLES = 3
+
+# Of two reasons that are equally frequent, the first tells more.
+_KINDS = ("condition", "window", "contiguity", "repetition", "absent")
 
 
 @dataclass(slots=True)
@@ -79,7 +77,9 @@ def why_stopped(
                 groups.setdefault(wording.key(miss), Group()).add(miss, taken)
             if follower.tested >= MOST_TESTED:
                 break
-    ranked = sorted(groups.values(), key=lambda group: (-group.count, group.misses[0].kind))
+    ranked = sorted(
+        groups.values(), key=lambda group: (-group.count, _KINDS.index(group.misses[0].kind))
+    )
     return Stop(
         print_pattern(current.component),
         _goal(upcoming),
@@ -103,68 +103,6 @@ def examples(ranked: Sequence[Group], describe: Callable[[Miss], Example]) -> tu
     first = rounds[:MOST_EXAMPLES]
     order = {id(miss): rank for rank, group in enumerate(ranked) for miss in group.misses}
     return tuple(map(describe, sorted(first, key=lambda miss: order[id(miss)])))
-
-
-def why_not_begun(
-    stream: Stream,
-    branch: ast.Query,
-    component: ast.Component,
-    conditions: Sequence[EventCondition],
-) -> Stop:
-    """Why no event can be the first of a run."""
-    positions = stream.of_types(component.types)
-    name = print_pattern(component)
-    if not len(positions):
-        types = list_words(component.types, "or")
-        reason = Reason("type", f"no event has the type {types}", len(stream.events))
-        total = Count(len(stream.events))
-        return Stop(None, name, "event", total, total.number, total.number, (reason,), ())
-    bits = np.zeros(len(positions), dtype=np.int64)
-    for number, condition in enumerate(conditions[:62]):
-        bits |= condition.failing.astype(np.int64) << number
-    tests = Tests(event_tests(branch, component), branch)
-    groups = []
-    for failing, count in zip(*np.unique(bits, return_counts=True), strict=True):
-        numbers = tuple(n for n in range(len(conditions)) if int(failing) >> n & 1)
-        if numbers:
-            texts = tuple(conditions[number].text for number in numbers)
-            places = positions[bits == failing][:MOST_EXAMPLES].tolist()
-            misses = [
-                Miss(
-                    "condition",
-                    {component.variable: [at] if component.is_kleene else at},
-                    None,
-                    texts,
-                    numbers,
-                )
-                for at in places
-            ]
-            groups.append(Group(int(count), misses))
-    groups.sort(key=lambda group: -group.count)
-
-    def describe(miss: Miss) -> Example:
-        known = stream.python_events(all_positions(miss.run))
-        (position,) = all_positions(miss.run)
-        event = known[position]
-        bound: Binding = {component.variable: [event] if component.is_kleene else event}
-        compared = tuple(tests.comparison(number, bound) for number in miss.failing)
-        return example(stream, "condition", miss.run, {}, compared)
-
-    reasons = tuple(
-        Reason("condition", failed(group.misses[0].conditions), group.count) for group in groups
-    )
-    stopped = sum(group.count for group in groups)
-    total = Count(len(positions))
-    return Stop(
-        None,
-        name,
-        "event",
-        total,
-        len(positions),
-        stopped,
-        reasons,
-        examples(groups, describe),
-    )
 
 
 class _Wording:

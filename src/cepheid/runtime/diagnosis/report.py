@@ -94,8 +94,9 @@ class Stop:
     """Where partial matches stopped: ``after`` one component and ``before`` another.
 
     ``total`` got so far, ``looked_at`` of them were followed, and ``stopped`` got no further.
-    ``unit`` is what is counted: partial matches, events that could be the first of one (then
-    ``after`` is None), or matches before negation (then ``before`` is).
+    ``unit`` is what is counted: partial matches; or events, where none can be the next one
+    (where it would be the first, ``after`` is None); or matches before negation (then
+    ``before`` is None).
     """
 
     after: str | None

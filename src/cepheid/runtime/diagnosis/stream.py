@@ -15,6 +15,7 @@ import pyarrow as pa
 from cepheid.interpreter import Event
 from cepheid.kernels.partition_ids import count_within
 from cepheid.language import syntax as ast
+from cepheid.language.units import NANOSECONDS_PER
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.diagnosis.prefixes import equivalences_of
 from cepheid.runtime.encoding import StringCodes
@@ -22,9 +23,8 @@ from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.events import Events
 from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.reference_run import attributes_tested, python_events
-from cepheid.runtime.time_axis import UNIT_NS
 
-_LARGEST_FIRST = tuple(reversed(UNIT_NS.items()))
+_LARGEST_FIRST = tuple(reversed(NANOSECONDS_PER.items()))
 
 Positions = Mapping[str, "int | list[int]"]
 """A binding whose events are positions in the stream."""
@@ -172,7 +172,7 @@ def duration(nanoseconds: Fraction | int) -> str:
     for place, (unit, size) in enumerate(_LARGEST_FIRST):
         if nanoseconds >= size:
             number = nanoseconds / size
-            if size < UNIT_NS["minutes"]:
+            if size < NANOSECONDS_PER["minutes"]:
                 return _amount(f"{float(number):.4g}", unit)
             whole = int(number)
             smaller, small_size = _LARGEST_FIRST[place + 1]
