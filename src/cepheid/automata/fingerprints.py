@@ -62,7 +62,12 @@ class _Fingerprint:
         self._code(code)
         self._values(function.__defaults__ or ())
         for cell in function.__closure__ or ():
-            self._value(cell.cell_contents, code)
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                self._say("not yet")
+            else:
+                self._value(value, code)
         for name in dict.fromkeys(_names(code)):
             if name in function.__globals__:
                 self._say("global", name)

@@ -39,7 +39,7 @@ def why_none_fits(
     ]
     if not len(positions):
         types = list_words(component.types, "or")
-        reasons = [Reason("type", f"no event has the type {types}", number)]
+        reasons = [Reason("type", f"not of the type {types}", number)]
     tests = Tests(event_tests(branch, component), branch)
 
     def describe(miss: Miss) -> Example:
