@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import first_use, streaming_memory
+from benchmarks import first_use, registered_functions, streaming_memory
 from benchmarks.agrawal08 import experiments
 from benchmarks.agrawal08.__main__ import main as agrawal08
 from benchmarks.c_bound import native
@@ -86,3 +86,7 @@ def test_a_process_tells_how_long_its_first_match_took():
     # With the cache of the user: to fill an empty one takes too long for a test.
     found = first_use.first_match(first_use.QUERY.format(number=-1), cache=None)
     assert 0 < found["import_s"] + found["query_s"] <= found["total_s"]
+
+
+def test_a_registered_function_is_timed_beside_its_expression():
+    assert registered_functions.ratio(2_000, 1) > 0

@@ -13,6 +13,7 @@ from cepheid.analysis.names import variables_in
 from cepheid.analysis.placement import indices_in
 from cepheid.interpreter import Event, Interpreter
 from cepheid.language import syntax as ast
+from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.diagnosis.failures import agreed_value
 from cepheid.runtime.diagnosis.stream import Positions, Stream, all_positions, bound_events
 from cepheid.schema import Kind
@@ -86,15 +87,18 @@ class Surroundings:
         stream = self._stream
         component = self._components[component_ix]
         taken = all_positions(run)
-        low, high = stream.reach(taken[0], taken[-1]) if taken else (0, len(stream.events))
+        first, last = 0, len(stream.events)
         for ix, other in enumerate(self._components):
             if ix == component_ix or (ix, component_ix) in self._before:
-                low = max([low, *(position + 1 for position in _list(run, other.variable))])
+                first = max([first, *(position + 1 for position in _list(run, other.variable))])
             elif (component_ix, ix) in self._before:
-                high = min([high, *_list(run, other.variable)])
-        inside = self._some(component, run, keys, known, low, high, MOST_INSIDE)
-        end = len(stream.events)
-        beyond = self._some(component, run, keys, known, max(low, high), end, MOST_OTHERS)
+                last = min([last, *_list(run, other.variable)])
+        low, high = stream.reach(taken[0], taken[-1]) if taken else (first, last)
+        low, high = max(low, first), min(high, last)
+        some = self._some(component, run, keys, known)
+        inside = _between(some, low, high, MOST_INSIDE, taken)
+        beyond = _between(some, max(low, high), last, MOST_OTHERS, taken)
+        beyond += _between(some, first, low, MOST_OTHERS, taken, latest=True)
         if keys:
             others = _between(stream.of_types(component.types), low, high, MOST_OTHERS, taken)
             inside += [position for position in others if position not in inside]
@@ -116,14 +120,15 @@ class Surroundings:
         keys: Mapping[ast.Expression, Key],
         known: Mapping[int, Event],
     ) -> list[int]:
-        """Events of a negated component's types where none may be, for a match."""
+        """Events of a negated component's types where none may be, those of the match included."""
         taken = all_positions(run)
         low, high = self._stream.reach(taken[0], taken[-1])
         for ix in negation.after:
             low = max([low, *(each + 1 for each in _list(run, self._components[ix].variable))])
         for ix in negation.before:
             high = min([high, *_list(run, self._components[ix].variable)])
-        found = self._some(negation.component, run, keys, known, low, high, MOST_INSIDE)
+        some = self._some(negation.component, run, keys, known)
+        found = _between(some, low, high, MOST_INSIDE, ())
         return [position for position in found if self._fits(run, position)]
 
     def adjacent(self, run: Positions, strategy: ast.SelectionStrategy) -> int | None:
@@ -146,14 +151,10 @@ class Surroundings:
         run: Positions,
         keys: Mapping[ast.Expression, Key],
         known: Mapping[int, Event],
-        low: int,
-        high: int,
-        most: int,
-    ) -> list[int]:
-        """Events of the component's types in a range; only those of the right key, if possible."""
+    ) -> Sequence[int] | Int64s:
+        """The events of the component's types; only those of the right key, where that is known."""
         same = self._of_same_key(component, run, keys, known)
-        some = self._stream.of_types(component.types) if same is None else same
-        return _between(some, low, high, most, all_positions(run))
+        return self._stream.of_types(component.types) if same is None else same
 
     def _of_same_key(
         self,
@@ -195,12 +196,19 @@ def _list(run: Positions, name: str) -> list[int]:
 
 
 def _between(
-    positions: Sequence[int] | np.ndarray, low: int, high: int, most: int, taken: Sequence[int]
+    positions: Sequence[int] | Int64s,
+    low: int,
+    high: int,
+    most: int,
+    taken: Sequence[int],
+    latest: bool = False,
 ) -> list[int]:
-    """The first of some positions from ``low`` to ``high`` that are not taken."""
+    """The first of some positions from ``low`` to ``high`` that are not taken, or the latest."""
     if isinstance(positions, np.ndarray):
         first, last = map(int, np.searchsorted(positions, [low, high]))
     else:
         first, last = bisect_left(positions, low), bisect_left(positions, high)
-    found = positions[first : min(last, first + most + len(taken))]
-    return [int(position) for position in found if position not in taken][:most]
+    room = most + len(taken)
+    some = positions[max(first, last - room) : last] if latest else positions[first:last][:room]
+    found = [int(position) for position in some if position not in taken]
+    return found[-most:] if latest else found[:most]

@@ -98,6 +98,7 @@ class Counting:
         self._compile = compiled
         self._known: dict[tuple[str, int | None], Partials] = {}
         self._python_events: Sequence[Event] | None = None
+        self.skipped_events = False
 
     def partials(self, query: ast.Query, window: int | None = None) -> Partials:
         """The matches of a query without OR, star and negation, in its window or another."""
@@ -163,6 +164,7 @@ class Counting:
             part = events.slice(0, looked_at)
             self._python_events = python_events(part, self._stream.attributes)
         found = Partials(is_exact=looked_at == len(events))
+        self.skipped_events |= not found.is_exact
         steps = _Steps(MOST_STEPS + looked_at)
         seen = set()
         try:

@@ -75,7 +75,7 @@ def diagnose(
         total,
         reports,
         tuple(hints),
-        tuple(_notes(diagnosed, len(found), len(events))),
+        tuple(_notes(diagnosed, len(found), counting)),
     )
 
 
@@ -92,16 +92,17 @@ def _total(query: ast.Query, counts: Sequence[Count], counting: Counting) -> Cou
     return found.count if found.is_exact else Count(most.number, is_exact=False)
 
 
-def _notes(diagnosed: Sequence[_Branch], alternatives: int, events: int) -> list[str]:
+def _notes(diagnosed: Sequence[_Branch], alternatives: int, counting: Counting) -> list[str]:
     notes = []
     if alternatives > len(diagnosed):
         notes.append(
             f"The pattern has {alternatives} alternatives; the first {len(diagnosed)} were "
             "looked at."
         )
-    if any(not branch.is_sequence for branch in diagnosed) and events > MOST_INTERPRETED_EVENTS:
+    if counting.skipped_events:
         notes.append(
-            f"Parts of AND were looked for among the first {MOST_INTERPRETED_EVENTS:,} events."
+            "What nfa_b refuses, such as AND, was looked for among the first "
+            f"{MOST_INTERPRETED_EVENTS:,} events only."
         )
     if any(not partials.is_exact for branch in diagnosed for partials in branch.partials):
         notes.append(
@@ -142,11 +143,6 @@ class _Branch:
             self._apply_negations()
 
     @property
-    def is_sequence(self) -> bool:
-        """Whether the components have one order."""
-        return self._alternative.is_sequence
-
-    @property
     def rank(self) -> tuple[int, int, int]:
         """Sorts the alternatives: most matches first, then the one that got furthest."""
         reached = sum(1 for partials in self.partials if partials.number)
@@ -161,7 +157,7 @@ class _Branch:
 
     def report(self) -> BranchDiagnosis:
         """What was found."""
-        stops = [stop for stop in (self._stop(), self._removed) if stop is not None]
+        stops = [stop for stop in (self._removed, self._stop()) if stop is not None]
         return BranchDiagnosis(
             print_pattern(self._branch.pattern),
             self.matches,

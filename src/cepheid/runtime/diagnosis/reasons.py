@@ -62,7 +62,7 @@ def why_stopped(
 ) -> Stop:
     """Why runs that reached one stage did not reach the next."""
     follower = Follower(stream, alternative, current, upcoming)
-    wording = _Wording(stream, upcoming)
+    wording = _Wording(stream, upcoming, alternative.is_sequence)
     groups: dict[tuple[object, ...], Group] = {}
     runs = iter(spread(partials.sample, len(partials.sample)))
     looked_at = stopped = 0
@@ -108,13 +108,14 @@ def examples(ranked: Sequence[Group], describe: Callable[[Miss], Example]) -> tu
 class _Wording:
     """Reasons and examples in words, for the runs that go from one stage to the next."""
 
-    def __init__(self, stream: Stream, upcoming: Stage) -> None:
+    def __init__(self, stream: Stream, upcoming: Stage, in_order: bool) -> None:
         self._stream = stream
         self._stage = upcoming
         self._component = upcoming.component
         self._types = list_words(upcoming.component.types, "or")
         self._strategy = upcoming.query.strategy
         self._window = upcoming.query.window
+        self._in_order = in_order
 
     def key(self, miss: Miss) -> tuple[object, ...]:
         """What is the same for two runs that stopped for one reason."""
@@ -153,10 +154,13 @@ class _Wording:
             case "absent" if contiguous:
                 return f"no event came after that{self._of_partition()}"
             case "absent":
-                return f"no {some} came " + (f"in {window}" if self._window else "after that")
+                if self._window:
+                    return f"no {some} came in {window}"
+                return f"no {some} came" + (" after that" if self._in_order else "")
             case "window":
                 best = f", {self._stream.length(extent)} at best" if extent is not None else ""
-                return f"{self._types} came too late for {window}{best}"
+                how = "too late" if self._in_order else "too far away"
+                return f"{self._types} came {how} for {window}{best}"
             case _:
                 assert miss.position is not None
                 other = self._stream.type_of(miss.position)
