@@ -115,9 +115,7 @@ class TestSnapshot:
 class TestLimits:
     def test_too_many_matches_names_what_multiplies_them(self) -> None:
         with pytest.raises(cep.LimitError, match=r"more than 50 matches.*'B\+ b\[\]'"):
-            cep.query("PATTERN SEQ(A a, B+ b[], C c)").match(
-                events("ABBBBBBBBC"), max_matches=50
-            )
+            cep.query("PATTERN SEQ(A a, B+ b[], C c)").match(events("ABBBBBBBBC"), max_matches=50)
 
     def test_too_many_runs_names_the_component(self) -> None:
         many = events("A" + "B" * 16)

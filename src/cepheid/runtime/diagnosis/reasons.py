@@ -199,7 +199,10 @@ class _Wording:
         some = "event" if self._strategy in CONTIGUOUS else self._types
         taken = all_positions(run)
         since = stream.time(taken[-1])
-        if stream.window is not None and stream.measure is ast.WindowMeasure.TIME:
+        in_time = stream.measure is ast.WindowMeasure.TIME
+        if stream.window is not None and not (in_time and self._in_order):
+            return f"no {some} in one window with {column} {stream.time(taken[0])}"
+        if stream.window is not None:
             until = int(stream.events.ticks[taken[0]]) + stream.window
             if until <= int(stream.events.ticks[-1]):
                 return f"no {some} between {column} {since} and {stream.time_of(until)}"
