@@ -10,6 +10,8 @@ Rows = Sequence[dict[str, Any]]
 
 VARIED = ("p1s3", "p2s2", "p2s3", "p3s2", "p3s3")
 MERGED = ("p1s3", "p2s3", "p3s3")
+LEAST_SPEED = 100_000
+"""Where the bars begin: on a logarithmic axis they have to begin somewhere."""
 
 
 def draw(rows: Rows, path: Path) -> bool:
@@ -34,6 +36,7 @@ def draw(rows: Rows, path: Path) -> bool:
     predicates.set_title(f"Expt 1 (8a): basic, W = {smallest}")
     predicates.bar(names, [row["basic_enumerating_events_per_s"] for row in one_window])
     predicates.set_yscale("log")
+    predicates.set_ylim(bottom=LEAST_SPEED)
     predicates.set_ylabel("events/s")
 
     windows.set_title("Expt 2 (8b): basic")
@@ -62,6 +65,7 @@ def draw(rows: Rows, path: Path) -> bool:
         merging.bar([place + shift for place in places], speeds, width=0.4, label=algorithm)
     merging.set_xticks(list(places), names)
     merging.set_yscale("log")
+    merging.set_ylim(bottom=LEAST_SPEED)
     merging.set_ylabel("events/s")
     merging.legend()
 

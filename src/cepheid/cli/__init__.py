@@ -1,4 +1,4 @@
-"""The command line: ``cepheid match``, ``explain``, ``check`` and ``demo``."""
+"""The command line: ``cepheid match``, ``explain``, ``diagnose``, ``check`` and ``demo``."""
 
 from __future__ import annotations
 

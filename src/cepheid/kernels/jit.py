@@ -49,8 +49,16 @@ FOLDER = cache_folder()
 FOLDER.mkdir(parents=True, exist_ok=True)
 setattr(numba.config, "CACHE_DIR", str(FOLDER))  # noqa: B010 - not a declared name
 
-helper = numba.njit(inline="never", error_model="numpy")
+# Kernels own no memory, so that nothing in them needs counting references; numba would count
+# them at every call that passes an array, at several times the cost of the work itself.
+_njit: Any = numba.njit
+_PLAIN = {"error_model": "numpy", "_nrt": False}
+
+helper = _njit(inline="never", **_PLAIN)
 """A small function that kernels call; compiled as part of them."""
+
+array_helper = numba.njit(inline="never", error_model="numpy")
+"""The same for one that makes an array of memory that it is given."""
 
 careful = numba.njit(error_model="python", boundscheck=True)
 """A function that raises where Python would; what it raises has to be caught in compiled code."""
@@ -58,8 +66,8 @@ careful = numba.njit(error_model="python", boundscheck=True)
 
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     """A compiled loop with a fixed signature, kept on disk."""
-    decorate: Callable[[Callable[..., Any]], Any] = numba.njit(
-        signature, cache=True, nogil=True, error_model="numpy"
+    decorate: Callable[[Callable[..., Any]], Any] = _njit(
+        signature, cache=True, nogil=True, **_PLAIN
     )
     return decorate
 

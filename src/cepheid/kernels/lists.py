@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from numba.np.numpy_support import carray
 
-from cepheid.kernels.jit import helper
+from cepheid.kernels.jit import array_helper
 from cepheid.kernels.nfa_b_layout import (
     LISTS_COUNT,
     LISTS_FIRST_COLUMN,
@@ -18,7 +18,7 @@ from cepheid.kernels.nfa_b_layout import (
 from cepheid.kernels.pointers import float64_pointer, int64_pointer
 
 
-@helper
+@array_helper
 def list_at(lists, column, event):
     """The list of an event, by the number of the event; empty where it is not kept any more.
 

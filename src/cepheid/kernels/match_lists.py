@@ -21,15 +21,19 @@ def count_variables(ids, offsets, counts):
     return 0
 
 
-@kernel(I64(I64S, I64S, I64, I64S))
-def positions_of(ids, offsets, variable, out):
-    """The events of one variable, match after match; how many there are."""
-    count = 0
-    for at in range(offsets[0], offsets[len(offsets) - 1]):
-        if ids[at] & _VARIABLE == variable:
-            out[count] = ids[at] >> TAG_SHIFT
-            count += 1
-    return count
+@kernel(I64(I64S, I64S, I64, I64S, I64S))
+def split_variables(ids, offsets, base, cursors, out):
+    """Write the events of each variable, match after match, from its cursor on.
+
+    Events are counted from ``base``. Returns how many there are.
+    """
+    low, high = offsets[0], offsets[len(offsets) - 1]
+    for at in range(low, high):
+        tag = ids[at]
+        variable = tag & _VARIABLE
+        out[cursors[variable]] = (tag >> TAG_SHIFT) - base
+        cursors[variable] += 1
+    return high - low
 
 
 @kernel(I64(I64S, I64S))

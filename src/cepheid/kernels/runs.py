@@ -6,11 +6,16 @@ read of them; one of them then stands for both [Agrawal08 §5.2.2].
 
 from __future__ import annotations
 
+import numpy as np
+
 from cepheid.kernels.jit import helper
 from cepheid.kernels.nfa_b_layout import (
     FREE,
     UNBOUNDED,
 )
+
+_FRACTIONS = 1_048_576.0
+"""By how much a float is scaled before its whole part is hashed."""
 
 
 @helper
@@ -100,7 +105,7 @@ def _fingerprint(steps, runs, ints, floats, valid, until, run_ix):
                 if ints.shape[1]:
                     value += ints[run_ix, register]
                 if floats.shape[1]:
-                    value += hash(floats[run_ix, register])
+                    value += np.int64(floats[run_ix, register] * _FRACTIONS)
             x = (x ^ value) * -7046029254386353131
             x ^= (x >> 29) & 0x7FFFFFFFF
     return x

@@ -141,21 +141,28 @@ class NonOverlapping:
         return matches.pick(chosen[:count])
 
 
-def to_bindings(matches: MatchList, variables: Mapping[str, ast.Component]) -> Bindings:
-    """The positions of each variable; ``variables`` are in the order of their numbers."""
+def to_bindings(
+    matches: MatchList, variables: Mapping[str, ast.Component], base: int = 0
+) -> Bindings:
+    """The positions of each variable, counted from ``base``.
+
+    ``variables`` are in the order of their numbers.
+    """
     counts = np.zeros((max(len(variables), 1), len(matches)), dtype=np.int64)
     match_lists.count_variables(matches.ids, matches.offsets, counts)
+    limits = np.concatenate([[0], np.cumsum(counts.sum(axis=1))]).astype(np.int64)
+    positions = np.empty(limits[-1], dtype=np.int64)
+    match_lists.split_variables(matches.ids, matches.offsets, base, limits[:-1].copy(), positions)
     columns: dict[str, SinglePositions | ListPositions] = {}
     for number, (name, component) in enumerate(variables.items()):
-        flat = np.empty(int(counts[number].sum()), dtype=np.int64)
-        match_lists.positions_of(matches.ids, matches.offsets, number, flat)
+        flat = positions[limits[number] : limits[number + 1]]
         if component.is_kleene:
             offsets = np.concatenate([[0], np.cumsum(counts[number])]).astype(np.int64)
             columns[name] = ListPositions(offsets, flat)
         elif len(flat) == len(matches):
             columns[name] = SinglePositions(flat)
         else:
-            positions = np.full(len(matches), ABSENT, dtype=np.int64)
-            positions[counts[number] > 0] = flat
-            columns[name] = SinglePositions(positions)
+            single = np.full(len(matches), ABSENT, dtype=np.int64)
+            single[counts[number] > 0] = flat
+            columns[name] = SinglePositions(single)
     return Bindings(columns, matches.starts, matches.ends)

@@ -94,21 +94,22 @@ class Retained:
         self.partition = self.partition[places]
 
     @property
-    def _are_consecutive(self) -> bool:
+    def are_consecutive(self) -> bool:
+        """Whether no event between the first and the last one was dropped."""
         return bool(self.numbers[-1] - self.numbers[0] + 1 == len(self.numbers))
 
     def lists(self, strings: StringCodes) -> ListColumns:
         """The list attributes of all retained events."""
         if self._lists is None:
             first = int(self.numbers[0]) if len(self) else self.next_number
-            numbers = self.numbers if len(self) and not self._are_consecutive else None
+            numbers = self.numbers if len(self) and not self.are_consecutive else None
             self._lists = ListColumns(self.events.table, strings, first, numbers)
         return self._lists
 
     def at(self, tags: Int64s) -> Int64s:
         """The places of tagged events."""
         numbers = tags >> TAG_SHIFT
-        if self._are_consecutive:
+        if self.are_consecutive:
             return np.asarray(numbers - self.numbers[0], dtype=np.int64)
         places: Int64s = np.searchsorted(self.numbers, numbers)
         return places

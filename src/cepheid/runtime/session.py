@@ -7,6 +7,7 @@ passed; the matches are the same however the events are cut.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -38,6 +39,9 @@ from cepheid.runtime.retained import Retained
 from cepheid.runtime.snapshot import pack, part, prefixed, unpack
 from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
 from cepheid.schema import Schema
+
+_GAPS = 4
+"""How many events are kept for one that is needed, so that they stay consecutive."""
 
 CHUNK = 65_536
 """How many events are read at once: the temporary arrays of so many stay in the cache."""
@@ -319,16 +323,11 @@ class Session:
         return fresh
 
     def _bindings(self, found: MatchList) -> Bindings:
-        if len(found):
-            placed = MatchList(
-                self._retained.places_of(found),
-                found.offsets,
-                found.starts,
-                found.ends,
-                found.end_positions,
-            )
-        else:
-            placed = found
+        retained = self._retained
+        if not len(found) or retained.are_consecutive:
+            first = int(retained.numbers[0]) if len(found) else 0
+            return to_bindings(found, self._variables, first)
+        placed = replace(found, ids=retained.places_of(found))
         return to_bindings(placed, self._variables)
 
     def _matches(self, parts: list[Bindings]) -> Matches:
@@ -346,6 +345,11 @@ class Session:
             wanted &= self._retained.partition >= 0
         if len(self._held):
             wanted |= self._retained.numbers >= self._held.first_events().min()
+        # Consecutive events are found at once. Those between wanted ones are dropped only where
+        # they are many: where some partition is quiet and the window counts its own events.
+        first = int(wanted.argmax())
+        if len(wanted) - first <= _GAPS * np.count_nonzero(wanted):
+            wanted[first:] = True
         # Dropping costs a copy of what is kept: it pays when at least half goes.
         if 2 * np.count_nonzero(wanted) <= len(wanted):
             self._retained.keep(wanted)

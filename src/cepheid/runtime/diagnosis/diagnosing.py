@@ -66,7 +66,7 @@ def diagnose(
     best = diagnosed[0]
     total = _total(query, [branch.matches for branch in diagnosed], counting)
     if not best.positive.number and all(best.could_begin):
-        hint = window_hint(stream, counting, best.positive_query)
+        hint = window_hint(stream, counting, best.positive_query, best.has_negations)
         hints += [hint] if hint is not None else []
     reports = tuple(branch.report() for branch in diagnosed)
     return Diagnosis(
@@ -141,6 +141,11 @@ class _Branch:
         self.matches = self.positive.count
         if self._alternative.negations and self.positive.number:
             self._apply_negations()
+
+    @property
+    def has_negations(self) -> bool:
+        """Whether something must not be there."""
+        return bool(self._alternative.negations)
 
     @property
     def rank(self) -> tuple[int, int, int]:

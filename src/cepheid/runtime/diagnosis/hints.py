@@ -60,7 +60,9 @@ def find_hints(stream: Stream, branches: Sequence[ast.Query]) -> list[str]:
     return list(found)
 
 
-def window_hint(stream: Stream, counting: Counting, query: ast.Query) -> str | None:
+def window_hint(
+    stream: Stream, counting: Counting, query: ast.Query, has_negations: bool
+) -> str | None:
     """How long the window would have to be, where a longer one holds a match.
 
     ``query`` is without OR, star and negation, and has no match.
@@ -75,11 +77,12 @@ def window_hint(stream: Stream, counting: Counting, query: ast.Query) -> str | N
         window = min(4 * window, span)
         found = counting.partials(query, window)
         if found.number and found.least_extent is not None:
-            shortest = "the shortest match would be" if found.is_exact else "a match would be"
+            which = "the shortest match" if found.is_exact else "a match"
+            aside = " (negations aside)" if has_negations else ""
             return (
-                f"The window is too short: {shortest} {stream.length(found.least_extent)} from "
-                "first to last event, and must be shorter than "
-                f"{print_window(query.window)}."
+                f"The window is too short: {which}{aside} would be "
+                f"{stream.length(found.least_extent)} from first to last event, and must be "
+                f"shorter than {print_window(query.window)}."
             )
     return None
 

@@ -159,7 +159,7 @@ class Stream:
             return f"{extent:,} event{'' if extent == 1 else 's'}"
         axis = self.events.time_axis
         if axis.tick_ns is None:
-            return f"{extent / axis.ticks_per_unit:g}"
+            return f"{extent / axis.ticks_per_unit:.12g}"
         return duration(extent * axis.tick_ns)
 
 
