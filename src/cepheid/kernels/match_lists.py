@@ -12,28 +12,25 @@ from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 _VARIABLE = (1 << TAG_SHIFT) - 1
 
 
-@kernel(I64(I64S, I64S, I64S_2D))
-def count_variables(ids, offsets, counts):
-    """How many events each variable has in each match: ``counts[variable, match]``."""
-    for m in range(len(offsets) - 1):
-        for at in range(offsets[m], offsets[m + 1]):
-            counts[ids[at] & _VARIABLE, m] += 1
-    return 0
+@kernel(I64(I64S, I64S, I64, I64S_2D, I64S_2D, I64S))
+def split_variables(ids, offsets, base, positions, counts, totals):
+    """Write the events of each variable, match after match, counted from ``base``.
 
-
-@kernel(I64(I64S, I64S, I64, I64S, I64S))
-def split_variables(ids, offsets, base, cursors, out):
-    """Write the events of each variable, match after match, from its cursor on.
-
-    Events are counted from ``base``. Returns how many there are.
+    ``positions[variable]`` gets ``totals[variable]`` events, ``counts[variable, match]`` of
+    each match. The events of a variable stand next to each other in a match.
     """
-    low, high = offsets[0], offsets[len(offsets) - 1]
-    for at in range(low, high):
-        tag = ids[at]
-        variable = tag & _VARIABLE
-        out[cursors[variable]] = (tag >> TAG_SHIFT) - base
-        cursors[variable] += 1
-    return high - low
+    for m in range(len(offsets) - 1):
+        at, end = offsets[m], offsets[m + 1]
+        while at < end:
+            variable = ids[at] & _VARIABLE
+            total = totals[variable]
+            first = at
+            while at < end and ids[at] & _VARIABLE == variable:
+                positions[variable, total + at - first] = (ids[at] >> TAG_SHIFT) - base
+                at += 1
+            counts[variable, m] = at - first
+            totals[variable] = total + at - first
+    return 0
 
 
 @kernel(I64(I64S, I64S))

@@ -148,14 +148,14 @@ def to_bindings(
 
     ``variables`` are in the order of their numbers.
     """
-    counts = np.zeros((max(len(variables), 1), len(matches)), dtype=np.int64)
-    match_lists.count_variables(matches.ids, matches.offsets, counts)
-    limits = np.concatenate([[0], np.cumsum(counts.sum(axis=1))]).astype(np.int64)
-    positions = np.empty(limits[-1], dtype=np.int64)
-    match_lists.split_variables(matches.ids, matches.offsets, base, limits[:-1].copy(), positions)
+    counts = np.zeros((len(variables), len(matches)), dtype=np.int64)
+    # Room for all events in each variable: what is not written costs no memory.
+    positions = np.empty((len(variables), len(matches.ids)), dtype=np.int64)
+    totals = np.zeros(len(variables), dtype=np.int64)
+    match_lists.split_variables(matches.ids, matches.offsets, base, positions, counts, totals)
     columns: dict[str, SinglePositions | ListPositions] = {}
     for number, (name, component) in enumerate(variables.items()):
-        flat = positions[limits[number] : limits[number + 1]]
+        flat = positions[number, : totals[number]]
         if component.is_kleene:
             offsets = np.concatenate([[0], np.cumsum(counts[number])]).astype(np.int64)
             columns[name] = ListPositions(offsets, flat)

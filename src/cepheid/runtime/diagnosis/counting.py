@@ -30,9 +30,11 @@ MOST_SAMPLED = 10_000
 """How many partial matches of a stage are kept to be looked at."""
 MOST_COUNTED = 1_000_000
 """How many are counted."""
+MOST_LISTED = 20_000_000
+"""How many events those have together that are counted."""
 MOST_RUNS = 1 << 18
 """How many runs may be alive at once."""
-MOST_EVALUATIONS = 100_000_000
+MOST_EVALUATIONS = 50_000_000
 """How many predicates across events NFA^b evaluates for a stage, give or take a batch."""
 FIRST_BATCH = 4_096
 """How many events are read before the work is first looked at; then twice as many, and so on."""
@@ -146,13 +148,19 @@ class Counting:
     def _compiled(self, query: AnalysedQuery, events: Events, window: int | None) -> Partials:
         session = Session(query, window, "all", Options(max_runs=MOST_RUNS))
         found = Partials()
+        listed = 0
         for block in _blocks(session, events):
             found.add_block(block)
             if len(block):
                 extents = self._stream.axis[_lasts(block)] - self._stream.axis[_firsts(block)]
                 found.least_extent = _least(found.least_extent, int(extents.min()))
+            listed += sum(len(column.positions) for column in block.variables.values())
             evaluated = sum(session.metrics.evaluations.values())
-            if found.number >= MOST_COUNTED or evaluated > MOST_EVALUATIONS:
+            if (
+                found.number >= MOST_COUNTED
+                or listed >= MOST_LISTED
+                or evaluated >= MOST_EVALUATIONS
+            ):
                 found.is_exact = False
                 break
         return found
