@@ -165,6 +165,11 @@ def test_a_condition_across_events():
     assert found.examples[0].comparisons == ("b.x > a.x: 12 > 15",)
 
 
+def test_a_call_is_shown_with_its_value():
+    found = diagnose("PATTERN SEQ(A a, B b) WHERE abs(b.x - a.x) < 2", "A:15 B:8")
+    assert examples(found) == ["a = row 0, b = row 1: abs(b.x - a.x) < 2: 7 < 2"]
+
+
 def test_the_event_that_lacks_least_gives_the_reason():
     found = diagnose(
         "PATTERN SEQ(A a, B b) WHERE b.x > a.x AND b.x < 8 AND b.x != 9", "A:5 B:9 B:3 B:4"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from itertools import product
@@ -67,14 +68,7 @@ class Tests:
             if length < least:
                 events = "event" if length == 1 else "events"
                 return f"{self.text(number)}: {name}[] has {length} {events}"
-        interpreter = Interpreter(binding, current)
-
-        def value_of(node: ast.Node) -> ast.Node:
-            if isinstance(node, ast.Attribute | ast.Element | ast.Length | ast.Aggregate):
-                return as_literal(interpreter.returned(node))
-            return node
-
-        shown = print_expression(ast.rewrite(test, value_of), self._query)
+        shown = print_expression(_with_values(test, Interpreter(binding, current)), self._query)
         where = [f"i = {i}" for name, i in current.items() if len(_list_of(binding, name)) > 1]
         return f"{self.text(number)}: {shown}" + (f" ({', '.join(where)})" if where else "")
 
@@ -119,6 +113,19 @@ def _counterexample(
         if Interpreter(binding, current).truth(condition) is not True:
             return current
     return None
+
+
+def _with_values(node: Any, interpreter: Interpreter) -> Any:
+    """An expression with values in the stead of what names events, and of what is called."""
+    match node:
+        case ast.Attribute() | ast.Element() | ast.Length() | ast.Aggregate() | ast.Call():
+            return as_literal(interpreter.returned(node))
+        case ast.Node():
+            parts = {each.name: getattr(node, each.name) for each in fields(node)}
+            return replace(node, **{k: _with_values(v, interpreter) for k, v in parts.items()})
+        case tuple():
+            return tuple(_with_values(each, interpreter) for each in node)
+    return node
 
 
 def as_literal(value: Any) -> ast.Literal | ast.Duration:
