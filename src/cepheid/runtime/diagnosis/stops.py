@@ -39,10 +39,11 @@ CONTIGUOUS = (
 class Miss:
     """Why one run stopped; ``kind`` is that of a reason.
 
-    ``position`` is the event that lacked the least, and ``comparisons`` what it failed, as
-    ``conditions``; ``is_key`` where they are one equality, which keeps all events apart from
-    the run. ``extent`` is how far the run would reach with it. Where a Kleene component got
-    too few events, ``cause`` is why it got no more.
+    ``position`` is the event that lacked the least. ``failing`` are the numbers of the tests
+    that it failed, ``conditions`` their texts, and ``is_key`` says that this is one equality,
+    which keeps all candidates apart from the run. ``extent`` is how far the run would reach
+    with the event. Where a Kleene component got too few events, ``cause`` is why it got no
+    more.
     """
 
     kind: str
