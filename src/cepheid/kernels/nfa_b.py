@@ -20,6 +20,7 @@ from cepheid.kernels.nfa_b_layout import (
     ANY,
     CONTROL,
     DONE,
+    FEW_RUNS,
     FINAL,
     NEED_FINALS,
     NEED_NODES,
@@ -208,6 +209,7 @@ def advance_runs(
                 and _holds(steps[target].begin, control, i, run_ix, evaluations)
             )
             stays = not contiguous and (strategy == ANY or inside == 1 or not begins)
+            moved = False
             if begins:
                 if target == last and single_last:
                     _emit(
@@ -227,6 +229,7 @@ def advance_runs(
                     else:
                         free_run(runs, control, copy)
                 else:
+                    moved = True
                     stays = _enter(
                         steps, updates, context, control, runs, ints, floats, valid, nodes, ids,
                         offsets, finals, evaluations, run_ix, target, i, event, now,
@@ -254,8 +257,11 @@ def advance_runs(
                     else:
                         free_run(runs, control, taker)
                 else:
+                    moved = True
                     stays = lives
-            if stays:
+            if stays and not moved and live > FEW_RUNS:
+                link_run(runs, partitions, partition, run_ix)
+            elif stays:
                 join_run(
                     steps, runs, control, nodes, partitions, partition, ints, floats, valid, until,
                     table, stamps, run_ix,

@@ -98,6 +98,8 @@ NONE = -1
 FREE = -1
 DEAD = -2
 """A branch of a union all of whose chains have left the window."""
+FEW_RUNS = 64
+"""Of more runs in a partition, those that an event leaves as they are are not compared again."""
 UNBOUNDED = 2**62
 """The most of a Kleene component that has no upper bound."""
 TAG_SHIFT = 5
