@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import pyarrow as pa
 import pytest
 from agreement.strategies import Case, cases
 from hypothesis import HealthCheck, event, given, settings
@@ -124,3 +125,24 @@ def test_compressed_output_expands_to_all(case: Case) -> None:
     assert sorted(comparable(compressed.expand())) == expected
     assert compressed.count() == len(expected)
     assert set(comparable(compressed.sample(5, seed=1))) <= set(expected)
+
+
+@pytest.mark.parametrize("strategy", ["skip_till_any_match", "skip_till_next_match"])
+def test_many_runs_at_once_agree(strategy: str) -> None:
+    """More runs than merging compares with each other at every event."""
+    types = "A" * 150 + "BABBC" * 2
+    table = pa.table(
+        {
+            "ts": range(len(types)),
+            "type": list(types),
+            "x": [(7 * place) % 5 for place in range(len(types))],
+        }
+    )
+    query = cep.query(
+        f"PATTERN SEQ(A a, B+ b[], C c) WHERE {strategy} {{ b[i].x >= a.x AND c.x != a.x }} "
+        "WITHIN 155"
+    )
+    expected = sorted(comparable(query.match(table, evaluation="reference")))
+    assert len(expected) > 200
+    for algorithm in ALGORITHMS:
+        assert sorted(comparable(query.match(table, algorithm=algorithm))) == expected
