@@ -45,10 +45,7 @@ class _Flat:
 
 
 def evaluate(
-    query: ast.Query,
-    events: Sequence[Event],
-    window: int | None = None,
-    output: str = "all",
+    query: ast.Query, events: Sequence[Event], window: int | None = None, output: str = "all"
 ) -> list[Match]:
     """All matches of the query over the ordered events, in the order of their completion.
 

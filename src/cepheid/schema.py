@@ -3,7 +3,7 @@
 A schema is *open* where events come from one table: every type has every column. It is
 *closed* where each type has a table or a declaration of its own; a query that names
 another type is then refused, and a predicate on an attribute that a type does not have is
-true (LANGUAGE: this lets ``ANY`` mix types).
+true, which lets ``ANY`` mix types.
 """
 
 from __future__ import annotations

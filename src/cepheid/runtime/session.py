@@ -1,4 +1,4 @@
-"""The state of a query between batches of events [Agrawal08 §5, ARCHITECTURE §2].
+"""The state of a query between batches of events [Agrawal08 §5].
 
 A session is fed with events in order, in batches of any size, and told how far time has
 passed; the matches are the same however the events are cut.
