@@ -128,9 +128,10 @@ class TimeAxis:
                 )
             return min(math.ceil(amount * self.ticks_per_unit), MAX_TICKS)
         if self.tick_ns is None:
+            named = unit.removesuffix("s") if amount == 1 else unit
             raise OptionError(
                 f"column {self.column!r} holds plain numbers, and nothing says how many of them "
-                f'are {float(amount):g} {unit}; pass e.g. time_unit="ms" (--time-unit ms) if they '
+                f'are {float(amount):g} {named}; pass e.g. time_unit="ms" (--time-unit ms) if they '
                 "are milliseconds, or write the window as a plain number, e.g. WITHIN 10"
             )
         return min(math.ceil(amount * NANOSECONDS_PER[unit_named(unit)] / self.tick_ns), MAX_TICKS)
