@@ -46,6 +46,8 @@ def _cache_root() -> Path:
 
 
 FOLDER = cache_folder()
+if not FOLDER.exists() and sys.stderr.isatty():
+    print("cepheid compiles its kernels, once for this version: some 15 seconds", file=sys.stderr)
 FOLDER.mkdir(parents=True, exist_ok=True)
 setattr(numba.config, "CACHE_DIR", str(FOLDER))  # noqa: B010 - not a declared name
 
