@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from cepheid.runtime.matches import Matches
     from cepheid.runtime.stream import StreamSession
 
-SchemaLike = "Schema | pa.Schema | Mapping[str, Mapping[str, str | Kind] | Iterable[str]]"
-
 AUTOMATON_FORMATS = ("mermaid", "svg")
 
 

@@ -336,9 +336,6 @@ Expression = (
     | Elements
 )
 
-Predicate = (Comparison, In, Between, Like, IsNull)
-"""The tests that AND, OR and NOT combine."""
-
 
 # --- Queries ------------------------------------------------------------------------------
 
