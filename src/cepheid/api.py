@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -277,6 +278,7 @@ class CompiledQuery:
         time: str = "ts",
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
+        evaluation: str = AUTO,
         output: str = "all",
         time_unit: str | None = None,
         schema: Any = None,
@@ -291,7 +293,9 @@ class CompiledQuery:
         >>> session.feed({"ts": [4, 20], "type": ["B", "B"]}).bindings()
         [{'a': 0, 'b': 1}]
         """
-        return self._session(None, time, type, tie_break, output, time_unit, schema, options)
+        return self._session(
+            None, evaluation, time, type, tie_break, output, time_unit, schema, options
+        )
 
     def restore(
         self,
@@ -300,6 +304,7 @@ class CompiledQuery:
         time: str = "ts",
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
+        evaluation: str = AUTO,
         output: str = "all",
         time_unit: str | None = None,
         schema: Any = None,
@@ -310,11 +315,14 @@ class CompiledQuery:
         Raises:
             SnapshotError: the snapshot is damaged, of another version or of another query.
         """
-        return self._session(snapshot, time, type, tie_break, output, time_unit, schema, options)
+        return self._session(
+            snapshot, evaluation, time, type, tie_break, output, time_unit, schema, options
+        )
 
     def _session(
         self,
         snapshot: bytes | None,
+        evaluation: str,
         time: str,
         type: str | None,
         tie_break: str | Sequence[str] | None,
@@ -329,12 +337,16 @@ class CompiledQuery:
         settings = StreamSettings(
             time, type, tie_break, time_unit, schema_of(schema), output, read_options(options)
         )
-        return StreamSession(settings, self._for_session, self._window, snapshot)
+        return StreamSession(
+            settings, partial(self._for_session, evaluation), self._window, snapshot
+        )
 
-    def _for_session(self, schema: Schema) -> AnalysedQuery:
+    def _for_session(self, evaluation: str, schema: Schema) -> tuple[AnalysedQuery, str]:
+        from cepheid.automata.evaluations import EVALUATIONS
+
         analysed = analyse(self._tree, schema, self._text, self._source)
-        _choose(analysed, NFA_B)
-        return analysed
+        in_batches = [each for each in EVALUATIONS if each.has_session]
+        return analysed, choose_evaluation(analysed, evaluation, in_batches).evaluation.name
 
     def _window(self, events: Events) -> int | None:
         window = self._tree.window

@@ -22,5 +22,6 @@ EVALUATIONS: tuple[Evaluation, ...] = (
         REFERENCE,
         "the definition of the language, executed: correct for every query, and slow",
         _never,
+        has_session=False,
     ),
 )

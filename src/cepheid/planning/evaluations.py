@@ -19,13 +19,15 @@ COMPRESSED = "compressed"
 class Evaluation:
     """A way of running a query: ``refusal`` says in one sentence why it cannot, or is None.
 
-    ``has_automaton`` where what runs is the NFA^b of each alternative, which can be shown.
+    ``has_automaton`` where what runs is the NFA^b of each alternative, which can be shown;
+    ``has_session`` where events can come in batches.
     """
 
     name: str
     summary: str
     refusal: Callable[[AnalysedQuery], str | None]
     has_automaton: bool = False
+    has_session: bool = True
 
 
 @dataclass(frozen=True, slots=True)

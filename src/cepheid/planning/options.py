@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from cepheid.errors import OptionError, closest, list_words
 
 BASIC, MERGING = "basic", "merging"
 ALGORITHMS = (MERGING, BASIC)
+LIMITS = ("max_runs", "max_matches")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,10 @@ class Options:
     algorithm: str = MERGING
     max_runs: int | None = None
     max_matches: int | None = None
+
+    def shaping(self) -> dict[str, Any]:
+        """The options by which a snapshot is laid out: all but the limits."""
+        return {name: value for name, value in asdict(self).items() if name not in LIMITS}
 
 
 DEFAULT_OPTIONS = Options()
@@ -50,7 +55,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
             f"there is no algorithm {options.algorithm!r}; there are {list_words(ALGORITHMS)}"
             + (f". Did you mean {near[0]!r}?" if near else "")
         )
-    for name in ("max_runs", "max_matches"):
+    for name in LIMITS:
         limit = getattr(options, name)
         if limit is not None and (not isinstance(limit, int) or limit < 1):
             raise OptionError(f"{name} is a positive whole number, not {limit!r}")

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.automata.nfa_b import compile_negation, compile_nfa_b
+from cepheid.automata.nfa_b import compile_negation
 from cepheid.errors import LimitError
 from cepheid.kernels import match_lists
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern
-from cepheid.planning.options import Options
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import StringCodes
+from cepheid.runtime.engines import EngineTask, make_engine
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import int64s
 from cepheid.runtime.match_list import (
@@ -64,26 +63,20 @@ class AlternativeRun:
 
     def __init__(
         self,
-        query: AnalysedQuery,
-        alternative: Alternative,
-        window: int,
+        evaluation: str,
+        task: EngineTask,
         measure: ast.WindowMeasure,
         numbers: dict[str, int],
-        options: Options,
-        keeps_all: bool,
     ) -> None:
-        self._automaton = compile_nfa_b(query, alternative)
-        by_partition = measure is ast.WindowMeasure.EVENTS_PER_PARTITION
-        self._engine = NfaBEngine(
-            self._automaton, window, by_partition, options.algorithm, options.max_runs, keeps_all
-        )
+        query, alternative, window = task.query, task.alternative, task.window
+        self._engine = make_engine(evaluation, task)
         self._lists = PartitionNumbers()
         self._filters = [
             NegationFilter(compile_negation(query, alternative, negated), window)
             for negated in alternative.negations
         ]
         self._window = window
-        self._by_test = self._automaton.partition_attributes == tuple(
+        self._by_test = self._engine.partition_attributes == tuple(
             test.attribute for test in query.equivalences
         )
         self.waits = alternative.waits
@@ -93,12 +86,13 @@ class AlternativeRun:
             [numbers[component.variable] for component in alternative.components], dtype=np.int64
         )
         self._pending = empty_list()
-        self._max_matches = options.max_matches
+        self._max_matches = task.options.max_matches
         self._components = alternative.components
 
     @property
     def buffer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], int]:
         """The nodes and finals of the runs, and the length of the longest match."""
+        assert isinstance(self._engine, NfaBEngine)
         return self._engine.buffer
 
     @property
@@ -129,12 +123,12 @@ class AlternativeRun:
     def found(self, chunk: Chunk, retained: Retained) -> Iterator[MatchList]:
         """The matches of the positive components, in blocks that are valid until the next."""
         events = chunk.events
-        if not self._automaton.lists_by_partition:
+        if not self._engine.reads_partitions:
             lists, count = int64s(len(events)), 1
         elif self._by_test:
             lists, count = chunk.partition, chunk.partitions
         else:
-            keys = [events.column(name) for name in self._automaton.partition_attributes]
+            keys = [events.column(name) for name in self._engine.partition_attributes]
             lists = self._lists.number(keys, len(events))
             count = self._lists.count
         for ids, offsets in self._engine.feed(events, lists, count, chunk.axis):
@@ -184,7 +178,7 @@ class AlternativeRun:
             partition, count = retained.partition, int(retained.partition.max()) + 1
         else:
             numbers = PartitionNumbers()
-            keys = [batch.column(name) for name in self._automaton.partition_attributes]
+            keys = [batch.column(name) for name in self._engine.partition_attributes]
             partition = numbers.number(keys, len(batch))
             count = numbers.count
         keep = np.ones(len(matches), dtype=np.bool_)

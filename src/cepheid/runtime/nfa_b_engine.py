@@ -74,6 +74,16 @@ class NfaBEngine:
         control["predicate"] = predicate_address(automaton.source)
         self._grow_runs(_FIRST_RUNS)
 
+    @property
+    def partition_attributes(self) -> tuple[str, ...]:
+        """Attributes in which all events of a match agree."""
+        return self.automaton.partition_attributes
+
+    @property
+    def reads_partitions(self) -> bool:
+        """Whether runs are listed by partition."""
+        return self.automaton.lists_by_partition
+
     def feed(
         self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
     ) -> Iterator[tuple[Int64s, Int64s]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import OptionError
-from cepheid.planning.evaluations import NFA_B, refuse_compressed
+from cepheid.planning.evaluations import NFA_B, REFERENCE, refuse_compressed
 from cepheid.planning.options import MERGING, Options
 from cepheid.runtime.bindings import Bindings
 from cepheid.runtime.events import Events
@@ -26,16 +26,16 @@ def run(
     options: Options,
 ) -> tuple[list[Bindings], Metrics]:
     """All matches of the query, in parts, by the evaluation with this name, and what it did."""
-    if evaluation == NFA_B:
-        from cepheid.runtime.session import Session
+    if evaluation == REFERENCE:
+        from cepheid.runtime.reference_run import run_reference
 
-        session = Session(query, window, output, options)
-        parts = session.run(events)
-        return parts, session.metrics
-    from cepheid.runtime.reference_run import run_reference
+        found = run_reference(query.query, events, window, output, options.max_matches)
+        return [found], Metrics(events=len(events), matches=len(found))
+    from cepheid.runtime.session import Session
 
-    found = run_reference(query.query, events, window, output, options.max_matches)
-    return [found], Metrics(events=len(events), matches=len(found))
+    session = Session(query, window, output, options, evaluation=evaluation)
+    parts = session.run(events)
+    return parts, session.metrics
 
 
 def run_compressed(

@@ -16,11 +16,13 @@ from cepheid.errors import EventError, SnapshotError
 from cepheid.kernels.partition_ids import count_within
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
+from cepheid.planning.evaluations import NFA_B
 from cepheid.planning.options import DEFAULT_OPTIONS, Options
 from cepheid.runtime.alternative_run import AlternativeRun, Chunk
 from cepheid.runtime.bindings import Bindings, Int64s
 from cepheid.runtime.compressed import CompressedMatches
 from cepheid.runtime.encoding import StringCodes
+from cepheid.runtime.engines import EngineTask
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.events import Events
 from cepheid.runtime.kernel_tables import int64s
@@ -48,7 +50,7 @@ CHUNK = 65_536
 
 
 class Session:
-    """A query over a stream that comes in batches, run by NFA^b."""
+    """A query over a stream that comes in batches, run by the engine of an evaluation."""
 
     def __init__(
         self,
@@ -56,8 +58,11 @@ class Session:
         window: int | None,
         output: str = "all",
         options: Options = DEFAULT_OPTIONS,
+        *,
+        evaluation: str = NFA_B,
         keeps_all: bool = False,
     ) -> None:
+        self._evaluation = evaluation
         self._query = query
         self._options = options
         self._output = output
@@ -71,9 +76,13 @@ class Session:
         components = ast.components(query.query.pattern)
         self._variables = {c.variable: c for c, negated in components if not negated}
         numbers = {name: number for number, name in enumerate(self._variables)}
+        by_partition = self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION
         self._alternatives = [
             AlternativeRun(
-                query, alternative, self._window, self._measure, numbers, options, keeps_all
+                evaluation,
+                EngineTask(query, alternative, self._window, by_partition, options, keeps_all),
+                self._measure,
+                numbers,
             )
             for alternative in query.alternatives
         ]
@@ -125,7 +134,8 @@ class Session:
             "query": print_query(self._query.query),
             "window": self._window,
             "output": self._output,
-            "algorithm": self._options.algorithm,
+            "evaluation": self._evaluation,
+            "options": self._options.shaping(),
             "now": self._now,
             "strings": self._strings.to_list(),
             "types": list(events.type_names),
@@ -163,9 +173,14 @@ class Session:
                 f"It was made by:\n{header['query']}"
             )
         assert query.schema is not None
-        if header["algorithm"] != options.algorithm:
-            raise SnapshotError(f"the snapshot is of the algorithm {header['algorithm']}")
-        session = cls(query, header["window"], header["output"], options)
+        given = options.shaping()
+        for name, value in header["options"].items():
+            if given.get(name) != value:
+                raise SnapshotError(
+                    f"the snapshot was made with {name}={value!r}; restore it with the same"
+                )
+        evaluation = header["evaluation"]
+        session = cls(query, header["window"], header["output"], options, evaluation=evaluation)
         session._now = header["now"]
         session._strings = StringCodes.from_list(header["strings"])
         session._counts = arrays["counts"]

@@ -54,7 +54,7 @@ class StreamSession:
     def __init__(
         self,
         settings: StreamSettings,
-        analyse: Callable[[Schema], AnalysedQuery],
+        analyse: Callable[[Schema], tuple[AnalysedQuery, str]],
         window: Callable[[Events], int | None],
         snapshot: bytes | None = None,
     ) -> None:
@@ -117,14 +117,20 @@ class StreamSession:
         if self._session is None and self._snapshot is not None:
             self._restored(batch.schema)
         if self._session is None:
-            query = self._analyse(batch.schema)
+            query, evaluation = self._analyse(batch.schema)
             settings = self._settings
-            self._session = Session(query, self._window(batch), settings.output, settings.options)
+            self._session = Session(
+                query,
+                self._window(batch),
+                settings.output,
+                settings.options,
+                evaluation=evaluation,
+            )
         return self._session
 
     def _restored(self, schema: Schema | None = None) -> Session:
         assert self._snapshot is not None
         known = schema or Session.schema_of(self._snapshot)
-        query = self._analyse(known)
+        query, _ = self._analyse(known)
         self._session = Session.restore(query, self._snapshot, self._settings.options)
         return self._session

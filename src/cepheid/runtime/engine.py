@@ -1,0 +1,47 @@
+"""What every engine offers: fed with batches, it finds the matches of positive components."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.event_batch import EventBatch
+from cepheid.runtime.metrics import EngineMetrics
+from cepheid.runtime.snapshot import Arrays
+
+
+class Engine(Protocol):
+    """One alternative of a query over a stream, without its negations.
+
+    ``partition_attributes`` are those in which all events of a match agree.
+    ``reads_partitions`` says that the engine keeps them apart; else all events are of
+    partition 0.
+    """
+
+    @property
+    def partition_attributes(self) -> tuple[str, ...]:
+        """Attributes in which all events of a match agree."""
+
+    @property
+    def reads_partitions(self) -> bool:
+        """Whether the engine needs to know the partition of an event."""
+
+    def feed(
+        self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        """Read a batch; the matches that it completes, in blocks of tags and offsets.
+
+        A match is ``tags[offsets[m]:offsets[m + 1]]``, its events in stream order; a tag is the
+        event's number times 32 plus that of its component. A block is valid until the next.
+        """
+
+    def state(self) -> Arrays:
+        """What the engine keeps between batches, for a snapshot."""
+
+    def load(self, state: Arrays) -> None:
+        """Take the state of a snapshot."""
+
+    @property
+    def metrics(self) -> EngineMetrics:
+        """What the engine has done so far."""

@@ -1,0 +1,48 @@
+"""The engine of each evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.automata.nfa_b import compile_nfa_b
+from cepheid.planning.evaluations import NFA_B
+from cepheid.planning.options import Options
+from cepheid.runtime.engine import Engine
+from cepheid.runtime.nfa_b_engine import NfaBEngine
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EngineTask:
+    """What an engine is made for: one alternative of a query, its window and the options.
+
+    ``by_partition`` says that the window counts the events of a partition. An engine that
+    ``keeps_all`` lists no matches: what it keeps is the answer.
+    """
+
+    query: AnalysedQuery
+    alternative: Alternative
+    window: int
+    by_partition: bool
+    options: Options
+    keeps_all: bool = False
+
+
+def _nfa_b(task: EngineTask) -> Engine:
+    return NfaBEngine(
+        compile_nfa_b(task.query, task.alternative),
+        task.window,
+        task.by_partition,
+        task.options.algorithm,
+        task.options.max_runs,
+        task.keeps_all,
+    )
+
+
+_ENGINES: dict[str, Callable[[EngineTask], Engine]] = {NFA_B: _nfa_b}
+
+
+def make_engine(evaluation: str, task: EngineTask) -> Engine:
+    """The engine of the evaluation with this name."""
+    return _ENGINES[evaluation](task)
