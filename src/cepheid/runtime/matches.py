@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -58,14 +59,18 @@ class Matches:
     def __init__(
         self,
         query: ast.Query,
-        events: Events,
+        events: Events | Callable[[], Events],
         parts: Sequence[Bindings],
         metrics: Metrics | None = None,
     ) -> None:
         self.metrics = metrics or Metrics()
         self._query = query
-        self._events = events
+        self._given = events
         self._parts = parts
+
+    @cached_property
+    def _events(self) -> Events:
+        return self._given() if callable(self._given) else self._given
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
