@@ -27,6 +27,9 @@ BATCH_SIZE = 65_536
 
 _SHOWN = 10
 
+Rows = dict[str, int | str | list[int | str]]
+"""The row or rows of the input that each variable stands for; a text where there is no row."""
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -34,7 +37,7 @@ class Match:
 
     start: Any
     end: Any
-    bindings: dict[str, int | list[int]]
+    bindings: Rows
     values: dict[str, Any]
 
     def __getitem__(self, column: str) -> Any:
@@ -62,11 +65,13 @@ class Matches:
         events: Events | Callable[[], Events],
         parts: Sequence[Bindings],
         metrics: Metrics | None = None,
+        name_row: Callable[[int], int | str] = int,
     ) -> None:
         self.metrics = metrics or Metrics()
         self._query = query
         self._given = events
         self._parts = parts
+        self._name_row = name_row
 
     @cached_property
     def _events(self) -> Events:
@@ -91,7 +96,7 @@ class Matches:
         lines = [f"{len(self)} matches", *shown, *([f"… and {more} more"] if more else [])]
         return "\n".join(lines)
 
-    def bindings(self) -> list[dict[str, int | list[int]]]:
+    def bindings(self) -> list[Rows]:
         """For each match, what each variable is bound to: zero-based rows of the input."""
         return list(self._row_numbers())
 
@@ -108,7 +113,7 @@ class Matches:
     def with_events(self) -> Matches:
         """The same matches with the events of each variable, whatever the query returns."""
         query = replace(self._query, returns=None)
-        return Matches(query, self._events, self._parts, self.metrics)
+        return Matches(query, self._events, self._parts, self.metrics, self._name_row)
 
     def _repr_html_(self) -> str:
         from cepheid.runtime.notebook import matches_html
@@ -136,13 +141,23 @@ class Matches:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
-    def _row_numbers(self) -> Iterator[dict[str, int | list[int]]]:
+    def with_rows_named(self, name_row: Callable[[int], int | str]) -> Matches:
+        """The same matches, whose bindings call the row of an event what ``name_row`` says."""
+        return Matches(self._query, self._events, self._parts, self.metrics, name_row)
+
+    def parts(self) -> tuple[Events, Sequence[Bindings]]:
+        """The matches as positions in the events that are in memory."""
+        return self._events, self._parts
+
+    def _row_numbers(self) -> Iterator[Rows]:
         return map(self._rows_of, chain.from_iterable(self._parts))
 
-    def _rows_of(self, binding: Mapping[str, int | list[int]]) -> dict[str, int | list[int]]:
-        rows = self._events.rows
+    def _rows_of(self, binding: Mapping[str, int | list[int]]) -> Rows:
+        rows, named = self._events.rows, self._name_row
         return {
-            name: rows[bound].tolist() if isinstance(bound, list) else int(rows[bound])
+            name: list(map(named, rows[bound].tolist()))
+            if isinstance(bound, list)
+            else named(rows[bound])
             for name, bound in binding.items()
         }
 
