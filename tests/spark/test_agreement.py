@@ -46,9 +46,7 @@ def numbered(case: Case) -> pa.Table:
     return table.take(pa.array(order, pa.int64()))
 
 
-def spread(
-    query: cep.CompiledQuery, frame: DataFrame, limits: list[int], output: str
-) -> DataFrame:
+def spread(query: cep.CompiledQuery, frame: DataFrame, limits: list[int], output: str) -> DataFrame:
     """The matches, with these limits of the slices where there are slices."""
     from cepheid.spark.batch import by_slice
     from cepheid.spark.preparation import prepare
