@@ -95,8 +95,9 @@ def match(
         options=options,
     )
     relevant = prepared.relevant(events)
-    if prepared.key and slices is None:
-        return _in_order(prepared, relevant.repartition(*prepared.key))
+    key = prepared.key
+    if key and slices is None:
+        return _in_order(prepared, relevant.repartition(*key))
     refusal = why_not_sliced(prepared)
     if refusal is not None and slices is not None:
         raise OptionError(f"the events cannot be cut into slices of time: {refusal}")
@@ -121,8 +122,9 @@ def by_slice(prepared: Prepared, events: DataFrame, slices: Slices) -> DataFrame
     copies = slices.spread(events, ticks_of(prepared.axis))
     number = column(SLICE)
     count = len(slices.bounds) + 1
-    if prepared.key:
-        spread = copies.repartition(*prepared.key, number)
+    key = prepared.key
+    if key:
+        spread = copies.repartition(*key, number)
     elif hasattr(copies, "repartitionById"):  # Since Spark 4.1: a slice is a partition.
         spread = copies.repartitionById(count, number)
     else:
