@@ -38,9 +38,10 @@ def test_the_table_function_gives_what_match_gives(spark: SparkSession, events: 
 def test_the_table_function_can_be_in_a_view(spark: SparkSession, events: str) -> None:
     register(spark)
     spark.sql(
-        f"CREATE OR REPLACE TEMPORARY VIEW risen AS SELECT id FROM cep_match("
-        f"TABLE({events}), 'PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 2 minutes RETURN a.id', "
-        "time => 'ts', tie_break => 'id')"
+        f"""CREATE OR REPLACE TEMPORARY VIEW risen AS SELECT id FROM cep_match(
+            TABLE({events}),
+            'PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 2 minutes RETURN a.id AS id',
+            time => 'ts', tie_break => 'id')"""
     )
     assert spark.sql("SELECT count(*) AS n FROM risen").first()["n"] > 0
 
