@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -56,6 +56,20 @@ def java(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
         )
 
 
+def wait_until(is_so: Callable[[], bool], log: Path) -> None:
+    """A driver that finds no master or no worker gives up after a minute."""
+    for _ in range(2 * PATIENCE):
+        if is_so():
+            return
+        time.sleep(0.5)
+    pytest.fail(log.read_text()[-3000:])
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 @pytest.fixture
 def master(tmp_path: Path) -> Iterator[str]:
     """The URL of a master with two workers of one core each."""
@@ -64,10 +78,13 @@ def master(tmp_path: Path) -> Iterator[str]:
     here = ("--host", "127.0.0.1", "--webui-port", "0")
     processes = [java(tmp_path, f"{deploy}.master.Master", *here, "--port", str(port))]
     url = f"spark://127.0.0.1:{port}"
+    log = tmp_path / "Master.log"
+    wait_until(lambda: "Starting Spark master" in log.read_text() and listens(port), log)
     for number in range(2):
         room = ("--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path / f"work{number}"))
         processes.append(java(tmp_path, f"{deploy}.worker.Worker", *here, *room, url))
     try:
+        wait_until(lambda: log.read_text().count("Registering worker") == 2, log)
         yield url
     finally:
         for process in reversed(processes):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 from spark.rows import found_together, local_rows, spark_rows
 
 import cepheid as cep
@@ -106,7 +107,8 @@ def test_times_and_values_of_every_kind_come_back(
 ) -> None:
     query = cep.query(f"PATTERN SEQ(A a, B b) WHERE a.cost < b.cost WITHIN {window}")
     local = query.match(KINDS, time=time, type="kind").to_arrow()
-    found = query.match(spark.createDataFrame(KINDS), time=time, type="kind", slices=2).toArrow()
+    frame = spark.createDataFrame(KINDS).withColumn("local", F.col("local").cast("timestamp_ntz"))
+    found = query.match(frame, time=time, type="kind", slices=2).toArrow()
     assert found.column_names == local.column_names
     assert local_rows(found) == local_rows(local)
     assert found.num_rows == 1
@@ -152,7 +154,7 @@ def test_what_cannot_be_run_is_refused_with_the_reason(spark: SparkSession) -> N
         query.match(frame, output="compressed")
     with pytest.raises(cep.EventError, match="no time column 'time'"):
         query.match(frame, time="time")
-    with pytest.raises(cep.QuerySemanticError, match="has no attribute 'z'"):
+    with pytest.raises(cep.QuerySemanticError, match="have no attribute 'z'"):
         cep.query("PATTERN A a WHERE a.z = 1").match(frame)
     with pytest.raises(cep.OptionError, match="returns a column 'match_id' of its own"):
         cep.query("PATTERN A a RETURN a.x AS match_id").match(frame, match_id=True)
@@ -163,3 +165,33 @@ def test_an_event_without_time_or_type_is_an_error_and_not_left_out(spark: Spark
     for row, said in (((None, "A", 1, 1.0, "u"), "time column"), ((1, None, 1, 1.0, "u"), "type")):
         with pytest.raises(Exception, match=f"{said}.* is null in 1 of 1 events"):
             query.match(events(spark, row)).collect()
+
+
+SCRIPT = """
+    PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 5 RETURN Rise(id = a.id, by = b.x - a.x);
+    PATTERN SEQ(Rise r, A a) WHERE [id] AND a.x > r.by WITHIN 9
+"""
+
+
+def test_a_script_is_one_job_with_the_matches_of_each_query(spark: SparkSession) -> None:
+    rows = [(n, "AB"[n % 2], n % 3, float(n * 7 % 5), "u") for n in range(40)]
+    script, frame = cep.script(SCRIPT), events(spark, *rows)
+    local = script.match(frame.toArrow())
+    found = script.match(frame)
+    assert list(found) == list(local) == ["Rise", "query_2"]
+    counted = found_together(list(found.values()))
+    assert counted == [local_rows(matches.to_arrow()) for matches in local.values()]
+    assert all(counted)
+
+
+def test_a_script_whose_composite_events_lose_the_key_runs_in_one_worker(
+    spark: SparkSession,
+) -> None:
+    rows = [(n, "AB"[n % 2], n % 3, float(n * 7 % 5), "u") for n in range(20)]
+    script = cep.script(SCRIPT.replace("id = a.id", "id = a.id + 1"))
+    frame = events(spark, *rows)
+    with pytest.warns(cep.CepheidWarning, match="all events go to one worker"):
+        found = script.match(frame)
+    local = script.match(frame.toArrow())
+    counted = found_together(list(found.values()))
+    assert counted == [local_rows(matches.to_arrow()) for matches in local.values()]

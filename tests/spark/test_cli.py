@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ class Unstoppable:
 
 
 @pytest.fixture(autouse=True)
-def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     def start(_master: str) -> Unstoppable:
         # What the command's own session would have.
         spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
@@ -53,7 +54,8 @@ def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("COLUMNS", "100")
     (tmp_path / "theft.sase").write_text(QUERY)
     (tmp_path / "events.csv").write_text(EVENTS)
-    return tmp_path
+    yield tmp_path
+    spark.conf.unset("spark.sql.timestampType")
 
 
 def run(*arguments: str) -> Result:

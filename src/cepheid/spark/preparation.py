@@ -80,10 +80,7 @@ class Prepared:
         of equal time are ordered by their other columns: events that are alike in all of them
         are exchangeable, and so the answer does not depend on how Spark spread the rows.
         """
-        moment = column(self.axis.column)
-        if self.axis.ticks_per_unit > 1:
-            moment = F.rint(moment * F.lit(float(self.axis.ticks_per_unit)))
-        return [moment, *map(column, self.settings.ties)]
+        return [time_order(self.axis), *map(column, self.settings.ties)]
 
 
 def prepare(
@@ -131,7 +128,7 @@ def prepare(
         time,
         type,
         ties,
-        ties or tuple(_orderable(schema, columns, besides=time)),
+        ties or tuple(orderable(schema, columns, besides=time)),
         chosen.name,
         output,
         time_unit,
@@ -152,7 +149,15 @@ def prepare(
     )
 
 
-def _orderable(schema: StructType, columns: Sequence[str], besides: str) -> list[str]:
+def time_order(axis: TimeAxis) -> Column:
+    """The time of an event as it is compared: floats count only to a millionth."""
+    moment = column(axis.column)
+    if axis.ticks_per_unit > 1:
+        return F.rint(moment * F.lit(float(axis.ticks_per_unit)))
+    return moment
+
+
+def orderable(schema: StructType, columns: Sequence[str], besides: str) -> list[str]:
     """The columns by which Spark can sort."""
     return [
         name
