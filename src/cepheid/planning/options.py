@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from cepheid.errors import OptionError, closest, list_words
 
-BASIC, MERGING = "basic", "merging"
-ALGORITHMS = (MERGING, BASIC)
+BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
+ALGORITHMS = (MERGING, BASIC, BACKTRACK)
+UNIONS, VERSIONED = "unions", "versioned"
+BUFFERS = (UNIONS, VERSIONED)
 LIMITS = ("max_runs", "max_matches")
 
 
@@ -18,11 +20,14 @@ class Options:
     """How a query is evaluated, whatever its answer.
 
     ``algorithm`` is for nfa_b: ``basic`` keeps runs apart, ``merging`` joins those that cannot
-    be told apart any more [Agrawal08 §5.2]. ``max_runs`` and ``max_matches`` are limits that
-    end the evaluation with an error.
+    be told apart any more, ``backtrack`` follows one run at a time [Agrawal08 §5.2].
+    ``buffer`` is how it keeps what runs have selected: ``unions`` of chains, or ``versioned``,
+    the shared versioned buffer of [Agrawal08 §5.1]. ``max_runs`` and ``max_matches`` are
+    limits that end the evaluation with an error.
     """
 
     algorithm: str = MERGING
+    buffer: str = UNIONS
     max_runs: int | None = None
     max_matches: int | None = None
 
@@ -49,14 +54,24 @@ def read_options(given: Mapping[str, Any]) -> Options:
                 + (f". Did you mean {near[0]!r}?" if near else "")
             )
     options = Options(**given)
-    if options.algorithm not in ALGORITHMS:
-        near = closest(str(options.algorithm), ALGORITHMS)
+    _check_word("algorithm", options.algorithm, ALGORITHMS)
+    _check_word("buffer", options.buffer, BUFFERS)
+    if options.buffer == VERSIONED and options.algorithm == BACKTRACK:
         raise OptionError(
-            f"there is no algorithm {options.algorithm!r}; there are {list_words(ALGORITHMS)}"
-            + (f". Did you mean {near[0]!r}?" if near else "")
+            "a versioned buffer is shared by the runs that read an event together, and backtrack "
+            "reads with one run at a time; use algorithm 'basic' or 'merging', or buffer 'unions'"
         )
     for name in LIMITS:
         limit = getattr(options, name)
         if limit is not None and (not isinstance(limit, int) or limit < 1):
             raise OptionError(f"{name} is a positive whole number, not {limit!r}")
     return options
+
+
+def _check_word(option: str, given: object, known: Sequence[str]) -> None:
+    if given not in known:
+        near = closest(str(given), known)
+        raise OptionError(
+            f"there is no {option} {given!r}; there are {list_words(known)}"
+            + (f". Did you mean {near[0]!r}?" if near else "")
+        )

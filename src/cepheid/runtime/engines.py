@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.automata.nfa_b import compile_nfa_b
 from cepheid.planning.evaluations import NFA_B
-from cepheid.planning.options import Options
+from cepheid.planning.options import BACKTRACK, Options
 from cepheid.runtime.engine import Engine
 from cepheid.runtime.nfa_b_engine import NfaBEngine
 
@@ -29,8 +29,17 @@ class EngineTask:
     keeps_all: bool = False
 
 
+def _nfa_b_engine(options: Options) -> type[NfaBEngine]:
+    # Kernels are compiled when they are imported, and few ever need these.
+    if options.algorithm == BACKTRACK:
+        from cepheid.runtime.backtrack_engine import BacktrackEngine
+
+        return BacktrackEngine
+    return NfaBEngine
+
+
 def _nfa_b(task: EngineTask) -> Engine:
-    return NfaBEngine(
+    return _nfa_b_engine(task.options)(
         compile_nfa_b(task.query, task.alternative),
         task.window,
         task.by_partition,
