@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.automata.nfa_b import compile_nfa_b
 from cepheid.planning.evaluations import NFA_B
-from cepheid.planning.options import BACKTRACK, Options
+from cepheid.planning.options import BACKTRACK, VERSIONED, Options
 from cepheid.runtime.engine import Engine
 from cepheid.runtime.nfa_b_engine import NfaBEngine
 
@@ -35,6 +35,10 @@ def _nfa_b_engine(options: Options) -> type[NfaBEngine]:
         from cepheid.runtime.backtrack_engine import BacktrackEngine
 
         return BacktrackEngine
+    if options.buffer == VERSIONED:
+        from cepheid.runtime.versioned_engine import VersionedEngine
+
+        return VersionedEngine
     return NfaBEngine
 
 
