@@ -48,10 +48,13 @@ from cepheid.kernels.versions import add_pointer, initiated, moved_on, stayed
 @helper
 def _select(
     runs, control, tops, entries, pointers, index, versions, version_of, stacks, run_ix, partition,
-    event, component, now,
+    event, component, takes, now,
 ):  # fmt: skip
-    """Add an event to the buffer, unless a run has, and point to what this run had selected."""
-    entry = stacks[component]
+    """Add an event to the buffer, unless a run has, and point to what this run had selected.
+
+    Every state has a stack: a Kleene component one for its first event and one for others.
+    """
+    entry = stacks[2 * component + takes]
     if entry < 0:
         entry = tops[0].entries
         tops[0].entries = entry + 1
@@ -59,7 +62,7 @@ def _select(
         entries[entry].tag = (event << TAG_SHIFT) | component
         entries[entry].axis = now
         entries[entry].partition = partition
-        stacks[component] = entry
+        stacks[2 * component + takes] = entry
     add_pointer(pointers, index, versions, tops, entry, version_of[run_ix], runs[run_ix].head)
     if runs[run_ix].head == NONE:
         runs[run_ix].root = entry
@@ -184,7 +187,7 @@ def advance_versioned_runs(
             return NEED_FINALS
         # Each run splits into three at most, each of which may be merged.
         if (
-            tops[0].entries + len(steps) > len(entries)
+            tops[0].entries + len(stacks) > len(entries)
             or tops[0].pointers + 2 * live + 1 > len(pointers)
             or tops[0].versions + 10 * live + 4 > len(versions)
             or tops[0].members + 6 * live + 2 > len(members)
@@ -194,8 +197,8 @@ def advance_versioned_runs(
         now = axis[i]
         partitions[partition].now = now
         event = base_event + i
-        for component in range(len(steps)):
-            stacks[component] = NONE
+        for stack in range(len(stacks)):
+            stacks[stack] = NONE
         run_ix = partitions[partition].first
         partitions[partition].first = NONE
         partitions[partition].live = 0
@@ -231,7 +234,7 @@ def advance_versioned_runs(
                     version_of[mover] = moved_on(versions, tops, version)
                     _select(
                         runs, control, tops, entries, pointers, index, versions, version_of,
-                        stacks, mover, partition, event, target, now,
+                        stacks, mover, partition, event, target, 0, now,
                     )  # fmt: skip
                     step = steps[target]
                     update_registers(
@@ -261,7 +264,7 @@ def advance_versioned_runs(
                     version_of[run_ix] = stayed(versions, tops, version)
                 _select(
                     runs, control, tops, entries, pointers, index, versions, version_of, stacks,
-                    taker, partition, event, component, now,
+                    taker, partition, event, component, 1, now,
                 )  # fmt: skip
                 step = steps[component]
                 update_registers(
@@ -311,7 +314,7 @@ def advance_versioned_runs(
                 version_of[run_ix] = initiated(versions, tops)
                 _select(
                     runs, control, tops, entries, pointers, index, versions, version_of, stacks,
-                    run_ix, partition, event, 0, now,
+                    run_ix, partition, event, 0, 0, now,
                 )  # fmt: skip
                 update_registers(
                     updates, steps[0].begin_low, steps[0].begin_high, context, i, run_ix, ints,

@@ -50,7 +50,7 @@ class VersionedEngine(NfaBEngine):
             name: np.zeros(_FIRST_ROWS, dtype=row) for name, row in _PARTS.items()
         }
         self._complete = np.zeros(_COMPLETE, dtype=shared.COMPLETE)
-        self._stacks = int64s(len(automaton.steps))
+        self._stacks = int64s(2 * len(automaton.steps))
         self._now = 0
         self._index_pointers()
 
