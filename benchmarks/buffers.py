@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 from benchmarks.sessions import CompiledStocks, engine_of
@@ -19,6 +20,7 @@ from benchmarks.stocks import QUERIES, SYMBOLS, StockStream, query_text
 from benchmarks.timing import median_ratio, print_table, time_in_turn, write_results
 from cepheid.kernels.nfa_b_layout import NODE
 from cepheid.planning.options import Options
+from cepheid.runtime import backtrack_engine, nfa_b_engine, versioned_engine
 from cepheid.runtime.events import Events
 from cepheid.runtime.session import Session
 
@@ -60,16 +62,24 @@ def measure(name: str, settings: Settings, events: Events) -> dict[str, Any]:
     def made(way: str) -> Session:
         return Session(stocks.query, window, "all", WAYS[way])
 
+    in_runs: dict[str, list[float]] = {way: [] for way in WAYS}
+
     def run(way: str) -> None:
         session = made(way)
         for low in range(0, len(events), settings.batch):
             session.feed(events.slice(low, min(low + settings.batch, len(events))))
+        metrics = session.metrics
+        in_runs[way].append(metrics.seconds_matching + metrics.seconds_construction)
 
+    for module in (nfa_b_engine, versioned_engine, backtrack_engine):
+        module.perf_counter = process_time
     seconds = time_in_turn({way: partial(run, way) for way in WAYS}, settings.rounds)
     row: dict[str, Any] = {"query": name, "events": len(events)}
     for way, each in seconds.items():
         row[f"{way}_events_per_s"] = len(events) / statistics.median(each)
         row[f"{way}_ratio"] = median_ratio(each, seconds["basic"])
+        # Without what is the same for all: tests of single events, partitions, results.
+        row[f"{way}_runs_ns"] = 1e9 * statistics.median(in_runs[way][1:]) / len(events)
     matches = set()
     for way in WAYS:
         session, peak = made(way), 0
@@ -124,9 +134,10 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, write and draw."""
+    default = Settings()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.buffers", description=__doc__)
-    parser.add_argument("--windows-long", type=int, default=Settings.windows_long)
-    parser.add_argument("--rounds", type=int, default=Settings.rounds)
+    parser.add_argument("--windows-long", type=int, default=default.windows_long)
+    parser.add_argument("--rounds", type=int, default=default.rounds)
     parser.add_argument("--output", type=Path, default=Path("build/benchmarks"))
     parser.add_argument("--format", choices=("svg", "png"), default="svg")
     given = parser.parse_args(arguments)
@@ -144,6 +155,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ["query", *(f"{way}_events_per_s" for way in WAYS), "reads_per_event", "match_length"],
     )
     print_table("Time, basic with unions = 1", rows, ["query", *(f"{way}_ratio" for way in WAYS)])
+    print_table(
+        "Nanoseconds per event in runs and retrieval",
+        rows,
+        ["query", *(f"{w}_runs_ns" for w in WAYS)],
+    )
     print_table("Nodes made", rows, ["query", *(f"{way}_nodes" for way in WAYS)])
     print_table("Most bytes in use after a batch", rows, ["query", *(f"{w}_bytes" for w in WAYS)])
     write_results(given.output, "buffers", rows, asdict(settings))

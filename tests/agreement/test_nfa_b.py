@@ -64,9 +64,7 @@ def comparable(matches: Matches) -> list[str]:
 def agree(case: Case, evaluation: str, output: str, ways: Sequence[Options] = WAYS) -> None:
     try:
         query = cep.query(case.query)
-        actual = {
-            way: answers(query, case, evaluation, output, **way.shaping()) for way in ways
-        }
+        actual = {way: answers(query, case, evaluation, output, **way.shaping()) for way in ways}
     except cep.QuerySemanticError as error:
         event(f"refused: {error.faults[0].message[:40]}")
         return

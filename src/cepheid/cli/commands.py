@@ -166,7 +166,8 @@ def match(
         int | None, typer.Option(metavar="N", min=0, help="Write only the first N matches.")
     ] = None,
     algorithm: Annotated[
-        str, typer.Option(metavar="NAME", help="Of nfa_b: merging, basic or backtrack; same matches.")
+        str,
+        typer.Option(metavar="NAME", help="Of nfa_b: merging, basic or backtrack; same matches."),
     ] = DEFAULT_OPTIONS.algorithm,
     buffer: Annotated[
         str, typer.Option(metavar="NAME", help="Of nfa_b: unions or versioned; same matches.")

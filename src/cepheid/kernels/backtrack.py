@@ -84,8 +84,8 @@ def _lack(control, runs, ids, offsets, nodes, length):
 @kernel(
     I64(
         array_of(STEP), array_of(UPDATE), I64S, array_of(CONTROL), array_of(RUN), I64S_2D, F64S_2D,
-        I64S, array_of(PARTITION), array_of(NODE), I64S, I64S, array_of(FINAL), I64S, array_of(POSTPONED),
-        I64S, I64S, I64S, I64S, I64S, I64S,
+        I64S, array_of(PARTITION), array_of(NODE), I64S, I64S, array_of(FINAL), I64S,
+        array_of(POSTPONED), I64S, I64S, I64S, I64S, I64S, I64S,
     )
 )  # fmt: skip
 def search_runs(

@@ -48,8 +48,8 @@ def moves_of(steps, control, runs, evaluations, run_ix, bits, event_ix):
         moves |= BEGINS
     if takes:
         moves |= TAKES
-    if strategy == ANY:
-        moves |= STAYS
-    elif strategy > PARTITION_CONTIGUITY and not takes and (inside == 1 or not begins):
+    if strategy == ANY or (
+        strategy > PARTITION_CONTIGUITY and not takes and (inside == 1 or not begins)
+    ):
         moves |= STAYS
     return moves
