@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from cepheid.errors import OptionError, closest, list_words
@@ -12,6 +12,16 @@ BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
 ALGORITHMS = (MERGING, BASIC, BACKTRACK)
 UNIONS, VERSIONED = "unions", "versioned"
 BUFFERS = (UNIONS, VERSIONED)
+CONSTRUCTIONS = ("ais", BASIC)
+EQUIVALENCES = ("dynamic", "multi_pais", "pais", "selection")
+WINDOWS = ("scan", "construction", "selection")
+CHOICES = {
+    "algorithm": ALGORITHMS,
+    "buffer": BUFFERS,
+    "construction": CONSTRUCTIONS,
+    "equivalence": EQUIVALENCES,
+    "window": WINDOWS,
+}
 LIMITS = ("max_runs", "max_matches")
 
 
@@ -22,18 +32,28 @@ class Options:
     ``algorithm`` is for nfa_b: ``basic`` keeps runs apart, ``merging`` joins those that cannot
     be told apart any more, ``backtrack`` follows one run at a time [Agrawal08 §5.2].
     ``buffer`` is how it keeps what runs have selected: ``unions`` of chains, or ``versioned``,
-    the shared versioned buffer of [Agrawal08 §5.1]. ``max_runs`` and ``max_matches`` are
-    limits that end the evaluation with an error.
+    the shared versioned buffer of [Agrawal08 §5.1]. The next four are for instance_stacks [Wu06 §4]:
+    how sequences are constructed, where equivalence tests and the window are tested, and how
+    many values attributes have, as far as it is known. ``max_runs`` (of instance_stacks:
+    instances) and ``max_matches`` are limits that end the evaluation with an error.
     """
 
     algorithm: str = MERGING
     buffer: str = UNIONS
+    construction: str = "ais"
+    equivalence: str = "dynamic"
+    window: str = "scan"
+    domains: Mapping[str, int] = field(default_factory=dict)
     max_runs: int | None = None
     max_matches: int | None = None
 
     def shaping(self) -> dict[str, Any]:
-        """The options by which a snapshot is laid out: all but the limits."""
-        return {name: value for name, value in asdict(self).items() if name not in LIMITS}
+        """The options by which a snapshot is laid out: all but the limits and statistics."""
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in LIMITS and name != "domains"
+        }
 
 
 DEFAULT_OPTIONS = Options()
@@ -54,8 +74,14 @@ def read_options(given: Mapping[str, Any]) -> Options:
                 + (f". Did you mean {near[0]!r}?" if near else "")
             )
     options = Options(**given)
-    _check_word("algorithm", options.algorithm, ALGORITHMS)
-    _check_word("buffer", options.buffer, BUFFERS)
+    for name, choices in CHOICES.items():
+        chosen = getattr(options, name)
+        if chosen not in choices:
+            near = closest(str(chosen), choices)
+            raise OptionError(
+                f"there is no {name} {chosen!r}; there are {list_words(choices)}"
+                + (f". Did you mean {near[0]!r}?" if near else "")
+            )
     if options.buffer == VERSIONED and options.algorithm == BACKTRACK:
         raise OptionError(
             "a versioned buffer is shared by the runs that read an event together, and backtrack "
@@ -65,13 +91,17 @@ def read_options(given: Mapping[str, Any]) -> Options:
         limit = getattr(options, name)
         if limit is not None and (not isinstance(limit, int) or limit < 1):
             raise OptionError(f"{name} is a positive whole number, not {limit!r}")
+    _check_domains(options.domains)
     return options
 
 
-def _check_word(option: str, given: object, known: Sequence[str]) -> None:
-    if given not in known:
-        near = closest(str(given), known)
+def _check_domains(domains: Any) -> None:
+    if not isinstance(domains, Mapping):
         raise OptionError(
-            f"there is no {option} {given!r}; there are {list_words(known)}"
-            + (f". Did you mean {near[0]!r}?" if near else "")
+            f"domains is a mapping of attributes to how many values they have, not {domains!r}"
         )
+    for name, size in domains.items():
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise OptionError(
+                f"how many values '{name}' has is a positive whole number, not {size!r}"
+            )
