@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.scripts import (
+    ScriptQuery,
     check_reserved,
     kinds_of_items,
     link_queries,

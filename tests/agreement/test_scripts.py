@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from agreement.script_strategies import script_cases
 from agreement.strategies import Case
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 import cepheid as cep
@@ -33,9 +33,7 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 def comparable(matches: Matches, tree: ast.Query) -> list[str]:
     """Each match as a text: its times, its binding, and what it returns."""
     return [
-        shown(
-            match.start, match.end, match.bindings, [match[name] for name in columns(tree, match)]
-        )
+        shown(match.start, match.end, match.bindings, [match[name] for name in columns(tree, match)])
         for match in matches
     ]
 
