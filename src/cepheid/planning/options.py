@@ -34,8 +34,9 @@ class Options:
     ``buffer`` is how it keeps what runs have selected: ``unions`` of chains, or ``versioned``,
     the shared versioned buffer of [Agrawal08 §5.1]. The next four are for instance_stacks
     [Wu06 §4]: how sequences are constructed, where equivalence tests and the window are
-    tested, and how many values attributes have, as far as it is known. ``max_runs`` (of instance_stacks:
-    instances) and ``max_matches`` are limits that end the evaluation with an error.
+    tested, and how many values attributes have, as far as it is known. ``max_runs`` (of
+    instance_stacks: instances) and ``max_matches`` are limits that end the evaluation with an
+    error.
     """
 
     algorithm: str = MERGING
