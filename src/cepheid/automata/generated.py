@@ -16,7 +16,6 @@ from typing import Any
 from cepheid.automata.fingerprints import PASSING
 from cepheid.kernels import jit
 
-
 _SOURCES: dict[int, str] = {}
 """The source of each predicate function, by its address."""
 
