@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.scripts import (
-    ScriptQuery,
     check_reserved,
     kinds_of_items,
     link_queries,
@@ -24,7 +23,7 @@ from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import AUTO, REFERENCE, check_output, choose_evaluation
 from cepheid.planning.explain import explain
 from cepheid.planning.options import read_options
-from cepheid.schema import Schema
+from cepheid.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from cepheid.analysis.model import AnalysedQuery
@@ -351,7 +350,7 @@ class CompiledScript:
             return [None] * len(self._linked)
         check_reserved(self._linked, time, type, self._text, self._source)
         schemas: list[Schema] = []
-        kinds = {}
+        kinds: dict[int, dict[str, Kind]] = {}
         for number, each in enumerate(self._linked):
             schema = schema_read(number, self._linked, events, kinds, self._text, self._source)
             schemas.append(schema)

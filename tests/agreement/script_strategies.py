@@ -85,7 +85,8 @@ def queries(draw: st.DrawFn, made: tuple[str, ...], makes: str | None) -> str:
     size = draw(st.integers(2, 9))
     window = draw(st.sampled_from(("", "", "", " EVENTS", " EVENTS", " EVENTS PER PARTITION")))
     returns = f"RETURN {makes}({draw(items(parts))})" if makes else ""
-    return f"PATTERN {pattern} WHERE {strategy} {{ {' AND '.join(tests)} }} WITHIN {size}{window} {returns}"
+    where = f"WHERE {strategy} {{ {' AND '.join(tests)} }}"
+    return f"PATTERN {pattern} {where} WITHIN {size}{window} {returns}"
 
 
 @st.composite

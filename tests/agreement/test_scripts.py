@@ -18,7 +18,7 @@ from cepheid.reference import returned
 from cepheid.reference_script import evaluate_script
 from cepheid.runtime import session
 from cepheid.runtime.events import order_events
-from cepheid.runtime.matches import Matches
+from cepheid.runtime.matches import Match, Matches
 from cepheid.runtime.reference_run import python_events
 
 MOST = 40
@@ -32,14 +32,11 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def comparable(matches: Matches, tree: ast.Query) -> list[str]:
     """Each match as a text: its times, its binding, and what it returns."""
-    return [
-        shown(match.start, match.end, match.bindings, [match[name] for name in columns(tree, match)])
-        for match in matches
-    ]
+    return [shown(match.start, match.end, match.bindings, values(tree, match)) for match in matches]
 
 
-def columns(tree: ast.Query, match: Any) -> list[str]:
-    return list(match.values)[2:] if tree.returns is not None else []
+def values(tree: ast.Query, match: Match) -> list[Any]:
+    return list(match.values.values())[2:] if tree.returns is not None else []
 
 
 def shown(start: int, end: int, binding: dict[str, Any], values: list[Any]) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import time as clock
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from cepheid import CompiledScript
 from cepheid.automata.evaluations import EVALUATIONS
 from cepheid.cli.diagnosis import DiagnosisFormat
 from cepheid.cli.formats import Format
@@ -184,6 +185,9 @@ def match(
     QUERYFILE  a file with the query, or - to read it from stdin
     EVENTS     a Parquet, CSV or JSON-lines file, a directory or quoted
                glob of Parquet files, or TYPE=PATH for each event type
+
+    Of a script of several queries the matches of each are written. With -o each has a file:
+    FILE is a folder then, or has {query} in its name.
     """
     from cepheid.cli.formats import choose_format
     from cepheid.cli.inputs import (
@@ -194,27 +198,40 @@ def match(
         split_query,
     )
     from cepheid.cli.results import found, write_results
+    from cepheid.cli.scripts import choose_sinks, write_script_results
 
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
         source = events_source(paths)
-        chosen = choose_format(format, file)
         query = read_query(query_file, query_text, settings or ())
+        keywords: dict[str, Any] = {
+            "time": time,
+            "type": type,
+            "tie_break": split_columns(tie_break),
+            "time_unit": time_unit,
+            "schema": declared_schema(schema),
+            "evaluation": evaluation,
+            "output": output,
+            "algorithm": algorithm,
+            "max_matches": max_matches,
+            "max_runs": max_runs,
+        }
+        if isinstance(query, CompiledScript):
+            sinks = choose_sinks(query, format, file)
+            started = clock.perf_counter()
+            with busy("Matching"):
+                results = query.match(source, **keywords)
+            seconds = clock.perf_counter() - started
+            counts = write_script_results(results, query, sinks, limit, (time, type))
+            say(f"{counts} in {took(seconds)}")
+            if metrics:
+                each = {name: matches.metrics.to_dict() for name, matches in results.items()}
+                say(json.dumps(each))
+            return
+        chosen = choose_format(format, file)
         started = clock.perf_counter()
         with busy("Matching"):
-            matches = query.match(
-                source,
-                time=time,
-                type=type,
-                tie_break=split_columns(tie_break),
-                time_unit=time_unit,
-                schema=declared_schema(schema),
-                evaluation=evaluation,
-                output=output,
-                algorithm=algorithm,
-                max_matches=max_matches,
-                max_runs=max_runs,
-            )
+            matches = query.match(source, **keywords)
         seconds = clock.perf_counter() - started
         shown = write_results(matches, query.tree, chosen, file, limit, (time, type))
         say(f"{found(len(matches), shown)} in {took(seconds)}")
@@ -234,6 +251,8 @@ def explain(
     query_file: QueryFile = None,
     events: Events = None,
     query_text: QueryText = None,
+    time: TimeColumn = "ts",
+    type: TypeColumn = "type",
     settings: Settings = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
@@ -262,7 +281,13 @@ def explain(
         query_file, paths = split_query(query_file, events, query_text)
         query = read_query(query_file, query_text, settings or ())
         known = find_schema(paths, schema)
-        if mermaid or svg:
+        if isinstance(query, CompiledScript):
+            if mermaid or svg:
+                raise typer.BadParameter(
+                    "a drawing is of one query, and this is a script of several"
+                )
+            text = query.explain(known, evaluation=evaluation, time=time, type=type) + "\n"
+        elif mermaid or svg:
             text = query.automaton("svg" if svg else "mermaid", schema=known)
         else:
             text = query.explain(known, evaluation=evaluation) + "\n"
@@ -288,6 +313,10 @@ def diagnose(
     settings: Settings = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Which query of a script; the last one otherwise."),
+    ] = None,
     format: Annotated[
         DiagnosisFormat, typer.Option(metavar="FORMAT", help="text for reading, or json.")
     ] = DiagnosisFormat.TEXT,
@@ -314,16 +343,24 @@ def diagnose(
         query_file, paths = split_query(query_file, events, query_text)
         source = events_source(paths)
         query = read_query(query_file, query_text, settings or ())
+        keywords: dict[str, Any] = {
+            "time": time,
+            "type": type,
+            "tie_break": split_columns(tie_break),
+            "time_unit": time_unit,
+            "schema": declared_schema(schema),
+            "evaluation": evaluation,
+        }
         with busy("Looking"):
-            diagnosis = query.diagnose(
-                source,
-                time=time,
-                type=type,
-                tie_break=split_columns(tie_break),
-                time_unit=time_unit,
-                schema=declared_schema(schema),
-                evaluation=evaluation,
-            )
+            if isinstance(query, CompiledScript):
+                name = only or list(query.queries)[-1]
+                diagnosis = query.diagnose(source, name, **keywords)
+            elif only is not None:
+                raise typer.BadParameter(
+                    "this is a single query, not a script", param_hint="--only"
+                )
+            else:
+                diagnosis = query.diagnose(source, **keywords)
         write_diagnosis(diagnosis, format)
 
 
@@ -338,6 +375,8 @@ def check(
     query_file: QueryFile = None,
     rest: Annotated[list[str] | None, typer.Argument(metavar="FILE", hidden=True)] = None,
     query_text: QueryText = None,
+    time: TimeColumn = "ts",
+    type: TypeColumn = "type",
     settings: Settings = None,
     schema: Declaration = None,
 ) -> None:
@@ -352,6 +391,7 @@ def check(
     """
     from cepheid.cli.inputs import find_schema, looks_like_events, name_of, read_query, split_query
     from cepheid.cli.results import summary
+    from cepheid.cli.scripts import script_summary
 
     with reporting():
         first, others = split_query(query_file, rest, query_text)
@@ -361,8 +401,12 @@ def check(
         for file in files:
             try:
                 query = read_query(file, query_text if file is None else None, settings or ())
-                query.explain(known)
-                typer.echo(f"{name_of(file)}: ok, {summary(query.tree)}")
+                if isinstance(query, CompiledScript):
+                    query.explain(known, time=time, type=type)
+                    typer.echo(f"{name_of(file)}: ok, {script_summary(query)}")
+                else:
+                    query.explain(known)
+                    typer.echo(f"{name_of(file)}: ok, {summary(query.tree)}")
             except CepheidError as error:
                 report(error)
                 faulty = True

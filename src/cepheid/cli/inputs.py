@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cepheid import CompiledQuery, query
+from cepheid import CompiledQuery, CompiledScript, query, script
 from cepheid.errors import DEFAULT_SOURCE, OptionError
+from cepheid.language.parser import parse_script
 from cepheid.schema import Schema
 
 if TYPE_CHECKING:
@@ -47,13 +48,16 @@ def name_of(file: str | None) -> str:
     return {None: DEFAULT_SOURCE, STDIN: "stdin"}.get(file) or str(file)
 
 
-def read_query(file: str | None, text: str | None, parameters: Iterable[str] = ()) -> CompiledQuery:
-    """The query of a file, of stdin, or of the text itself; messages name it by its file."""
+def read_query(
+    file: str | None, text: str | None, parameters: Iterable[str] = ()
+) -> CompiledQuery | CompiledScript:
+    """The query or script of a file, of stdin, or of the text; messages name it by its file."""
     values = dict(map(parameter, parameters))
     if text is None:
         assert file is not None
         text = sys.stdin.read() if file == STDIN else _read_text(file)
-    return query(text, parameters=values, source=name_of(file))
+    is_script = len(parse_script(text, name_of(file), values)) > 1
+    return (script if is_script else query)(text, parameters=values, source=name_of(file))
 
 
 def _read_text(file: str) -> str:

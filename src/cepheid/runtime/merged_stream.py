@@ -1,4 +1,4 @@
-"""The stream that a query of a script reads: events of the input, and composite events among them."""
+"""The stream that a query of a script reads: the input, and composite events among it."""
 
 from __future__ import annotations
 
@@ -159,7 +159,8 @@ def merged_stream(
     tables = {THE_EVENTS: raw.table.schema.empty_table()}
     for ix in each.reads:
         type_name = queries[ix].type_name
-        assert type_name is not None and schema.types is not None
+        assert type_name is not None
+        assert schema.types is not None
         has = schema.types[type_name]
         columns = [name for name in made[ix].column_names if name in has]
         tables[f"{type_name} of query {ix + 1}"] = made[ix].select(columns)
@@ -182,9 +183,8 @@ def merged_stream(
     )
 
 
-def kinds_made(each: ScriptQuery, columns: pa.Table, raw: Events, names: Columns) -> dict[str, Kind]:
+def kinds_made(columns: pa.Table, raw: Events, names: Columns) -> dict[str, Kind]:
     """The kinds of the attributes of composite events with these columns."""
-    assert each.query.returns is not None
     kinds = {field.name: kind_of(field.type) for field in columns.schema}
     kinds[names.time] = kind_of(_no_times(raw).type)
     if names.type is not None and raw.schema.kind(names.type) is Kind.STRING:

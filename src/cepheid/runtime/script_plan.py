@@ -83,7 +83,7 @@ def plan_script(script: Script, events: Events) -> list[PlannedQuery]:
         makes = None
         if each.is_read:
             makes = made[number] = composite_columns(each, read)
-            kinds[number] = kinds_made(each, makes, sample, script.names)
+            kinds[number] = kinds_made(makes, sample, script.names)
         window = script.window(number, read)
         planned.append(PlannedQuery(each, analysed, evaluation, window, stream, makes))
     return planned

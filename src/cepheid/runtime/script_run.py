@@ -1,4 +1,4 @@
-"""A script over events in memory: each query once over its whole stream, in the order of the text."""
+"""A script over events in memory: each query once over its whole stream, one after the other."""
 
 from __future__ import annotations
 
