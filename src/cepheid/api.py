@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -12,6 +13,7 @@ from cepheid.analysis.analyse import analyse
 from cepheid.errors import (
     DEFAULT_SOURCE,
     CepheidWarning,
+    EvaluationError,
     OptionError,
     closest,
     list_words,
@@ -112,6 +114,14 @@ class CompiledQuery:
 
     def __repr__(self) -> str:
         return f"cepheid.query({str(self)!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the query, and the automaton of one that has one."""
+        text = f"<pre>{escape(str(self))}</pre>"
+        try:
+            return text + self.automaton("svg")
+        except EvaluationError:
+            return text
 
     def explain(
         self,

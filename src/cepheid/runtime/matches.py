@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from cepheid.runtime.bindings import Bindings
 from cepheid.runtime.events import Events
 from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.projection import project
+from cepheid.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,16 +62,20 @@ class Matches:
     def __init__(
         self,
         query: ast.Query,
-        events: Events,
+        events: Events | Callable[[], Events],
         parts: Sequence[Bindings],
         metrics: Metrics | None = None,
         name_row: Callable[[int], int | str] = int,
     ) -> None:
         self.metrics = metrics or Metrics()
         self._query = query
-        self._events = events
+        self._given = events
         self._parts = parts
         self._name_row = name_row
+
+    @cached_property
+    def _events(self) -> Events:
+        return self._given() if callable(self._given) else self._given
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
@@ -98,6 +104,21 @@ class Matches:
     def columns(self) -> list[str]:
         """The names of the columns of the result."""
         return list(self._table(self._parts[0].slice(0, 0)).column_names)
+
+    @property
+    def schema(self) -> Schema:
+        """The types and attributes of the events."""
+        return self._events.schema
+
+    def with_events(self) -> Matches:
+        """The same matches with the events of each variable, whatever the query returns."""
+        query = replace(self._query, returns=None)
+        return Matches(query, self._events, self._parts, self.metrics, self._name_row)
+
+    def _repr_html_(self) -> str:
+        from cepheid.runtime.notebook import matches_html
+
+        return matches_html(self)
 
     def to_arrow(self) -> pa.Table:
         """The matches as an Arrow table: start, end, and the variables or RETURN's items."""
