@@ -197,6 +197,7 @@ class CompiledScript:
         ...
         """
         from cepheid.runtime.diagnosis import diagnose
+        from cepheid.runtime.merged_stream import name_of_row
         from cepheid.runtime.script_run import run_script
 
         names = [each.name for each in self._linked]
@@ -212,7 +213,8 @@ class CompiledScript:
         )
         answer = run_script(run, ordered, upto=number)[-1]
         tree, window = self._linked[number].query, answer.planned.window
-        return diagnose(tree, answer.stream, window, compiled=evaluation != REFERENCE)
+        found = diagnose(tree, answer.stream, window, compiled=evaluation != REFERENCE)
+        return found.with_rows_named(lambda row: name_of_row(row, names))
 
     def session(
         self,

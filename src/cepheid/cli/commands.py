@@ -193,7 +193,7 @@ def match(
     from cepheid.cli.inputs import (
         declared_schema,
         events_source,
-        read_query,
+        read_queries,
         split_columns,
         split_query,
     )
@@ -203,7 +203,7 @@ def match(
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
         source = events_source(paths)
-        query = read_query(query_file, query_text, settings or ())
+        query = read_queries(query_file, query_text, settings or ())
         keywords: dict[str, Any] = {
             "time": time,
             "type": type,
@@ -272,14 +272,14 @@ def explain(
     QUERYFILE  a file with the query, or - to read it from stdin
     EVENTS     as for match; their columns are checked too, and nothing is matched
     """
-    from cepheid.cli.inputs import find_schema, read_query, split_query
+    from cepheid.cli.inputs import find_schema, read_queries, split_query
     from cepheid.cli.results import write_text
 
     if mermaid and svg:
         raise typer.BadParameter("--mermaid and --svg are two drawings; choose one")
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
-        query = read_query(query_file, query_text, settings or ())
+        query = read_queries(query_file, query_text, settings or ())
         known = find_schema(paths, schema)
         if isinstance(query, CompiledScript):
             if mermaid or svg:
@@ -334,7 +334,7 @@ def diagnose(
     from cepheid.cli.inputs import (
         declared_schema,
         events_source,
-        read_query,
+        read_queries,
         split_columns,
         split_query,
     )
@@ -342,7 +342,7 @@ def diagnose(
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
         source = events_source(paths)
-        query = read_query(query_file, query_text, settings or ())
+        query = read_queries(query_file, query_text, settings or ())
         keywords: dict[str, Any] = {
             "time": time,
             "type": type,
@@ -389,7 +389,13 @@ def check(
 
     A query without faults gets a line that says ok. Faults are shown on stderr, all at once.
     """
-    from cepheid.cli.inputs import find_schema, looks_like_events, name_of, read_query, split_query
+    from cepheid.cli.inputs import (
+        find_schema,
+        looks_like_events,
+        name_of,
+        read_queries,
+        split_query,
+    )
     from cepheid.cli.results import summary
     from cepheid.cli.scripts import script_summary
 
@@ -400,7 +406,7 @@ def check(
         faulty = False
         for file in files:
             try:
-                query = read_query(file, query_text if file is None else None, settings or ())
+                query = read_queries(file, query_text if file is None else None, settings or ())
                 if isinstance(query, CompiledScript):
                     query.explain(known, time=time, type=type)
                     typer.echo(f"{name_of(file)}: ok, {script_summary(query)}")
