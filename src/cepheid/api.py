@@ -376,17 +376,23 @@ class CompiledQuery:
         warn_of_absent_types(named, events.type_names)
 
 
-def warn_of_absent_types(named: set[str], known: Iterable[str]) -> None:
-    """A type that never occurs but is spelt almost like one that does is probably a slip."""
-    unused = set(known) - named
-    for name in sorted(named - set(known)):
-        near = closest(name, unused)
+def warn_of_absent_types(
+    named: set[str], known: Iterable[str], made: Iterable[str] = (), stacklevel: int = 4
+) -> None:
+    """A type that never occurs but is spelt almost like one that does is probably a slip.
+
+    ``made`` are the types that queries of a script make.
+    """
+    there = {*known, *made}
+    unused = there - named
+    for name in sorted(named - there):
+        near = closest(name, unused | {*made})
         if near:
             warnings.warn(
                 f"no event has type '{name}'; there are events of type "
-                f"{list_words(sorted(unused)[:10])}. Did you mean '{near[0]}'?",
+                f"{list_words(sorted(unused | {*made})[:10])}. Did you mean '{near[0]}'?",
                 CepheidWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
 
 

@@ -361,8 +361,8 @@ class CompiledScript:
         return schemas
 
     def _warn_of_absent_types(self, events: Events) -> None:
-        known = {*events.type_names}
+        made: set[str] = set()
         for each in self._linked:
             named = {name for part, _ in ast.components(each.query.pattern) for name in part.types}
-            warn_of_absent_types(named, known)
-            known |= {each.type_name} if each.type_name else set()
+            warn_of_absent_types(named, events.type_names, made, stacklevel=5)
+            made |= {each.type_name} if each.type_name else set()

@@ -209,7 +209,8 @@ def _fault_of_order(
     if through is None:
         hint = f"{rule} Move query {maker + 1} before query {number + 1}."
     else:
-        steps = [f"query {a + 1} reads '{made[b]}' of query {b + 1}" for a, b in through]
+        circle = [(number, maker), *through]
+        steps = [f"query {a + 1} reads '{made[b]}' of query {b + 1}" for a, b in circle]
         hint = f"{rule} These read each other: {list_words(steps)}. One of them has to do without."
     return Fault(said, span, found=name, hint=hint)
 
