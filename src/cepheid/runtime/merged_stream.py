@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cepheid.analysis.scripts import ScriptQuery, attributes_named
 from cepheid.errors import EventError
-from cepheid.runtime.bindings import Bindings, Int64s, bindings_from_rows
+from cepheid.runtime.bindings import Int64s, bindings_from_rows
 from cepheid.runtime.composites import WINDOW_END, Composites, Unsettled
 from cepheid.runtime.events import Events
 from cepheid.runtime.sources import concat_tables
@@ -127,11 +127,6 @@ def name_of_row(row: int, names: Sequence[str]) -> int | str:
     return f"{names[query]}[{number}]"
 
 
-def nothing_found(each: ScriptQuery) -> Bindings:
-    """No match of the query, in columns."""
-    return bindings_from_rows(each.query.pattern, [], [], [])
-
-
 def composite_columns(each: ScriptQuery, events: Events) -> pa.Table:
     """A table without rows, with the columns of the composite events of a query over these events.
 
@@ -139,7 +134,9 @@ def composite_columns(each: ScriptQuery, events: Events) -> pa.Table:
     """
     none: Int64s = np.empty(0, dtype=np.int64)
     empty = events.slice(0, 0)
-    return Unsettled.of(each.query, empty, nothing_found(each), none, none)[1].table
+    return Unsettled.of(
+        each.query, empty, bindings_from_rows(each.query.pattern, [], [], []), none, none
+    )[1].table
 
 
 def merged_stream(
