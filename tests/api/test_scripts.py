@@ -131,3 +131,13 @@ def test_a_diagnosis_is_of_one_query_over_what_it_reads():
     assert "p = Pair[" in str(found)
     with pytest.raises(cep.OptionError, match="it has Pair and query_2"):
         script.diagnose(EVENTS, "Pairs")
+
+
+def test_errors_without_a_place_say_of_which_query_they_are():
+    text = MAKES + "PATTERN SEQ(Pair p, B b) WHERE [s]"
+    with pytest.raises(cep.EvaluationError, match=r"^query 2 \(query_2\): no evaluation"):
+        cep.script(text).session().feed(EVENTS)
+    with pytest.raises(cep.LimitError, match=r"^query 1 \(Pair\): there are"):
+        cep.script(MAKES + "EVENT Pair").match(EVENTS, max_matches=1)
+    with pytest.raises(cep.OptionError, match=r"^query 2 \(query_2\): column 'ts' holds plain"):
+        cep.script(MAKES + "EVENT Pair WITHIN 5 minutes").match(EVENTS)

@@ -128,11 +128,11 @@ def test_time_that_passes_completes_what_waits_in_all_queries():
 def test_events_of_a_type_that_is_made_are_refused():
     script = cep.script(PAIR + "PATTERN SEQ(Pair p, B b)")
     taken = {"ts": [3], "type": ["Pair"], "x": [1]}
-    with pytest.raises(cep.EventError, match="events of type 'Pair', which query 1"):
+    with pytest.raises(cep.EventError, match="have a type 'Pair', and query 1"):
         script.match(taken)
     session = script.session()
     session.feed(events("A", [1]))
-    with pytest.raises(cep.EventError, match="events of type 'Pair'"):
+    with pytest.raises(cep.EventError, match="have a type 'Pair'"):
         session.feed(taken)
 
 

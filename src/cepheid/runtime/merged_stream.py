@@ -199,8 +199,8 @@ def refuse_taken_types(queries: Sequence[ScriptQuery], events: Events) -> None:
     for name in (*events.type_names, *(events.schema.types or ())):
         if name in made:
             raise EventError(
-                f"there are events of type '{name}', which query {made[name]} of the script makes; "
-                f"call its type something else: RETURN {name}_found(…)"
+                f"the events have a type '{name}', and query {made[name]} of the script makes it "
+                f"too; call that one something else: RETURN {name}_found(…)"
             )
 
 

@@ -23,7 +23,7 @@ from cepheid.runtime.events import Events
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.merged_stream import ANCHOR, PLACE, refuse_taken_types
 from cepheid.runtime.metrics import Metrics
-from cepheid.runtime.script_plan import PlannedQuery, Script, named_matches, plan_script
+from cepheid.runtime.script_plan import PlannedQuery, Script, named_matches, naming, plan_script
 from cepheid.runtime.session import Session
 from cepheid.runtime.snapshot import Arrays, pack, part, prefixed, table_bytes, table_from, unpack
 from cepheid.runtime.time_axis import TimeAxis
@@ -227,7 +227,8 @@ class ScriptRun:
             for ix in node.reads:
                 limit = _earlier(limit, self._nodes[ix].frontier)
             node.receive(batch, anchors)
-            found[node.planned.each.name], settled = node.step(limit, advancing, until)
+            with naming(node.number, node.planned.each):
+                found[node.planned.each.name], settled = node.step(limit, advancing, until)
             if settled is not None:
                 for later in self._nodes:
                     if node.number in later.reads:
