@@ -167,8 +167,12 @@ def match(
         int | None, typer.Option(metavar="N", min=0, help="Write only the first N matches.")
     ] = None,
     algorithm: Annotated[
-        str, typer.Option(metavar="NAME", help="Of nfa_b: merging or basic; same matches.")
+        str,
+        typer.Option(metavar="NAME", help="Of nfa_b: merging, basic or backtrack; same matches."),
     ] = DEFAULT_OPTIONS.algorithm,
+    buffer: Annotated[
+        str, typer.Option(metavar="NAME", help="Of nfa_b: unions or versioned; same matches.")
+    ] = DEFAULT_OPTIONS.buffer,
     max_matches: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Give up when there are more matches.")
     ] = None,
@@ -198,7 +202,7 @@ def match(
         split_query,
     )
     from cepheid.cli.results import found, write_results
-    from cepheid.cli.scripts import choose_sinks, write_script_results
+    from cepheid.cli.scripts import match_script
 
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
@@ -213,20 +217,12 @@ def match(
             "evaluation": evaluation,
             "output": output,
             "algorithm": algorithm,
+            "buffer": buffer,
             "max_matches": max_matches,
             "max_runs": max_runs,
         }
         if isinstance(query, CompiledScript):
-            sinks = choose_sinks(query, format, file)
-            started = clock.perf_counter()
-            with busy("Matching"):
-                results = query.match(source, **keywords)
-            seconds = clock.perf_counter() - started
-            counts = write_script_results(results, query, sinks, limit, (time, type))
-            say(f"{counts} in {took(seconds)}")
-            if metrics:
-                each = {name: matches.metrics.to_dict() for name, matches in results.items()}
-                say(json.dumps(each))
+            match_script(query, source, keywords, format, file, limit, metrics)
             return
         chosen = choose_format(format, file)
         started = clock.perf_counter()

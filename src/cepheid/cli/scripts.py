@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+import time as clock
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cepheid import CompiledScript
 from cepheid.cli.formats import Format, choose_format, open_binary, write_matches
-from cepheid.cli.reporting import plural
+from cepheid.cli.reporting import busy, plural, say, took
 from cepheid.cli.results import MOST_TABLE_ROWS, found, summary, write_results, write_table
 from cepheid.errors import OptionError, list_words
 
@@ -58,6 +60,27 @@ def choose_sinks(script: CompiledScript, wanted: Format | None, file: Path | Non
         )
     files = {name: Path(str(file).replace(PLACEHOLDER, plain)) for name, plain in names.items()}
     return Sinks(chosen, None, files)
+
+
+def match_script(
+    script: CompiledScript,
+    source: object,
+    keywords: Mapping[str, Any],
+    wanted: Format | None,
+    file: Path | None,
+    limit: int | None,
+    metrics: bool,
+) -> None:
+    """Find all matches of each query of a script, write them, and say how many there are."""
+    sinks = choose_sinks(script, wanted, file)
+    started = clock.perf_counter()
+    with busy("Matching"):
+        results = script.match(source, **keywords)
+    seconds = clock.perf_counter() - started
+    hidden = (keywords["time"], keywords["type"])
+    say(f"{write_script_results(results, script, sinks, limit, hidden)} in {took(seconds)}")
+    if metrics:
+        say(json.dumps({name: matches.metrics.to_dict() for name, matches in results.items()}))
 
 
 def write_script_results(
