@@ -15,7 +15,7 @@ def _never(_query: AnalysedQuery) -> str | None:
 EVALUATIONS: tuple[Evaluation, ...] = (
     Evaluation(
         INSTANCE_STACKS,
-        "sequences scanned and constructed with active instance stacks, in native code",
+        "sequences scanned and constructed with active instance stacks",
         refuse_instance_stacks,
     ),
     Evaluation(
@@ -23,6 +23,7 @@ EVALUATIONS: tuple[Evaluation, ...] = (
         "runs of an automaton with a buffer, compiled to native code",
         refuse_nfa_b,
         has_automaton=True,
+        has_compressed=True,
     ),
     Evaluation(
         REFERENCE,

@@ -15,7 +15,7 @@ from cepheid.cli.formats import Format
 from cepheid.cli.reporting import EXIT_CODES, EXIT_FAULT, busy, report, reporting, say, took, usage
 from cepheid.errors import CepheidError, OptionError, closest, list_words
 from cepheid.planning.evaluations import AUTO, check_output
-from cepheid.planning.options import DEFAULT_OPTIONS
+from cepheid.planning.options import DEFAULT_OPTIONS, EQUIVALENCES, WINDOWS
 
 app = typer.Typer(
     name="cepheid",
@@ -102,6 +102,37 @@ TimeUnit = Annotated[
     ),
 ]
 
+Construction = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="Of instance_stacks: ais or basic; same matches."),
+]
+EquivalenceTests = Annotated[
+    str,
+    typer.Option(
+        "--equivalence",
+        metavar="NAME",
+        help="Of instance_stacks, where equivalence tests are made: "
+        f"{list_words(EQUIVALENCES, 'or')}; same matches.",
+    ),
+]
+WindowTest = Annotated[
+    str,
+    typer.Option(
+        "--window",
+        metavar="NAME",
+        help="Of instance_stacks, where the window is tested: "
+        f"{list_words(WINDOWS, 'or')}; same matches.",
+    ),
+]
+Domains = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--domain",
+        metavar="NAME=N",
+        help="How many values an attribute has, such as tag_id=10000; repeatable.",
+    ),
+]
+
 
 def _show_version(wanted: bool) -> None:
     if wanted:
@@ -168,6 +199,10 @@ def match(
     algorithm: Annotated[
         str, typer.Option(metavar="NAME", help="Of nfa_b: merging or basic; same matches.")
     ] = DEFAULT_OPTIONS.algorithm,
+    construction: Construction = DEFAULT_OPTIONS.construction,
+    equivalence: EquivalenceTests = DEFAULT_OPTIONS.equivalence,
+    window: WindowTest = DEFAULT_OPTIONS.window,
+    domain: Domains = None,
     max_matches: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Give up when there are more matches.")
     ] = None,
@@ -189,6 +224,7 @@ def match(
     from cepheid.cli.inputs import (
         declared_schema,
         events_source,
+        read_domains,
         read_query,
         split_columns,
         split_query,
@@ -212,6 +248,10 @@ def match(
                 evaluation=evaluation,
                 output=output,
                 algorithm=algorithm,
+                construction=construction,
+                equivalence=equivalence,
+                window=window,
+                domains=read_domains(domain or ()),
                 max_matches=max_matches,
                 max_runs=max_runs,
             )
@@ -237,6 +277,10 @@ def explain(
     settings: Settings = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
+    construction: Construction = DEFAULT_OPTIONS.construction,
+    equivalence: EquivalenceTests = DEFAULT_OPTIONS.equivalence,
+    window: WindowTest = DEFAULT_OPTIONS.window,
+    domain: Domains = None,
     mermaid: Annotated[
         bool, typer.Option("--mermaid", help="Draw the automaton instead, as a Mermaid flowchart.")
     ] = False,
@@ -253,7 +297,7 @@ def explain(
     QUERYFILE  a file with the query, or - to read it from stdin
     EVENTS     as for match; their columns are checked too, and nothing is matched
     """
-    from cepheid.cli.inputs import find_schema, read_query, split_query
+    from cepheid.cli.inputs import find_schema, read_domains, read_query, split_query
     from cepheid.cli.results import write_text
 
     if mermaid and svg:
@@ -265,7 +309,15 @@ def explain(
         if mermaid or svg:
             text = query.automaton("svg" if svg else "mermaid", schema=known)
         else:
-            text = query.explain(known, evaluation=evaluation) + "\n"
+            explained = query.explain(
+                known,
+                evaluation=evaluation,
+                construction=construction,
+                equivalence=equivalence,
+                window=window,
+                domains=read_domains(domain or ()),
+            )
+            text = explained + "\n"
         write_text(text, file)
 
 

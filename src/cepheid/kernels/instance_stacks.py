@@ -31,7 +31,9 @@ _LONG_AGO = -(2**62)
 
 
 @helper
-def _bind_registers(steps, updates, level, row, kept_ints, kept_floats, kept_valid, ints, floats, valid):  # fmt: skip
+def _bind_registers(
+    steps, updates, level, row, kept_ints, kept_floats, kept_valid, ints, floats, valid
+):  # fmt: skip
     """Give the registers of the match the values of the instance."""
     for u in range(steps[level].begin_low, steps[level].begin_high):
         register = updates[u].register
@@ -46,10 +48,10 @@ def _bind_registers(steps, updates, level, row, kept_ints, kept_floats, kept_val
 @helper
 def _agrees(keys, row, here):
     """Whether an instance has the values of the last event in all keys that are tested."""
+    same = True
     for k in range(keys.shape[1]):
-        if keys[row, k] != here[k]:
-            return False
-    return True
+        same = same and keys[row, k] == here[k]
+    return same
 
 
 @helper

@@ -21,7 +21,8 @@ class Evaluation:
     """A way of running a query: ``refusal`` says in one sentence why it cannot, or is None.
 
     ``has_automaton`` where what runs is the NFA^b of each alternative, which can be shown;
-    ``has_session`` where events can come in batches.
+    ``has_session`` where events can come in batches, ``has_compressed`` where matches can be
+    had as a structure that is not listed.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Evaluation:
     refusal: Callable[[AnalysedQuery], str | None]
     has_automaton: bool = False
     has_session: bool = True
+    has_compressed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,11 +176,12 @@ class SequencePlan:
         elif self._pushed is not None:
             many = self.options.equivalence == "multi_pais" and self._others
             partitioned = "PAIS" if not many else "Multi-PAIS, one of several"
-            yield f"scan: stacks partitioned by {self._equal(self._pushed)} ({partitioned}{self._why()})"
+            by = f"{self._equal(self._pushed)} ({partitioned}{self._why()})"
+            yield f"scan: stacks partitioned by {by}"
             for key in self._others if many else ():
                 yield f"scan: stacks partitioned by {self._equal(key)} (Multi-PAIS)"
         if self.query.query.window is not None and self.options.window == "scan":
-            yield "scan: the window; an event without a partner in it is dropped, old ones are pruned"
+            yield "scan: the window, which drops events without a partner and prunes stacks"
 
     def _why(self) -> str:
         if len(self._keys) == 1:

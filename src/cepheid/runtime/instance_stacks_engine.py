@@ -46,7 +46,7 @@ class InstanceStacksEngine:
         self._tests = stacks.tests
         attributes = stacks.partition_attributes
         self._shares_partitions = by_partition or (
-            len(stacks.keys) == 1 and set(stacks.keys[0]) == set(attributes) and len(attributes) == 1
+            len(attributes) == 1 and [{*key} for key in stacks.keys] == [{*attributes}]
         )
         self._keys = [attributes] if by_partition else list(stacks.keys)
         self._is_ordered = len(self._keys) < 2
@@ -217,8 +217,8 @@ class InstanceStacksEngine:
             self._number(k, batch.column(key[0]), wanted)
         counted = [numbers.count for numbers in self._numbers]
         best = pushed_key(self._keys, self._options.domains, counted)
-        for each in (self._keys, self._numbers):
-            each.insert(0, each.pop(best))
+        self._keys.insert(0, self._keys.pop(best))
+        self._numbers.insert(0, self._numbers.pop(best))
         self._is_ordered = True
 
     # --- room

@@ -352,10 +352,9 @@ class Session:
         """Drop the events that no match to come can contain or be refused by."""
         if not len(self._retained) or self._window == MAX_TICKS:
             return
-        reach = 2 if any(alternative.looks_back for alternative in self._alternatives) else 1
         following = self._next_on_axis()[np.maximum(self._retained.partition, 0)]
         age = following - self._retained.axis
-        wanted = age < min(reach * self._window, MAX_TICKS)
+        wanted = age < self._window
         if self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
             wanted &= self._retained.partition >= 0
         if len(self._held):
