@@ -24,7 +24,7 @@ from cepheid.kernels.instance_stacks_layout import (
 )
 from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
 from cepheid.kernels.nfa_b_layout import SET_FLOAT, STEP, TAG_SHIFT, UPDATE
-from cepheid.kernels.pointers import call_predicate
+from cepheid.kernels.pointers import call_predicate, highest_bit
 from cepheid.kernels.registers import update_registers
 
 _LONG_AGO = -(2**62)
@@ -197,21 +197,11 @@ def _construct(
 
 
 @helper
-def _push(
-    plan, state, steps, updates, context, instances, kept_ints, kept_floats, kept_valid, keys,
-    others, cells, stacks, other_stacks, here, stack, component, components, event_ix, event,
-    start, rip,
+def _keep(
+    plan, steps, updates, context, kept_ints, kept_floats, kept_valid, keys, others, cells, stacks,
+    other_stacks, here, row, stack, component, components, event_ix,
 ):  # fmt: skip
-    """A new instance on top of a stack, and on those of the other keys that have some."""
-    row = state[0].used
-    state[0].used = row + 1
-    state[0].pushed += 1
-    instances[row].event = event
-    instances[row].start = start
-    instances[row].previous = stacks[stack]
-    instances[row].rip = rip
-    instances[row].stack = stack
-    stacks[stack] = row
+    """Keep beside a new instance what is tested later, and link it where it is looked for."""
     for k in range(keys.shape[1]):
         keys[row, k] = here[k]
     for k in range(others.shape[1]):
@@ -257,6 +247,8 @@ def advance_stacks(
     pushed, multi, basic = plan[0].pushed, plan[0].multi != 0, plan[0].basic != 0
     by_partition = plan[0].by_partition != 0
     tested = plan[0].keys - pushed
+    # Calling a function with this many arrays costs more than pushing an instance.
+    is_bare = tested == 0 and not basic and len(updates) == 0
     for i in range(event_ix, len(mask)):
         bits = mask[i]
         if bits == 0 and not basic:
@@ -267,9 +259,9 @@ def advance_stacks(
             return NEED_ROOM
         now, event = axis[i], base_event + i
         # From the last component back, so that an event does not follow itself.
-        for component in range(last, -1, -1):
-            if (bits >> (2 * component)) & 1 == 0:
-                continue
+        while bits != 0:
+            component = highest_bit(bits) >> 1
+            bits &= ~(1 << (2 * component))
             partition = 0
             if pushed:
                 partition = numbers[term_of[component, 0], i]
@@ -300,11 +292,21 @@ def advance_stacks(
                     # In a stack of another key the youngest starts are in no order.
                     start = now
             if component < last:
-                _push(
-                    plan, state, steps, updates, context, instances, kept_ints, kept_floats,
-                    kept_valid, keys, others, cells, stacks, other_stacks, here, stack, component,
-                    components, i, event, start, top,
-                )  # fmt: skip
+                row = state[0].used
+                state[0].used = row + 1
+                state[0].pushed += 1
+                instances[row].event = event
+                instances[row].start = start
+                instances[row].previous = stacks[stack]
+                instances[row].rip = top
+                instances[row].stack = stack
+                stacks[stack] = row
+                if not is_bare:
+                    _keep(
+                        plan, steps, updates, context, kept_ints, kept_floats, kept_valid, keys,
+                        others, cells, stacks, other_stacks, here, row, stack, component,
+                        components, i,
+                    )  # fmt: skip
                 continue
             if last == 0:
                 at, match = state[0].ids, state[0].matches
