@@ -287,7 +287,7 @@ class SequenceCompiler:
                 generated.append(test)
             else:
                 others.append(literals)
-        number = self._writer.add(generated) if generated else layout.NONE
+        number = self._writer.add_event_test(generated) if generated else layout.NONE
         return EventTest(component.types, number, tuple(others), tuple(present))
 
     def _has_attributes(

@@ -132,6 +132,11 @@ class AlternativeRun:
         self._components = alternative.components
 
     @property
+    def reads_tests(self) -> bool:
+        """Whether the runs are kept apart by the equivalence tests of the query."""
+        return self._engine.reads_partitions and self._by_test
+
+    @property
     def buffer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], int]:
         """The nodes and finals of the runs, and the length of the longest match."""
         assert isinstance(self._engine, NfaBEngine)
@@ -240,8 +245,8 @@ class AlternativeRun:
 
     def _completed(self, retained: Retained, ids: Int64s, offsets: Int64s) -> MatchList:
         first, last = retained.at(ids[offsets[:-1]]), retained.at(ids[offsets[1:] - 1])
-        ticks = retained.events.ticks
-        starts, ends, positions = ticks[first], ticks[last], retained.numbers[last]
+        ticks = retained.ticks
+        starts, ends, positions = ticks[first], ticks[last], ids[offsets[1:] - 1] >> TAG_SHIFT
         if self._ends_by_time:
             # A window longer than the axis ends with it.
             ends = np.where(starts > MAX_TICKS - self._window, MAX_TICKS, starts + self._window)
