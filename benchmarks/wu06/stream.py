@@ -21,10 +21,13 @@ SEED = 6
 
 
 def table(count: int, domains: Mapping[str, int], types: int = TYPES) -> pa.Table:
-    """Events of types E1, E2, … with an attribute for each domain, drawn evenly."""
+    """Events of types E1, E2, … with an attribute for each domain, drawn evenly.
+
+    Types after the first twenty, which no query names, have one name together.
+    """
     random = np.random.default_rng(SEED)
-    names = pa.array([f"E{number}" for number in range(1, types + 1)])
-    codes = pa.array(random.integers(0, types, count).astype(np.int32))
+    names = pa.array([f"E{number}" for number in range(1, min(types, TYPES + 1) + 1)])
+    codes = pa.array(np.minimum(random.integers(0, types, count), TYPES).astype(np.int32))
     columns = {"ts": np.arange(count), "type": pa.DictionaryArray.from_arrays(codes, names)}
     for name, size in domains.items():
         columns[name] = random.integers(0, size, count)

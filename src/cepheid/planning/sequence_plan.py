@@ -144,7 +144,7 @@ class SequencePlan:
 
     def _transformation(self) -> tuple[str, str]:
         returned = self.query.query.returns
-        return "transformation", "RETURN" if returned else "the variables of each match"
+        return "transformation", "the items of RETURN" if returned else "the variables of each match"
 
     def _negations(self) -> Iterator[tuple[str, str]]:
         for negation in self.alternative.negations:
