@@ -132,14 +132,52 @@ def _add_cell(state, instances, cells, stacks, numbers, term_of, pushed, compone
 
 
 @helper
+def _construct_all(state, instances, cursor, path, ids, offsets, last, window, event, now):
+    """The search where nothing is tested in it but the window; otherwise as below."""
+    level, at, matches = state[0].level, state[0].ids, state[0].matches
+    full = False
+    while level < last:
+        row = cursor[level]
+        if level == 0:
+            while row >= 0 and now - instances[row].start < window:
+                if at + last + 1 > len(ids) or matches + 1 >= len(offsets):
+                    full = True
+                    break
+                ids[at] = instances[row].event << TAG_SHIFT
+                for component in range(1, last):
+                    ids[at + component] = path[component]
+                ids[at + last] = (event << TAG_SHIFT) | last
+                at += last + 1
+                matches += 1
+                offsets[matches] = at
+                row = instances[row].previous
+            cursor[0] = row
+            if full:
+                break
+        elif row >= 0 and now - instances[row].start < window:
+            path[level] = (instances[row].event << TAG_SHIFT) | level
+            level -= 1
+            cursor[level] = instances[row].rip
+            continue
+        level += 1
+        if level < last:
+            cursor[level] = instances[cursor[level]].previous
+    state[0].matches_found += matches - state[0].matches
+    state[0].constructed += matches - state[0].matches
+    state[0].ids, state[0].matches = at, matches
+    state[0].level = level if full else NONE
+    return not full
+
+
+@helper
 def _construct(
     plan, state, steps, updates, instances, kept_ints, kept_floats, kept_valid, keys, here,
-    cursor, ints, floats, valid, ids, offsets, evaluations, event, now,
+    cursor, path, ints, floats, valid, ids, offsets, evaluations, event, now,
 ):  # fmt: skip
     """Search back from the last event; whether the search has ended, or else lacks room.
 
-    ``cursor`` has the instance that is bound, or to be looked at, of each component. The
-    search goes on from the component ``state.level``.
+    ``cursor`` has the instance that is bound, or to be looked at, of each component, and
+    ``path`` the tags of those that are bound. The search goes on from component ``state.level``.
     """
     window = plan[0].window
     in_window = plan[0].window_in_construction != 0
@@ -169,6 +207,7 @@ def _construct(
             if call_predicate(plan[0].predicate, predicate, plan[0].context, 0, 0) == 0:
                 cursor[level] = instances[row].previous
                 continue
+        path[level] = (instances[row].event << TAG_SHIFT) | level
         if level > 0:
             level -= 1
             cursor[level] = instances[row].rip
@@ -183,7 +222,7 @@ def _construct(
                 chosen = chosen and _agrees(keys, cursor[component], here)
         if chosen:
             for component in range(last):
-                ids[at] = (instances[cursor[component]].event << TAG_SHIFT) | component
+                ids[at] = path[component]
                 at += 1
             ids[at] = (event << TAG_SHIFT) | last
             at += 1
@@ -223,7 +262,7 @@ def _keep(
 
 _ADVANCE = I64(
     array_of(PLAN), array_of(STATE), array_of(STEP), array_of(UPDATE), I64S, array_of(INSTANCE),
-    I64S_2D, F64S_2D, I64S, I64S_2D, I64S_2D, I64S, I64S, I64S_2D, I64S, I64S_2D, I64S, I64S,
+    I64S_2D, F64S_2D, I64S, I64S_2D, I64S_2D, I64S, I64S, I64S_2D, I64S, I64S_2D, I64S, I64S, I64S,
     I64S_2D, F64S_2D, I64S, I64S_2D, I64S_2D, I64S, I64S, I64S, I64S, I64S, I64, I64, I64S,
 )  # fmt: skip
 
@@ -231,7 +270,7 @@ _ADVANCE = I64(
 @kernel(_ADVANCE)
 def advance_stacks(
     plan, state, steps, updates, context, instances, kept_ints, kept_floats, kept_valid, keys,
-    others, cells, stacks, other_stacks, reached, links, cursor, here, ints, floats, valid,
+    others, cells, stacks, other_stacks, reached, links, cursor, path, here, ints, floats, valid,
     numbers, term_of, ids, offsets, evaluations, mask, axis, base_event, event_ix, stopped_at,
 ):  # fmt: skip
     """Read events from ``event_ix`` on; ``stopped_at[0]`` is the first that was not read.
@@ -247,7 +286,7 @@ def advance_stacks(
     pushed, multi, basic = plan[0].pushed, plan[0].multi != 0, plan[0].basic != 0
     by_partition = plan[0].by_partition != 0
     tested = plan[0].keys - pushed
-    # Calling a function with this many arrays costs more than pushing an instance.
+    # No condition is across events where nothing is kept of them.
     is_bare = tested == 0 and not basic and len(updates) == 0
     for i in range(event_ix, len(mask)):
         bits = mask[i]
@@ -324,6 +363,12 @@ def advance_stacks(
                     top = links[0, last - 1]
                 cursor[last - 1] = top
                 state[0].level = last - 1
+            if is_bare and plan[0].window_in_construction != 0:
+                if not _construct_all(
+                    state, instances, cursor, path, ids, offsets, last, window, event, now
+                ):
+                    return NEED_OUTPUT
+                continue
             step = steps[last]
             if step.begin_low < step.begin_high:
                 for u in range(step.begin_low, step.begin_high):
@@ -333,7 +378,7 @@ def advance_stacks(
                 )
             if not _construct(
                 plan, state, steps, updates, instances, kept_ints, kept_floats, kept_valid, keys,
-                here, cursor, ints, floats, valid, ids, offsets, evaluations, event, now,
+                here, cursor, path, ints, floats, valid, ids, offsets, evaluations, event, now,
             ):  # fmt: skip
                 return NEED_OUTPUT
         if basic and state[0].used == used:

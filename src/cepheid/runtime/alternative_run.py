@@ -244,11 +244,16 @@ class AlternativeRun:
         return MatchList(renamed, ready.offsets, ready.starts, ready.ends, ready.end_positions)
 
     def _completed(self, retained: Retained, ids: Int64s, offsets: Int64s) -> MatchList:
-        first, last = retained.at(ids[offsets[:-1]]), retained.at(ids[offsets[1:] - 1])
-        ticks = retained.ticks
-        starts, ends, positions = ticks[first], ticks[last], ids[offsets[1:] - 1] >> TAG_SHIFT
+        if retained.are_consecutive:
+            starts, ends, positions = (np.empty(len(offsets) - 1, dtype=np.int64) for _ in "123")
+            base, ticks = retained.first_number, retained.ticks
+            match_lists.find_ends(ids, offsets, base, ticks, starts, ends, positions)
+        else:
+            positions = ids[offsets[1:] - 1] >> TAG_SHIFT
+            starts = retained.ticks[retained.at(ids[offsets[:-1]])]
+            ends = retained.ticks[retained.places(positions)]
         if self._ends_by_time:
             # A window longer than the axis ends with it.
             ends = np.where(starts > MAX_TICKS - self._window, MAX_TICKS, starts + self._window)
-            positions = np.full(len(first), WINDOW_END, dtype=np.int64)
+            positions = np.full(len(starts), WINDOW_END, dtype=np.int64)
         return MatchList(ids, offsets, starts, ends, positions)

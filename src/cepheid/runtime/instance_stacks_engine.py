@@ -61,7 +61,7 @@ class InstanceStacksEngine:
         self._reached = int64s(0)
         count = len(stacks.steps)
         self._links = np.zeros((3, count), dtype=np.int64)
-        self._cursor = int64s(count)
+        self._cursor, self._path = int64s(count), int64s(count)
         self._here = int64s(2 * len(self._keys) + 1)
         self._instances = np.zeros(0, dtype=layout.INSTANCE)
         self._kept_ints = np.zeros((0, self._registers.ints.shape[1]), dtype=np.int64)
@@ -142,6 +142,7 @@ class InstanceStacksEngine:
                 self._reached,
                 self._links,
                 self._cursor,
+                self._path,
                 self._here,
                 self._registers.ints,
                 self._registers.floats,
