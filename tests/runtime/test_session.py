@@ -72,7 +72,7 @@ def test_a_session_that_was_never_fed_says_so() -> None:
 
 def test_a_query_that_nfa_b_refuses_has_no_session() -> None:
     session = cep.query("PATTERN AND(A a, B b) WITHIN 5").session()
-    with pytest.raises(cep.EvaluationError, match="no evaluation can run this query: not nfa_b"):
+    with pytest.raises(cep.EvaluationError, match=r"no evaluation can run this query: .*not nfa_b"):
         session.feed(events("AB"))
 
 

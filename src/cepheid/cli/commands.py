@@ -16,7 +16,7 @@ from cepheid.cli.formats import Format
 from cepheid.cli.reporting import EXIT_CODES, EXIT_FAULT, busy, report, reporting, say, took, usage
 from cepheid.errors import CepheidError, OptionError, closest, list_words
 from cepheid.planning.evaluations import AUTO, check_output
-from cepheid.planning.options import DEFAULT_OPTIONS
+from cepheid.planning.options import DEFAULT_OPTIONS, EQUIVALENCES, WINDOWS
 
 app = typer.Typer(
     name="cepheid",
@@ -103,6 +103,37 @@ TimeUnit = Annotated[
     ),
 ]
 
+Construction = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="Of instance_stacks: ais or basic; same matches."),
+]
+EquivalenceTests = Annotated[
+    str,
+    typer.Option(
+        "--equivalence",
+        metavar="NAME",
+        help="Of instance_stacks, where equivalence tests are made: "
+        f"{list_words(EQUIVALENCES, 'or')}; same matches.",
+    ),
+]
+WindowTest = Annotated[
+    str,
+    typer.Option(
+        "--window",
+        metavar="NAME",
+        help="Of instance_stacks, where the window is tested: "
+        f"{list_words(WINDOWS, 'or')}; same matches.",
+    ),
+]
+Domains = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--domain",
+        metavar="NAME=N",
+        help="How many values an attribute has, such as tag_id=10000; repeatable.",
+    ),
+]
+
 
 def _show_version(wanted: bool) -> None:
     if wanted:
@@ -173,6 +204,10 @@ def match(
     buffer: Annotated[
         str, typer.Option(metavar="NAME", help="Of nfa_b: unions or versioned; same matches.")
     ] = DEFAULT_OPTIONS.buffer,
+    construction: Construction = DEFAULT_OPTIONS.construction,
+    equivalence: EquivalenceTests = DEFAULT_OPTIONS.equivalence,
+    window: WindowTest = DEFAULT_OPTIONS.window,
+    domain: Domains = None,
     max_matches: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Give up when there are more matches.")
     ] = None,
@@ -197,6 +232,7 @@ def match(
     from cepheid.cli.inputs import (
         declared_schema,
         events_source,
+        read_domains,
         read_queries,
         split_columns,
         split_query,
@@ -218,6 +254,10 @@ def match(
             "output": output,
             "algorithm": algorithm,
             "buffer": buffer,
+            "construction": construction,
+            "equivalence": equivalence,
+            "window": window,
+            "domains": read_domains(domain or ()),
             "max_matches": max_matches,
             "max_runs": max_runs,
         }
@@ -252,6 +292,10 @@ def explain(
     settings: Settings = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
+    construction: Construction = DEFAULT_OPTIONS.construction,
+    equivalence: EquivalenceTests = DEFAULT_OPTIONS.equivalence,
+    window: WindowTest = DEFAULT_OPTIONS.window,
+    domain: Domains = None,
     mermaid: Annotated[
         bool, typer.Option("--mermaid", help="Draw the automaton instead, as a Mermaid flowchart.")
     ] = False,
@@ -268,7 +312,7 @@ def explain(
     QUERYFILE  a file with the query, or - to read it from stdin
     EVENTS     as for match; their columns are checked too, and nothing is matched
     """
-    from cepheid.cli.inputs import find_schema, read_queries, split_query
+    from cepheid.cli.inputs import find_schema, read_domains, read_queries, split_query
     from cepheid.cli.results import write_text
 
     if mermaid and svg:
@@ -286,7 +330,15 @@ def explain(
         elif mermaid or svg:
             text = query.automaton("svg" if svg else "mermaid", schema=known)
         else:
-            text = query.explain(known, evaluation=evaluation) + "\n"
+            explained = query.explain(
+                known,
+                evaluation=evaluation,
+                construction=construction,
+                equivalence=equivalence,
+                window=window,
+                domains=read_domains(domain or ()),
+            )
+            text = explained + "\n"
         write_text(text, file)
 
 

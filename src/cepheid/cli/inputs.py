@@ -81,6 +81,21 @@ def _read_text(file: str) -> str:
         raise OptionError(f"cannot read the query {file!r}: it is not UTF-8 text") from None
 
 
+def read_domains(settings: Iterable[str]) -> dict[str, int]:
+    """How many values attributes have, from ``NAME=N`` for each.
+
+    >>> read_domains(["tag_id=10000", "zone=12"])
+    {'tag_id': 10000, 'zone': 12}
+    """
+    domains = {}
+    for setting in settings:
+        name, _, size = setting.partition("=")
+        if not name or not size.isdecimal():
+            raise OptionError(f"--domain needs NAME=N, such as tag_id=10000, not {setting!r}")
+        domains[name] = int(size)
+    return domains
+
+
 def parameter(setting: str) -> tuple[str, int | float | bool | str]:
     """A parameter of a query from ``NAME=VALUE``; a value in quotes is always a text.
 

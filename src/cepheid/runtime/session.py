@@ -374,8 +374,7 @@ class Session:
 
     def _forget(self) -> None:
         """Drop the events that no match to come can contain or be refused by."""
-        reach = 2 if any(alternative.looks_back for alternative in self._alternatives) else 1
-        extent = min(reach * self._window, MAX_TICKS)
+        extent = self._window
         if not len(self._retained) or extent == MAX_TICKS:
             return
         first = self._first_wanted(extent)
