@@ -102,6 +102,14 @@ TimeUnit = Annotated[
         help="What a numeric time column counts, such as ms.",
     ),
 ]
+SparkMaster = Annotated[
+    str | None,
+    typer.Option(
+        "--spark",
+        metavar="MASTER",
+        help="Run on Spark: local[*], or the URL of a cluster. -o then names a new folder.",
+    ),
+]
 
 Construction = Annotated[
     str,
@@ -161,6 +169,7 @@ Examples:
   cepheid match theft.sase events.parquet
   cepheid match theft.sase Shelf=shelf.csv Register=register.csv Exit=exit.csv -o thefts.csv
   cepheid match -q 'PATTERN SEQ(Shelf a, Exit c) WHERE [tag_id]' events.parquet --limit 5
+  cepheid match theft.sase events/ --spark 'local[*]' --format parquet -o thefts
 """
 )
 def match(
@@ -217,6 +226,13 @@ def match(
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Tell on stderr what the evaluation did, as JSON.")
     ] = False,
+    spark: SparkMaster = None,
+    slices: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="With --spark: cut the events into N slices of time."
+        ),
+    ] = None,
 ) -> None:
     """Find all matches of a query in events, and write them.
 
@@ -265,6 +281,17 @@ def match(
             match_script(query, source, keywords, format, file, limit, metrics)
             return
         chosen = choose_format(format, file)
+        if spark is not None:
+            if metrics:
+                raise typer.BadParameter("--metrics is of a run in this process, without --spark")
+            from cepheid.cli.spark_run import match_on_spark
+
+            match_on_spark(
+                spark, query, source, chosen, file, limit, {**keywords, "slices": slices}
+            )
+            return
+        if slices is not None:
+            raise typer.BadParameter("--slices is for --spark")
         started = clock.perf_counter()
         with busy("Matching"):
             matches = query.match(source, **keywords)
@@ -484,9 +511,10 @@ def demo(
             help="retail_theft, contaminated_shipments or stock_trend; all three otherwise.",
         ),
     ] = None,
+    spark: SparkMaster = None,
 ) -> None:
     """Ask three bundled streams of events a question each."""
     from cepheid.cli.demo import run_demo
 
     with reporting():
-        run_demo(scenario)
+        run_demo(scenario, spark)
