@@ -49,6 +49,10 @@ CHUNK = 65_536
 """How many events are read at once: the temporary arrays of so many stay in the cache."""
 
 
+_FEW_NUMBERS = 1_024
+"""So many numbers of keys or texts are kept whether or not they are needed."""
+
+
 class Session:
     """A query over a stream that comes in batches, run by the engine of an evaluation."""
 
@@ -126,6 +130,46 @@ class Session:
         return joined_metrics(
             self._retained.next_number, [each.metrics for each in self._alternatives]
         )
+
+    @property
+    def next_completion(self) -> int | None:
+        """The first time that completes a match if no event comes before; None: no time does."""
+        if self._measure is not ast.WindowMeasure.TIME:
+            return None
+        waiting = [each.first_completion()[0] for each in self._alternatives if each.has_pending]
+        return min(waiting, default=None)
+
+    @property
+    def forgotten_from(self) -> int | None:
+        """The time from which on nothing that was fed matters any more; None: it always may."""
+        if self._measure is not ast.WindowMeasure.TIME or self._window == MAX_TICKS:
+            return None
+        last = self._retained.events.ticks[-1:]
+        return int(last[0]) + self._reach if len(last) else self._now
+
+    @property
+    def is_overgrown(self) -> bool:
+        """Whether most of the keys and texts that the session has numbers for are of the past."""
+        if self.forgotten_from is None or self._output != "all":
+            return False
+        texts = len(self._retained) * len(self._retained.events.table.column_names)
+        return (
+            self._partitions.count > 2 * len(self._retained) + _FEW_NUMBERS
+            or len(self._strings) > 2 * texts + _FEW_NUMBERS
+        )
+
+    def regrown(self) -> Session:
+        """A session with the same matches to come, that knows no key and text of the past.
+
+        It is fed with the retained events, of which every match to come and every run is made;
+        what it finds among them was reported before.
+        """
+        session = Session(
+            self._query, self._window, self._output, self._options, evaluation=self._evaluation
+        )
+        session.feed(self._retained.events)
+        session.advance(self._now)
+        return session
 
     def snapshot(self) -> bytes:
         """The state as bytes, from which :meth:`restore` goes on."""
@@ -348,14 +392,19 @@ class Session:
     def _matches(self, parts: list[Bindings]) -> Matches:
         return Matches(self._query.query, self._retained.events, parts)
 
+    @property
+    def _reach(self) -> int:
+        """How long an event can matter, on the axis of the window."""
+        windows = 2 if any(alternative.looks_back for alternative in self._alternatives) else 1
+        return min(windows * self._window, MAX_TICKS)
+
     def _forget(self) -> None:
         """Drop the events that no match to come can contain or be refused by."""
         if not len(self._retained) or self._window == MAX_TICKS:
             return
-        reach = 2 if any(alternative.looks_back for alternative in self._alternatives) else 1
         following = self._next_on_axis()[np.maximum(self._retained.partition, 0)]
         age = following - self._retained.axis
-        wanted = age < min(reach * self._window, MAX_TICKS)
+        wanted = age < self._reach
         if self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
             wanted &= self._retained.partition >= 0
         if len(self._held):

@@ -109,6 +109,24 @@ class StreamSession:
         return self._session.snapshot()
 
     @property
+    def next_completion(self) -> int | None:
+        """The first time, in ticks, that completes a match if no event comes before."""
+        return self._session.next_completion if self._session else None
+
+    @property
+    def forgotten_from(self) -> int | None:
+        """The time, in ticks, from which on nothing that was fed matters any more."""
+        return self._session.forgotten_from if self._session else None
+
+    def forget_the_past(self) -> None:
+        """Let go of the keys and texts that no match to come can have, if they are most of them.
+
+        Rows are counted from the first event that is remembered from then on.
+        """
+        if self._session is not None and self._session.is_overgrown:
+            self._session = self._session.regrown()
+
+    @property
     def metrics(self) -> Metrics:
         """What the evaluation has done so far."""
         return self._session.metrics if self._session else Metrics()
