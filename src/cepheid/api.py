@@ -27,6 +27,7 @@ from cepheid.planning.evaluations import (
     NFA_B,
     REFERENCE,
     Choice,
+    Evaluation,
     check_output,
     choose_evaluation,
 )
@@ -347,6 +348,13 @@ class CompiledQuery:
         analysed = analyse(self._tree, schema, self._text, self._source)
         in_batches = [each for each in EVALUATIONS if each.has_session]
         return analysed, choose_evaluation(analysed, evaluation, in_batches).evaluation.name
+
+    def for_events(
+        self, events: Events, evaluation: str = AUTO
+    ) -> tuple[AnalysedQuery, Evaluation, int | None]:
+        """The query as it is about such events, what runs it, and its window in ticks."""
+        analysed = analyse(self._tree, events.schema, self._text, self._source)
+        return analysed, _choose(analysed, evaluation).evaluation, self._window(events)
 
     def _window(self, events: Events) -> int | None:
         window = self._tree.window

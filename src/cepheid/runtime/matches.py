@@ -43,6 +43,8 @@ class Match:
 class Matches:
     """All matches of a query over some events.
 
+    ``parts`` are what each variable is bound to, as positions in ``events``.
+
     >>> import cepheid as cep
     >>> events = {"ts": [1, 2, 3], "type": ["A", "B", "B"], "x": [5, 6, 7]}
     >>> matches = cep.query("PATTERN SEQ(A a, B b) RETURN b.x - a.x AS rise").match(events)
@@ -62,20 +64,20 @@ class Matches:
         metrics: Metrics | None = None,
     ) -> None:
         self.metrics = metrics or Metrics()
-        self._query = query
-        self._events = events
-        self._parts = parts
+        self.query = query
+        self.events = events
+        self.parts = parts
 
     def __len__(self) -> int:
-        return sum(map(len, self._parts))
+        return sum(map(len, self.parts))
 
     def __iter__(self) -> Iterator[Match]:
-        for part in self._pieces(BATCH_SIZE):
-            table = self._table(part)
+        for part in self.pieces(BATCH_SIZE):
+            table = self.table(part)
             columns = [python_values(column) for column in table.columns]
             rows = [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns)]  # noqa: B905
-            starts = python_values(self._events.time_axis.decode(part.starts, wide=True))
-            ends = python_values(self._events.time_axis.decode(part.ends, wide=True))
+            starts = python_values(self.events.time_axis.decode(part.starts, wide=True))
+            ends = python_values(self.events.time_axis.decode(part.ends, wide=True))
             for ix, row in enumerate(rows):
                 yield Match(starts[ix], ends[ix], self._rows_of(part.one(ix)), row)
 
@@ -92,16 +94,16 @@ class Matches:
     @property
     def columns(self) -> list[str]:
         """The names of the columns of the result."""
-        return list(self._table(self._parts[0].slice(0, 0)).column_names)
+        return list(self.table(self.parts[0].slice(0, 0)).column_names)
 
     def to_arrow(self) -> pa.Table:
         """The matches as an Arrow table: start, end, and the variables or RETURN's items."""
-        return pa.concat_tables(map(self._table, self._parts))
+        return pa.concat_tables(map(self.table, self.parts))
 
     def to_batches(self, size: int = BATCH_SIZE) -> Iterator[pa.RecordBatch]:
         """The same, a batch at a time: only one is in memory."""
-        for part in self._pieces(size):
-            yield from self._table(part).combine_chunks().to_batches()
+        for part in self.pieces(size):
+            yield from self.table(part).combine_chunks().to_batches()
 
     def to_pandas(self) -> pd.DataFrame:
         """The matches as a pandas DataFrame."""
@@ -116,22 +118,24 @@ class Matches:
         return frame
 
     def _row_numbers(self) -> Iterator[dict[str, int | list[int]]]:
-        return map(self._rows_of, chain.from_iterable(self._parts))
+        return map(self._rows_of, chain.from_iterable(self.parts))
 
     def _rows_of(self, binding: Mapping[str, int | list[int]]) -> dict[str, int | list[int]]:
-        rows = self._events.rows
+        rows = self.events.rows
         return {
             name: rows[bound].tolist() if isinstance(bound, list) else int(rows[bound])
             for name, bound in binding.items()
         }
 
-    def _pieces(self, size: int) -> Iterator[Bindings]:
-        for part in self._parts:
+    def pieces(self, size: int = BATCH_SIZE) -> Iterator[Bindings]:
+        """The matches in pieces of at most so many."""
+        for part in self.parts:
             for low in range(0, len(part), size):
                 yield part.slice(low, low + size)
 
-    def _table(self, part: Bindings) -> pa.Table:
-        return project(self._query, self._events, part)
+    def table(self, part: Bindings) -> pa.Table:
+        """The columns of some of the matches."""
+        return project(self.query, self.events, part)
 
 
 def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:

@@ -1,0 +1,58 @@
+"""A query in a Python worker of Spark: Arrow batches in, matches with the declared schema out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.runtime.match_ids import match_ids
+from cepheid.runtime.matches import Matches
+from cepheid.spark.worker_settings import WorkerSettings
+
+
+class WorkerSession:
+    """A session whose answers are batches of exactly the schema that Spark was told.
+
+    Events are fed in the order of their times, with the columns that the query needs and no
+    others: they are what a match's id is made of.
+    """
+
+    def __init__(self, settings: WorkerSettings, snapshot: bytes | None = None) -> None:
+        query, reading = settings.query(), settings.reading()
+        self._session = (
+            query.session(**reading) if snapshot is None else query.restore(snapshot, **reading)
+        )
+        self._answers = Answers(settings)
+
+    def feed(self, events: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The matches that these events complete."""
+        yield from self._answers.batches(self._session.feed(events))
+
+    def advance(self, time: Any = None) -> Iterator[pa.RecordBatch]:
+        """The matches that are complete because time has passed; None: the stream has ended."""
+        yield from self._answers.batches(self._session.advance(time))
+
+    def snapshot(self) -> bytes:
+        """The state as bytes, for the next session."""
+        return self._session.snapshot()
+
+
+class Answers:
+    """Matches as batches of the declared schema."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._schema = settings.result_schema
+        self._match_id = settings.match_id
+
+    def batches(self, matches: Matches) -> Iterator[pa.RecordBatch]:
+        """The matches, some ten thousand at a time."""
+        for part in matches.pieces():
+            if not len(part):
+                continue
+            table = matches.table(part)
+            if self._match_id:
+                ids = match_ids(matches.query, matches.events, part)
+                table = table.append_column(self._schema.field(-1), ids)
+            yield from table.cast(self._schema).combine_chunks().to_batches()
