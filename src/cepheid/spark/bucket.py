@@ -17,13 +17,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.errors import EventError
+from cepheid.runtime.stream import StreamSession
 from cepheid.spark.packing import from_blob, to_blob
-from cepheid.spark.worker_session import WorkerSession
+from cepheid.spark.worker_session import Answers
 from cepheid.spark.worker_settings import WorkerSettings
 
 _EPOCH = datetime(1970, 1, 1)
 _TICKS = 1_000
 """Watermarks are in milliseconds, times of events in microseconds."""
+_NO_TIME = -(2**63)
+"""Before all events."""
 
 
 @dataclass(frozen=True)
@@ -43,48 +47,55 @@ class Step:
 
 
 class Bucket:
-    """The events of a bucket, which advance with the watermark."""
+    """The events of a bucket, which advance with the watermark.
 
-    def __init__(self, settings: WorkerSettings, stored: StoredBucket | None = None) -> None:
+    ``columns`` are those that the query needs; an event that is late is given with all it has.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        columns: Sequence[str],
+        stored: StoredBucket | None = None,
+    ) -> None:
         self._settings = settings
-        self._columns: list[str] | None = None
+        self._columns = list(columns)
+        self._answers = Answers(settings)
         self._waiting: pa.Table | None = None
-        self._session: WorkerSession | None = None
+        self._session: StreamSession | None = None
         if stored is not None and stored.waiting is not None:
             self._waiting = from_blob(stored.waiting)
         if stored is not None and stored.session is not None:
-            self._session = WorkerSession(settings, stored.session)
+            self._session = settings.query().restore(stored.session, **settings.reading())
 
     def step(self, fresh: Sequence[pa.Table], watermark: int) -> Step:
         """Take events that have come, and answer up to the watermark, in milliseconds.
 
         An event is late that is older than the watermark. A watermark of 0 is none yet.
         """
-        now = watermark * _TICKS
+        now = watermark * _TICKS if watermark else _NO_TIME
         late, in_time = self._without_late(fresh, now)
-        known = [table for table in (self._waiting, *in_time) if table is not None]
+        known = [*([] if self._waiting is None else [self._waiting]), *in_time]
         matches: list[pa.RecordBatch] = []
         if known:
-            events = pa.concat_tables(known)
-            is_ready = self._times(events) < (now if watermark else _before_all())
-            ready = events if is_ready.all() else events.filter(pa.array(is_ready))
-            self._waiting = None if is_ready.all() else events.filter(pa.array(~is_ready))
-            if len(ready):
-                matches.extend(self._running().feed(self._in_order(ready)))
+            ready, self._waiting = self._before(pa.concat_tables(known), now)
+            if ready is not None:
+                found = self._running().feed(self._in_order(ready))
+                matches.extend(self._answers.batches(found))
         if self._session is not None and watermark:
-            matches.extend(self._session.advance(_EPOCH + timedelta(milliseconds=watermark)))
+            found = self._session.advance(_EPOCH + timedelta(milliseconds=watermark))
+            matches.extend(self._answers.batches(found))
             self._let_go(now)
         return Step(matches, late)
 
     @property
     def due(self) -> int | None:
         """The watermark at which the bucket has something to do although no event comes."""
-        times = []
-        if self._waiting is not None:
-            times.append(int(self._times(self._waiting).min()) + 1)
+        times = [] if self._waiting is None else [int(self._times(self._waiting).min()) + 1]
         if self._session is not None:
-            times.extend([self._session.next_completion, self._session.forgotten_from])
-        return min((-(-time // _TICKS) for time in times if time is not None), default=None)
+            for time in (self._session.next_completion, self._session.forgotten_from):
+                times.extend([] if time is None else [time])
+        return min((-(-time // _TICKS) for time in times), default=None)
 
     def stored(self) -> StoredBucket | None:
         """The state; None where there is nothing to remember."""
@@ -95,6 +106,11 @@ class Bucket:
             None if self._waiting is None else to_blob(self._waiting),
         )
 
+    def _running(self) -> StreamSession:
+        if self._session is None:
+            self._session = self._settings.query().session(**self._settings.reading())
+        return self._session
+
     def _let_go(self, now: int) -> None:
         assert self._session is not None
         forgotten = self._session.forgotten_from
@@ -103,44 +119,62 @@ class Bucket:
         else:
             self._session.forget_the_past()
 
-    def _running(self) -> WorkerSession:
-        if self._session is None:
-            self._session = WorkerSession(self._settings)
-        return self._session
-
     def _without_late(
         self, fresh: Sequence[pa.Table], now: int
     ) -> tuple[pa.Table | None, list[pa.Table]]:
         late, in_time = [], []
         for table in fresh:
             is_late = self._times(table) < now
-            if now and is_late.any():
+            if is_late.any():
                 late.append(table.filter(pa.array(is_late)))
-                table = table.filter(pa.array(~is_late))
-            in_time.append(table.select(self._settings.columns))
+                table = table.filter(pa.array(~is_late))  # noqa: PLW2901
+            in_time.append(table.select(self._columns))
         return (pa.concat_tables(late) if late else None), in_time
 
+    def _before(self, events: pa.Table, now: int) -> tuple[pa.Table | None, pa.Table | None]:
+        """The events before a time, and the others."""
+        is_before = self._times(events) < now
+        if is_before.all():
+            return events, None
+        if not is_before.any():
+            return None, events
+        return events.filter(pa.array(is_before)), events.filter(pa.array(~is_before))
+
     def _times(self, events: pa.Table) -> npt.NDArray[np.int64]:
-        times: npt.NDArray[np.int64] = (
-            events.column(self._settings.time).cast(pa.int64()).to_numpy()
-        )
+        column = events.column(self._settings.time)
+        if column.null_count:
+            raise EventError(
+                f"time column {self._settings.time!r} is null in {column.null_count} of "
+                f"{len(column)} events; an event needs a time: leave such rows out of the stream, "
+                "or fill it in"
+            )
+        times: npt.NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
         return times
 
     def _in_order(self, events: pa.Table) -> pa.Table:
-        """The events by time; those of one time by the columns that break ties."""
+        """The events by time, and those of one time by the columns that break ties."""
         events = events.combine_chunks()
         times = self._times(events)
         order = np.argsort(times, kind="stable")
-        ordered = times[order]
-        same = ordered[1:] == ordered[:-1]
+        same = np.diff(times[order]) == 0
         if same.any():
-            tied = np.concatenate([[False], same]) | np.concatenate([same, [False]])
-            places = np.flatnonzero(tied)
-            keys = _sortable(events.take(pa.array(order[places])), self._settings.ties)
-            keys["time"] = pa.array(ordered[places])
-            among = pc.sort_indices(
-                pa.table(keys),
-                sort_keys=[(name, "ascending") for name in ("time", *keys) if name != "time"],
-            )
-            order[places] = order[places][among.to_numpy()]
+            tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
+            keys = _sort_keys(events.take(pa.array(order[tied])), self._settings.ties)
+            table = pa.table({"time": times[order[tied]], **keys})
+            among = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
+            order[tied] = order[tied][among.to_numpy()]
         return events.take(pa.array(order))
+
+
+def _sort_keys(events: pa.Table, ties: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+    """What orders events of equal time: nulls come first and NaN last, as Spark has it."""
+    keys: dict[str, pa.ChunkedArray] = {}
+    for number, name in enumerate(ties):
+        column = events.column(name)
+        if column.null_count:
+            keys[f"value {number}"] = column.is_valid()
+        if pa.types.is_floating(column.type):
+            keys[f"nan {number}"] = pc.is_nan(column)
+        if not pa.types.is_nested(column.type):
+            keys[f"tie {number}"] = column
+    return keys

@@ -1,0 +1,140 @@
+"""The stateful operator of a stream: a bucket is taken from the state store, advanced, put back.
+
+Spark runs a micro-batch again when it failed, from the state that the one before it left: a
+bucket keeps nothing anywhere else, and so what it answers the second time is what it answered
+the first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
+
+from cepheid.errors import SnapshotError
+from cepheid.spark.bucket import Bucket, Step, StoredBucket
+from cepheid.spark.packing import GUARD, from_blob, to_blob
+from cepheid.spark.worker_settings import WorkerSettings
+
+ANSWERS = "data binary, is_late boolean, matches long, late long"
+"""The columns of what the operator gives: blobs of matches or of late events, and counts."""
+
+_STATE = "made_by string, session binary, waiting binary, timer long"
+
+
+class BucketOperator(StatefulProcessor):
+    """Advances the buckets of a stream.
+
+    ``made_by`` names all that the state depends on, by what a message calls it: a stream that
+    goes on from a state which another query left would give answers that are nobody's.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        columns: Sequence[str],
+        made_by: Mapping[str, Any],
+        *,
+        emits_late: bool,
+    ) -> None:
+        self._settings = settings
+        self._columns = tuple(columns)
+        self._made_by = json.dumps(made_by)
+        self._emits_late = emits_late
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called by Spark before anything else."""
+        self._handle = handle
+        self._state = handle.getValueState("bucket", _STATE)
+
+    def handleInputRows(  # noqa: N802
+        self, key: Any, rows: Iterator[Any], timerValues: TimerValues  # noqa: N803
+    ) -> Iterator[Row]:
+        """Called by Spark for each bucket that events have come for."""
+        stored = self._stored()
+        if key[0] == GUARD:
+            for _ in rows:
+                pass
+            if stored is None:
+                self._state.update((self._made_by, None, None, None))
+            return
+        # Blobs come in any order, and ties without a tie-break are in the order of arrival.
+        blobs = sorted(((row.part, row.data) for row in rows), key=lambda each: each[0])
+        fresh = [from_blob(bytes(blob)) for _, blob in blobs]
+        kept, timer = stored or (None, None)
+        if timer is not None:
+            self._handle.deleteTimer(timer)
+        yield from self._advanced(kept, fresh, timerValues.getCurrentWatermarkInMs())
+
+    def handleExpiredTimer(  # noqa: N802
+        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo  # noqa: ARG002, N803
+    ) -> Iterator[Row]:
+        """Called by Spark for each bucket that asked for it, when the watermark has got there."""
+        stored = self._stored()
+        if stored is not None:
+            yield from self._advanced(stored[0], [], timerValues.getCurrentWatermarkInMs())
+
+    def close(self) -> None:
+        """Called by Spark at the end of a task."""
+
+    def _advanced(
+        self, stored: StoredBucket | None, fresh: Sequence[pa.Table], watermark: int
+    ) -> Iterator[Row]:
+        bucket = Bucket(self._settings, self._columns, stored)
+        step = bucket.step(fresh, watermark)
+        self._keep(bucket)
+        yield from self._answers(step)
+
+    def _answers(self, step: Step) -> Iterator[Row]:
+        for batch in step.matches:
+            blob = to_blob(pa.Table.from_batches([batch]))
+            yield Row(data=blob, is_late=False, matches=batch.num_rows, late=0)
+        if step.late is not None:
+            late = to_blob(step.late) if self._emits_late else None
+            yield Row(data=late, is_late=True, matches=0, late=step.late.num_rows)
+
+    def _stored(self) -> tuple[StoredBucket, int | None] | None:
+        found = self._state.get()
+        if found is None:
+            return None
+        made_by, session, waiting, timer = found
+        if made_by != self._made_by:
+            raise SnapshotError(_changes(json.loads(made_by), json.loads(self._made_by)))
+        return StoredBucket(_bytes(session), _bytes(waiting)), timer
+
+    def _keep(self, bucket: Bucket) -> None:
+        # A timer goes off when the watermark is past it, and is gone then.
+        due = bucket.due
+        timer = None if due is None else due - 1
+        if timer is not None:
+            self._handle.registerTimer(timer)
+        stored = bucket.stored()
+        if stored is None:
+            self._state.clear()
+        else:
+            self._state.update((self._made_by, stored.session, stored.waiting, timer))
+
+
+def _changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    changes = "\n".join(
+        f"  {name}: then {then.get(name)!r}, now {now.get(name)!r}"
+        for name in {**then, **now}
+        if then.get(name) != now.get(name)
+    )
+    return (
+        f"the checkpoint holds the state of another stream; different are\n{changes}\n"
+        "Start with what it was made with, or start anew with another checkpointLocation"
+    )
+
+
+def _bytes(value: Any) -> bytes | None:
+    return None if value is None else bytes(value)
