@@ -2,8 +2,8 @@
 
 Events come out of order, and a session reads them in order. So an event waits until the watermark
 has passed it: until no event can come, but late ones, that would have to be read before it. The
-watermark stands still during a step, and so the answer of a step depends on nothing but the state
-and the step's events: a step that is run again gives the same matches.
+answer of a step depends on nothing but the state, the step's events and its watermarks: a step
+that is run again gives the same matches.
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ _NO_TIME = -(2**63)
 
 @dataclass(frozen=True)
 class StoredBucket:
-    """The state of a bucket between two steps: a snapshot of its session, and a blob of events."""
+    """The state of a bucket between two steps.
+
+    A snapshot of its session, a blob of the events that wait, and the watermark it has reached.
+    """
 
     session: bytes | None
     waiting: bytes | None
+    reached: int
 
 
 @dataclass(frozen=True)
@@ -63,18 +67,22 @@ class Bucket:
         self._answers = Answers(settings)
         self._waiting: pa.Table | None = None
         self._session: StreamSession | None = None
+        self._reached = 0 if stored is None else stored.reached
         if stored is not None and stored.waiting is not None:
             self._waiting = from_blob(stored.waiting)
         if stored is not None and stored.session is not None:
             self._session = settings.query().restore(stored.session, **settings.reading())
 
-    def step(self, fresh: Sequence[pa.Table], watermark: int) -> Step:
-        """Take events that have come, and answer up to the watermark, in milliseconds.
+    def step(self, fresh: Sequence[pa.Table], before: int, after: int) -> Step:
+        """Take events that have come, and answer up to a watermark.
 
-        An event is late that is older than the watermark. A watermark of 0 is none yet.
+        Watermarks are in milliseconds, and 0 is none yet. An event is late that is older than the
+        watermark ``before`` the step, or than one that the bucket has reached. ``after`` the step
+        no event comes, but late ones, that is older than that watermark.
         """
-        now = watermark * _TICKS if watermark else _NO_TIME
-        late, in_time = self._without_late(fresh, now)
+        late, in_time = self._without_late(fresh, _ticks(max(before, self._reached)))
+        self._reached = max(before, self._reached, after)
+        now = _ticks(self._reached)
         known = [*([] if self._waiting is None else [self._waiting]), *in_time]
         matches: list[pa.RecordBatch] = []
         if known:
@@ -82,8 +90,8 @@ class Bucket:
             if ready is not None:
                 found = self._running().feed(self._in_order(ready))
                 matches.extend(self._answers.batches(found))
-        if self._session is not None and watermark:
-            found = self._session.advance(_EPOCH + timedelta(milliseconds=watermark))
+        if self._session is not None and self._reached:
+            found = self._session.advance(_EPOCH + timedelta(milliseconds=self._reached))
             matches.extend(self._answers.batches(found))
             self._let_go(now)
         return Step(matches, late)
@@ -104,6 +112,7 @@ class Bucket:
         return StoredBucket(
             None if self._session is None else self._session.snapshot(),
             None if self._waiting is None else to_blob(self._waiting),
+            self._reached,
         )
 
     def _running(self) -> StreamSession:
@@ -164,6 +173,10 @@ class Bucket:
             among = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
             order[tied] = order[tied][among.to_numpy()]
         return events.take(pa.array(order))
+
+
+def _ticks(watermark: int) -> int:
+    return watermark * _TICKS if watermark else _NO_TIME
 
 
 def _sort_keys(events: pa.Table, ties: Sequence[str]) -> dict[str, pa.ChunkedArray]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +29,7 @@ from cepheid.spark.worker_settings import WorkerSettings
 ANSWERS = "data binary, is_late boolean, matches long, late long"
 """The columns of what the operator gives: blobs of matches or of late events, and counts."""
 
-_STATE = "made_by string, session binary, waiting binary, timer long"
+_STATE = "made_by string, session binary, waiting binary, reached long, timer long"
 
 
 class BucketOperator(StatefulProcessor):
@@ -36,6 +37,8 @@ class BucketOperator(StatefulProcessor):
 
     ``made_by`` names all that the state depends on, by what a message calls it: a stream that
     goes on from a state which another query left would give answers that are nobody's.
+    ``lateness_ms`` is how far behind the newest event one may be that is not late, and None where
+    Spark alone knows it, which tells its watermark a micro-batch later.
     """
 
     def __init__(
@@ -44,11 +47,13 @@ class BucketOperator(StatefulProcessor):
         columns: Sequence[str],
         made_by: Mapping[str, Any],
         *,
+        lateness_ms: int | None,
         emits_late: bool,
     ) -> None:
         self._settings = settings
         self._columns = tuple(columns)
         self._made_by = json.dumps(made_by)
+        self._lateness_ms = lateness_ms
         self._emits_late = emits_late
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -60,20 +65,18 @@ class BucketOperator(StatefulProcessor):
         self, key: Any, rows: Iterator[Any], timerValues: TimerValues  # noqa: N803
     ) -> Iterator[Row]:
         """Called by Spark for each bucket that events have come for."""
-        stored = self._stored()
+        came = sorted(rows, key=attrgetter("part"))
+        fresh = [from_blob(bytes(row.data)) for row in came if row.data is not None]
         if key[0] == GUARD:
-            for _ in rows:
-                pass
-            if stored is None:
-                self._state.update((self._made_by, None, None, None))
-            return
-        # Blobs come in any order, and ties without a tie-break are in the order of arrival.
-        blobs = sorted(((row.part, row.data) for row in rows), key=lambda each: each[0])
-        fresh = [from_blob(bytes(blob)) for _, blob in blobs]
-        kept, timer = stored or (None, None)
-        if timer is not None:
-            self._handle.deleteTimer(timer)
-        yield from self._advanced(kept, fresh, timerValues.getCurrentWatermarkInMs())
+            if self._stored() is None:
+                self._state.update((self._made_by, None, None, 0, None))
+        elif fresh:
+            stored, timer = self._stored() or (None, None)
+            if timer is not None:
+                self._handle.deleteTimer(timer)
+            before = timerValues.getCurrentWatermarkInMs()
+            after = self._watermark_after([row.newest_us for row in came])
+            yield from self._advanced(stored, fresh, before, after)
 
     def handleExpiredTimer(  # noqa: N802
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo  # noqa: ARG002, N803
@@ -81,18 +84,26 @@ class BucketOperator(StatefulProcessor):
         """Called by Spark for each bucket that asked for it, when the watermark has got there."""
         stored = self._stored()
         if stored is not None:
-            yield from self._advanced(stored[0], [], timerValues.getCurrentWatermarkInMs())
+            now = timerValues.getCurrentWatermarkInMs()
+            yield from self._advanced(stored[0], [], now, now)
 
     def close(self) -> None:
         """Called by Spark at the end of a task."""
 
     def _advanced(
-        self, stored: StoredBucket | None, fresh: Sequence[pa.Table], watermark: int
+        self, stored: StoredBucket | None, fresh: Sequence[pa.Table], before: int, after: int
     ) -> Iterator[Row]:
         bucket = Bucket(self._settings, self._columns, stored)
-        step = bucket.step(fresh, watermark)
+        step = bucket.step(fresh, before, after)
         self._keep(bucket)
         yield from self._answers(step)
+
+    def _watermark_after(self, newest_us: Sequence[int | None]) -> int:
+        """The watermark that the events of a micro-batch make: 0 for none, or before 1970."""
+        known = [time for time in newest_us if time is not None]
+        if self._lateness_ms is None or not known:
+            return 0
+        return max(max(known) // 1_000 - self._lateness_ms, 0)
 
     def _answers(self, step: Step) -> Iterator[Row]:
         for batch in step.matches:
@@ -106,10 +117,10 @@ class BucketOperator(StatefulProcessor):
         found = self._state.get()
         if found is None:
             return None
-        made_by, session, waiting, timer = found
+        made_by, session, waiting, reached, timer = found
         if made_by != self._made_by:
             raise SnapshotError(_changes(json.loads(made_by), json.loads(self._made_by)))
-        return StoredBucket(_bytes(session), _bytes(waiting)), timer
+        return StoredBucket(_bytes(session), _bytes(waiting), reached), timer
 
     def _keep(self, bucket: Bucket) -> None:
         # A timer goes off when the watermark is past it, and is gone then.
@@ -121,7 +132,9 @@ class BucketOperator(StatefulProcessor):
         if stored is None:
             self._state.clear()
         else:
-            self._state.update((self._made_by, stored.session, stored.waiting, timer))
+            self._state.update(
+                (self._made_by, stored.session, stored.waiting, stored.reached, timer)
+            )
 
 
 def _changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:

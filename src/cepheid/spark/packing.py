@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 BUCKET = "bucket"
-PACKED = f"{BUCKET} int, part int, data binary"
-"""The columns of packed events: the bucket, the place of the blob in the order, the blob."""
+PACKED = f"{BUCKET} int, part int, newest_us long, data binary"
+"""A row of packed events: its bucket, the partition that it was in, the newest time there, a blob."""
 GUARD = -1
 """The bucket without events: it remembers by what the state of all the others was made."""
 
@@ -63,11 +64,14 @@ def _rotated(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint3
 class Packer:
     """Rows with the number of their bucket become one blob for each bucket.
 
-    Every partition also sends a row to the guard, so that the first batch of a stream that was
-    started anew finds out whether the state that it goes on from is its own.
+    A partition also tells every bucket the newest time of its rows, blob or not: a shuffle ends
+    before the operator behind it begins, which so knows how far time has got in its micro-batch.
+    The guard is told too, and so finds out in the first micro-batch whether the state that a
+    stream goes on from is its own.
     """
 
     labels: Sequence[int]
+    time: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The blobs of a partition."""
@@ -81,23 +85,32 @@ class Packer:
             held.append(batch)
             rows += batch.num_rows
             if rows >= MOST_ROWS:
-                yield from self.packed(held, part)
+                yield self.packed(held, part)
                 held, rows = [], 0
         if rows:
-            yield from self.packed(held, part)
+            yield self.packed(held, part)
 
-    def packed(self, held: Sequence[pa.RecordBatch], part: int) -> Iterator[pa.RecordBatch]:
-        """The blobs of these rows, and a row for the guard."""
-        yield _packed_row(GUARD, part, b"")
+    def packed(self, held: Sequence[pa.RecordBatch], part: int) -> pa.RecordBatch:
+        """A row for each bucket, with a blob where it has events."""
         table = pa.Table.from_batches(held).combine_chunks()
         bucket_of = table.column(BUCKET).to_numpy().astype(np.uint16)
-        events = table.drop_columns([BUCKET])
         order = np.argsort(bucket_of, kind="stable")
-        events = events.take(pa.array(order))
+        events = table.drop_columns([BUCKET]).take(pa.array(order))
         ends = np.cumsum(np.bincount(bucket_of, minlength=len(self.labels))).tolist()
-        for label, low, high in zip(self.labels, [0, *ends], ends, strict=False):
-            if low < high:
-                yield _packed_row(label, part, to_blob(events.slice(low, high - low)))
+        blobs = [
+            to_blob(events.slice(low, high - low)) if low < high else None
+            for low, high in zip([0, *ends[:-1]], ends, strict=True)
+        ]
+        count = len(blobs) + 1
+        newest_us = pc.max(events.column(self.time).cast(pa.int64()))
+        return pa.record_batch(
+            {
+                BUCKET: pa.array([*self.labels, GUARD], pa.int32()),
+                "part": pa.array([part] * count, pa.int32()),
+                "newest_us": pa.array([newest_us.as_py()] * count, pa.int64()),
+                "data": pa.array([*blobs, None], pa.binary()),
+            }
+        )
 
 
 def to_blob(table: pa.Table) -> bytes:
@@ -116,13 +129,3 @@ def to_blob(table: pa.Table) -> bytes:
 def from_blob(blob: bytes) -> pa.Table:
     """The table that :func:`to_blob` wrote."""
     return pa.ipc.open_stream(pa.py_buffer(blob)).read_all()
-
-
-def _packed_row(label: int, part: int, blob: bytes) -> pa.RecordBatch:
-    return pa.record_batch(
-        {
-            BUCKET: pa.array([label], pa.int32()),
-            "part": pa.array([part], pa.int32()),
-            "data": pa.array([blob], pa.binary()),
-        }
-    )

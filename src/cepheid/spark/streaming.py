@@ -7,20 +7,23 @@ of a bucket (:mod:`cepheid.spark.packing`); advance the buckets, which are the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
 
+from cepheid.api import CompiledQuery
 from cepheid.errors import OptionError, list_words
+from cepheid.planning.evaluations import AUTO
 from cepheid.runtime.snapshot import VERSION
-from cepheid.spark.arrow_schemas import arrow_schema, spark_schema
+from cepheid.spark.arrow_schemas import arrow_schema
 from cepheid.spark.bucket_operator import ANSWERS, BucketOperator
 from cepheid.spark.packing import BUCKET, PACKED, Packer, bucket_labels, from_blob
-from cepheid.spark.preparation import Prepared
+from cepheid.spark.preparation import Prepared, prepare
 from cepheid.spark.row_filter import column
 
 LATE_POLICIES = ("drop", "emit")
@@ -34,10 +37,57 @@ _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "RocksDBStateStoreProvider"
 
 
-def match_stream(
-    prepared: Prepared, events: DataFrame, *, lateness: str | None, late: str
+def match(
+    query: CompiledQuery,
+    events: DataFrame,
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    tie_break: str | Sequence[str] | None = None,
+    evaluation: str = AUTO,
+    output: str = "all",
+    schema: Any = None,
+    lateness: str | None = None,
+    late: str = "drop",
+    **options: Any,
 ) -> DataFrame:
-    """The matches of a prepared query over a streaming DataFrame, to be written in append mode."""
+    """The matches of a query over a streaming DataFrame, to be written in append mode.
+
+    It is what ``query.match(events)`` does with a streaming DataFrame. The result has the columns
+    of the local one and ``match_id``, which is the same for the same match whenever it is found.
+
+    Args:
+        query: the query.
+        events: a streaming DataFrame.
+        time: the column with the time of an event, a timestamp.
+        type: the column with its type.
+        tie_break: the column or columns that order events of equal time; their other columns
+            do without it.
+        evaluation: ``auto`` or the name of an evaluation that has sessions.
+        output: ``all`` or ``non_overlapping``.
+        schema: the attributes of each type, where not every type has every column.
+        lateness: how far an event may be behind the latest one, such as ``10 minutes``; not with
+            a DataFrame that has a watermark.
+        late: what becomes of an event that is later than that: ``drop`` counts it in the
+            progress of the stream, ``emit`` also gives a row with the event in ``late_event``.
+        options: those of the evaluation, as for ``query.match``.
+
+    Raises:
+        OptionError: an option cannot be used, or Spark is not set up for it.
+    """
+    prepared = prepare(
+        query,
+        events.schema,
+        time=time,
+        type=type,
+        tie_break=tie_break,
+        evaluation=evaluation,
+        output=output,
+        time_unit=None,
+        declared=schema,
+        match_id=True,
+        options=options,
+    )
     _check(prepared, events, late)
     settings = prepared.settings
     marked = _with_watermark(events, settings.time, lateness)
@@ -61,12 +111,18 @@ def match_stream(
         "spark.sql.shuffle.partitions": partitions if prepared.key else 1,
         "version of the state": VERSION,
     }
-    operator = BucketOperator(settings, prepared.columns, made_by, emits_late=emits_late)
+    operator = BucketOperator(
+        settings,
+        prepared.columns,
+        made_by,
+        lateness_ms=None if lateness is None else marked.schema[settings.time].metadata[_DELAY],
+        emits_late=emits_late,
+    )
     late_event = StructType([StructField(LATE_EVENT, events.schema)]) if emits_late else None
     result = StructType([*prepared.result.fields, *(late_event.fields if late_event else ())])
     return (
         rows.select(number.cast("int").alias(BUCKET), *map(column, sent))
-        .mapInArrow(Packer(labels), PACKED)
+        .mapInArrow(Packer(labels, settings.time), PACKED)
         .groupBy(BUCKET)
         .transformWithState(operator, ANSWERS, "Append", "EventTime")
         .observe(
