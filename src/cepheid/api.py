@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -44,6 +45,10 @@ if TYPE_CHECKING:
     from cepheid.runtime.stream import StreamSession
 
 AUTOMATON_FORMATS = ("mermaid", "svg")
+
+_SPARK = "cepheid.spark"
+"""What runs queries over DataFrames. It is built on this module and needs pyspark, so that it is
+loaded by its name, and only when there is a DataFrame: whoever has one has pyspark."""
 
 
 def query(
@@ -193,6 +198,7 @@ class CompiledQuery:
         Args:
             events: an Arrow table or batch, a pandas or Polars frame, a mapping of columns, the
                 path of a Parquet, CSV or JSON-lines file, or a mapping of type to such a table.
+                Of a Spark DataFrame the matches are a DataFrame: see :mod:`cepheid.spark`.
             time: the column with the time of an event: integer, float, timestamp or date.
             type: the column with its type; not needed with a table per type.
             tie_break: the column or columns that order events of equal time; row order
@@ -214,6 +220,20 @@ class CompiledQuery:
         >>> q.match(events, time_unit="minutes").bindings()
         [{'a': 0, 'c': 3}]
         """
+        if is_spark_frame(events):
+            over_frames = import_module(_SPARK).match
+            return over_frames(  # type: ignore[no-any-return]
+                self,
+                events,
+                time=time,
+                type=type,
+                tie_break=tie_break,
+                evaluation=evaluation,
+                output=output,
+                time_unit=time_unit,
+                schema=schema,
+                **options,
+            )
         from cepheid.runtime.events import order_events
         from cepheid.runtime.matches import Matches
         from cepheid.runtime.run import run, run_compressed
@@ -385,6 +405,14 @@ def _choose(query: AnalysedQuery, wanted: str) -> Choice:
     from cepheid.automata.evaluations import EVALUATIONS
 
     return choose_evaluation(query, wanted, EVALUATIONS)
+
+
+def is_spark_frame(events: object) -> bool:
+    """Whether these are a DataFrame of Spark, classic or Connect, without loading pyspark."""
+    return any(
+        kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.")
+        for kind in type(events).__mro__
+    )
 
 
 def schema_of(schema: Any) -> Schema | None:

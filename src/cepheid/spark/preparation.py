@@ -14,7 +14,7 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.api import CompiledQuery, schema_of
 from cepheid.errors import OptionError, list_words
 from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import check_output
+from cepheid.planning.evaluations import AUTO, check_output
 from cepheid.planning.options import read_options
 from cepheid.runtime.events import order_events
 from cepheid.runtime.time_axis import TimeAxis
@@ -78,19 +78,19 @@ def prepare(
     query: CompiledQuery,
     schema: StructType,
     *,
-    time: str,
-    type: str | None,
-    tie_break: str | Sequence[str] | None,
-    evaluation: str,
-    output: str,
-    time_unit: str | None,
-    declared: Any,
-    match_id: bool,
-    options: Mapping[str, Any],
+    time: str = "ts",
+    type: str | None = "type",
+    tie_break: str | Sequence[str] | None = None,
+    evaluation: str = AUTO,
+    output: str = "all",
+    time_unit: str | None = None,
+    declared: Any = None,
+    match_id: bool = False,
+    options: Mapping[str, Any] | None = None,
 ) -> Prepared:
     """The query over a DataFrame of this schema, or why it cannot be run."""
     check_output(output)
-    checked = read_options(options)
+    checked = read_options(options or {})
     if type is None:
         raise OptionError("say which column of the DataFrame holds the type of an event")
     _refuse_doubles(schema)

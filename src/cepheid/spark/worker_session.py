@@ -16,23 +16,30 @@ class WorkerSession:
     """A session whose answers are batches of exactly the schema that Spark was told.
 
     Events are fed in the order of their times, with the columns that the query needs and no
-    others: they are what a match's id is made of.
+    others: they are what a match's id is made of. ``starts`` is the interval of ticks, its end
+    excluded, in which the matches begin that are wanted.
     """
 
-    def __init__(self, settings: WorkerSettings, snapshot: bytes | None = None) -> None:
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        snapshot: bytes | None = None,
+        starts: tuple[float, float] | None = None,
+    ) -> None:
         query, reading = settings.query(), settings.reading()
         self._session = (
             query.session(**reading) if snapshot is None else query.restore(snapshot, **reading)
         )
         self._answers = Answers(settings)
+        self._starts = starts
 
     def feed(self, events: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The matches that these events complete."""
-        yield from self._answers.batches(self._session.feed(events))
+        yield from self._answers.batches(self._session.feed(events), self._starts)
 
     def advance(self, time: Any = None) -> Iterator[pa.RecordBatch]:
         """The matches that are complete because time has passed; None: the stream has ended."""
-        yield from self._answers.batches(self._session.advance(time))
+        yield from self._answers.batches(self._session.advance(time), self._starts)
 
     def snapshot(self) -> bytes:
         """The state as bytes, for the next session."""
@@ -46,13 +53,19 @@ class Answers:
         self._schema = settings.result_schema
         self._match_id = settings.match_id
 
-    def batches(self, matches: Matches) -> Iterator[pa.RecordBatch]:
-        """The matches, some ten thousand at a time."""
+    def batches(
+        self, matches: Matches, starts: tuple[float, float] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The matches, some ten thousand at a time; only those that start in an interval."""
         for part in matches.pieces():
             if not len(part):
                 continue
             table = matches.table(part)
             if self._match_id:
                 ids = match_ids(matches.query, matches.events, part)
-                table = table.append_column(self._schema.field(-1), ids)
+                table = table.append_column(self._schema.field(len(self._schema) - 1), ids)
+            if starts is not None:
+                table = table.filter(
+                    pa.array((part.starts >= starts[0]) & (part.starts < starts[1]))
+                )
             yield from table.cast(self._schema).combine_chunks().to_batches()

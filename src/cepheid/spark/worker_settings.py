@@ -22,10 +22,10 @@ class WorkerSettings:
 
     Spark pickles it with the function that it ships; no session is ever pickled, nor any state.
     ``text`` has the values of parameters in it. ``tie_break`` is what the user said, ``ties`` the
-    columns that order events of equal time, whether he said so or not. ``schema`` is the declaration of types as plain
-    values, ``result`` the serialised Arrow schema of the matches. ``functions`` are those that
-    the query calls and the program registered: a worker is another process, and registers them
-    itself.
+    columns that order events of equal time, whether he said so or not. ``schema`` is the
+    declaration of types as plain values, ``result`` the serialised Arrow schema of the matches.
+    ``functions`` are those that the query calls and the program registered: a worker is another
+    process, and registers them itself.
     """
 
     text: str
