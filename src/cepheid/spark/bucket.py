@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from cepheid.errors import EventError
 from cepheid.runtime.stream import StreamSession
-from cepheid.spark.packing import from_blob, to_blob
+from cepheid.spark.packing import compressed, decompressed, from_blob, to_blob
 from cepheid.spark.worker_session import Answers
 from cepheid.spark.worker_settings import WorkerSettings
 
@@ -71,7 +71,9 @@ class Bucket:
         if stored is not None and stored.waiting is not None:
             self._waiting = from_blob(stored.waiting)
         if stored is not None and stored.session is not None:
-            self._session = settings.query().restore(stored.session, **settings.reading())
+            self._session = settings.query().restore(
+                decompressed(stored.session), **settings.reading()
+            )
 
     def step(self, fresh: Sequence[pa.Table], before: int, after: int) -> Step:
         """Take events that have come, and answer up to a watermark.
@@ -110,7 +112,7 @@ class Bucket:
         if self._waiting is None and self._session is None:
             return None
         return StoredBucket(
-            None if self._session is None else self._session.snapshot(),
+            None if self._session is None else compressed(self._session.snapshot()),
             None if self._waiting is None else to_blob(self._waiting),
             self._reached,
         )

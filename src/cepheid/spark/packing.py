@@ -25,6 +25,7 @@ MOST_ROWS = 1_000_000
 """So many rows of a partition are packed at once."""
 
 _SEED = 42  # With this one Spark spreads rows over the partitions of a shuffle.
+_CODEC = "zstd"
 _FORMAT = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -129,3 +130,23 @@ def to_blob(table: pa.Table) -> bytes:
 def from_blob(blob: bytes) -> pa.Table:
     """The table that :func:`to_blob` wrote."""
     return pa.ipc.open_stream(pa.py_buffer(blob)).read_all()
+
+
+def compressed(octets: bytes) -> bytes:
+    """Bytes that take less room: of a snapshot a fifth.
+
+    >>> len(compressed(bytes(1_000_000))) < 1_000
+    True
+    """
+    size = len(octets).to_bytes(8, "little")
+    return size + bytes(pa.compress(octets, codec=_CODEC, asbytes=True))
+
+
+def decompressed(octets: bytes) -> bytes:
+    """The bytes that :func:`compressed` was given.
+
+    >>> decompressed(compressed(b"snapshot"))
+    b'snapshot'
+    """
+    size = int.from_bytes(octets[:8], "little")
+    return bytes(pa.decompress(octets[8:], size, codec=_CODEC, asbytes=True))

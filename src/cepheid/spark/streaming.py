@@ -29,8 +29,6 @@ from cepheid.spark.row_filter import column
 LATE_POLICIES = ("drop", "emit")
 LATE_EVENT = "late_event"
 """The column with an event that came too late; null in the rows of matches."""
-METRICS = "cepheid"
-"""Under this name the progress of a stream tells how many matches and late events there were."""
 
 _DELAY = "spark.watermarkDelayMs"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -46,7 +44,10 @@ def match(
     tie_break: str | Sequence[str] | None = None,
     evaluation: str = AUTO,
     output: str = "all",
+    time_unit: str | None = None,
     schema: Any = None,
+    match_id: bool = True,
+    metrics: str = "cepheid",
     lateness: str | None = None,
     late: str = "drop",
     **options: Any,
@@ -65,7 +66,11 @@ def match(
             do without it.
         evaluation: ``auto`` or the name of an evaluation that has sessions.
         output: ``all`` or ``non_overlapping``.
+        time_unit: of no use, since the time is a timestamp.
         schema: the attributes of each type, where not every type has every column.
+        match_id: whether the result has the column ``match_id``.
+        metrics: under which name the progress of the stream counts matches and late events; two
+            queries in one stream need two.
         lateness: how far an event may be behind the latest one, such as ``10 minutes``; not with
             a DataFrame that has a watermark.
         late: what becomes of an event that is later than that: ``drop`` counts it in the
@@ -83,9 +88,9 @@ def match(
         tie_break=tie_break,
         evaluation=evaluation,
         output=output,
-        time_unit=None,
+        time_unit=time_unit,
         declared=schema,
-        match_id=True,
+        match_id=match_id,
         options=options,
     )
     _check(prepared, events, late)
@@ -126,7 +131,7 @@ def match(
         .groupBy(BUCKET)
         .transformWithState(operator, ANSWERS, "Append", "EventTime")
         .observe(
-            METRICS,
+            metrics,
             F.coalesce(F.sum("matches"), F.lit(0)).alias("matches"),
             F.coalesce(F.sum("late"), F.lit(0)).alias("late"),
         )
