@@ -18,6 +18,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",  # A task for a handful of rows costs more than they do.
     "spark.sql.adaptive.enabled": "false",  # What is spread over two workers stays there.
     "spark.sql.session.timeZone": "UTC",  # The same answers wherever the tests run.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # Quick to start.
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }

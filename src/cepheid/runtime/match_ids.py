@@ -36,8 +36,9 @@ def match_ids(query: ast.Query, events: Events, bindings: Bindings) -> pa.Array:
 
     >>> import cepheid as cep
     >>> events = {"ts": [1, 2, 2], "type": ["A", "B", "B"], "x": [5, 6, 7]}
-    >>> matches = cep.query("PATTERN SEQ(A a, B b)").match(events)
-    >>> [ids] = [match_ids(matches.query, matches.events, part) for part in matches.parts]
+    >>> query = cep.query("PATTERN SEQ(A a, B b)")
+    >>> events, [part] = query.match(events).parts()
+    >>> ids = match_ids(query.tree, events, part)
     >>> len(ids), len(set(ids.to_pylist())), len(ids[0].as_py())
     (2, 2, 32)
     """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from cepheid.runtime.bindings import Bindings
 from cepheid.runtime.events import Events
 from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.projection import project
+from cepheid.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +27,9 @@ BATCH_SIZE = 65_536
 
 _SHOWN = 10
 
+Rows = dict[str, int | str | list[int | str]]
+"""The row or rows of the input that each variable stands for; a text where there is no row."""
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -32,7 +37,7 @@ class Match:
 
     start: Any
     end: Any
-    bindings: dict[str, int | list[int]]
+    bindings: Rows
     values: dict[str, Any]
 
     def __getitem__(self, column: str) -> Any:
@@ -42,8 +47,6 @@ class Match:
 
 class Matches:
     """All matches of a query over some events.
-
-    ``parts`` are what each variable is bound to, as positions in ``events``.
 
     >>> import cepheid as cep
     >>> events = {"ts": [1, 2, 3], "type": ["A", "B", "B"], "x": [5, 6, 7]}
@@ -59,25 +62,31 @@ class Matches:
     def __init__(
         self,
         query: ast.Query,
-        events: Events,
+        events: Events | Callable[[], Events],
         parts: Sequence[Bindings],
         metrics: Metrics | None = None,
+        name_row: Callable[[int], int | str] = int,
     ) -> None:
         self.metrics = metrics or Metrics()
-        self.query = query
-        self.events = events
-        self.parts = parts
+        self._query = query
+        self._given = events
+        self._parts = parts
+        self._name_row = name_row
+
+    @cached_property
+    def _events(self) -> Events:
+        return self._given() if callable(self._given) else self._given
 
     def __len__(self) -> int:
-        return sum(map(len, self.parts))
+        return sum(map(len, self._parts))
 
     def __iter__(self) -> Iterator[Match]:
-        for part in self.pieces(BATCH_SIZE):
-            table = self.table(part)
+        for part in self._pieces(BATCH_SIZE):
+            table = self._table(part)
             columns = [python_values(column) for column in table.columns]
             rows = [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns)]  # noqa: B905
-            starts = python_values(self.events.time_axis.decode(part.starts, wide=True))
-            ends = python_values(self.events.time_axis.decode(part.ends, wide=True))
+            starts = python_values(self._events.time_axis.decode(part.starts, wide=True))
+            ends = python_values(self._events.time_axis.decode(part.ends, wide=True))
             for ix, row in enumerate(rows):
                 yield Match(starts[ix], ends[ix], self._rows_of(part.one(ix)), row)
 
@@ -87,23 +96,38 @@ class Matches:
         lines = [f"{len(self)} matches", *shown, *([f"… and {more} more"] if more else [])]
         return "\n".join(lines)
 
-    def bindings(self) -> list[dict[str, int | list[int]]]:
+    def bindings(self) -> list[Rows]:
         """For each match, what each variable is bound to: zero-based rows of the input."""
         return list(self._row_numbers())
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns of the result."""
-        return list(self.table(self.parts[0].slice(0, 0)).column_names)
+        return list(self._table(self._parts[0].slice(0, 0)).column_names)
+
+    @property
+    def schema(self) -> Schema:
+        """The types and attributes of the events."""
+        return self._events.schema
+
+    def with_events(self) -> Matches:
+        """The same matches with the events of each variable, whatever the query returns."""
+        query = replace(self._query, returns=None)
+        return Matches(query, self._events, self._parts, self.metrics, self._name_row)
+
+    def _repr_html_(self) -> str:
+        from cepheid.runtime.notebook import matches_html
+
+        return matches_html(self)
 
     def to_arrow(self) -> pa.Table:
         """The matches as an Arrow table: start, end, and the variables or RETURN's items."""
-        return pa.concat_tables(map(self.table, self.parts))
+        return pa.concat_tables(map(self._table, self._parts))
 
     def to_batches(self, size: int = BATCH_SIZE) -> Iterator[pa.RecordBatch]:
         """The same, a batch at a time: only one is in memory."""
-        for part in self.pieces(size):
-            yield from self.table(part).combine_chunks().to_batches()
+        for part in self._pieces(size):
+            yield from self._table(part).combine_chunks().to_batches()
 
     def to_pandas(self) -> pd.DataFrame:
         """The matches as a pandas DataFrame."""
@@ -117,25 +141,38 @@ class Matches:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
-    def _row_numbers(self) -> Iterator[dict[str, int | list[int]]]:
-        return map(self._rows_of, chain.from_iterable(self.parts))
+    def with_rows_named(self, name_row: Callable[[int], int | str]) -> Matches:
+        """The same matches, whose bindings call the row of an event what ``name_row`` says."""
+        return Matches(self._query, self._events, self._parts, self.metrics, name_row)
 
-    def _rows_of(self, binding: Mapping[str, int | list[int]]) -> dict[str, int | list[int]]:
-        rows = self.events.rows
+    def pieces(self, size: int = BATCH_SIZE) -> Iterator[tuple[Bindings, pa.Table]]:
+        """The matches, at most so many at a time, as positions and as columns."""
+        for part in self._pieces(size):
+            yield part, self._table(part)
+
+    def parts(self) -> tuple[Events, Sequence[Bindings]]:
+        """The matches as positions in the events that are in memory."""
+        return self._events, self._parts
+
+    def _row_numbers(self) -> Iterator[Rows]:
+        return map(self._rows_of, chain.from_iterable(self._parts))
+
+    def _rows_of(self, binding: Mapping[str, int | list[int]]) -> Rows:
+        rows, named = self._events.rows, self._name_row
         return {
-            name: rows[bound].tolist() if isinstance(bound, list) else int(rows[bound])
+            name: list(map(named, rows[bound].tolist()))
+            if isinstance(bound, list)
+            else named(rows[bound])
             for name, bound in binding.items()
         }
 
-    def pieces(self, size: int = BATCH_SIZE) -> Iterator[Bindings]:
-        """The matches in pieces of at most so many."""
-        for part in self.parts:
+    def _pieces(self, size: int) -> Iterator[Bindings]:
+        for part in self._parts:
             for low in range(0, len(part), size):
                 yield part.slice(low, low + size)
 
-    def table(self, part: Bindings) -> pa.Table:
-        """The columns of some of the matches."""
-        return project(self.query, self.events, part)
+    def _table(self, part: Bindings) -> pa.Table:
+        return project(self._query, self._events, part)
 
 
 def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:

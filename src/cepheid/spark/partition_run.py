@@ -51,8 +51,9 @@ def _run(
     if not has_session:
         gathered = list(batches)
         if gathered:
-            matches = settings.query().match(pa.Table.from_batches(gathered), **settings.reading())
-            yield from Answers(settings).batches(matches, starts)
+            query = settings.query()
+            matches = query.match(pa.Table.from_batches(gathered), **settings.reading())
+            yield from Answers(query.tree, settings).batches(matches, starts)
         return
     session: WorkerSession | None = None
     for events in _gathered(batches):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.language import syntax as ast
 from cepheid.runtime.match_ids import match_ids
 from cepheid.runtime.matches import Matches
 from cepheid.spark.worker_settings import WorkerSettings
@@ -30,7 +31,7 @@ class WorkerSession:
         self._session = (
             query.session(**reading) if snapshot is None else query.restore(snapshot, **reading)
         )
-        self._answers = Answers(settings)
+        self._answers = Answers(query.tree, settings)
         self._starts = starts
 
     def feed(self, events: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -49,7 +50,8 @@ class WorkerSession:
 class Answers:
     """Matches as batches of the declared schema."""
 
-    def __init__(self, settings: WorkerSettings) -> None:
+    def __init__(self, query: ast.Query, settings: WorkerSettings) -> None:
+        self._query = query
         self._schema = settings.result_schema
         self._match_id = settings.match_id
 
@@ -57,12 +59,11 @@ class Answers:
         self, matches: Matches, starts: tuple[float, float] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The matches, some ten thousand at a time; only those that start in an interval."""
-        for part in matches.pieces():
+        for part, table in matches.pieces():
             if not len(part):
                 continue
-            table = matches.table(part)
             if self._match_id:
-                ids = match_ids(matches.query, matches.events, part)
+                ids = match_ids(self._query, matches.parts()[0], part)
                 table = table.append_column(self._schema.field(len(self._schema) - 1), ids)
             if starts is not None:
                 table = table.filter(
