@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from agreement.strategies import Case, cases
-from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from spark.rows import local_rows
 
@@ -100,7 +100,7 @@ class Stream:
         return local_rows(pa.Table.from_batches(self.found, schema))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=150, phases=[Phase.generate])
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 @given(
     cases(),
     st.lists(st.integers(0, 6), min_size=12, max_size=12),

@@ -64,14 +64,15 @@ class Bucket:
     ) -> None:
         self._settings = settings
         self._columns = list(columns)
-        self._answers = Answers(settings)
+        self._query = settings.query()
+        self._answers = Answers(self._query.tree, settings)
         self._waiting: pa.Table | None = None
         self._session: StreamSession | None = None
         self._reached = 0 if stored is None else stored.reached
         if stored is not None and stored.waiting is not None:
             self._waiting = from_blob(stored.waiting)
         if stored is not None and stored.session is not None:
-            self._session = settings.query().restore(
+            self._session = self._query.restore(
                 decompressed(stored.session), **settings.reading()
             )
 
@@ -119,7 +120,7 @@ class Bucket:
 
     def _running(self) -> StreamSession:
         if self._session is None:
-            self._session = self._settings.query().session(**self._settings.reading())
+            self._session = self._query.session(**self._settings.reading())
         return self._session
 
     def _let_go(self, now: int) -> None:

@@ -123,9 +123,9 @@ class BucketOperator(StatefulProcessor):
         return StoredBucket(_bytes(session), _bytes(waiting), reached), timer
 
     def _keep(self, bucket: Bucket) -> None:
-        # A timer goes off when the watermark is past it, and is gone then.
-        due = bucket.due
-        timer = None if due is None else due - 1
+        # Spark deletes a timer after it went off, so that the next one must be another. It is:
+        # a bucket is due only after the watermark that it has reached.
+        timer = bucket.due
         if timer is not None:
             self._handle.registerTimer(timer)
         stored = bucket.stored()
