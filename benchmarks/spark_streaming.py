@@ -44,7 +44,9 @@ def write_batches(folder: Path, batches: int, cores: int) -> None:
     generator = np.random.default_rng(3)
     folder.mkdir(parents=True)
     for number in range(batches):
-        times = np.sort(generator.integers(0, SECONDS * 1_000_000, EVENTS)) + number * SECONDS * 10**6
+        times = (
+            np.sort(generator.integers(0, SECONDS * 1_000_000, EVENTS)) + number * SECONDS * 10**6
+        )
         times += START_US
         # Events are up to a second late.
         arrival = np.argsort(times + generator.integers(0, 1_000_000, EVENTS))
@@ -92,9 +94,7 @@ def session(cores: int) -> Any:
 
 def stream(spark: Any, folder: Path, cores: int) -> Any:
     """The events as a streaming DataFrame, a micro-batch a file of each core."""
-    return (
-        spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", cores).parquet(str(folder))
-    )
+    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", cores).parquet(str(folder))
 
 
 def with_query(events: Any, window: int) -> Any:
@@ -163,9 +163,7 @@ def processor_seconds(pid: int) -> float:
 
 def follow(frame: Any, checkpoint: Path, batches: int) -> Iterator[dict[str, float]]:
     """Run a stream to the end of its files; what each micro-batch took."""
-    query = (
-        frame.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
-    )
+    query = frame.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
     try:
         before, seen = processor_seconds(os.getpid()), -1
         while query.isActive and seen < batches - 1:
@@ -214,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     shutil.rmtree(checkpoint, ignore_errors=True)
                     frame = build(stream(spark, files, cores), window)
                     for row in follow(frame, checkpoint, chosen.batches):
-                        row = {"operator": name, "window_s": window, "round": number, **row}  # noqa: PLW2901
+                        row = {"operator": name, "window_s": window, "round": number, **row}
                         print(row, flush=True)
                         if row["batch"] >= 2:  # The first ones fill caches and the window.
                             rows.append(row)
@@ -233,7 +231,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for name in ("nothing", "query")
         }
         written = [
-            row["state_MiB"] for row in rows if (row["operator"], row["window_s"]) == ("query", window)
+            row["state_MiB"]
+            for row in rows
+            if (row["operator"], row["window_s"]) == ("query", window)
         ]
         results.append(
             {

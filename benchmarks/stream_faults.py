@@ -1,9 +1,9 @@
 """What becomes of a stream whose processes are killed: nothing is missing, nothing is doubled.
 
-``python -m benchmarks.stream_faults --kills 12`` streams files to Parquet in a process of its own, and
-kills that and its Java machine with SIGKILL at random points, as often as said; each time the same
-program is started again with the same checkpoint. ``--executors`` kills executors of a cluster of
-two workers on this machine instead, and the driver goes on. In the end the ids of the matches that
+``python -m benchmarks.stream_faults --kills 12`` streams files to Parquet in a process of its own,
+and kills that and its Java machine with SIGKILL at random points, as often as said; each time the
+same program is started again with the same checkpoint. ``--executors`` kills executors of a
+cluster of two workers on this machine instead, and the driver goes on. In the end the ids of the matches that
 the stream wrote are compared with those of a batch run over all the files.
 """
 
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
@@ -140,7 +140,7 @@ def outcome(folder: Path, kills: int) -> Outcome:
     """What is in the output of a stream that has come to its end."""
     ids = json.loads((folder / "outcome.json").read_text())
     found, expected = ids["found"], set(ids["expected"])
-    files = [path for path in (folder / "matches").glob("*.parquet")]
+    files = (folder / "matches").glob("*.parquet")
     written = sum(pq.read_metadata(path).num_rows for path in files)
     return Outcome(
         kills,
@@ -182,7 +182,7 @@ def kill_drivers(folder: Path, kills: int, generator: random.Random) -> Outcome:
                 if process.wait(PATIENCE_SECONDS):
                     raise RuntimeError(_tail(folder))
                 return outcome(folder, done)
-            _wait_for(lambda: _progress(folder) > before, process, folder)
+            _wait_for_progress(folder, before, process)
             sleep(generator.uniform(0, 3))
             if process.poll() is not None:
                 if process.returncode:
@@ -197,7 +197,7 @@ def kill_executors(folder: Path, kills: int, generator: random.Random) -> Outcom
     with cluster(folder) as (master, workers), program(folder, master) as process:
         before = 0
         while process.poll() is None and done < kills:
-            _wait_for(lambda: _progress(folder) > before, process, folder)
+            _wait_for_progress(folder, before, process)
             sleep(generator.uniform(0, 2))
             executors = [pid for worker in workers for pid in _executors(worker)]
             if executors and process.poll() is None:
@@ -266,12 +266,12 @@ def _executors(worker: int) -> list[int]:
 def _progress(folder: Path) -> int:
     """How many micro-batches have begun."""
     offsets = folder / "checkpoint" / "offsets"
-    return len([path for path in offsets.glob("[0-9]*")]) if offsets.is_dir() else 0
+    return len(list(offsets.glob("[0-9]*"))) if offsets.is_dir() else 0
 
 
-def _wait_for(reached: Any, process: subprocess.Popen[bytes], folder: Path) -> None:
+def _wait_for_progress(folder: Path, before: int, process: subprocess.Popen[bytes]) -> None:
     until = monotonic() + PATIENCE_SECONDS
-    while not reached() and process.poll() is None:
+    while _progress(folder) <= before and process.poll() is None:
         if monotonic() > until:
             raise RuntimeError(f"no progress in {PATIENCE_SECONDS} seconds\n{_tail(folder)}")
         sleep(0.05)
@@ -282,18 +282,14 @@ def _tail(folder: Path) -> str:
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 
 def _kill(pid: int) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -16,17 +16,19 @@ import typer
 
 from cepheid import CompiledQuery
 from cepheid.cli.reporting import plural, say
-from cepheid.errors import OptionError
+from cepheid.errors import EventError, OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
     from pyspark.sql.streaming.listener import StreamingQueryProgress
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _TOPIC = re.compile(r"kafka://(?P<servers>[^/]+)/(?P<topic>[^/]+)")
 _READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".jsonl": "json"}
 _READERS |= {".json": "json", ".ndjson": "json"}
-_POLL_SECONDS = 0.2
+_OWN_ERROR = re.compile(r"cepheid\.errors\.\w+: (.*?)(?:\n SQLSTATE|\Z)", re.DOTALL)
+"""An error of cepheid's, in what Spark says of a task that failed with it."""
+_POLL_SECONDS = 1
 
 SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -121,9 +123,7 @@ def _read(spark: SparkSession, source: str, columns: str | None) -> DataFrame:
     return reader.load(str(folder))
 
 
-def _write(
-    matches: DataFrame, target: str | None, checkpoint: Path, once: bool
-) -> StreamingQuery:
+def _write(matches: DataFrame, target: str | None, checkpoint: Path, once: bool) -> StreamingQuery:
     from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
     topic = _TOPIC.fullmatch(target) if target else None
@@ -167,13 +167,24 @@ def _interrupt_once() -> Iterator[list[int]]:
 
 def _follow(running: StreamingQuery, interrupted: Sequence[int]) -> None:
     told = -1
-    while not interrupted and not running.awaitTermination(_POLL_SECONDS):
+    while not interrupted and not _has_ended(running):
         told = _tell(running, told)
     if interrupted:
         say("stopping")
         running.stop()
     _tell(running, told)
     say("stopped; the same command goes on from here" if interrupted else "all has been read")
+
+
+def _has_ended(running: StreamingQuery) -> bool:
+    """Wait a moment; whether the stream has come to its end, or why it broke off."""
+    from pyspark.errors import StreamingQueryException
+
+    try:
+        return bool(running.awaitTermination(_POLL_SECONDS))
+    except StreamingQueryException as error:
+        own = _OWN_ERROR.search(str(error))
+        raise EventError(own[1].strip() if own else str(error)) from None
 
 
 def _tell(running: StreamingQuery, told: int) -> int:

@@ -72,9 +72,7 @@ class Bucket:
         if stored is not None and stored.waiting is not None:
             self._waiting = from_blob(stored.waiting)
         if stored is not None and stored.session is not None:
-            self._session = self._query.restore(
-                decompressed(stored.session), **settings.reading()
-            )
+            self._session = self._query.restore(decompressed(stored.session), **settings.reading())
 
     def step(self, fresh: Sequence[pa.Table], before: int, after: int) -> Step:
         """Take events that have come, and answer up to a watermark.
@@ -139,7 +137,7 @@ class Bucket:
             is_late = self._times(table) < now
             if is_late.any():
                 late.append(table.filter(pa.array(is_late)))
-                table = table.filter(pa.array(~is_late))  # noqa: PLW2901
+                table = table.filter(pa.array(~is_late))
             in_time.append(table.select(self._columns))
         return (pa.concat_tables(late) if late else None), in_time
 

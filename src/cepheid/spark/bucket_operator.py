@@ -62,7 +62,10 @@ class BucketOperator(StatefulProcessor):
         self._state = handle.getValueState("bucket", _STATE)
 
     def handleInputRows(  # noqa: N802
-        self, key: Any, rows: Iterator[Any], timerValues: TimerValues  # noqa: N803
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[Row]:
         """Called by Spark for each bucket that events have come for."""
         came = sorted(rows, key=attrgetter("part"))
@@ -79,7 +82,10 @@ class BucketOperator(StatefulProcessor):
             yield from self._advanced(stored, fresh, before, after)
 
     def handleExpiredTimer(  # noqa: N802
-        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo  # noqa: ARG002, N803
+        self,
+        key: Any,  # noqa: ARG002
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002, N803
     ) -> Iterator[Row]:
         """Called by Spark for each bucket that asked for it, when the watermark has got there."""
         stored = self._stored()

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 BUCKET = "bucket"
 PACKED = f"{BUCKET} int, part int, newest_us long, data binary"
-"""A row of packed events: its bucket, the partition that it was in, the newest time there, a blob."""
+"""A row of packed events: the bucket, the partition they were in, the newest time there, a blob."""
 GUARD = -1
 """The bucket without events: it remembers by what the state of all the others was made."""
 
