@@ -233,7 +233,7 @@ class CompiledQuery:
         >>> q.match(events, time_unit="minutes").bindings()
         [{'a': 0, 'c': 3}]
         """
-        if is_spark_frame(events):
+        if are_spark_frames(events):
             over_frames = import_module(_SPARK).match
             return over_frames(  # type: ignore[no-any-return]
                 self,
@@ -425,8 +425,14 @@ def _choose(query: AnalysedQuery, wanted: str) -> Choice:
     return choose_evaluation(query, wanted, EVALUATIONS)
 
 
-def is_spark_frame(events: object) -> bool:
-    """Whether these are a DataFrame of Spark, classic or Connect, without loading pyspark."""
+def are_spark_frames(events: object) -> bool:
+    """Whether these are a DataFrame of Spark, or one for each type, without loading pyspark.
+
+    >>> are_spark_frames({"ts": [1], "type": ["A"]})
+    False
+    """
+    if isinstance(events, Mapping):
+        return bool(events) and all(map(are_spark_frames, events.values()))
     return any(
         kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.")
         for kind in type(events).__mro__

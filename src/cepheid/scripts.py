@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,13 @@ from cepheid.analysis.scripts import (
     link_queries,
     schema_read,
 )
-from cepheid.api import CompiledQuery, read_text, schema_of, warn_of_absent_types
+from cepheid.api import (
+    CompiledQuery,
+    are_spark_frames,
+    read_text,
+    schema_of,
+    warn_of_absent_types,
+)
 from cepheid.errors import DEFAULT_SOURCE, OptionError, closest, list_words
 from cepheid.language import syntax as ast
 from cepheid.language.naming import ParameterValue
@@ -151,6 +158,16 @@ class CompiledScript:
             texts.append(f"{heading}\n{explain(analysed, choice)}")
         return "\n\n".join(texts)
 
+    def analysed(
+        self, events: Schema, time: str = "ts", type: str | None = "type"
+    ) -> list[AnalysedQuery]:
+        """Each query as it is about such events and what earlier queries make of them."""
+        schemas = self._schemas(events, time, type)
+        return [
+            analyse(each.query, schema, self._text, self._source)
+            for each, schema in zip(self._linked, schemas, strict=True)
+        ]
+
     def match(
         self,
         events: Any,
@@ -164,7 +181,24 @@ class CompiledScript:
         schema: Any = None,
         **options: Any,
     ) -> ScriptMatches:
-        """All matches of each query over the events; keywords are those of a query's ``match``."""
+        """All matches of each query over the events; keywords are those of a query's ``match``.
+
+        Of a Spark DataFrame it is a mapping of each query's name to a DataFrame.
+        """
+        if are_spark_frames(events):
+            over_frames = import_module("cepheid.spark.script_batch").match_script
+            return over_frames(  # type: ignore[no-any-return]
+                self,
+                events,
+                time=time,
+                type=type,
+                tie_break=tie_break,
+                evaluation=evaluation,
+                output=output,
+                time_unit=time_unit,
+                schema=schema,
+                **options,
+            )
         from cepheid.runtime.script_matches import ScriptMatches
         from cepheid.runtime.script_run import run_script
 

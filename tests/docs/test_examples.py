@@ -125,8 +125,22 @@ class Page:
         )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_examples_do_what_the_page_says(page, tmp_path, monkeypatch):
+def on_spark(page: Path) -> bool:
+    return page.stem.startswith("spark")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.xdist_group("spark")) if on_spark(page) else page
+        for page in PAGES
+    ],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+def test_the_examples_do_what_the_page_says(page, tmp_path, monkeypatch, request):
+    if on_spark(page):
+        request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     runner = Page(page)

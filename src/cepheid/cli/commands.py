@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time as clock
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -101,6 +101,14 @@ TimeUnit = Annotated[
         help="What a numeric time column counts, such as ms.",
     ),
 ]
+SparkMaster = Annotated[
+    str | None,
+    typer.Option(
+        "--spark",
+        metavar="MASTER",
+        help="Run on Spark: local[*], or the URL of a cluster. -o then names a new folder.",
+    ),
+]
 
 
 def _show_version(wanted: bool) -> None:
@@ -129,6 +137,7 @@ Examples:
   cepheid match theft.sase events.parquet
   cepheid match theft.sase Shelf=shelf.csv Register=register.csv Exit=exit.csv -o thefts.csv
   cepheid match -q 'PATTERN SEQ(Shelf a, Exit c) WHERE [tag_id]' events.parquet --limit 5
+  cepheid match theft.sase events/ --spark 'local[*]' --format parquet -o thefts
 """
 )
 def match(
@@ -177,6 +186,13 @@ def match(
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Tell on stderr what the evaluation did, as JSON.")
     ] = False,
+    spark: SparkMaster = None,
+    slices: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="With --spark: cut the events into N slices of time."
+        ),
+    ] = None,
 ) -> None:
     """Find all matches of a query in events, and write them.
 
@@ -200,21 +216,32 @@ def match(
         source = events_source(paths)
         chosen = choose_format(format, file)
         query = read_query(query_file, query_text, settings or ())
+        keywords: dict[str, Any] = {
+            "time": time,
+            "type": type,
+            "tie_break": split_columns(tie_break),
+            "time_unit": time_unit,
+            "schema": declared_schema(schema),
+            "evaluation": evaluation,
+            "output": output,
+            "algorithm": algorithm,
+            "max_matches": max_matches,
+            "max_runs": max_runs,
+        }
+        if spark is not None:
+            if metrics:
+                raise typer.BadParameter("--metrics is of a run in this process, without --spark")
+            from cepheid.cli.spark_run import match_on_spark
+
+            match_on_spark(
+                spark, query, source, chosen, file, limit, {**keywords, "slices": slices}
+            )
+            return
+        if slices is not None:
+            raise typer.BadParameter("--slices is for --spark")
         started = clock.perf_counter()
         with busy("Matching"):
-            matches = query.match(
-                source,
-                time=time,
-                type=type,
-                tie_break=split_columns(tie_break),
-                time_unit=time_unit,
-                schema=declared_schema(schema),
-                evaluation=evaluation,
-                output=output,
-                algorithm=algorithm,
-                max_matches=max_matches,
-                max_runs=max_runs,
-            )
+            matches = query.match(source, **keywords)
         seconds = clock.perf_counter() - started
         shown = write_results(matches, query.tree, chosen, file, limit, (time, type))
         say(f"{found(len(matches), shown)} in {took(seconds)}")
@@ -386,9 +413,10 @@ def demo(
             help="retail_theft, contaminated_shipments or stock_trend; all three otherwise.",
         ),
     ] = None,
+    spark: SparkMaster = None,
 ) -> None:
     """Ask three bundled streams of events a question each."""
     from cepheid.cli.demo import run_demo
 
     with reporting():
-        run_demo(scenario)
+        run_demo(scenario, spark)

@@ -71,11 +71,13 @@ def result_schema(query: ast.Query, events: Events, *, match_id: bool = False) -
     ['start', 'end', 'n']
     """
     nothing = bindings_from_rows(query.pattern, (), (), ())
-    schema = project(query, events, nothing).schema
-    fields = [field.with_type(_of_spark(field.type)) for field in schema]
-    if match_id:
-        fields.append(pa.field(MATCH_ID, pa.string()))
-    return pa.schema(fields)
+    schema = schema_for_spark(project(query, events, nothing).schema)
+    return schema.append(pa.field(MATCH_ID, pa.string())) if match_id else schema
+
+
+def schema_for_spark(schema: pa.Schema) -> pa.Schema:
+    """The nearest schema that a DataFrame can have."""
+    return pa.schema([field.with_type(_of_spark(field.type)) for field in schema])
 
 
 def _of_spark(kind: pa.DataType) -> pa.DataType:

@@ -6,7 +6,7 @@ partition. What is sent to the workers costs ten to a hundred times what matchin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -25,11 +25,12 @@ from cepheid.spark.slices import (
     warn_of_one_partition,
     why_not_sliced,
 )
+from cepheid.spark.tables_per_type import one_frame
 
 
 def match(
     query: CompiledQuery,
-    events: DataFrame,
+    events: DataFrame | Mapping[str, DataFrame],
     *,
     time: str = "ts",
     type: str | None = "type",
@@ -55,7 +56,7 @@ def match(
 
     Args:
         query: the query.
-        events: a DataFrame that is not streaming.
+        events: a DataFrame that is not streaming, or one for each event type.
         time: the column with the time of an event.
         type: the column with its type.
         tie_break: the column or columns that order events of equal time.
@@ -72,8 +73,9 @@ def match(
     Raises:
         OptionError: an option cannot be used, or the events cannot be sliced.
     """
-    if events.isStreaming:
-        raise OptionError("the DataFrame is streaming; read it as a table")
+    if isinstance(events, Mapping):
+        events, columns = one_frame(events, type or "type")
+        type, schema = type or "type", columns if schema is None else schema
     if output == "compressed":
         raise OptionError(
             "output='compressed' is an object in memory; over a DataFrame the output is all or "
@@ -95,8 +97,9 @@ def match(
         options=options,
     )
     relevant = prepared.relevant(events)
-    if prepared.key and slices is None:
-        return _in_order(prepared, relevant.repartition(*prepared.key))
+    key = prepared.key
+    if key and slices is None:
+        return _in_order(prepared, relevant.repartition(*key))
     refusal = why_not_sliced(prepared)
     if refusal is not None and slices is not None:
         raise OptionError(f"the events cannot be cut into slices of time: {refusal}")
@@ -121,8 +124,9 @@ def by_slice(prepared: Prepared, events: DataFrame, slices: Slices) -> DataFrame
     copies = slices.spread(events, ticks_of(prepared.axis))
     number = column(SLICE)
     count = len(slices.bounds) + 1
-    if prepared.key:
-        spread = copies.repartition(*prepared.key, number)
+    key = prepared.key
+    if key:
+        spread = copies.repartition(*key, number)
     elif hasattr(copies, "repartitionById"):  # Since Spark 4.1: a slice is a partition.
         spread = copies.repartitionById(count, number)
     else:

@@ -25,7 +25,7 @@ KeyOfType = Mapping[str, str]
 def key_columns(query: AnalysedQuery, output: str, type: str) -> list[Column]:
     """What events of one match have in common, as columns; none where there is no such thing."""
     assert query.schema is not None
-    tests = _tests(query)
+    tests = equivalence_keys(query)
     if tests:
         return [_comparable(query, name) for name in tests]
     if _is_about_more_than_matches(query.query, output):
@@ -40,8 +40,8 @@ def key_columns(query: AnalysedQuery, output: str, type: str) -> list[Column]:
     return []
 
 
-def _tests(query: AnalysedQuery) -> list[str]:
-    """The equivalence tests that hold for all events."""
+def equivalence_keys(query: AnalysedQuery) -> list[str]:
+    """The attributes of equivalence tests by which all events can be spread."""
     tree, schema = query.query, query.schema
     window = tree.window
     if tree.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY or (

@@ -49,14 +49,14 @@ def _run(
     starts: tuple[float, float] | None,
 ) -> Iterator[pa.RecordBatch]:
     if not has_session:
-        gathered = list(batches)
-        if gathered:
+        whole = list(batches)
+        if whole:
             query = settings.query()
-            matches = query.match(pa.Table.from_batches(gathered), **settings.reading())
+            matches = query.match(pa.Table.from_batches(whole), **settings.reading())
             yield from Answers(query.tree, settings).batches(matches, starts)
         return
     session: WorkerSession | None = None
-    for events in _gathered(batches):
+    for events in gathered(batches):
         if session is None:
             session = WorkerSession(settings, starts=starts)
         yield from session.feed(events)
@@ -64,7 +64,7 @@ def _run(
         yield from session.advance()
 
 
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """The same events in fewer pieces."""
     waiting: list[pa.RecordBatch] = []
     count = 0

@@ -38,18 +38,29 @@ class Prepared:
     """A query over events of a certain schema, before anything is read.
 
     ``window`` is in ticks of ``axis``, or in events. ``columns`` are those that the query needs,
-    ``rows`` the condition on those that matter, or None for all, ``key`` what events of one match
-    have in common, and ``has_session`` tells whether events can be fed in batches.
+    ``plain`` those that Spark compares as the language does, and ``has_session`` tells whether
+    events can be fed in batches. There need not be a Spark session for it, but what is made of
+    columns needs one.
     """
 
     query: AnalysedQuery
     window: int | None
     axis: TimeAxis
     columns: tuple[str, ...]
-    rows: Column | None
-    key: tuple[Column, ...]
+    plain: tuple[str, ...]
     has_session: bool
     settings: WorkerSettings
+
+    @property
+    def rows(self) -> Column | None:
+        """The condition on rows that matter, or None for all."""
+        settings = self.settings
+        return relevant_rows(self.query, time=settings.time, type=settings.type, plain=self.plain)
+
+    @property
+    def key(self) -> list[Column]:
+        """What events of one match have in common; nothing where there is no such thing."""
+        return key_columns(self.query, self.settings.output, self.settings.type)
 
     @property
     def result(self) -> StructType:
@@ -58,8 +69,9 @@ class Prepared:
 
     def relevant(self, events: DataFrame) -> DataFrame:
         """The events and columns that matter."""
-        rows = events if self.rows is None else events.filter(self.rows)
-        return rows.select(*map(column, self.columns))
+        rows = self.rows
+        kept = events if rows is None else events.filter(rows)
+        return kept.select(*map(column, self.columns))
 
     def order(self) -> list[Column]:
         """By what events are sorted: time as it is compared, then what breaks ties.
@@ -68,10 +80,7 @@ class Prepared:
         of equal time are ordered by their other columns: events that are alike in all of them
         are exchangeable, and so the answer does not depend on how Spark spread the rows.
         """
-        moment = column(self.axis.column)
-        if self.axis.ticks_per_unit > 1:
-            moment = F.rint(moment * F.lit(float(self.axis.ticks_per_unit)))
-        return [moment, *map(column, self.settings.ties)]
+        return [time_order(self.axis), *map(column, self.settings.ties)]
 
 
 def prepare(
@@ -119,7 +128,7 @@ def prepare(
         time,
         type,
         ties,
-        ties or tuple(_orderable(schema, columns, besides=time)),
+        ties or tuple(orderable(schema, columns, besides=time)),
         chosen.name,
         output,
         time_unit,
@@ -134,14 +143,21 @@ def prepare(
         window,
         events.time_axis,
         tuple(columns),
-        relevant_rows(analysed, time=time, type=type, plain=plain_columns(schema)),
-        tuple(key_columns(analysed, output, type)),
+        tuple(plain_columns(schema)),
         chosen.has_session,
         settings,
     )
 
 
-def _orderable(schema: StructType, columns: Sequence[str], besides: str) -> list[str]:
+def time_order(axis: TimeAxis) -> Column:
+    """The time of an event as it is compared: floats count only to a millionth."""
+    moment = column(axis.column)
+    if axis.ticks_per_unit > 1:
+        return F.rint(moment * F.lit(float(axis.ticks_per_unit)))
+    return moment
+
+
+def orderable(schema: StructType, columns: Sequence[str], besides: str) -> list[str]:
     """The columns by which Spark can sort."""
     return [
         name

@@ -7,7 +7,7 @@ of a bucket (:mod:`cepheid.spark.packing`); advance the buckets, which are the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from cepheid.spark.bucket_operator import ANSWERS, BucketOperator
 from cepheid.spark.packing import BUCKET, PACKED, Packer, bucket_labels, from_blob
 from cepheid.spark.preparation import Prepared, prepare
 from cepheid.spark.row_filter import column
+from cepheid.spark.tables_per_type import one_frame
 
 LATE_POLICIES = ("drop", "emit")
 LATE_EVENT = "late_event"
@@ -37,7 +38,7 @@ _ROCKSDB = "RocksDBStateStoreProvider"
 
 def match(
     query: CompiledQuery,
-    events: DataFrame,
+    events: DataFrame | Mapping[str, DataFrame],
     *,
     time: str = "ts",
     type: str | None = "type",
@@ -59,7 +60,7 @@ def match(
 
     Args:
         query: the query.
-        events: a streaming DataFrame.
+        events: a streaming DataFrame, or one for each event type.
         time: the column with the time of an event, a timestamp.
         type: the column with its type.
         tie_break: the column or columns that order events of equal time; their other columns
@@ -80,6 +81,9 @@ def match(
     Raises:
         OptionError: an option cannot be used, or Spark is not set up for it.
     """
+    if isinstance(events, Mapping):
+        events, columns = one_frame(events, type or "type")
+        type, schema = type or "type", columns if schema is None else schema
     prepared = prepare(
         query,
         events.schema,

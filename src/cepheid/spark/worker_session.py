@@ -10,6 +10,7 @@ import pyarrow as pa
 from cepheid.language import syntax as ast
 from cepheid.runtime.match_ids import match_ids
 from cepheid.runtime.matches import Matches
+from cepheid.spark.warm_kernels import compiled_once
 from cepheid.spark.worker_settings import WorkerSettings
 
 
@@ -33,9 +34,15 @@ class WorkerSession:
         )
         self._answers = Answers(query.tree, settings)
         self._starts = starts
+        self._task = f"{settings.text} {reading}"
+        self._is_warm = False
 
     def feed(self, events: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The matches that these events complete."""
+        if not self._is_warm:
+            with compiled_once(f"{self._task} {events.schema}"):
+                self._session.feed(events.slice(0, 0))
+            self._is_warm = True
         yield from self._answers.batches(self._session.feed(events), self._starts)
 
     def advance(self, time: Any = None) -> Iterator[pa.RecordBatch]:

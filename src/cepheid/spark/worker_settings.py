@@ -49,9 +49,7 @@ class WorkerSettings:
 
     def query(self) -> CompiledQuery:
         """The query, compiled in this process."""
-        for name, function in self.functions.items():
-            if name not in REGISTERED:
-                register_function(name, function)
+        register_missing(self.functions)
         return query(self.text)
 
     def reading(self) -> dict[str, Any]:
@@ -73,3 +71,10 @@ def functions_in(tree: ast.Query) -> dict[str, FunctionType]:
     called = {node.function for node in tree.walk() if isinstance(node, ast.Call)}
     found = {name: registered_python(name) for name in sorted(called)}
     return {name: function for name, function in found.items() if function is not None}
+
+
+def register_missing(functions: Mapping[str, FunctionType]) -> None:
+    """Register in this process what was registered where the query was made."""
+    for name, function in functions.items():
+        if name not in REGISTERED:
+            register_function(name, function)
