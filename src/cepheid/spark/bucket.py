@@ -18,9 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.runtime.stream import StreamSession
 from cepheid.spark.packing import compressed, decompressed, from_blob, to_blob
-from cepheid.spark.worker_session import Answers
+from cepheid.spark.worker_session import WorkerSession
 from cepheid.spark.worker_settings import WorkerSettings
 
 _EPOCH = datetime(1970, 1, 1)
@@ -64,15 +63,13 @@ class Bucket:
     ) -> None:
         self._settings = settings
         self._columns = list(columns)
-        self._query = settings.query()
-        self._answers = Answers(self._query.tree, settings)
         self._waiting: pa.Table | None = None
-        self._session: StreamSession | None = None
+        self._session: WorkerSession | None = None
         self._reached = 0 if stored is None else stored.reached
         if stored is not None and stored.waiting is not None:
             self._waiting = from_blob(stored.waiting)
         if stored is not None and stored.session is not None:
-            self._session = self._query.restore(decompressed(stored.session), **settings.reading())
+            self._session = WorkerSession(settings, decompressed(stored.session))
 
     def step(self, fresh: Sequence[pa.Table], before: int, after: int) -> Step:
         """Take events that have come, and answer up to a watermark.
@@ -89,11 +86,10 @@ class Bucket:
         if known:
             ready, self._waiting = self._before(pa.concat_tables(known), now)
             if ready is not None:
-                found = self._running().feed(self._in_order(ready))
-                matches.extend(self._answers.batches(found))
+                matches.extend(self._running().feed(self._in_order(ready)))
         if self._session is not None and self._reached:
-            found = self._session.advance(_EPOCH + timedelta(milliseconds=self._reached))
-            matches.extend(self._answers.batches(found))
+            now_as_time = _EPOCH + timedelta(milliseconds=self._reached)
+            matches.extend(self._session.advance(now_as_time))
             self._let_go(now)
         return Step(matches, late)
 
@@ -116,9 +112,9 @@ class Bucket:
             self._reached,
         )
 
-    def _running(self) -> StreamSession:
+    def _running(self) -> WorkerSession:
         if self._session is None:
-            self._session = self._query.session(**self._settings.reading())
+            self._session = WorkerSession(self._settings)
         return self._session
 
     def _let_go(self, now: int) -> None:
