@@ -3,8 +3,8 @@
 ``python -m benchmarks.stream_faults --kills 12`` streams files to Parquet in a process of its own,
 and kills that and its Java machine with SIGKILL at random points, as often as said; each time the
 same program is started again with the same checkpoint. ``--executors`` kills executors of a
-cluster of two workers on this machine instead, and the driver goes on. In the end the ids of the matches that
-the stream wrote are compared with those of a batch run over all the files.
+cluster of two workers on this machine instead, and the driver goes on. In the end the ids of the
+matches that the stream wrote are compared with those of a batch run over all the files.
 """
 
 from __future__ import annotations

@@ -23,7 +23,9 @@ import pytest
 import cepheid as cep
 
 JARS = os.environ.get("CEPHEID_KAFKA")
-QUERY = "PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 10 seconds RETURN a.id AS id, b.x AS x"
+QUERY = (
+    "PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 10 seconds RETURN a.id AS id, b.x AS x"
+)
 COLUMNS = "ts timestamp, type string, id long, x long"
 PATIENCE_SECONDS = 240
 

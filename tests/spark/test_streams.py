@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-QUERIES = int(os.environ.get("CEPHEID_STREAM_QUERIES", "8"))
-"""How many random queries are run; a hundred take some minutes."""
+TOGETHER = 6
+"""How many random queries are run in one stream."""
+STREAMS = int(os.environ.get("CEPHEID_STREAMS", "1"))
+"""How many such streams there are; twenty take some minutes."""
 COLUMNS = "ts timestamp, type string, id long, x long"
 SECOND = 1_000_000
 START_US = 1_704_067_200 * SECOND
@@ -108,40 +110,43 @@ def runnable(case: Case) -> tuple[cep.CompiledQuery, pa.Table] | None:
 
 
 @pytest.mark.filterwarnings("ignore::cepheid.CepheidWarning")
+@pytest.mark.parametrize("number", range(STREAMS))
 def test_random_queries_in_random_micro_batches_agree_with_local_runs(
-    rocksdb: SparkSession, tmp_path: Path
+    rocksdb: SparkSession, tmp_path: Path, number: int
 ) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
-    generator = random.Random(5)
-    chosen = [each for each in map(runnable, draw(cases(), 3 * QUERIES)) if each][:QUERIES]
+    generator = random.Random(number)
+    drawn = [each for each in map(runnable, draw(cases(), 2 * TOGETHER * STREAMS)) if each]
+    chosen = drawn[number * TOGETHER : (number + 1) * TOGETHER]
+    assert len(chosen) == TOGETHER
     lateness = 4
     tables = []
-    for number, (_, table) in enumerate(chosen):
+    for query_ix, (_, table) in enumerate(chosen):
         ticks = table.column("ts").cast(pa.int64()).to_pylist()
         arrival = sorted(
             range(len(table)), key=lambda ix: ticks[ix] + generator.randint(0, lateness * 1_000)
         )
-        numbered = table.append_column("number", pa.array([number] * len(table), pa.int64()))
+        numbered = table.append_column("number", pa.array([query_ix] * len(table), pa.int64()))
         tables.append(numbered.take(pa.array(arrival)))
     columns = "ts timestamp, type string, x long, y double, k long, s string, seq long, number long"
     feed = Feed(rocksdb, tmp_path, columns)
     left = tables
-    for number in range(3):
-        cuts = [len(t) if number == 2 else generator.randint(0, len(t) - 1) for t in left]
+    for last in (False, False, True):
+        cuts = [len(t) if last else generator.randint(0, len(t) - 1) for t in left]
         feed.put(pa.concat_tables([t.slice(0, cut) for t, cut in zip(left, cuts, strict=True)]))
         left = [t.slice(cut) for t, cut in zip(left, cuts, strict=True)]
     frames = [
         query.match(
-            feed.events.filter(F.col("number") == number).drop("number"),
+            feed.events.filter(F.col("number") == query_ix).drop("number"),
             tie_break="seq",
             lateness=f"{lateness} milliseconds",
-            metrics=f"query {number}",
+            metrics=f"query {query_ix}",
         ).select(
-            F.lit(number).alias("query"),
+            F.lit(query_ix).alias("query"),
             F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("row"),
         )
-        for number, (query, _) in enumerate(chosen)
+        for query_ix, (query, _) in enumerate(chosen)
     ]
     found: list[list[dict[str, Any]]] = [[] for _ in chosen]
 
