@@ -53,6 +53,7 @@ fmt: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(PIP) install -e '.[bench]'
 	$(BIN)/python -m benchmarks.agrawal08
+	$(BIN)/python -m benchmarks.buffers
 	$(BIN)/python -m benchmarks.c_bound
 	$(BIN)/python -m benchmarks.streaming_memory
 	$(BIN)/python -m benchmarks.first_use

@@ -221,8 +221,9 @@ class CompiledQuery:
                 sampled and listed without having been built.
             time_unit: what the numbers of a numeric time column count, such as ``ms``.
             schema: the attributes of each type, where not every type has every column.
-            options: those of the evaluation: ``algorithm`` (``merging`` or ``basic``),
-                ``max_runs``, ``max_matches``.
+            options: those of the evaluation: ``algorithm`` (``merging``, ``basic`` or
+                ``backtrack``), ``buffer`` (``unions`` or ``versioned``), ``max_runs``,
+                ``max_matches``.
 
         >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
         >>> events = {
