@@ -40,15 +40,21 @@ def java(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
     """A daemon of Spark, which knows nothing of cepheid."""
     import pyspark
 
-    jars = Path(pyspark.__file__).parent / "jars" / "*"
+    spark_home = Path(pyspark.__file__).parent
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     assert program
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment |= {
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        # With these a worker finds the classes for executors in a Spark that pip installed.
+        "SPARK_HOME": str(spark_home),
+        "SPARK_SCALA_VERSION": "2.13",
+    }
     with (folder / f"{arguments[0].rpartition('.')[2]}.log").open("ab") as log:
         return subprocess.Popen(
-            [program, "-Xmx256m", "-cp", str(jars), *arguments],
+            [program, "-Xmx256m", "-cp", str(spark_home / "jars" / "*"), *arguments],
             env=environment,
             cwd=folder,
             stdout=log,
@@ -156,15 +162,18 @@ def test_the_matches_are_those_of_a_local_run(
             stderr=errors,
             text=True,
         )
-    assert job.stdout is not None
-    assert job.stdout.readline() == "running\n", log.read_text()[-3000:]
-    if killed:
-        time.sleep(5)
-        victims = executors(job.pid)
-        assert victims, "no executor of the job is running"
-        os.kill(victims[0], signal.SIGKILL)
-    said = job.communicate(timeout=PATIENCE)[0]
-    assert job.returncode == 0, log.read_text()[-3000:]
+    try:
+        assert job.stdout is not None
+        assert job.stdout.readline() == "running\n", log.read_text()[-3000:]
+        if killed:
+            time.sleep(5)
+            victims = executors(job.pid)
+            assert victims, "no executor of the job is running"
+            os.kill(victims[0], signal.SIGKILL)
+        said = job.communicate(timeout=PATIENCE)[0]
+        assert job.returncode == 0, log.read_text()[-3000:]
+    finally:
+        job.kill()
     answer = json.loads(said.splitlines()[-1])
     assert answer["same"], answer
     assert answer["found"] > 100

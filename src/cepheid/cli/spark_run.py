@@ -100,6 +100,8 @@ def read_frames(
 def _read_frame(spark: SparkSession, path: str, moment: str) -> DataFrame:
     from pyspark.errors import AnalysisException
 
+    if "://" not in path:
+        path = str(Path(path).absolute())
     suffix = Path(path.removesuffix(".gz")).suffix.lower()
     try:
         if suffix in (".csv", ".tsv"):
@@ -132,6 +134,7 @@ def write_frame(
         return _write_lines(matches, query, chosen)
     if folder.exists():
         raise OptionError(f"{str(folder)!r} exists; Spark writes a new folder of files")
+    folder = folder.absolute()
     counted = Observation()
     writer = _flat(matches, chosen).observe(counted, F.count(F.lit(1)).alias("matches")).write
     if chosen is Format.PARQUET:
