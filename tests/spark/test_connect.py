@@ -20,7 +20,7 @@ import cepheid as cep
 builder = SparkSession.builder.remote("local[2]")
 spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
 events = spark.range(300).selectExpr(
-    "id AS ts", "if(id % 3 = 0, 'A', 'B') AS type", "id % 5 AS k", "cast(id * 7 % 11 AS double) AS x"
+    "id AS ts", "if(id % 3 = 0, 'A', 'B') AS type", "id % 5 AS k", "double(id * 7 % 11) AS x"
 )
 answers = []
 for text, slices in (("WHERE [k] AND a.x < b.x WITHIN 20", None), ("WHERE a.x < b.x WITHIN 4", 3)):
