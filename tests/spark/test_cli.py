@@ -59,7 +59,11 @@ def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(app, ["match", "theft.sase", "events.csv", *arguments])
+    return invoke("match", "theft.sase", "events.csv", *arguments)
+
+
+def invoke(*arguments: str) -> Result:
+    result = CliRunner().invoke(app, list(arguments))
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
@@ -91,7 +95,7 @@ def test_options_that_do_not_go_together_are_refused() -> None:
 
 def test_the_demo_on_spark_shows_what_the_demo_shows() -> None:
     shown = [
-        CliRunner().invoke(app, ["demo", "--scenario", "stock_trend", *extra]).stdout
+        invoke("demo", "--scenario", "stock_trend", *extra).stdout
         for extra in ((), ("--spark", "local[2]"))
     ]
     without_seconds = [text.partition(" events in ")[0] for text in shown]

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -52,6 +53,8 @@ def start_spark(master: str) -> SparkSession:
             "JAVA_HOME where it is"
         )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Of pandas nothing is used here but that it is there.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     builder = SparkSession.builder.appName("cepheid").master(master)
     for name, value in _SETTINGS.items():
         builder = builder.config(name, value)
