@@ -38,6 +38,8 @@ bench: $(VENV)/.installed-dev
 	$(PIP) install -e '.[bench]'
 	$(BIN)/python -m benchmarks.agrawal08
 	$(BIN)/python -m benchmarks.c_bound
+	$(BIN)/python -m benchmarks.wu06
+	$(BIN)/python -m benchmarks.parquet_file
 	$(BIN)/python -m benchmarks.streaming_memory
 	$(BIN)/python -m benchmarks.first_use
 

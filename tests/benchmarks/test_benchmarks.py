@@ -5,13 +5,14 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import first_use, registered_functions, streaming_memory
+from benchmarks import first_use, parquet_file, registered_functions, streaming_memory
 from benchmarks.agrawal08 import experiments
 from benchmarks.agrawal08.__main__ import main as agrawal08
 from benchmarks.c_bound import native
 from benchmarks.c_bound.__main__ import main as c_bound
 from benchmarks.sessions import CompiledStocks, sorted_matches
 from benchmarks.stocks import QUERIES, StockStream, query_text
+from benchmarks.wu06.__main__ import main as wu06
 
 needs_gcc = pytest.mark.skipif(
     not native.has_compiler(), reason="the C queries are compiled with gcc, which is not installed"
@@ -72,6 +73,19 @@ def test_c_finds_the_same_matches(tmp_path, capsys):
     c_bound(["--events", "5000", "--rounds", "1", "--output", str(tmp_path)])
     assert "counting_cepheid/c" in capsys.readouterr().out
     assert len(json.loads((tmp_path / "c_bound_profile.json").read_text())["rows"]) == 12
+
+
+@needs_gcc
+def test_stacks_find_what_c_finds_and_every_experiment_is_written(tmp_path, capsys):
+    wu06(["--tiny", "--events", "60000", "--output", str(tmp_path)])
+    assert "session/c" in capsys.readouterr().out
+    rows = json.loads((tmp_path / "wu06.json").read_text())["rows"]
+    assert {row["experiment"] for row in rows} == {1, 2, 3, 4, 5}
+
+
+def test_a_file_goes_through_the_command_line(tmp_path, capsys):
+    parquet_file.main(["--events", "3000", "--rounds", "1", "--output", str(tmp_path)])
+    assert "peak_MB" in capsys.readouterr().out
 
 
 def test_memory_is_sampled_along_the_stream(tmp_path, capsys):
