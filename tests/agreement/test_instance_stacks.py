@@ -47,7 +47,7 @@ def test_agrees_with_reference(
 ) -> None:
     case = data.draw(sequence_cases(negation))
     given_options = {name: getattr(chosen, name) for name in chosen.__slots__}
-    agree(case, "instance_stacks", output, **given_options)
+    agree(case, "instance_stacks", output, given_options)
 
 
 @pytest.mark.parametrize("negation", [False, True])

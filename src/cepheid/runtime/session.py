@@ -191,10 +191,13 @@ class Session:
     ) -> Session:
         """The session of a snapshot, which must be of the same query and algorithm."""
         header, arrays = unpack(snapshot)
-        if header["query"] != print_query(query.query):
+        made_by = header.get("query")
+        if made_by is None:
+            raise SnapshotError("the snapshot is of a script, and not of a single query")
+        if made_by != print_query(query.query):
             raise SnapshotError(
                 "the snapshot is of another query; read the stream from its beginning. "
-                f"It was made by:\n{header['query']}"
+                f"It was made by:\n{made_by}"
             )
         assert query.schema is not None
         given = options.shaping()
