@@ -151,6 +151,24 @@ class Session:
             self._retained.next_number, [each.metrics for each in self._alternatives]
         )
 
+    @property
+    def next_completion(self) -> int | None:
+        """The first time that completes a match if no event comes before; None: no time does."""
+        if self._measure is not ast.WindowMeasure.TIME:
+            return None
+        return self.waiting_until
+
+    @property
+    def forgotten_from(self) -> int | None:
+        """The time from which on nothing that was fed matters any more; None: it always may."""
+        if self._measure is not ast.WindowMeasure.TIME or self._window == MAX_TICKS:
+            return None
+        # What comes before a match refuses one that begins up to a window later.
+        negations = [each for part in self._query.alternatives for each in part.negations]
+        windows = 2 if any(not negated.after for negated in negations) else 1
+        last = self._retained.ticks[-1:]
+        return int(last[0]) + windows * self._window if len(last) else self._now
+
     def snapshot(self) -> bytes:
         """The state as bytes, from which :meth:`restore` goes on."""
         retained = self._retained
