@@ -131,6 +131,28 @@ class TestLimits:
         assert len(matches) == 2**16 - 1
         assert matches.metrics.runs_peak < 10
 
+    def test_runs_are_limited_exactly(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B b) WITHIN 10")
+        assert len(query.match(events("AAAB"), max_runs=3, algorithm="basic")) == 3
+        with pytest.raises(cep.LimitError, match="more than 2 runs, most of them at 'B b'"):
+            query.match(events("AAAB"), max_runs=2, algorithm="basic")
+
+    def test_runs_that_have_left_the_window_are_not_counted(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B b) WITHIN 3")
+        assert len(query.match(events("A" * 50 + "B"), max_runs=3, algorithm="basic")) == 2
+
+
+class TestNonOverlapping:
+    def test_a_match_ends_the_other_runs_of_its_partition(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B+ b[], C c)")
+        matches = query.match(events("A" + "AB" * 5 + "CC" + "ABC"), output="non_overlapping")
+        assert matches.bindings() == [
+            {"a": 9, "b": [10], "c": 11},
+            {"a": 13, "b": [14], "c": 15},
+        ]
+        everything = query.match(events("A" + "AB" * 5 + "CC" + "ABC")).metrics
+        assert matches.metrics.matches < everything.matches / 2
+
 
 class TestMetrics:
     def test_tell_what_the_runs_did(self) -> None:
@@ -172,6 +194,42 @@ class TestCompressed:
             cep.query("PATTERN SEQ(A a, ~(B b), C c)").match(events("AC"), output="compressed")
         with pytest.raises(cep.OptionError, match="only nfa_b has it"):
             cep.query("PATTERN AND(A a, C c)").match(events("AC"), output="compressed")
+
+
+class TestCount:
+    def test_is_exact_however_many(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B+ b[], C c)")
+        assert query.count(events("A" + "B" * 300 + "C")) == 2**300 - 1
+
+    def test_makes_no_match_and_no_chain(self) -> None:
+        """What counting keeps does not grow with the length of matches."""
+        query = cep.query("PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_next_match WITHIN 5000")
+        assert query.count(events("A" + "B" * 4_000 + "C"), algorithm="basic") == 1
+
+    def test_looks_at_matches_that_a_negation_may_remove(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, ~(D d), C c) WITHIN 100")
+        assert query.count(events("ACDACC")) == 3
+        assert query.count(events("ACDACC"), output="non_overlapping") == 2
+
+    def test_obeys_the_limit(self) -> None:
+        with pytest.raises(cep.LimitError, match="more than 5 matches"):
+            cep.query("PATTERN SEQ(A a, B+ b[], C c)").count(events("ABBBC"), max_matches=5)
+
+
+class TestMatchStream:
+    def test_gives_what_match_gives(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B+ b[], C c) RETURN a.x AS x, count(b[]) AS n")
+        stream = query.match_stream(events("A" + "B" * 12 + "C"))
+        batches = list(stream.to_batches(1_000))
+        assert [batch.num_rows for batch in batches] == [1_000] * 4 + [95]
+        table = query.match(events("A" + "B" * 12 + "C")).to_arrow()
+        assert pa.Table.from_batches(batches, stream.schema).equals(table)
+        assert stream.found == stream.metrics.matches == 2**12 - 1
+
+    def test_has_columns_without_matches(self) -> None:
+        stream = cep.query("PATTERN SEQ(A a, C c) RETURN a.x AS x").match_stream(events("A"))
+        assert list(stream.to_batches()) == []
+        assert stream.schema.names == ["start", "end", "x"]
 
 
 def test_matches_come_in_batches() -> None:

@@ -14,7 +14,6 @@ from types import ModuleType
 from cepheid.automata.fingerprints import PASSING
 from cepheid.kernels import jit
 
-
 _SOURCES: dict[int, str] = {}
 """The source of each predicate function, by its address."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time as clock
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -174,6 +174,10 @@ def match(
     max_runs: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Give up when there are more runs.")
     ] = None,
+    count: Annotated[
+        bool,
+        typer.Option("--count", help="Write only how many matches there are, making none."),
+    ] = False,
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Tell on stderr what the evaluation did, as JSON.")
     ] = False,
@@ -193,7 +197,7 @@ def match(
         split_columns,
         split_query,
     )
-    from cepheid.cli.results import found, write_results
+    from cepheid.cli.results import found, write_results, write_text
 
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
@@ -201,23 +205,26 @@ def match(
         chosen = choose_format(format, file)
         query = read_query(query_file, query_text, settings or ())
         started = clock.perf_counter()
+        keywords: dict[str, Any] = {
+            "time": time,
+            "type": type,
+            "tie_break": split_columns(tie_break),
+            "time_unit": time_unit,
+            "schema": declared_schema(schema),
+            "evaluation": evaluation,
+            "output": output,
+            "algorithm": algorithm,
+            "max_matches": max_matches,
+            "max_runs": max_runs,
+        }
+        if count:
+            with busy("Counting"):
+                write_text(f"{query.count(source, **keywords)}\n", file)
+            return
         with busy("Matching"):
-            matches = query.match(
-                source,
-                time=time,
-                type=type,
-                tie_break=split_columns(tie_break),
-                time_unit=time_unit,
-                schema=declared_schema(schema),
-                evaluation=evaluation,
-                output=output,
-                algorithm=algorithm,
-                max_matches=max_matches,
-                max_runs=max_runs,
-            )
-        seconds = clock.perf_counter() - started
+            matches = query.match_stream(source, **keywords)
         shown = write_results(matches, query.tree, chosen, file, limit, (time, type))
-        say(f"{found(len(matches), shown)} in {took(seconds)}")
+        say(f"{found(matches.found, shown)} in {took(clock.perf_counter() - started)}")
         if metrics:
             say(json.dumps(matches.metrics.to_dict()))
 

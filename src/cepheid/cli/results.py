@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -16,7 +17,8 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name, print_window
 
 if TYPE_CHECKING:
-    from cepheid.runtime.matches import Matches
+    from cepheid.runtime.match_stream import MatchStream
+    from cepheid.runtime.matches import Match
 
 MOST_TABLE_ROWS = 50
 """How many matches a table shows where no limit is given."""
@@ -25,7 +27,7 @@ FILE_TABLE_WIDTH = 160
 
 
 def write_results(
-    matches: Matches,
+    matches: MatchStream,
     query: ast.Query,
     chosen: Format,
     file: Path | None,
@@ -35,13 +37,12 @@ def write_results(
     """Write the matches, and return how many were written; ``hidden`` is what a table hides."""
     if chosen is Format.TABLE and limit is None:
         limit = MOST_TABLE_ROWS
-    shown = len(matches) if limit is None else min(limit, len(matches))
     with open_binary(file) as sink:
         if chosen is Format.TABLE:
-            _write_table(matches, query, file, sink, shown, hidden)
+            _write_table(list(islice(matches, limit)), query, file, sink, hidden)
         else:
             write_matches(matches, query, chosen, sink, limit)
-    return shown
+    return matches.exhaust() if limit is None else min(limit, matches.exhaust())
 
 
 def write_text(text: str, file: Path | None) -> None:
@@ -84,11 +85,10 @@ def summary(query: ast.Query) -> str:
 
 
 def _write_table(
-    matches: Matches,
+    shown: Sequence[Match],
     query: ast.Query,
     file: Path | None,
     sink: BinaryIO,
-    shown: int,
     hidden: Sequence[str],
 ) -> None:
     from cepheid.cli.tables import PipedConsole, matches_table
@@ -98,6 +98,6 @@ def _write_table(
     console = PipedConsole()
     if file is not None:
         console = PipedConsole(file=io.StringIO(), width=FILE_TABLE_WIDTH)
-    console.print(matches_table(matches, query, limit=shown, width=console.width, hidden=hidden))
+    console.print(matches_table(shown, query, limit=len(shown), width=console.width, hidden=hidden))
     if isinstance(console.file, io.StringIO):
         sink.write(console.file.getvalue().encode())

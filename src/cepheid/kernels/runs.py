@@ -11,7 +11,9 @@ import numpy as np
 from cepheid.kernels.jit import helper
 from cepheid.kernels.nfa_b_layout import (
     FREE,
+    NONE,
     UNBOUNDED,
+    VERY_FEW_RUNS,
 )
 
 _FRACTIONS = 1_048_576.0
@@ -40,6 +42,18 @@ def free_run(runs, control, run_ix):
 
 
 @helper
+def free_all(runs, control, partitions, partition):
+    """Give back all runs of a partition."""
+    run_ix = partitions[partition].first
+    partitions[partition].first = NONE
+    partitions[partition].live = 0
+    while run_ix >= 0:
+        following = runs[run_ix].next
+        free_run(runs, control, run_ix)
+        run_ix = following
+
+
+@helper
 def clone_run(runs, control, ints, floats, valid, run_ix):
     """A new run in the same state, with the same past and registers."""
     copy = new_run(runs, control)
@@ -58,7 +72,6 @@ def link_run(runs, partitions, partition, run_ix):
     runs[run_ix].next = partitions[partition].first
     partitions[partition].first = run_ix
     partitions[partition].live += 1
-    partitions[partition].length += runs[run_ix].length
 
 
 @helper
@@ -114,10 +127,22 @@ def _fingerprint(steps, runs, ints, floats, valid, until, run_ix):
 @helper
 def join_run(
     steps, runs, control, nodes, partitions, partition, ints, floats, valid, until, table, stamps,
-    run_ix,
+    live, run_ix,
 ):  # fmt: skip
-    """Link a run to its partition, or merge it with one that has the same future."""
+    """Link a run to its partition, or merge it with one that has the same future.
+
+    ``live`` is how many runs the partition had before the event.
+    """
     if control[0].merging == 0:
+        link_run(runs, partitions, partition, run_ix)
+        return
+    if live <= VERY_FEW_RUNS:
+        other = partitions[partition].first
+        while other >= 0:
+            if not _distinct(steps, runs, ints, floats, valid, until, run_ix, other):
+                _merge(runs, control, nodes, other, run_ix)
+                return
+            other = runs[other].next
         link_run(runs, partitions, partition, run_ix)
         return
     mask = len(table) - 1
@@ -144,6 +169,8 @@ def _merge(runs, control, nodes, into, run_ix):
     nodes[node - base].tag = -1 - right
     nodes[node - base].previous = left
     nodes[node - base].youngest = nodes[left - base].youngest
+    nodes[node - base].oldest = min(nodes[left - base].oldest, nodes[right - base].oldest)
+    nodes[node - base].chains = nodes[left - base].chains + nodes[right - base].chains
     control[0].top_node = node + 1
     control[0].nodes_created += 1
     control[0].runs_merged += 1

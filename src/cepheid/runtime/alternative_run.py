@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,16 +15,19 @@ from cepheid.kernels import match_lists
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern
-from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.bindings import Bindings, Int64s
 from cepheid.runtime.encoding import StringCodes
+from cepheid.runtime.engine import ColumnEngine
 from cepheid.runtime.engines import EngineTask, make_engine
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import int64s
+from cepheid.runtime.match_columns import MatchColumns
 from cepheid.runtime.match_list import (
     WINDOW_END,
     MatchList,
     empty_list,
     joined,
+    to_bindings,
 )
 from cepheid.runtime.metrics import EngineMetrics
 from cepheid.runtime.negation_filter import NegationFilter
@@ -71,6 +75,7 @@ class AlternativeRun:
     ) -> None:
         query, alternative, window = task.query, task.alternative, task.window
         self._engine = make_engine(evaluation, task)
+        self._gives_columns = isinstance(self._engine, ColumnEngine)
         self._lists = PartitionNumbers()
         self._filters = [
             NegationFilter(compile_negation(query, alternative, negated), window)
@@ -94,6 +99,13 @@ class AlternativeRun:
     def reads_tests(self) -> bool:
         """Whether the runs are kept apart by the equivalence tests of the query."""
         return self._engine.reads_partitions and self._by_test
+
+    @property
+    def counted(self) -> float:
+        """How many matches there are, where the engine was told to count them."""
+        if isinstance(self._engine, NfaBEngine):
+            return self._engine.counted
+        return float(self._engine.metrics.matches)
 
     @property
     def buffer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], int]:
@@ -128,18 +140,39 @@ class AlternativeRun:
 
     def found(self, chunk: Chunk, retained: Retained) -> Iterator[MatchList]:
         """The matches of the positive components, in blocks that are valid until the next."""
-        events = chunk.events
-        if not self._engine.reads_partitions:
-            lists, count = int64s(len(events)), 1
-        elif self._by_test:
-            lists, count = chunk.partition, chunk.partitions
-        else:
-            keys = [events.column(name) for name in self._engine.partition_attributes]
-            lists = self._lists.number(keys, len(events))
-            count = self._lists.count
-        for ids, offsets in self._engine.feed(events, lists, count, chunk.axis):
+        lists, count = self._listed_by(chunk)
+        for ids, offsets in self._engine.feed(chunk.events, lists, count, chunk.axis):
             self._check_limit()
             yield self._completed(retained, ids, offsets)
+
+    def found_bindings(self, chunk: Chunk, retained: Retained) -> Iterator[Bindings]:
+        """The same, as the places of each variable; without negations these are the answer."""
+        if not self._gives_columns:
+            for found in self.found(chunk, retained):
+                placed = replace(found, ids=retained.places_of(found))
+                yield to_bindings(placed, {part.variable: part for part in self._components})
+            return
+        lists, count = self._listed_by(chunk)
+        base = retained.first_number if retained.are_consecutive else 0
+        engine = cast("ColumnEngine", self._engine)
+        for block in engine.feed_columns(chunk.events, lists, count, chunk.axis, base):
+            self._check_limit()
+            if not retained.are_consecutive:
+                places = np.ascontiguousarray(retained.places(block.positions))
+                block = MatchColumns(places, block.offsets, block.count)
+            ticks = retained.ticks
+            variables = block.variables(self._components)
+            yield Bindings(variables, ticks[block.first()], ticks[block.last()])
+
+    def _listed_by(self, chunk: Chunk) -> tuple[Int64s, int]:
+        """The number of each event's partition, as the engine keeps them apart, and how many."""
+        events = chunk.events
+        if not self._engine.reads_partitions:
+            return int64s(len(events)), 1
+        if self._by_test:
+            return chunk.partition, chunk.partitions
+        keys = [events.column(name) for name in self._engine.partition_attributes]
+        return self._lists.number(keys, len(events)), self._lists.count
 
     def _check_limit(self) -> None:
         found = self._engine.metrics.matches

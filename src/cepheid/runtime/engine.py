@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
+from cepheid.runtime.match_columns import MatchColumns
 from cepheid.runtime.metrics import EngineMetrics
 from cepheid.runtime.snapshot import Arrays
 
@@ -45,3 +46,22 @@ class Engine(Protocol):
     @property
     def metrics(self) -> EngineMetrics:
         """What the engine has done so far."""
+
+
+@runtime_checkable
+class ColumnEngine(Protocol):
+    """An engine that also gives matches as columns, which is faster.
+
+    A session asks for them where what the engine finds is the answer: one alternative, no
+    negation, all output.
+    """
+
+    def feed_columns(
+        self,
+        batch: EventBatch,
+        partition_of: Int64s,
+        partitions: int,
+        axis: Int64s,
+        first_event: int,
+    ) -> Iterator[MatchColumns]:
+        """Read a batch; the events of each component, as numbers from ``first_event`` on."""

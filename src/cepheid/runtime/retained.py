@@ -137,7 +137,8 @@ class Retained:
         self.next_number += len(batch)
         self._lists = None
         batch = self._with_known_types(batch)
-        self._latest = _nothing_like(batch)
+        if self._latest is None or not _are_alike(batch, self._latest):
+            self._latest = _nothing_like(batch)
         if not len(batch):
             return
         self._ticks.append(batch.ticks)
@@ -170,8 +171,9 @@ class Retained:
             self._whole = len(self._pieces[0]) if self._pieces else 0
         if count:
             first = self._pieces[0].slice(count, len(self._pieces[0]))
-            # A slice keeps all of its table in memory.
-            if 2 * len(first) <= self._whole:
+            # A slice keeps all of its table in memory. One of the latest batch is left as it is:
+            # usually the next one makes it go as a whole.
+            if 2 * len(first) <= self._whole and len(self._pieces) > 1:
                 first = _taken(first, np.arange(len(first)))
                 self._whole = len(first)
             self._pieces[0] = first
@@ -298,6 +300,16 @@ def _joined(pieces: Sequence[Events] | deque[Events], last: Events) -> Events:
         np.concatenate([piece.type_codes for piece in pieces]),
         last.type_names,
         last.schema,
+    )
+
+
+def _are_alike(batch: Events, other: Events) -> bool:
+    """Whether the same is known of both, whatever events they have."""
+    return (
+        batch.time_axis == other.time_axis
+        and batch.type_names == other.type_names
+        and batch.schema == other.schema
+        and batch.table.schema.equals(other.table.schema)
     )
 
 

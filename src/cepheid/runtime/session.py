@@ -48,6 +48,9 @@ _GAPS = 4
 _FEW_EVENTS = 1_024
 """Among so many events no gaps are made."""
 
+_EXACT = 2.0**53
+"""What is counted by floats is exact below this."""
+
 CHUNK = 65_536
 """How many events are read at once: the temporary arrays of so many stay in the cache."""
 
@@ -64,6 +67,7 @@ class Session:
         *,
         evaluation: str = NFA_B,
         keeps_all: bool = False,
+        counts: bool = False,
     ) -> None:
         self._evaluation = evaluation
         self._query = query
@@ -79,10 +83,20 @@ class Session:
         self._variables = {c.variable: c for c, negated in components if not negated}
         numbers = {name: number for number, name in enumerate(self._variables)}
         by_partition = self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION
+        is_simple = len(query.alternatives) == 1 and not query.alternatives[0].negations
         self._alternatives = [
             AlternativeRun(
                 evaluation,
-                EngineTask(query, alternative, self._window, by_partition, options, keeps_all),
+                EngineTask(
+                    query,
+                    alternative,
+                    self._window,
+                    by_partition,
+                    options,
+                    keeps_all,
+                    counts,
+                    prunes=output == "non_overlapping" and is_simple,
+                ),
                 self._measure,
                 numbers,
             )
@@ -102,9 +116,7 @@ class Session:
         self._reported = empty_list()
         self._held = empty_list()
         # One automaton without negation, all output: what it finds is the answer.
-        self._is_plain = (
-            len(self._alternatives) == 1 and not query.alternatives[0].negations and output == "all"
-        )
+        self._is_plain = is_simple and output == "all"
 
     def feed(self, batch: Events) -> Matches:
         """The matches that a batch of events completes; they follow those fed before."""
@@ -226,6 +238,29 @@ class Session:
             matches = matches.pick(np.ascontiguousarray(order))
         return [self._bindings(matches)]
 
+    def count(self, events: Events) -> int | None:
+        """How many matches a whole stream has, without making them.
+
+        None where this is more than a float counts; for a session that ``counts``.
+        """
+        assert self._is_plain
+        for chunk in self._chunks(events):
+            for _ in self._alternatives[0].found_bindings(chunk, self._retained):
+                pass
+        counted = self._alternatives[0].counted
+        return int(counted) if counted < _EXACT else None
+
+    def stream(self, events: Events) -> Iterator[Matches]:
+        """All matches of a whole stream, in parts that need not be in memory together."""
+        if self._is_plain:
+            for block in self.found(events):
+                yield Matches(self._query.query, events, [block])
+            return
+        for low in range(0, len(events), CHUNK):
+            yield self.feed(events.slice(low, min(low + CHUNK, len(events))))
+        if len(events):
+            yield self.advance()
+
     def found(self, events: Events) -> Iterator[Bindings]:
         """The matches as they are found, for a query of one alternative without negations.
 
@@ -234,16 +269,15 @@ class Session:
         """
         assert self._is_plain
         for chunk in self._chunks(events):
-            for block in self._alternatives[0].found(chunk, self._retained):
-                yield self._bindings(block)
+            yield from self._alternatives[0].found_bindings(chunk, self._retained)
             yield self._bindings(empty_list())
 
     def _feed(self, batch: Events) -> list[Bindings]:
         if self._is_plain:
             blocks = (
-                self._bindings(block)
+                block
                 for chunk in self._chunks(batch)
-                for block in self._alternatives[0].found(chunk, self._retained)
+                for block in self._alternatives[0].found_bindings(chunk, self._retained)
             )
             return list(blocks) or [self._bindings(empty_list())]
         self._read(batch)
