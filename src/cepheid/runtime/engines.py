@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.automata.instance_stacks import compile_instance_stacks
 from cepheid.automata.nfa_b import compile_nfa_b
-from cepheid.planning.evaluations import NFA_B
+from cepheid.planning.evaluations import INSTANCE_STACKS, NFA_B
 from cepheid.planning.options import Options
 from cepheid.runtime.engine import Engine
+from cepheid.runtime.instance_stacks_engine import InstanceStacksEngine
 from cepheid.runtime.nfa_b_engine import NfaBEngine
 
 
@@ -52,7 +54,19 @@ def _nfa_b(task: EngineTask) -> Engine:
     )
 
 
-_ENGINES: dict[str, Callable[[EngineTask], Engine]] = {NFA_B: _nfa_b}
+def _instance_stacks(task: EngineTask) -> Engine:
+    return InstanceStacksEngine(
+        compile_instance_stacks(task.query, task.alternative),
+        task.window,
+        task.by_partition,
+        task.options,
+    )
+
+
+_ENGINES: dict[str, Callable[[EngineTask], Engine]] = {
+    INSTANCE_STACKS: _instance_stacks,
+    NFA_B: _nfa_b,
+}
 
 
 def make_engine(evaluation: str, task: EngineTask) -> Engine:

@@ -125,14 +125,26 @@ class Session:
         self._forget()
         return matches
 
-    def advance(self, ticks: int | None = None) -> Matches:
-        """The matches that are complete because time has passed; None: the stream has ended."""
+    def advance(self, ticks: int | None = None, after: Events | None = None) -> Matches:
+        """The matches that are complete because time has passed; None: the stream has ended.
+
+        With ``after`` come those that this batch completes before that.
+        """
+        parts = [] if after is None else self._feed(after)
         if ticks is not None:
             self._now = ticks if self._now is None else max(self._now, ticks)
         chosen = self._choose(self._release(at_end=ticks is None))
-        matches = self._matches([self._bindings(chosen)])
+        matches = self._matches([*parts, self._bindings(chosen)])
         self._forget()
         return matches
+
+    @property
+    def waiting_until(self) -> int | None:
+        """The least ticks at which a match ends that is found and not reported yet."""
+        waiting = [each.first_completion()[0] for each in self._alternatives if each.has_pending]
+        if len(self._held):
+            waiting.append(int(self._held.ends.min()))
+        return min(waiting, default=None)
 
     @property
     def rows_read(self) -> int:
