@@ -234,7 +234,7 @@ class CompiledQuery:
             check_output(output)
         checked = read_options(options)
         found, chosen, ordered = self._prepared(
-            events, time, type, tie_break, evaluation, time_unit, schema
+            events, time, type, tie_break, evaluation, time_unit, schema, output == COMPRESSED
         )
         window = self.window_ticks(ordered)
         if output == COMPRESSED:
@@ -301,7 +301,7 @@ class CompiledQuery:
         check_output(output)
         checked = read_options(options)
         found, chosen, ordered = self._prepared(
-            events, time, type, tie_break, evaluation, time_unit, schema
+            events, time, type, tie_break, evaluation, time_unit, schema, True
         )
         return run_count(chosen, found, ordered, self.window_ticks(ordered), output, checked)
 
@@ -314,8 +314,12 @@ class CompiledQuery:
         evaluation: str,
         time_unit: str | None,
         schema: Any,
+        counts: bool = False,
     ) -> tuple[AnalysedQuery, str, Events]:
-        """The query analysed for the events, what will run it, and the events in order."""
+        """The query analysed for the events, what will run it, and the events in order.
+
+        Where ``counts``, what can count matches without making them comes first.
+        """
         from cepheid.runtime.events import order_events
 
         declared = schema_of(schema)
@@ -323,7 +327,7 @@ class CompiledQuery:
             events, time=time, type=type, tie_break=tie_break, time_unit=time_unit, schema=declared
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
-        chosen = _choose(analysed, evaluation).evaluation
+        chosen = _choose(analysed, evaluation, NFA_B if counts else None).evaluation
         self._warn_of_absent_types(ordered)
         return analysed, chosen.name, ordered
 
@@ -471,11 +475,12 @@ def warn_of_absent_types(named: set[str], known: Iterable[str]) -> None:
             )
 
 
-def _choose(query: AnalysedQuery, wanted: str) -> Choice:
+def _choose(query: AnalysedQuery, wanted: str, preferred: str | None = None) -> Choice:
     # Loaded here, since the tables of an automaton need NumPy and ``import cepheid`` does not.
     from cepheid.automata.evaluations import EVALUATIONS
 
-    return choose_evaluation(query, wanted, EVALUATIONS)
+    by_preference = sorted(EVALUATIONS, key=lambda evaluation: evaluation.name != preferred)
+    return choose_evaluation(query, wanted, by_preference)
 
 
 def schema_of(schema: Any) -> Schema | None:

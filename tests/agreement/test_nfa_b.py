@@ -15,7 +15,7 @@ from cepheid.analysis.analyse import analyse
 from cepheid.automata.nfa_b import refuse_nfa_b
 from cepheid.language import syntax as ast
 from cepheid.planning.options import ALGORITHMS, Options
-from cepheid.runtime import match_columns, nfa_b_engine, session
+from cepheid.runtime import match_columns, nfa_b_engine, partition_numbers, session
 from cepheid.runtime.events import order_events
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.session import Session
@@ -29,6 +29,9 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(match_columns, "ROOM_EVENTS", 16)
     monkeypatch.setattr(match_columns, "ROOM_MATCHES", 5)
     monkeypatch.setattr(session, "CHUNK", 3)
+    monkeypatch.setattr(session, "_FEW_STRINGS", 0)
+    monkeypatch.setattr(session, "_FEW_EVENTS", 0)
+    monkeypatch.setattr(partition_numbers, "FEW", 0)
 
 
 def answers(

@@ -17,10 +17,10 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern
 from cepheid.runtime.bindings import Bindings, Int64s
 from cepheid.runtime.encoding import StringCodes
-from cepheid.runtime.engine import ColumnEngine
+from cepheid.runtime.engine import ColumnEngine, RenumberingEngine
 from cepheid.runtime.engines import EngineTask, make_engine
 from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.kernel_tables import int64s
+from cepheid.runtime.kernel_tables import int64s, padded
 from cepheid.runtime.match_columns import MatchColumns
 from cepheid.runtime.match_list import (
     WINDOW_END,
@@ -99,6 +99,25 @@ class AlternativeRun:
     def reads_tests(self) -> bool:
         """Whether the runs are kept apart by the equivalence tests of the query."""
         return self._engine.reads_partitions and self._by_test
+
+    def used_partitions(self, now: int) -> Int64s | None:
+        """For each partition of the equivalence tests 1 if it has runs; None if nobody knows."""
+        if not self.reads_tests:
+            return int64s(0)
+        engine = self._engine
+        return engine.used_partitions(now) if isinstance(engine, RenumberingEngine) else None
+
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give the runs of partition p to partition ``numbers[p]``."""
+        if self.reads_tests:
+            cast("RenumberingEngine", self._engine).renumber_partitions(numbers)
+
+    def forget_keys(self, now: int) -> None:
+        """Take back the numbers of keys, other than equivalence tests, that have no runs."""
+        engine = self._engine
+        if self._lists.are_many and isinstance(engine, RenumberingEngine):
+            used = padded(engine.used_partitions(now), self._lists.count)
+            engine.renumber_partitions(self._lists.keep(used))
 
     @property
     def counted(self) -> float:

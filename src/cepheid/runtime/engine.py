@@ -65,3 +65,21 @@ class ColumnEngine(Protocol):
         first_event: int,
     ) -> Iterator[MatchColumns]:
         """Read a batch; the events of each component, as numbers from ``first_event`` on."""
+
+
+@runtime_checkable
+class RenumberingEngine(Protocol):
+    """An engine that can be told that partitions have other numbers from now on.
+
+    Without it the numbers of partitions are not taken back, and a stream of ever new keys
+    needs ever more memory.
+    """
+
+    def used_partitions(self, now: int) -> Int64s:
+        """For each partition 1 if the engine still keeps something for it, at least.
+
+        ``now`` is the least that an event to come can measure on the axis of the window.
+        """
+
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give what is kept for partition p to partition ``numbers[p]``; unused ones have -1."""

@@ -188,6 +188,18 @@ class NfaBEngine:
         nodes = self._nodes[: control["top_node"] - control["base_node"]]
         return nodes, self._finals[: control["finals"]], int(control["longest"]) + 1
 
+    def used_partitions(self, now: int) -> Int64s:
+        """For each partition 1 if it has runs."""
+        self._expire(now)
+        return np.asarray(self._partitions["first"] >= 0, dtype=np.int64)
+
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give the runs of partition p to partition ``numbers[p]``."""
+        old = self._partitions[: len(numbers)][numbers[: len(self._partitions)] >= 0]
+        self._partitions = np.zeros(0, dtype=layout.PARTITION)
+        self._grow_partitions(len(old))
+        self._partitions[: len(old)] = old
+
     def state(self) -> Arrays:
         """All runs and what they share as arrays, for a snapshot; dead nodes are left out."""
         self._drop_nodes()

@@ -12,6 +12,8 @@ from cepheid.runtime.encoding import EncodedColumn
 from cepheid.runtime.snapshot import Arrays
 
 _FIRST_SIZE = 1_024
+FEW = 4_096
+"""So many numbers are never taken back."""
 
 
 class PartitionNumbers:
@@ -20,6 +22,8 @@ class PartitionNumbers:
     def __init__(self) -> None:
         self.count = 0
         self._slots = _empty(_FIRST_SIZE)
+        self._places = 1
+        self._after_shrinking = 0
 
     def number(self, columns: Sequence[EncodedColumn], length: int) -> Int64s:
         """The number of each event's key; negative where a value is null.
@@ -27,6 +31,7 @@ class PartitionNumbers:
         Without columns all events are in partition 0.
         """
         numbers = np.zeros(length, dtype=np.int64)
+        self._places = max(len(columns), 1)
         if not columns:
             self.count = max(self.count, 1)
         # Keys of one attribute and of two never meet in the table: the place sets them apart.
@@ -36,14 +41,42 @@ class PartitionNumbers:
             self._number(numbers, len(columns), place, _key_values(column))
         return numbers
 
+    @property
+    def are_many(self) -> bool:
+        """Whether there are twice as many as after the last time that some were taken back."""
+        return self.count > 2 * self._after_shrinking + FEW
+
+    def keep(self, used: Int64s) -> Int64s:
+        """Take back the numbers p for which ``used[p]`` is 0; the new number of each, or -1.
+
+        >>> numbers = PartitionNumbers()
+        >>> numbers.number([EncodedColumn(np.array([70, 80, 90]))], 3).tolist()
+        [0, 1, 2]
+        >>> numbers.keep(np.array([0, 1, 0])).tolist()
+        [-1, 0, -1]
+        >>> numbers.number([EncodedColumn(np.array([90, 80]))], 2).tolist()
+        [1, 0]
+        """
+        renumbered = np.empty(len(used), dtype=np.int64)
+        size = _FIRST_SIZE
+        while size < 4 * np.count_nonzero(used) * self._places:
+            size *= 2
+        kept = _empty(size)
+        self.count = partition_ids.keep_used(
+            self._slots, self._places, np.ascontiguousarray(used), renumbered, kept
+        )
+        self._slots = kept
+        self._after_shrinking = self.count
+        return renumbered
+
     def state(self) -> Arrays:
         """The table as arrays, for a snapshot."""
-        return {"slots": self._slots, "count": np.array([self.count])}
+        return {"slots": self._slots, "count": np.array([self.count, self._places])}
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
         self._slots = state["slots"]
-        self.count = int(state["count"][0])
+        self.count, self._places = map(int, state["count"])
 
     def _number(self, numbers: Int64s, places: int, place: int, values: Int64s) -> None:
         at = np.zeros(1, dtype=np.int64)

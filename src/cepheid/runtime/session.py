@@ -25,7 +25,7 @@ from cepheid.runtime.encoding import StringCodes
 from cepheid.runtime.engines import EngineTask
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.events import Events
-from cepheid.runtime.kernel_tables import int64s
+from cepheid.runtime.kernel_tables import int64s, padded
 from cepheid.runtime.match_list import (
     MatchList,
     NonOverlapping,
@@ -50,6 +50,9 @@ _FEW_EVENTS = 1_024
 
 _EXACT = 2.0**53
 """What is counted by floats is exact below this."""
+
+_FEW_STRINGS = 4_096
+"""So many strings are never forgotten."""
 
 CHUNK = 65_536
 """How many events are read at once: the temporary arrays of so many stay in the cache."""
@@ -112,7 +115,7 @@ class Session:
         )
         self._reads_tests = keeps_partitions or any(each.reads_tests for each in self._alternatives)
         self._retained = Retained(self._measure, keeps_partitions)
-        self._after_sweep = 0
+        self._after_sweep = self._strings_kept = 0
         self._reported = empty_list()
         self._held = empty_list()
         # One automaton without negation, all output: what it finds is the answer.
@@ -173,7 +176,7 @@ class Session:
             "evaluation": self._evaluation,
             "options": self._options.shaping(),
             "now": self._now,
-            "strings": self._strings.to_list(),
+            "strings": self._strings.state(),
             "types": list(retained.type_names),
             "schema": retained.schema.to_dict(),
             "time_axis": retained.time_axis.to_dict(),
@@ -218,7 +221,7 @@ class Session:
         evaluation = header["evaluation"]
         session = cls(query, header["window"], header["output"], options, evaluation=evaluation)
         session._now = header["now"]
-        session._strings = StringCodes.from_list(header["strings"])
+        session._strings = StringCodes.from_state(header["strings"])
         session._counts = arrays["counts"]
         axis = TimeAxis.from_dict(header["time_axis"])
         session._retained.load(part("retained", arrays), header["types"], axis, query.schema)
@@ -415,6 +418,8 @@ class Session:
         self._retained.drop_first(first)
         if self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
             self._drop_gaps(extent)
+        self._forget_keys()
+        self._forget_strings()
 
     def _first_wanted(self, extent: int) -> int:
         """The place of the first event that is less than an extent before those to come."""
@@ -444,3 +449,36 @@ class Session:
         if _GAPS * np.count_nonzero(wanted) < len(wanted):
             retained.keep(wanted)
         self._after_sweep = len(retained)
+
+    def _forget_keys(self) -> None:
+        """Take back the numbers of partitions of which nothing is kept, where they are many."""
+        is_time = self._measure is ast.WindowMeasure.TIME
+        now = self._now if is_time and self._now is not None else self._retained.next_number
+        for alternative in self._alternatives:
+            alternative.forget_keys(now)
+        if not self._partitions.are_many:
+            return
+        used = int64s(self._partitions.count)
+        partition = self._retained.partition
+        used[partition[partition >= 0]] = 1
+        for alternative in self._alternatives:
+            with_runs = alternative.used_partitions(now)
+            if with_runs is None:
+                return
+            used |= padded(with_runs, len(used))
+        numbers = self._partitions.keep(used)
+        self._retained.renumber_partitions(numbers)
+        self._counts = self._counts[numbers[: len(self._counts)] >= 0]
+        if self._non_overlapping is not None:
+            self._non_overlapping.renumber_partitions(numbers)
+        for alternative in self._alternatives:
+            alternative.renumber_partitions(numbers)
+
+    def _forget_strings(self) -> None:
+        """Forget the strings of no event that is retained, where they are many.
+
+        What runs know of strings is of events that they have selected, which are retained.
+        """
+        if len(self._strings) > 2 * self._strings_kept + _FEW_STRINGS:
+            self._strings.forget_all_but(self._retained.events.table.columns)
+            self._strings_kept = len(self._strings)
