@@ -19,6 +19,25 @@ def _hash(a, b):
     return (x >> 31) & 0x1FFFFFFFF
 
 
+@kernel(I64(I64S, I64S, I64S))
+def number_small(direct, values, numbers):
+    """Number values whose number a table has at their place; the first place that lacks one.
+
+    A negative number, which stands for null, stays as it is.
+    """
+    for i in range(len(values)):
+        value = values[i]
+        if value < 0 or value >= len(direct):
+            if numbers[i] >= 0:
+                return i
+        elif numbers[i] >= 0:
+            number = direct[value]
+            if number < 0:
+                return i
+            numbers[i] = number
+    return len(values)
+
+
 @kernel(I64(I64S_2D, I64, I64S, I64, I64, I64S, I64S, I64S))
 def number_pairs(slots, used, left, places, place, right, out, stopped_at):
     """Number the pairs (left × places + place, right); stops when the table is half full.

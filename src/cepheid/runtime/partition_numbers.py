@@ -12,6 +12,8 @@ from cepheid.runtime.encoding import EncodedColumn
 from cepheid.runtime.snapshot import Arrays
 
 _FIRST_SIZE = 1_024
+_SMALL = 4_096
+"""The numbers of values from 0 to this are found without a hash."""
 FEW = 4_096
 """So many numbers are never taken back."""
 
@@ -22,6 +24,7 @@ class PartitionNumbers:
     def __init__(self) -> None:
         self.count = 0
         self._slots = _empty(_FIRST_SIZE)
+        self._direct = np.full(_SMALL, partition_ids.EMPTY, dtype=np.int64)
         self._places = 1
         self._after_shrinking = 0
 
@@ -66,6 +69,7 @@ class PartitionNumbers:
             self._slots, self._places, np.ascontiguousarray(used), renumbered, kept
         )
         self._slots = kept
+        self._direct.fill(partition_ids.EMPTY)
         self._after_shrinking = self.count
         return renumbered
 
@@ -80,15 +84,25 @@ class PartitionNumbers:
 
     def _number(self, numbers: Int64s, places: int, place: int, values: Int64s) -> None:
         at = np.zeros(1, dtype=np.int64)
-        while True:
+        if places == 1:
+            at[0] = partition_ids.number_small(self._direct, values, numbers)
+        # A small value that lacks a number there is new; others are not looked for there again.
+        is_new = places == 1 and at[0] < len(values) and 0 <= values[at[0]] < _SMALL
+        while at[0] < len(values):
             self.count = partition_ids.number_pairs(
                 self._slots, self.count, numbers, places, place, values, numbers, at
             )
-            if at[0] == len(values):
-                return
-            larger = _empty(2 * len(self._slots))
-            partition_ids.rehash(self._slots, larger)
-            self._slots = larger
+            if at[0] < len(values):
+                larger = _empty(2 * len(self._slots))
+                partition_ids.rehash(self._slots, larger)
+                self._slots = larger
+        if is_new:
+            self._note_small(values, numbers)
+
+    def _note_small(self, values: Int64s, numbers: Int64s) -> None:
+        """Let the numbers of small values be found at their place the next time."""
+        small = (values >= 0) & (values < _SMALL) & (numbers >= 0)
+        self._direct[values[small]] = numbers[small]
 
 
 def _empty(size: int) -> Int64s:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from cepheid.errors import EventError
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.kernels.partition_ids import first_within
 from cepheid.language.syntax import WindowMeasure
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import StringCodes
@@ -178,6 +179,21 @@ class Retained:
                 self._whole = len(first)
             self._pieces[0] = first
 
+    def first_within(self, counts: Int64s, extent: int) -> int:
+        """The place of the first event that is less than an extent before the end of its partition.
+
+        Only for a window that counts the events of partitions, of which there are ``counts``.
+        """
+        first = 0
+        partitions = self._partition.pieces if self._keeps_partitions else None
+        for axis in self._axis.pieces:
+            partition = next(partitions) if partitions else np.zeros(len(axis), np.int64)
+            here = first_within(partition, axis, counts, extent)
+            first += here
+            if here < len(axis):
+                break
+        return first
+
     def keep(self, wanted: npt.NDArray[np.bool_]) -> None:
         """Forget the events that are not wanted."""
         places = np.flatnonzero(wanted)
@@ -191,7 +207,7 @@ class Retained:
     def renumber_partitions(self, numbers: Int64s) -> None:
         """Give each partition p the number ``numbers[p]``."""
         partition = self._partition.values
-        partition[:] = np.where(partition >= 0, numbers[partition], partition)
+        self._partition.replace(np.where(partition >= 0, numbers[partition], partition))
 
     def lists(self, strings: StringCodes) -> ListColumns:
         """The list attributes of all retained events."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import EventError, SnapshotError
-from cepheid.kernels.partition_ids import count_within, first_within
+from cepheid.kernels.partition_ids import count_within
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import NFA_B
@@ -315,7 +315,8 @@ class Session:
         lists = self._retained.lists(self._strings)
         attributes = [test.attribute for test in self._query.equivalences if self._reads_tests]
         for low in range(0, len(batch), CHUNK):
-            part = batch.slice(low, min(low + CHUNK, len(batch)))
+            high = min(low + CHUNK, len(batch))
+            part = batch if high - low == len(batch) else batch.slice(low, high)
             events = EventBatch.of(part, first_event + low, self._strings, lists)
             keys = [events.column(attribute) for attribute in attributes]
             partition = self._partitions.number(keys, len(part))
@@ -430,8 +431,7 @@ class Session:
             return int(np.searchsorted(retained.ticks, since, side="right"))
         if self._measure is ast.WindowMeasure.EVENTS:
             return min(max(len(retained) - extent + 1, 0), len(retained))
-        first: int = first_within(retained.partition, retained.axis, self._counts, extent)
-        return first
+        return retained.first_within(self._counts, extent)
 
     def _drop_gaps(self, extent: int) -> None:
         """Drop what is not wanted between events of a quiet partition.
