@@ -16,7 +16,7 @@ the kernel returns what it lacks and where it stopped.
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel, small
 from cepheid.kernels.nfa_b_layout import (
     ANY,
     CONTROL,
@@ -42,7 +42,7 @@ from cepheid.kernels.runs import clone_run, free_all, free_run, join_run, link_r
 from cepheid.kernels.unions import chains_after
 
 
-@helper
+@small
 def _holds(predicate, control, event_ix, run_ix, evaluations):
     if predicate < 0:
         return True
@@ -51,7 +51,7 @@ def _holds(predicate, control, event_ix, run_ix, evaluations):
     return call_predicate(c.predicate, predicate, c.context, event_ix, run_ix) != 0
 
 
-@helper
+@small
 def _select(runs, nodes, control, run_ix, event, component):
     """Add an event to the chain of a run."""
     previous = runs[run_ix].head
@@ -120,7 +120,7 @@ def _enter(
     )  # fmt: skip
 
 
-@helper
+@small
 def _settle(
     steps, control, runs, nodes, finals, stack, evaluations, run_ix, component, event_ix,
     last, now,
@@ -234,9 +234,11 @@ def advance_runs(
                     taker = clone_run(runs, control, ints, floats, valid, run_ix)
                 step = steps[component]
                 _select(runs, nodes, control, taker, event, component)
-                update_registers(
-                    updates, step.take_low, step.take_high, context, i, taker, ints, floats, valid
-                )
+                if step.take_low < step.take_high:
+                    update_registers(
+                        updates, step.take_low, step.take_high, context, i, taker, ints, floats,
+                        valid,
+                    )  # fmt: skip
                 runs[taker].count += 1
                 lives = _settle(
                     steps, control, runs, nodes, finals, stack, evaluations, taker,

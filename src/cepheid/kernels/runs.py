@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.kernels.jit import helper
+from cepheid.kernels.jit import helper, small
 from cepheid.kernels.nfa_b_layout import (
     FREE,
     NONE,
@@ -20,7 +20,7 @@ _FRACTIONS = 1_048_576.0
 """By how much a float is scaled before its whole part is hashed."""
 
 
-@helper
+@small
 def new_run(runs, control):
     """Take a run from the free list."""
     run_ix = control[0].free
@@ -32,7 +32,7 @@ def new_run(runs, control):
     return run_ix
 
 
-@helper
+@small
 def free_run(runs, control, run_ix):
     """Give a run back to the free list."""
     runs[run_ix].state = FREE
@@ -66,7 +66,7 @@ def clone_run(runs, control, ints, floats, valid, run_ix):
     return copy
 
 
-@helper
+@small
 def link_run(runs, partitions, partition, run_ix):
     """Add a run to those of its partition."""
     runs[run_ix].next = partitions[partition].first
@@ -93,7 +93,7 @@ def _distinct(steps, runs, ints, floats, valid, until, run_ix, other):
     return False
 
 
-@helper
+@small
 def _counted(steps, runs, run_ix):
     """The count of a Kleene component, so far as its bounds still ask for it."""
     state = runs[run_ix].state
@@ -124,7 +124,7 @@ def _fingerprint(steps, runs, ints, floats, valid, until, run_ix):
     return x
 
 
-@helper
+@small
 def join_run(
     steps, runs, control, nodes, partitions, partition, ints, floats, valid, until, table, stamps,
     live, run_ix,
@@ -133,9 +133,20 @@ def join_run(
 
     ``live`` is how many runs the partition had before the event.
     """
-    if control[0].merging == 0:
+    if control[0].merging == 0 or (live <= VERY_FEW_RUNS and partitions[partition].first < 0):
         link_run(runs, partitions, partition, run_ix)
-        return
+    else:
+        _compare_run(
+            steps, runs, control, nodes, partitions, partition, ints, floats, valid, until, table,
+            stamps, live, run_ix,
+        )  # fmt: skip
+
+
+@helper
+def _compare_run(
+    steps, runs, control, nodes, partitions, partition, ints, floats, valid, until, table, stamps,
+    live, run_ix,
+):  # fmt: skip
     if live <= VERY_FEW_RUNS:
         other = partitions[partition].first
         while other >= 0:
