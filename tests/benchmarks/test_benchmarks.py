@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import first_use, registered_functions, streaming_memory
+from benchmarks import first_use, many_matches, registered_functions, streaming_memory
 from benchmarks.agrawal08 import experiments
 from benchmarks.agrawal08.__main__ import main as agrawal08
 from benchmarks.c_bound import native
@@ -90,3 +90,8 @@ def test_a_process_tells_how_long_its_first_match_took():
 
 def test_a_registered_function_is_timed_beside_its_expression():
     assert registered_functions.ratio(2_000, 1) > 0
+
+
+@pytest.mark.parametrize("way", many_matches.WAYS[1:])
+def test_every_way_to_many_matches_finds_them_all(way):
+    assert many_matches.run_way(way, bursts=3, size=6)["matches"] == 3 * (2**6 - 1)
