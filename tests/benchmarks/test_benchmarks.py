@@ -5,7 +5,13 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import first_use, many_matches, registered_functions, streaming_memory
+from benchmarks import (
+    buffers,
+    first_use,
+    many_matches,
+    registered_functions,
+    streaming_memory,
+)
 from benchmarks.agrawal08 import experiments
 from benchmarks.agrawal08.__main__ import main as agrawal08
 from benchmarks.c_bound import native
@@ -95,3 +101,12 @@ def test_a_registered_function_is_timed_beside_its_expression():
 @pytest.mark.parametrize("way", many_matches.WAYS[1:])
 def test_every_way_to_many_matches_finds_them_all(way):
     assert many_matches.run_way(way, bursts=3, size=6)["matches"] == 3 * (2**6 - 1)
+
+
+def test_buffers_and_algorithms_are_compared(tmp_path):
+    buffers.main(["--windows-long", "2", "--rounds", "1", "--output", str(tmp_path)])
+    with (tmp_path / "buffers.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["query"] for row in rows] == [*QUERIES, "any"]
+    for row in rows:
+        assert int(row["basic_versioned_nodes"]) <= int(row["basic_nodes"])

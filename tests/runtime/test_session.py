@@ -72,7 +72,7 @@ def test_a_session_that_was_never_fed_says_so() -> None:
 
 def test_a_query_that_nfa_b_refuses_has_no_session() -> None:
     session = cep.query("PATTERN AND(A a, B b) WITHIN 5").session()
-    with pytest.raises(cep.EvaluationError, match="no evaluation can run this query: .*not nfa_b"):
+    with pytest.raises(cep.EvaluationError, match=r"no evaluation can run this query: .*not nfa_b"):
         session.feed(events("AB"))
 
 
@@ -274,13 +274,13 @@ class TestMatchStream:
         batches = list(stream.to_batches(1_000))
         assert [batch.num_rows for batch in batches] == [1_000] * 4 + [95]
         table = query.match(events("A" + "B" * 12 + "C")).to_arrow()
-        assert pa.Table.from_batches(batches, stream.schema).equals(table)
+        assert pa.Table.from_batches(batches, stream.arrow_schema).equals(table)
         assert stream.found == stream.metrics.matches == 2**12 - 1
 
     def test_has_columns_without_matches(self) -> None:
         stream = cep.query("PATTERN SEQ(A a, C c) RETURN a.x AS x").match_stream(events("A"))
         assert list(stream.to_batches()) == []
-        assert stream.schema.names == ["start", "end", "x"]
+        assert stream.arrow_schema.names == ["start", "end", "x"]
 
 
 def test_matches_come_in_batches() -> None:
@@ -295,3 +295,78 @@ def test_an_unknown_option_says_which_there_are() -> None:
         cep.query(QUERY).match(events("A"), max_match=3)
     with pytest.raises(cep.OptionError, match="there is no algorithm 'merge'"):
         cep.query(QUERY).match(events("A"), algorithm="merge")
+
+
+def test_keys_and_texts_of_the_past_are_forgotten() -> None:
+    query = cep.query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10")
+    session = query.session()
+    sizes = []
+    for start in range(0, 40_000, 2_000):
+        moments = range(start, start + 2_000)
+        kinds = ["AB"[moment % 2] for moment in moments]
+        found = session.feed(
+            {"ts": moments, "type": kinds, "id": [f"tag {moment // 2}" for moment in moments]}
+        )
+        assert len(found) == 1_000
+        sizes.append(len(session.snapshot()))
+    assert max(sizes) < 3 * min(sizes)
+    assert session.forgotten_from == 40_009
+    assert session.next_completion is None
+
+
+def test_a_session_tells_when_time_alone_completes_a_match() -> None:
+    session = cep.query("PATTERN SEQ(A a, ~(B b)) WITHIN 10").session()
+    session.feed({"ts": [3, 5], "type": ["A", "A"]})
+    assert session.next_completion == 13
+    assert session.forgotten_from == 15
+    session.advance(13)
+    assert session.next_completion == 15
+
+
+def test_a_versioned_buffer_is_refused_where_there_is_none() -> None:
+    query = cep.query(QUERY)
+    with pytest.raises(cep.OptionError, match="Did you mean 'versioned'"):
+        query.match(events("A"), buffer="version")
+    with pytest.raises(cep.OptionError, match="backtrack reads with one run at a time"):
+        query.match(events("A"), algorithm="backtrack", buffer="versioned")
+    for options in ({"buffer": "versioned"}, {"algorithm": "backtrack"}):
+        with pytest.raises(cep.OptionError, match="compressed output is a buffer of unions"):
+            query.match(events("A"), output="compressed", **options)
+
+
+def test_a_snapshot_is_restored_with_the_same_buffer() -> None:
+    query = cep.query(QUERY)
+    session = query.session(buffer="versioned")
+    session.feed(events("AB"))
+    snapshot = session.snapshot()
+    with pytest.raises(cep.SnapshotError, match="buffer='versioned'"):
+        query.restore(snapshot).advance()
+    restored = query.restore(snapshot, buffer="versioned")
+    more = {"ts": [5], "type": ["C"], "x": [3]}
+    assert len(restored.feed(more)) == len(session.feed(more)) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"algorithm": "basic", "buffer": "versioned"},
+        {"algorithm": "merging", "buffer": "versioned"},
+        {"algorithm": "backtrack"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("window", ["WITHIN 20", "WITHIN 20 EVENTS PER PARTITION", ""])
+def test_memory_does_not_grow_with_the_stream(window: str, options: dict[str, str]) -> None:
+    # Without a window the runs end because what follows is not contiguous.
+    strategy = "skip_till_next_match" if window else "partition_contiguity"
+    query = cep.query(f"PATTERN SEQ(A a, B+ b[], C c) WHERE {strategy} {{ [x] }} {window}")
+    session = query.session(**options)
+    sizes = []
+    for batch in range(40):
+        types = "ABABBABC" * 25
+        times = range(batch * len(types), (batch + 1) * len(types))
+        session.feed({"ts": list(times), "type": list(types), "x": [t % 3 for t in times]})
+        engine = session._session._alternatives[0]._engine
+        sizes.append(sum(array.nbytes for array in engine.state().values()))
+    assert max(sizes) < 1.2 * max(sizes[:4])
+    assert session.metrics.matches > 100

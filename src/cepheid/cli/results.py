@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -18,7 +18,7 @@ from cepheid.language.printer import item_name, print_window
 
 if TYPE_CHECKING:
     from cepheid.runtime.match_stream import MatchStream
-    from cepheid.runtime.matches import Match
+    from cepheid.runtime.matches import Match, Matches
 
 MOST_TABLE_ROWS = 50
 """How many matches a table shows where no limit is given."""
@@ -27,7 +27,7 @@ FILE_TABLE_WIDTH = 160
 
 
 def write_results(
-    matches: MatchStream,
+    matches: Matches | MatchStream,
     query: ast.Query,
     chosen: Format,
     file: Path | None,
@@ -35,14 +35,18 @@ def write_results(
     hidden: Sequence[str],
 ) -> int:
     """Write the matches, and return how many were written; ``hidden`` is what a table hides."""
+    from cepheid.runtime.matches import Matches
+
     if chosen is Format.TABLE and limit is None:
         limit = MOST_TABLE_ROWS
     with open_binary(file) as sink:
         if chosen is Format.TABLE:
-            _write_table(list(islice(matches, limit)), query, file, sink, hidden)
+            head = list(islice(matches, limit))
+            write_table(head, query, file, sink, len(head), hidden)
         else:
             write_matches(matches, query, chosen, sink, limit)
-    return matches.exhaust() if limit is None else min(limit, matches.exhaust())
+    count = len(matches) if isinstance(matches, Matches) else matches.exhaust()
+    return count if limit is None else min(limit, count)
 
 
 def write_text(text: str, file: Path | None) -> None:
@@ -84,13 +88,15 @@ def summary(query: ast.Query) -> str:
     return ", ".join([*said, f"returns {list_words(names)}"])
 
 
-def _write_table(
-    shown: Sequence[Match],
+def write_table(
+    matches: Iterable[Match],
     query: ast.Query,
     file: Path | None,
     sink: BinaryIO,
+    shown: int,
     hidden: Sequence[str],
 ) -> None:
+    """Write the first matches for reading; nothing where there are none."""
     from cepheid.cli.tables import PipedConsole, matches_table
 
     if not shown:
@@ -98,6 +104,6 @@ def _write_table(
     console = PipedConsole()
     if file is not None:
         console = PipedConsole(file=io.StringIO(), width=FILE_TABLE_WIDTH)
-    console.print(matches_table(shown, query, limit=len(shown), width=console.width, hidden=hidden))
+    console.print(matches_table(matches, query, limit=shown, width=console.width, hidden=hidden))
     if isinstance(console.file, io.StringIO):
         sink.write(console.file.getvalue().encode())

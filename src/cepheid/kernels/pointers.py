@@ -79,3 +79,15 @@ def copy_numbers(
         return context.get_dummy_value()
 
     return signature, generate
+
+
+@intrinsic
+def highest_bit(_typing_context: Any, _bits: Any) -> Any:
+    """The number of the highest bit of a positive int64 that is set."""
+    signature = types.int64(types.int64)
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        leading = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return builder.sub(ir.Constant(ir.IntType(64), 63), leading)
+
+    return signature, generate

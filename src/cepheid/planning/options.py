@@ -8,13 +8,16 @@ from typing import Any
 
 from cepheid.errors import OptionError, closest, list_words
 
-BASIC, MERGING = "basic", "merging"
-ALGORITHMS = (MERGING, BASIC)
+BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
+ALGORITHMS = (MERGING, BASIC, BACKTRACK)
+UNIONS, VERSIONED = "unions", "versioned"
+BUFFERS = (UNIONS, VERSIONED)
 CONSTRUCTIONS = ("ais", BASIC)
 EQUIVALENCES = ("dynamic", "multi_pais", "pais", "selection")
 WINDOWS = ("scan", "construction", "selection")
 CHOICES = {
     "algorithm": ALGORITHMS,
+    "buffer": BUFFERS,
     "construction": CONSTRUCTIONS,
     "equivalence": EQUIVALENCES,
     "window": WINDOWS,
@@ -27,13 +30,17 @@ class Options:
     """How a query is evaluated, whatever its answer.
 
     ``algorithm`` is for nfa_b: ``basic`` keeps runs apart, ``merging`` joins those that cannot
-    be told apart any more [Agrawal08 §5.2]. The next four are for instance_stacks [Wu06 §4]:
-    how sequences are constructed, where equivalence tests and the window are tested, and how
-    many values attributes have, as far as it is known. ``max_runs`` (of instance_stacks:
-    instances) and ``max_matches`` are limits that end the evaluation with an error.
+    be told apart any more, ``backtrack`` follows one run at a time [Agrawal08 §5.2].
+    ``buffer`` is how it keeps what runs have selected: ``unions`` of chains, or ``versioned``,
+    the shared versioned buffer of [Agrawal08 §5.1]. The next four are for instance_stacks
+    [Wu06 §4]: how sequences are constructed, where equivalence tests and the window are
+    tested, and how many values attributes have, as far as it is known. ``max_runs`` (of
+    instance_stacks: instances) and ``max_matches`` are limits that end the evaluation with an
+    error.
     """
 
     algorithm: str = MERGING
+    buffer: str = UNIONS
     construction: str = "ais"
     equivalence: str = "dynamic"
     window: str = "scan"
@@ -76,6 +83,11 @@ def read_options(given: Mapping[str, Any]) -> Options:
                 f"there is no {name} {chosen!r}; there are {list_words(choices)}"
                 + (f". Did you mean {near[0]!r}?" if near else "")
             )
+    if options.buffer == VERSIONED and options.algorithm == BACKTRACK:
+        raise OptionError(
+            "a versioned buffer is shared by the runs that read an event together, and backtrack "
+            "reads with one run at a time; use algorithm 'basic' or 'merging', or buffer 'unions'"
+        )
     for name in LIMITS:
         limit = getattr(options, name)
         if limit is not None and (not isinstance(limit, int) or limit < 1):

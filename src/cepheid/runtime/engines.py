@@ -9,7 +9,7 @@ from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.automata.instance_stacks import compile_instance_stacks
 from cepheid.automata.nfa_b import compile_nfa_b
 from cepheid.planning.evaluations import INSTANCE_STACKS, NFA_B
-from cepheid.planning.options import Options
+from cepheid.planning.options import BACKTRACK, VERSIONED, Options
 from cepheid.runtime.engine import Engine
 from cepheid.runtime.instance_stacks_engine import InstanceStacksEngine
 from cepheid.runtime.nfa_b_engine import NfaBEngine
@@ -35,6 +35,19 @@ class EngineTask:
     prunes: bool = False
 
 
+def _nfa_b_engine(options: Options) -> type[NfaBEngine]:
+    # Kernels are compiled when they are imported, and few ever need these.
+    if options.algorithm == BACKTRACK:
+        from cepheid.runtime.backtrack_engine import BacktrackEngine
+
+        return BacktrackEngine
+    if options.buffer == VERSIONED:
+        from cepheid.runtime.versioned_engine import VersionedEngine
+
+        return VersionedEngine
+    return NfaBEngine
+
+
 def _nfa_b(task: EngineTask) -> Engine:
     automaton = compile_nfa_b(task.query, task.alternative)
     tests = tuple(test.attribute for test in task.query.equivalences)
@@ -42,6 +55,15 @@ def _nfa_b(task: EngineTask) -> Engine:
     prunes = task.prunes and tests == (
         automaton.partition_attributes if automaton.lists_by_partition else ()
     )
+    engine = _nfa_b_engine(task.options)
+    if engine is not NfaBEngine:
+        return engine(
+            automaton,
+            task.window,
+            task.by_partition,
+            task.options.algorithm,
+            task.options.max_runs,
+        )
     return NfaBEngine(
         automaton,
         task.window,

@@ -42,9 +42,9 @@ class MatchStream:
         return self._metrics()
 
     @property
-    def schema(self) -> pa.Schema:
+    def arrow_schema(self) -> pa.Schema:
         """The columns of the batches."""
-        return self._nothing.to_arrow().schema
+        return self._nothing.arrow_schema
 
     def __iter__(self) -> Iterator[Match]:
         for part in self._parts:

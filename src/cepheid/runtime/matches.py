@@ -120,6 +120,11 @@ class Matches:
 
         return matches_html(self)
 
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns of the result, with their types."""
+        return self._table(self._parts[0].slice(0, 0)).schema
+
     def to_arrow(self) -> pa.Table:
         """The matches as an Arrow table: start, end, and the variables or RETURN's items."""
         return pa.concat_tables(map(self._table, self._parts))
@@ -143,7 +148,12 @@ class Matches:
 
     def with_rows_named(self, name_row: Callable[[int], int | str]) -> Matches:
         """The same matches, whose bindings call the row of an event what ``name_row`` says."""
-        return Matches(self._query, self._events, self._parts, self.metrics, name_row)
+        return Matches(self._query, self._given, self._parts, self.metrics, name_row)
+
+    def pieces(self, size: int = BATCH_SIZE) -> Iterator[tuple[Bindings, pa.Table]]:
+        """The matches, at most so many at a time, as positions and as columns."""
+        for part in self._pieces(size):
+            yield part, self._table(part)
 
     def parts(self) -> tuple[Events, Sequence[Bindings]]:
         """The matches as positions in the events that are in memory."""

@@ -57,7 +57,7 @@ class NfaBEngine:
         self._steps, self._updates = step_tables(automaton.steps, automaton.columns)
         self._runs = np.zeros(0, dtype=layout.RUN)
         self._nodes = np.zeros(_FIRST_NODES, dtype=layout.NODE)
-        self._stack = int64s(_FIRST_NODES + 2 if counts else 0)
+        self._counting_stack = int64s(_FIRST_NODES + 2 if counts else 0)
         self._partitions = np.zeros(0, dtype=layout.PARTITION)
         self._registers = Registers(
             automaton.registers, automaton.columns, automaton.constants, _FIRST_RUNS
@@ -111,12 +111,8 @@ class NfaBEngine:
         first_event: int,
     ) -> Iterator[MatchColumns]:
         """The same, as the events of each component, counted from ``first_event``."""
-        self._grow_partitions(partitions)
-        columns = [batch.column(name) for name, _ in self.automaton.columns]
-        self._registers.point_at(columns, batch.strings, batch.lists)
+        mask = self._begin_batch(batch, partitions)
         control = self._control[0]
-        mask = batch.mask(self._tests, int(control["predicate"]), self._registers.context)
-        control["base_event"] = batch.first_event
         at = int64s(1)
         while True:
             control["context"] = self._registers.context.ctypes.data
@@ -133,7 +129,7 @@ class NfaBEngine:
                 self._partitions,
                 self._nodes,
                 self._finals,
-                self._stack,
+                self._counting_stack,
                 self._until,
                 self._table,
                 self._stamps,
@@ -161,6 +157,15 @@ class NfaBEngine:
                     self._finals = grown(self._finals, 2 * len(self._finals))
                 yield from self._listed(first_event)
         yield from self._listed(first_event)
+
+    def _begin_batch(self, batch: EventBatch, partitions: int) -> Int64s:
+        """Let predicates read a batch; the mask of its events."""
+        self._grow_partitions(partitions)
+        columns = [batch.column(name) for name, _ in self.automaton.columns]
+        self._registers.point_at(columns, batch.strings, batch.lists)
+        control = self._control[0]
+        control["base_event"] = batch.first_event
+        return batch.mask(self._tests, int(control["predicate"]), self._registers.context)
 
     def _listed(self, first_event: int) -> Iterator[MatchColumns]:
         """The matches of the finals that the runs have written, in blocks."""
@@ -236,7 +241,10 @@ class NfaBEngine:
         return freed
 
     def _make_room_for_runs(self, now: int) -> None:
-        if self._expire(now) <= len(self._runs) // 4:
+        freed = self._expire(now)
+        if self._control[0]["live"] > self._control[0]["max_runs"]:
+            raise self._too_many_runs()
+        if freed <= len(self._runs) // 4:
             self._grow_runs(2 * len(self._runs))
 
     def _too_many_runs(self) -> LimitError:
@@ -265,8 +273,8 @@ class NfaBEngine:
     def _make_room_for_nodes(self) -> None:
         if self._keeps_all or self._drop_nodes() <= len(self._nodes) // 2:
             self._nodes = grown(self._nodes, 2 * len(self._nodes))
-            if len(self._stack):
-                self._stack = int64s(len(self._nodes) + 2)
+            if len(self._counting_stack):
+                self._counting_stack = int64s(len(self._nodes) + 2)
 
     def _drop_nodes(self) -> int:
         """Forget the nodes that no match to come can contain; how many there were."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import OptionError
 from cepheid.planning.evaluations import NFA_B, REFERENCE, refuse_compressed
-from cepheid.planning.options import MERGING, Options
+from cepheid.planning.options import BACKTRACK, MERGING, UNIONS, VERSIONED, Options
 from cepheid.runtime.bindings import Bindings, bindings_from_rows
 from cepheid.runtime.events import Events
 from cepheid.runtime.metrics import Metrics
@@ -70,7 +70,9 @@ def run_count(
     options: Options,
 ) -> int:
     """How many matches the query has; made only where they have to be looked at to be counted."""
-    if evaluation != NFA_B or output != "all" or refuse_compressed(query) is not None:
+    makes_unions = options.buffer == UNIONS and options.algorithm != BACKTRACK
+    is_plain = output == "all" and refuse_compressed(query) is None
+    if evaluation != NFA_B or not makes_unions or not is_plain:
         return run_stream(evaluation, query, events, window, output, options).exhaust()
     from cepheid.runtime.alternative_run import too_many_matches
     from cepheid.runtime.session import Session
@@ -94,5 +96,10 @@ def run_compressed(
         refusal = f"only {NFA_B} has it, and {evaluation} runs this query"
     if refusal is not None:
         raise OptionError(f"there is no compressed output for this query: {refusal}")
+    if options.buffer != UNIONS or options.algorithm == BACKTRACK:
+        raise OptionError(
+            f"compressed output is a buffer of {UNIONS}, which neither buffer {VERSIONED!r} nor "
+            f"algorithm {BACKTRACK!r} makes; leave these options out, or use output 'all'"
+        )
     merging = replace(options, algorithm=MERGING)
     return Session(query, window, "all", merging, keeps_all=True).run_compressed(events)
