@@ -14,7 +14,7 @@ from cepheid.runtime.snapshot import Arrays
 _FIRST_SIZE = 1_024
 _SMALL = 4_096
 """The numbers of values from 0 to this are found without a hash."""
-FEW = 4_096
+FEW = 256
 """So many numbers are never taken back."""
 
 

@@ -51,7 +51,7 @@ _FEW_EVENTS = 1_024
 _EXACT = 2.0**53
 """What is counted by floats is exact below this."""
 
-_FEW_STRINGS = 4_096
+_FEW_STRINGS = 256
 """So many strings are never forgotten."""
 
 CHUNK = 65_536
@@ -114,6 +114,7 @@ class Session:
             or any(alternative.negations for alternative in query.alternatives)
         )
         self._reads_tests = keeps_partitions or any(each.reads_tests for each in self._alternatives)
+        self._has_negations = any(each.negations for each in query.alternatives)
         self._retained = Retained(self._measure, keeps_partitions)
         self._after_sweep = self._strings_kept = 0
         self._reported = empty_list()
@@ -497,8 +498,11 @@ class Session:
     def _forget_strings(self) -> None:
         """Forget the strings of no event that is retained, where they are many.
 
-        What runs know of strings is of events that they have selected, which are retained.
+        What runs know of strings is of events that they have selected, which are retained; what
+        negations know is not.
         """
+        if self._has_negations:
+            return
         if len(self._strings) > 2 * self._strings_kept + _FEW_STRINGS:
             self._strings.forget_all_but(self._retained.events.table.columns)
             self._strings_kept = len(self._strings)
