@@ -58,6 +58,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.wu06
 	$(BIN)/python -m benchmarks.parquet_file
 	$(BIN)/python -m benchmarks.streaming_memory
+	$(BIN)/python -m benchmarks.many_matches
 	$(BIN)/python -m benchmarks.first_use
 
 docs: $(VENV)/.installed-dev

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from cepheid.runtime.compressed import CompressedMatches
     from cepheid.runtime.diagnosis import Diagnosis
     from cepheid.runtime.events import Events
+    from cepheid.runtime.match_stream import MatchStream
     from cepheid.runtime.matches import Matches
     from cepheid.runtime.stream import StreamSession
 
@@ -255,25 +256,109 @@ class CompiledQuery:
                 schema=schema,
                 **options,
             )
-        from cepheid.runtime.events import order_events
         from cepheid.runtime.matches import Matches
         from cepheid.runtime.run import run, run_compressed
 
         if output != COMPRESSED:
             check_output(output)
         checked = read_options(options)
+        found, chosen, ordered = self._prepared(
+            events, time, type, tie_break, evaluation, time_unit, schema, output == COMPRESSED
+        )
+        window = self.window_ticks(ordered)
+        if output == COMPRESSED:
+            return run_compressed(chosen, found, ordered, window, checked)
+        parts, metrics = run(chosen, found, ordered, window, output, checked)
+        return Matches(self._tree, ordered, parts, metrics)
+
+    def match_stream(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str | None = "type",
+        tie_break: str | Sequence[str] | None = None,
+        evaluation: str = AUTO,
+        output: str = "all",
+        time_unit: str | None = None,
+        schema: Any = None,
+        **options: Any,
+    ) -> MatchStream:
+        """The matches of the query, made as they are read: for more than memory can hold.
+
+        The arguments are those of :meth:`match`. What is wrong with a limit is known only
+        when it is reached, in the middle of reading.
+
+        >>> q = query("PATTERN SEQ(A a, B+ b[], C c)")
+        >>> events = {"ts": list(range(22)), "type": ["A", *["B"] * 20, "C"]}
+        >>> sum(batch.num_rows for batch in q.match_stream(events).to_batches())
+        1048575
+        """
+        from cepheid.runtime.run import run_stream
+
+        check_output(output)
+        checked = read_options(options)
+        found, chosen, ordered = self._prepared(
+            events, time, type, tie_break, evaluation, time_unit, schema
+        )
+        return run_stream(chosen, found, ordered, self.window_ticks(ordered), output, checked)
+
+    def count(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str | None = "type",
+        tie_break: str | Sequence[str] | None = None,
+        evaluation: str = AUTO,
+        output: str = "all",
+        time_unit: str | None = None,
+        schema: Any = None,
+        **options: Any,
+    ) -> int:
+        """How many matches there are, exactly and without making them where that can be.
+
+        The arguments are those of :meth:`match`. A query with a negation or OR makes its
+        matches, a part at a time, to see which of them count.
+
+        >>> q = query("PATTERN SEQ(A a, B+ b[], C c)")
+        >>> q.count({"ts": list(range(72)), "type": ["A", *["B"] * 70, "C"]})
+        1180591620717411303423
+        """
+        from cepheid.runtime.run import run_count
+
+        check_output(output)
+        checked = read_options(options)
+        found, chosen, ordered = self._prepared(
+            events, time, type, tie_break, evaluation, time_unit, schema, True
+        )
+        return run_count(chosen, found, ordered, self.window_ticks(ordered), output, checked)
+
+    def _prepared(
+        self,
+        events: Any,
+        time: str,
+        type: str | None,
+        tie_break: str | Sequence[str] | None,
+        evaluation: str,
+        time_unit: str | None,
+        schema: Any,
+        counts: bool = False,
+    ) -> tuple[AnalysedQuery, str, Events]:
+        """The query analysed for the events, what will run it, and the events in order.
+
+        Where ``counts``, what can count matches without making them comes first.
+        """
+        from cepheid.runtime.events import order_events
+
         declared = schema_of(schema)
         ordered = order_events(
             events, time=time, type=type, tie_break=tie_break, time_unit=time_unit, schema=declared
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
-        chosen = _choose(analysed, evaluation, compressed=output == COMPRESSED).evaluation
+        chosen = _choose(analysed, evaluation, compressed=counts).evaluation
         self._warn_of_absent_types(ordered)
-        window = self.window_ticks(ordered)
-        if output == COMPRESSED:
-            return run_compressed(chosen.name, analysed, ordered, window, checked)
-        parts, metrics = run(chosen.name, analysed, ordered, window, output, checked)
-        return Matches(self._tree, ordered, parts, metrics)
+        return analysed, chosen.name, ordered
 
     def diagnose(
         self,
@@ -413,7 +498,7 @@ class CompiledQuery:
 
 
 def warn_of_absent_types(
-    named: set[str], known: Iterable[str], made: Iterable[str] = (), stacklevel: int = 4
+    named: set[str], known: Iterable[str], made: Iterable[str] = (), stacklevel: int = 5
 ) -> None:
     """A type that never occurs but is spelt almost like one that does is probably a slip.
 

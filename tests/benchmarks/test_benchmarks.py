@@ -9,6 +9,7 @@ from benchmarks import (
     buffers,
     first_use,
     parquet_file,
+    many_matches,
     registered_functions,
     streaming_memory,
 )
@@ -110,6 +111,11 @@ def test_a_process_tells_how_long_its_first_match_took():
 
 def test_a_registered_function_is_timed_beside_its_expression():
     assert registered_functions.ratio(2_000, 1) > 0
+
+
+@pytest.mark.parametrize("way", many_matches.WAYS[1:])
+def test_every_way_to_many_matches_finds_them_all(way):
+    assert many_matches.run_way(way, bursts=3, size=6)["matches"] == 3 * (2**6 - 1)
 
 
 def test_buffers_and_algorithms_are_compared(tmp_path):

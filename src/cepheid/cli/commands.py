@@ -223,6 +223,10 @@ def match(
     max_runs: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Give up when there are more runs.")
     ] = None,
+    count: Annotated[
+        bool,
+        typer.Option("--count", help="Write only how many matches there are, making none."),
+    ] = False,
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Tell on stderr what the evaluation did, as JSON.")
     ] = False,
@@ -253,7 +257,7 @@ def match(
         split_columns,
         split_query,
     )
-    from cepheid.cli.results import found, write_results
+    from cepheid.cli.results import found, write_results, write_text
     from cepheid.cli.scripts import match_script
 
     with reporting():
@@ -293,11 +297,14 @@ def match(
         if slices is not None:
             raise typer.BadParameter("--slices is for --spark")
         started = clock.perf_counter()
+        if count:
+            with busy("Counting"):
+                write_text(f"{query.count(source, **keywords)}\n", file)
+            return
         with busy("Matching"):
-            matches = query.match(source, **keywords)
-        seconds = clock.perf_counter() - started
+            matches = query.match_stream(source, **keywords)
         shown = write_results(matches, query.tree, chosen, file, limit, (time, type))
-        say(f"{found(len(matches), shown)} in {took(seconds)}")
+        say(f"{found(matches.found, shown)} in {took(clock.perf_counter() - started)}")
         if metrics:
             say(json.dumps(matches.metrics.to_dict()))
 

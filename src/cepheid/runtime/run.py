@@ -9,12 +9,13 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import OptionError
 from cepheid.planning.evaluations import NFA_B, REFERENCE, refuse_compressed
 from cepheid.planning.options import BACKTRACK, MERGING, UNIONS, VERSIONED, Options
-from cepheid.runtime.bindings import Bindings
+from cepheid.runtime.bindings import Bindings, bindings_from_rows
 from cepheid.runtime.events import Events
 from cepheid.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
     from cepheid.runtime.compressed import CompressedMatches
+    from cepheid.runtime.match_stream import MatchStream
 
 
 def run(
@@ -36,6 +37,52 @@ def run(
     session = Session(query, window, output, options, evaluation=evaluation)
     parts = session.run(events)
     return parts, session.metrics
+
+
+def run_stream(
+    evaluation: str,
+    query: AnalysedQuery,
+    events: Events,
+    window: int | None,
+    output: str,
+    options: Options,
+) -> MatchStream:
+    """The same, made as they are read."""
+    from cepheid.runtime.match_stream import MatchStream
+    from cepheid.runtime.matches import Matches
+
+    nothing = Matches(query.query, events, [bindings_from_rows(query.query.pattern, [], [], [])])
+    if evaluation == REFERENCE:
+        found, metrics = run(evaluation, query, events, window, output, options)
+        return MatchStream(nothing, iter([Matches(query.query, events, found)]), lambda: metrics)
+    from cepheid.runtime.session import Session
+
+    session = Session(query, window, output, options, evaluation=evaluation)
+    return MatchStream(nothing, session.stream(events), lambda: session.metrics)
+
+
+def run_count(
+    evaluation: str,
+    query: AnalysedQuery,
+    events: Events,
+    window: int | None,
+    output: str,
+    options: Options,
+) -> int:
+    """How many matches the query has; made only where they have to be looked at to be counted."""
+    makes_unions = options.buffer == UNIONS and options.algorithm != BACKTRACK
+    is_plain = output == "all" and refuse_compressed(query) is None
+    if evaluation != NFA_B or not makes_unions or not is_plain:
+        return run_stream(evaluation, query, events, window, output, options).exhaust()
+    from cepheid.runtime.alternative_run import too_many_matches
+    from cepheid.runtime.session import Session
+
+    count = Session(query, window, output, options, counts=True).count(events)
+    if count is None:
+        count = run_compressed(evaluation, query, events, window, options).count()
+    if options.max_matches is not None and count > options.max_matches:
+        raise too_many_matches(options.max_matches, query.alternatives[0].components)
+    return count
 
 
 def run_compressed(
