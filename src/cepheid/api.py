@@ -134,32 +134,36 @@ class CompiledQuery:
         schema: Any = None,
         *,
         evaluation: str = AUTO,
+        **options: Any,
     ) -> str:
         """How the query is understood and what will run it.
 
         ``schema`` is an Arrow schema, a :class:`~cepheid.Schema`, or a mapping of each type to
-        its attributes; with it attributes and kinds are checked too.
+        its attributes; with it attributes and kinds are checked too. ``options`` are those of
+        :meth:`match`.
 
         >>> print(query("PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x").explain())
         PATTERN SEQ(A a, B b)
         WHERE [id] AND a.x < b.x
         <BLANKLINE>
         evaluation:
-          nfa_b: runs of an automaton with a buffer, compiled to native code
+          instance_stacks: sequences scanned and constructed with active instance stacks
         selection strategy:
           skip_till_any_match
         pattern:
           A a
           B b
           partition key: a.id = b.id (equivalence test)
-        automaton:
-          a → b → F
-          θ_a_begin  = a ∈ A
-          θ_b_begin  = b ∈ B ∧ b.id = a.id ∧ a.x < b.x
-          θ_b_ignore = True
+        plan:
+          transformation: the variables of each match
+            sequence scan and construction: active instance stacks
+              scan: A a
+              scan: B b
+              scan: stacks partitioned by a.id = b.id (PAIS, the only key)
+              construction: a.x < b.x, when a is bound
         """
         analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
-        return explain(analysed, _choose(analysed, evaluation))
+        return explain(analysed, _choose(analysed, evaluation), read_options(options))
 
     def automaton(self, format: str = "mermaid", *, schema: Any = None) -> str:
         """The automata that nfa_b runs for the query, as a drawing.
@@ -221,9 +225,12 @@ class CompiledQuery:
                 sampled and listed without having been built.
             time_unit: what the numbers of a numeric time column count, such as ``ms``.
             schema: the attributes of each type, where not every type has every column.
-            options: those of the evaluation: ``algorithm`` (``merging``, ``basic`` or
-                ``backtrack``), ``buffer`` (``unions`` or ``versioned``), ``max_runs``,
-                ``max_matches``.
+            options: those of the evaluation. Of nfa_b: ``algorithm`` (``merging``, ``basic`` or
+                ``backtrack``) and ``buffer`` (``unions`` or ``versioned``).
+                Of instance_stacks: ``construction`` (``ais`` or ``basic``), ``equivalence``
+                (``dynamic``, ``multi_pais``, ``pais`` or ``selection``), ``window`` (``scan``,
+                ``construction`` or ``selection``), and ``domains``: how many values attributes
+                have, such as ``{"id": 10_000}``. Of all: ``max_runs``, ``max_matches``.
 
         >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
         >>> events = {
@@ -260,7 +267,7 @@ class CompiledQuery:
             events, time=time, type=type, tie_break=tie_break, time_unit=time_unit, schema=declared
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
-        chosen = _choose(analysed, evaluation).evaluation
+        chosen = _choose(analysed, evaluation, compressed=output == COMPRESSED).evaluation
         self._warn_of_absent_types(ordered)
         window = self.window_ticks(ordered)
         if output == COMPRESSED:
@@ -405,25 +412,33 @@ class CompiledQuery:
         warn_of_absent_types(named, events.type_names)
 
 
-def warn_of_absent_types(named: set[str], known: Iterable[str]) -> None:
-    """A type that never occurs but is spelt almost like one that does is probably a slip."""
-    unused = set(known) - named
-    for name in sorted(named - set(known)):
-        near = closest(name, unused)
+def warn_of_absent_types(
+    named: set[str], known: Iterable[str], made: Iterable[str] = (), stacklevel: int = 4
+) -> None:
+    """A type that never occurs but is spelt almost like one that does is probably a slip.
+
+    ``made`` are the types that queries of a script make.
+    """
+    there = {*known, *made}
+    unused = there - named
+    for name in sorted(named - there):
+        near = closest(name, unused | {*made})
         if near:
             warnings.warn(
                 f"no event has type '{name}'; there are events of type "
-                f"{list_words(sorted(unused)[:10])}. Did you mean '{near[0]}'?",
+                f"{list_words(sorted(unused | {*made})[:10])}. Did you mean '{near[0]}'?",
                 CepheidWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
 
 
-def _choose(query: AnalysedQuery, wanted: str) -> Choice:
+def _choose(query: AnalysedQuery, wanted: str, *, compressed: bool = False) -> Choice:
     # Loaded here, since the tables of an automaton need NumPy and ``import cepheid`` does not.
     from cepheid.automata.evaluations import EVALUATIONS
 
-    return choose_evaluation(query, wanted, EVALUATIONS)
+    # A stable order: of those that have a compressed output, and of the rest, the preferred first.
+    ordered = sorted(EVALUATIONS, key=lambda each: compressed and not each.has_compressed)
+    return choose_evaluation(query, wanted, ordered)
 
 
 def are_spark_frames(events: object) -> bool:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.scripts import (
-    ScriptQuery,
     check_reserved,
     kinds_of_items,
     link_queries,
@@ -31,7 +30,7 @@ from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import AUTO, REFERENCE, check_output, choose_evaluation
 from cepheid.planning.explain import explain
 from cepheid.planning.options import read_options
-from cepheid.schema import Schema
+from cepheid.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from cepheid.analysis.model import AnalysedQuery
@@ -232,6 +231,7 @@ class CompiledScript:
         ...
         """
         from cepheid.runtime.diagnosis import diagnose
+        from cepheid.runtime.merged_stream import name_of_row
         from cepheid.runtime.script_run import run_script
 
         names = [each.name for each in self._linked]
@@ -247,7 +247,8 @@ class CompiledScript:
         )
         answer = run_script(run, ordered, upto=number)[-1]
         tree, window = self._linked[number].query, answer.planned.window
-        return diagnose(tree, answer.stream, window, compiled=evaluation != REFERENCE)
+        found = diagnose(tree, answer.stream, window, compiled=evaluation != REFERENCE)
+        return found.with_rows_named(lambda row: name_of_row(row, names))
 
     def session(
         self,
@@ -385,7 +386,7 @@ class CompiledScript:
             return [None] * len(self._linked)
         check_reserved(self._linked, time, type, self._text, self._source)
         schemas: list[Schema] = []
-        kinds = {}
+        kinds: dict[int, dict[str, Kind]] = {}
         for number, each in enumerate(self._linked):
             schema = schema_read(number, self._linked, events, kinds, self._text, self._source)
             schemas.append(schema)
@@ -394,8 +395,8 @@ class CompiledScript:
         return schemas
 
     def _warn_of_absent_types(self, events: Events) -> None:
-        known = {*events.type_names}
+        made: set[str] = set()
         for each in self._linked:
             named = {name for part, _ in ast.components(each.query.pattern) for name in part.types}
-            warn_of_absent_types(named, known)
-            known |= {each.type_name} if each.type_name else set()
+            warn_of_absent_types(named, events.type_names, made, stacklevel=5)
+            made |= {each.type_name} if each.type_name else set()

@@ -72,7 +72,7 @@ def test_a_session_that_was_never_fed_says_so() -> None:
 
 def test_a_query_that_nfa_b_refuses_has_no_session() -> None:
     session = cep.query("PATTERN AND(A a, B b) WITHIN 5").session()
-    with pytest.raises(cep.EvaluationError, match="no evaluation can run this query: not nfa_b"):
+    with pytest.raises(cep.EvaluationError, match=r"no evaluation can run this query: .*not nfa_b"):
         session.feed(events("AB"))
 
 
@@ -199,7 +199,6 @@ def test_keys_and_texts_of_the_past_are_forgotten() -> None:
             {"ts": moments, "type": kinds, "id": [f"tag {moment // 2}" for moment in moments]}
         )
         assert len(found) == 1_000
-        session.forget_the_past()
         sizes.append(len(session.snapshot()))
     assert max(sizes) < 3 * min(sizes)
     assert session.forgotten_from == 40_009

@@ -6,6 +6,7 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.automata.instance_stacks import refuse_instance_stacks
 from cepheid.automata.nfa_b import refuse_nfa_b
 from cepheid.planning.evaluations import INSTANCE_STACKS, NFA_B, REFERENCE, Evaluation
+from cepheid.planning.sequence_plan import better_than_stacks
 
 
 def _never(_query: AnalysedQuery) -> str | None:
@@ -15,14 +16,16 @@ def _never(_query: AnalysedQuery) -> str | None:
 EVALUATIONS: tuple[Evaluation, ...] = (
     Evaluation(
         INSTANCE_STACKS,
-        "sequences scanned and constructed with active instance stacks, in native code",
+        "sequences scanned and constructed with active instance stacks",
         refuse_instance_stacks,
+        better=better_than_stacks,
     ),
     Evaluation(
         NFA_B,
         "runs of an automaton with a buffer, compiled to native code",
         refuse_nfa_b,
         has_automaton=True,
+        has_compressed=True,
     ),
     Evaluation(
         REFERENCE,

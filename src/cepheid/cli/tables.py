@@ -155,9 +155,10 @@ def _events(match: Match, variable: str, hidden: Sequence[str]) -> str | None:
     rows = match.bindings.get(variable)
     if rows is None:
         return None
-    if isinstance(rows, int):
+    if not isinstance(rows, list):
+        place = f"row {rows}" if isinstance(rows, int) else rows
         attributes = _attributes(match[variable], hidden)
-        return f"row {rows}: {attributes}" if attributes else f"row {rows}"
+        return f"{place}: {attributes}" if attributes else place
     named = ", ".join(map(str, rows[:MOST_ROWS_NAMED]))
     more = f" … {rows[-1]} ({len(rows)} events)" if len(rows) > MOST_ROWS_NAMED else ""
     return f"{'row' if len(rows) == 1 else 'rows'} {named}{more}"

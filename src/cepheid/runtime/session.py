@@ -52,10 +52,6 @@ CHUNK = 65_536
 """How many events are read at once: the temporary arrays of so many stay in the cache."""
 
 
-_FEW_NUMBERS = 1_024
-"""So many numbers of keys or texts are kept whether or not they are needed."""
-
-
 class Session:
     """A query over a stream that comes in batches, run by the engine of an evaluation."""
 
@@ -160,40 +156,18 @@ class Session:
         """The first time that completes a match if no event comes before; None: no time does."""
         if self._measure is not ast.WindowMeasure.TIME:
             return None
-        waiting = [each.first_completion()[0] for each in self._alternatives if each.has_pending]
-        return min(waiting, default=None)
+        return self.waiting_until
 
     @property
     def forgotten_from(self) -> int | None:
         """The time from which on nothing that was fed matters any more; None: it always may."""
         if self._measure is not ast.WindowMeasure.TIME or self._window == MAX_TICKS:
             return None
+        # What comes before a match refuses one that begins up to a window later.
+        negations = [each for part in self._query.alternatives for each in part.negations]
+        windows = 2 if any(not negated.after for negated in negations) else 1
         last = self._retained.ticks[-1:]
-        return int(last[0]) + self._reach if len(last) else self._now
-
-    @property
-    def is_overgrown(self) -> bool:
-        """Whether most of the keys and texts that the session has numbers for are of the past."""
-        if self.forgotten_from is None or self._output != "all":
-            return False
-        texts = len(self._retained) * len(self._retained.schema.attributes)
-        return (
-            self._partitions.count > 2 * len(self._retained) + _FEW_NUMBERS
-            or len(self._strings) > 2 * texts + _FEW_NUMBERS
-        )
-
-    def regrown(self) -> Session:
-        """A session with the same matches to come, that knows no key and text of the past.
-
-        It is fed with the retained events, of which every match to come and every run is made;
-        what it finds among them was reported before.
-        """
-        session = Session(
-            self._query, self._window, self._output, self._options, evaluation=self._evaluation
-        )
-        session.feed(self._retained.events)
-        session.advance(self._now)
-        return session
+        return int(last[0]) + windows * self._window if len(last) else self._now
 
     def snapshot(self) -> bytes:
         """The state as bytes, from which :meth:`restore` goes on."""
@@ -235,10 +209,13 @@ class Session:
     ) -> Session:
         """The session of a snapshot, which must be of the same query and algorithm."""
         header, arrays = unpack(snapshot)
-        if header["query"] != print_query(query.query):
+        made_by = header.get("query")
+        if made_by is None:
+            raise SnapshotError("the snapshot is of a script, and not of a single query")
+        if made_by != print_query(query.query):
             raise SnapshotError(
                 "the snapshot is of another query; read the stream from its beginning. "
-                f"It was made by:\n{header['query']}"
+                f"It was made by:\n{made_by}"
             )
         assert query.schema is not None
         given = options.shaping()
@@ -413,15 +390,9 @@ class Session:
     def _matches(self, parts: list[Bindings]) -> Matches:
         return Matches(self._query.query, self._retained.view, parts)
 
-    @property
-    def _reach(self) -> int:
-        """How long an event can matter, on the axis of the window."""
-        windows = 2 if any(alternative.looks_back for alternative in self._alternatives) else 1
-        return min(windows * self._window, MAX_TICKS)
-
     def _forget(self) -> None:
         """Drop the events that no match to come can contain or be refused by."""
-        extent = self._reach
+        extent = self._window
         if not len(self._retained) or extent == MAX_TICKS:
             return
         first = self._first_wanted(extent)

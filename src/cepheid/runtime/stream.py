@@ -124,14 +124,6 @@ class StreamSession:
         """The time, in ticks, from which on nothing that was fed matters any more."""
         return self._session.forgotten_from if self._session else None
 
-    def forget_the_past(self) -> None:
-        """Let go of the keys and texts that no match to come can have, if they are most of them.
-
-        Rows are counted from the first event that is remembered from then on.
-        """
-        if self._session is not None and self._session.is_overgrown:
-            self._session = self._session.regrown()
-
     @property
     def metrics(self) -> Metrics:
         """What the evaluation has done so far."""

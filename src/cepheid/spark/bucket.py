@@ -122,8 +122,6 @@ class Bucket:
         forgotten = self._session.forgotten_from
         if forgotten is not None and forgotten <= now:
             self._session = None
-        else:
-            self._session.forget_the_past()
 
     def _without_late(
         self, fresh: Sequence[pa.Table], now: int

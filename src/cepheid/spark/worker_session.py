@@ -63,10 +63,6 @@ class WorkerSession:
         """The time, in ticks, from which on nothing that was fed matters any more."""
         return self._session.forgotten_from
 
-    def forget_the_past(self) -> None:
-        """Let go of the keys and texts that no match to come can have, if they are most of them."""
-        self._session.forget_the_past()
-
 
 class Answers:
     """Matches as batches of the declared schema."""
