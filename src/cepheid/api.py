@@ -12,6 +12,7 @@ from cepheid.analysis.analyse import analyse
 from cepheid.errors import (
     DEFAULT_SOURCE,
     CepheidWarning,
+    EvaluationError,
     OptionError,
     closest,
     list_words,
@@ -29,9 +30,12 @@ from cepheid.planning.evaluations import (
     Choice,
     check_output,
     choose_evaluation,
+    refuse_output,
+    refuse_weighing,
 )
 from cepheid.planning.explain import explain
-from cepheid.planning.options import read_options
+from cepheid.planning.options import DEFAULT_OPTIONS, Options, read_options
+from cepheid.planning.uncertain_time import UncertainTime, split_uncertain_time
 from cepheid.schema import Schema
 
 if TYPE_CHECKING:
@@ -178,7 +182,7 @@ class CompiledQuery:
         self,
         events: Any,
         *,
-        time: str = "ts",
+        time: str | tuple[str, str] = "ts",
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
         evaluation: str = AUTO,
@@ -192,7 +196,8 @@ class CompiledQuery:
         Args:
             events: an Arrow table or batch, a pandas or Polars frame, a mapping of columns, the
                 path of a Parquet, CSV or JSON-lines file, or a mapping of type to such a table.
-            time: the column with the time of an event: integer, float, timestamp or date.
+            time: the column with the time of an event: integer, float, timestamp or date; or two,
+                with the earliest and the latest time that it can have.
             type: the column with its type; not needed with a table per type.
             tie_break: the column or columns that order events of equal time; row order
                 otherwise.
@@ -202,7 +207,9 @@ class CompiledQuery:
             time_unit: what the numbers of a numeric time column count, such as ``ms``.
             schema: the attributes of each type, where not every type has every column.
             options: those of the evaluation: ``algorithm`` (``merging`` or ``basic``),
-                ``max_runs``, ``max_matches``.
+                ``max_runs``, ``max_matches``; and for times that are uncertain ``uncertainty``,
+                ``probabilities``, ``granularity``, ``max_uncertainty``, ``method``,
+                ``min_confidence`` and ``top_k``, see the page on uncertain times.
 
         >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
         >>> events = {
@@ -219,15 +226,27 @@ class CompiledQuery:
 
         if output != COMPRESSED:
             check_output(output)
-        checked = read_options(options)
+        column, uncertain, others = split_uncertain_time(time, options)
+        checked = read_options(others)
         declared = schema_of(schema)
         ordered = order_events(
-            events, time=time, type=type, tie_break=tie_break, time_unit=time_unit, schema=declared
+            events,
+            time=column,
+            type=type,
+            tie_break=tie_break,
+            time_unit=time_unit,
+            schema=declared,
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
-        chosen = _choose(analysed, evaluation).evaluation
+        chosen = _choose(analysed, evaluation, uncertain, checked).evaluation
         self._warn_of_absent_types(ordered)
         window = self._window(ordered)
+        if chosen.weighs:
+            from cepheid.runtime.imprecise.session import ImpreciseSession
+
+            refuse_output(output)
+            weighing = ImpreciseSession(analysed, window, uncertain or UncertainTime(), checked)
+            return Matches(self._tree, ordered, weighing.run(ordered), weighing.metrics)
         if output == COMPRESSED:
             return run_compressed(chosen.name, analysed, ordered, window, checked)
         parts, metrics = run(chosen.name, analysed, ordered, window, output, checked)
@@ -275,7 +294,7 @@ class CompiledQuery:
     def session(
         self,
         *,
-        time: str = "ts",
+        time: str | tuple[str, str] = "ts",
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
         evaluation: str = AUTO,
@@ -301,7 +320,7 @@ class CompiledQuery:
         self,
         snapshot: bytes,
         *,
-        time: str = "ts",
+        time: str | tuple[str, str] = "ts",
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
         evaluation: str = AUTO,
@@ -323,7 +342,7 @@ class CompiledQuery:
         self,
         snapshot: bytes | None,
         evaluation: str,
-        time: str,
+        time: str | tuple[str, str],
         type: str | None,
         tie_break: str | Sequence[str] | None,
         output: str,
@@ -334,19 +353,21 @@ class CompiledQuery:
         from cepheid.runtime.stream import StreamSession, StreamSettings
 
         check_output(output)
+        column, uncertain, others = split_uncertain_time(time, options)
+        checked = read_options(others)
+        declared = schema_of(schema)
         settings = StreamSettings(
-            time, type, tie_break, time_unit, schema_of(schema), output, read_options(options)
+            column, type, tie_break, time_unit, declared, output, checked, uncertain
         )
-        return StreamSession(
-            settings, partial(self._for_session, evaluation), self._window, snapshot
-        )
+        analyse = partial(self._for_session, evaluation, uncertain, checked)
+        return StreamSession(settings, analyse, self._window, snapshot)
 
-    def _for_session(self, evaluation: str, schema: Schema) -> tuple[AnalysedQuery, str]:
-        from cepheid.automata.evaluations import EVALUATIONS
-
+    def _for_session(
+        self, evaluation: str, uncertain: UncertainTime | None, options: Options, schema: Schema
+    ) -> tuple[AnalysedQuery, str]:
         analysed = analyse(self._tree, schema, self._text, self._source)
-        in_batches = [each for each in EVALUATIONS if each.has_session]
-        return analysed, choose_evaluation(analysed, evaluation, in_batches).evaluation.name
+        chosen = _choose(analysed, evaluation, uncertain, options, in_batches=True).evaluation
+        return analysed, chosen.name
 
     def _window(self, events: Events) -> int | None:
         window = self._tree.window
@@ -372,11 +393,36 @@ class CompiledQuery:
                 )
 
 
-def _choose(query: AnalysedQuery, wanted: str) -> Choice:
+def _choose(
+    query: AnalysedQuery,
+    wanted: str,
+    uncertain: UncertainTime | None = None,
+    options: Options = DEFAULT_OPTIONS,
+    *,
+    in_batches: bool = False,
+) -> Choice:
+    """The evaluation of a query: one that weighs matches where something asks for that."""
     # Loaded here, since the tables of an automaton need NumPy and ``import cepheid`` does not.
     from cepheid.automata.evaluations import EVALUATIONS
+    from cepheid.automata.imprecise import refuse_method
 
-    return choose_evaluation(query, wanted, EVALUATIONS)
+    asks = uncertain is not None or query.query.confidence is not None
+    known = [
+        each
+        for each in EVALUATIONS
+        if (each.has_session or not in_batches) and (wanted != AUTO or each.weighs == asks)
+    ]
+    choice = choose_evaluation(query, wanted, known)
+    if not choice.evaluation.weighs:
+        refuse_weighing(choice.evaluation.name, asks, options)
+    elif (reason := refuse_method(query, options.method)) is not None:
+        raise EvaluationError(f"{choice.evaluation.name} cannot run this query: {reason}")
+    elif in_batches and options.top_k is not None:
+        raise OptionError(
+            "top_k ranks all matches of a stream, and a session does not know those to come; "
+            "min_confidence leaves out those that are not sure enough"
+        )
+    return choice
 
 
 def schema_of(schema: Any) -> Schema | None:

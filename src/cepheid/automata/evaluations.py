@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.automata.imprecise import refuse_imprecise
 from cepheid.automata.nfa_b import refuse_nfa_b
-from cepheid.planning.evaluations import NFA_B, REFERENCE, Evaluation
+from cepheid.planning.evaluations import IMPRECISE, NFA_B, REFERENCE, Evaluation
 
 
 def _never(_query: AnalysedQuery) -> str | None:
@@ -23,5 +24,11 @@ EVALUATIONS: tuple[Evaluation, ...] = (
         "the definition of the language, executed: correct for every query, and slow",
         _never,
         has_session=False,
+    ),
+    Evaluation(
+        IMPRECISE,
+        "events with uncertain times: signatures with a range of time and a confidence",
+        refuse_imprecise,
+        weighs=True,
     ),
 )

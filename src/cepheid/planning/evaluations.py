@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import EvaluationError, OptionError, closest, list_words
+from cepheid.planning.options import DEFAULT_OPTIONS, WEIGHING, Options
 
 AUTO = "auto"
 NFA_B = "nfa_b"
+IMPRECISE = "imprecise"
 REFERENCE = "reference"
 OUTPUTS = ("all", "non_overlapping")
 COMPRESSED = "compressed"
@@ -20,7 +22,8 @@ class Evaluation:
     """A way of running a query: ``refusal`` says in one sentence why it cannot, or is None.
 
     ``has_automaton`` where what runs is the NFA^b of each alternative, which can be shown;
-    ``has_session`` where events can come in batches.
+    ``has_session`` where events can come in batches; ``weighs`` where times are uncertain and
+    matches have a confidence.
     """
 
     name: str
@@ -28,6 +31,7 @@ class Evaluation:
     refusal: Callable[[AnalysedQuery], str | None]
     has_automaton: bool = False
     has_session: bool = True
+    weighs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,30 @@ def refuse_compressed(query: AnalysedQuery) -> str | None:
     if query.alternatives[0].negations:
         return "it has a negation, which removes matches one by one"
     return None
+
+
+def refuse_weighing(evaluation: str, is_uncertain: bool, options: Options) -> None:
+    """Refuse what only an evaluation with confidences can do."""
+    if is_uncertain:
+        raise EvaluationError(
+            f"{evaluation} needs one time for each event; times that are uncertain, and WITH "
+            f"CONFIDENCE, are for evaluation='{IMPRECISE}'"
+        )
+    for name in WEIGHING:
+        if getattr(options, name) != getattr(DEFAULT_OPTIONS, name):
+            raise OptionError(
+                f"{name} is for events with uncertain times; say how uncertain they are, with "
+                "time=('lower', 'upper') or uncertainty='5 seconds'"
+            )
+
+
+def refuse_output(output: str) -> None:
+    """Refuse an output other than all matches where they have confidences."""
+    if output != OUTPUTS[0]:
+        raise OptionError(
+            f"where times are uncertain there is no output {output!r}: every match that some "
+            "possible world has is reported, and min_confidence or top_k leave out the others"
+        )
 
 
 def check_output(output: str) -> None:

@@ -31,6 +31,8 @@ class Metrics:
     ``evaluations`` counts the predicates across events by the edge that they stand on.
     ``seconds_matching`` is the time in which runs read events, and with the basic algorithm
     also write matches; ``seconds_construction`` that of listing the matches of merged runs.
+    The last two are of events with uncertain times: those that came after one that is sure to be
+    later, and those of them that were left out because they came too late.
     """
 
     events: int = 0
@@ -44,6 +46,8 @@ class Metrics:
     evaluations: dict[str, int] = field(default_factory=dict)
     seconds_matching: float = 0.0
     seconds_construction: float = 0.0
+    arrival_violations: int = 0
+    late_events: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The metrics as plain values.
