@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import product
 from math import prod
 from typing import Any
 
 from cepheid.interpreter import Binding, Event
 from cepheid.language import syntax as ast
-from cepheid.reference import Evaluation, Match, find
+from cepheid.reference import Evaluation, find
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,36 +104,31 @@ def _matches(
     found = set()
     for match in find(query, world, window, _World):
         ticks = [event.ticks for event in match.events()]
-        if _in_succession(match):
-            signature = tuple(
-                (name, tuple(number_of[id(event)] for event in _listed(bound)))
-                for name, bound in sorted(match.binding.items())
-            )
-            found.add((signature, ticks[0], ticks[-1]))
+        signature = tuple(
+            (name, tuple(number_of[id(event)] for event in _listed(bound)))
+            for name, bound in sorted(match.binding.items())
+        )
+        found.add((signature, ticks[0], ticks[-1]))
     return found
 
 
 class _World(Evaluation):
     """A possible world: events of the same instant do not follow one another."""
 
+    def _within_reach(self, binding: Binding, after: int = -1) -> Sequence[Event]:
+        near = super()._within_reach(binding, after)
+        return [event for event in near if event.position > after]
+
     def _wait(self, index: int, binding: Binding, position: int) -> Iterator[Binding]:
         """Of several that can be next at the earliest instant, each is taken by a run."""
         component = self.flat.positives[index]
-        now = max(event.ticks for bound in binding.values() for event in _listed(bound))
         earliest: int | None = None
         for event in self._within_reach(binding, position):
-            if event.ticks == now:
-                continue
             if earliest is not None and event.ticks > earliest:
                 return
             if self._may_take(component, {**binding, component.variable: event}, event):
                 earliest = event.ticks
                 yield from self._begin(index, binding, event)
-
-
-def _in_succession(match: Match) -> bool:
-    """Whether no two events of the match, in the order of the pattern, are of one instant."""
-    return all(before.ticks < after.ticks for before, after in pairwise(match.events()))
 
 
 def _listed(bound: Event | list[Event]) -> list[Event]:

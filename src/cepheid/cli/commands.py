@@ -15,7 +15,7 @@ from cepheid.cli.formats import Format
 from cepheid.cli.reporting import EXIT_CODES, EXIT_FAULT, busy, report, reporting, say, took, usage
 from cepheid.errors import CepheidError, OptionError, closest, list_words
 from cepheid.planning.evaluations import AUTO, check_output
-from cepheid.planning.options import DEFAULT_OPTIONS
+from cepheid.planning.options import DEFAULT_OPTIONS, METHODS
 
 app = typer.Typer(
     name="cepheid",
@@ -82,7 +82,11 @@ EvaluationName = Annotated[
     ),
 ]
 TimeColumn = Annotated[
-    str, typer.Option(metavar="COLUMN", help="The column with the time of an event.")
+    str,
+    typer.Option(
+        metavar="COLUMN",
+        help="The column with the time of an event; two with a comma: its earliest and latest.",
+    ),
 ]
 TypeColumn = Annotated[str, typer.Option(metavar="COLUMN", help="The column with its type.")]
 TieBreak = Annotated[
@@ -174,6 +178,30 @@ def match(
     max_runs: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Give up when there are more runs.")
     ] = None,
+    uncertainty: Annotated[
+        str | None,
+        typer.Option(
+            metavar="EXTENT",
+            help="How far an event can be from its time, such as '7.5 s', or 'Task=0.5 s,Load=7 s'.",
+        ),
+    ] = None,
+    probabilities: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column with the probability of each instant."),
+    ] = None,
+    granularity: Annotated[
+        str | None, typer.Option(metavar="EXTENT", help="How long an instant is, such as '100 ms'.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help=f"Of imprecise: {list_words(METHODS, 'or')}.")
+    ] = DEFAULT_OPTIONS.method,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="Of imprecise: only matches that are at least so sure."),
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of imprecise: only the N surest matches.")
+    ] = None,
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Tell on stderr what the evaluation did, as JSON.")
     ] = False,
@@ -192,6 +220,8 @@ def match(
         read_query,
         split_columns,
         split_query,
+        time_columns,
+        uncertainty_of,
     )
     from cepheid.cli.results import found, write_results
 
@@ -204,7 +234,7 @@ def match(
         with busy("Matching"):
             matches = query.match(
                 source,
-                time=time,
+                time=time_columns(time),
                 type=type,
                 tie_break=split_columns(tie_break),
                 time_unit=time_unit,
@@ -214,6 +244,12 @@ def match(
                 algorithm=algorithm,
                 max_matches=max_matches,
                 max_runs=max_runs,
+                uncertainty=uncertainty_of(uncertainty),
+                probabilities=probabilities,
+                granularity=granularity,
+                method=method,
+                min_confidence=min_confidence,
+                top_k=top_k,
             )
         seconds = clock.perf_counter() - started
         shown = write_results(matches, query.tree, chosen, file, limit, (time, type))

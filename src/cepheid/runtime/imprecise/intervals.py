@@ -20,7 +20,7 @@ from cepheid.kernels.interval_masses import sum_masses
 from cepheid.language.units import NANOSECONDS_PER
 from cepheid.planning.uncertain_time import Extent, UncertainTime, read_extent
 from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.encoding import one_array
+from cepheid.runtime.encoding import one_array, writable
 from cepheid.runtime.events import Events
 from cepheid.runtime.time_axis import TimeAxis, unit_named
 
@@ -212,6 +212,7 @@ def _with_probabilities(events: Events, uniform: Intervals, name: str) -> Interv
     bad[event_of[~(values >= 0.0)]] = True
     _refuse(events, name, bad, lambda _row: "has a number below 0, or none")
     totals = np.bincount(event_of, weights=values, minlength=len(lengths))
+    totals = totals.astype(np.float64, copy=False)
     _refuse(
         events, name, given & (np.abs(totals - 1.0) > _SURE),
         lambda row: f"adds up to {totals[row]:.6g}, and not to 1",
@@ -240,7 +241,7 @@ def _trimmed(
     # Each list becomes its sums from 0 to 1, one more number than it has.
     masses = np.zeros(len(values) + len(lengths) + 1)
     sum_masses(
-        np.ascontiguousarray(values), firsts, lengths, np.ascontiguousarray(high), totals, masses
+        writable(values), firsts, lengths, np.ascontiguousarray(high), totals, masses
     )
     mass_at = np.where(given, firsts + np.arange(len(lengths)) + low, -1)
     return Intervals(lower, upper, np.ascontiguousarray(mass_at), masses)
