@@ -150,6 +150,7 @@ class Evaluation:
                     self.conditions.append(condition)
 
     def matches(self) -> Iterator[Match]:
+        """The matches, in no particular order."""
         if self.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH:
             bindings = self._runs()
         else:

@@ -85,7 +85,10 @@ def _worlds(events: Sequence[UncertainEvent]) -> Iterator[tuple[tuple[int, ...],
     """The times of all events in each world that is possible, and its probability."""
     choices = [[pair for pair in event.times.items() if pair[1]] for event in events]
     for world in product(*choices):
-        yield tuple(time for time, _ in world), prod((share for _, share in world), start=Fraction(1))
+        yield (
+            tuple(time for time, _ in world),
+            prod((share for _, share in world), start=Fraction(1)),
+        )
 
 
 def _matches(

@@ -189,9 +189,7 @@ def test_every_method_agrees_with_all_possible_worlds(case: Case) -> None:
     wanted = None
     for method in METHODS:
         try:
-            matches = query.match(
-                case.table(), time=("lo", "hi"), probabilities="p", method=method
-            )
+            matches = query.match(case.table(), time=("lo", "hi"), probabilities="p", method=method)
         except (cep.EvaluationError, cep.QuerySemanticError) as error:
             event(f"refused: {str(error)[:60]}")
             continue

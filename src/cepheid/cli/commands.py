@@ -182,7 +182,7 @@ def match(
         str | None,
         typer.Option(
             metavar="EXTENT",
-            help="How far an event can be from its time, such as '7.5 s', or 'Task=0.5 s,Load=7 s'.",
+            help="How far an event can be from its time, such as '7 s', or 'Task=0.5 s,Load=7 s'.",
         ),
     ] = None,
     probabilities: Annotated[
@@ -200,7 +200,8 @@ def match(
         typer.Option(metavar="P", help="Of imprecise: only matches that are at least so sure."),
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Of imprecise: only the N surest matches.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Of imprecise: only the N surest matches."),
     ] = None,
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Tell on stderr what the evaluation did, as JSON.")

@@ -75,9 +75,7 @@ def _fill_grid(grid, offset, gap, lo, hi, rivals, first, last, places, lower, up
             share = 1.0
             for r in range(first, last):
                 if places[r - first] == gap:
-                    share *= mass_outside(
-                        lower, upper, mass_at, masses, rivals[r], before, after
-                    )
+                    share *= mass_outside(lower, upper, mass_at, masses, rivals[r], before, after)
             grid[offset + (before - lo[gap - 1]) * width + after - lo[gap]] = share
 
 
@@ -243,15 +241,11 @@ def _in_one_pass(ids, low, count, lo, hi, work, grid, grid_at, lower, upper, mas
             for after in range(max(lo[i + 1], time + 1), hi[i + 1] + 1):
                 share = work[now, after - lo[i + 1]]
                 if share > 0.0 and grid_at[i + 1] >= 0:
-                    share *= grid[
-                        grid_at[i + 1] + (time - lo[i]) * width + after - lo[i + 1]
-                    ]
+                    share *= grid[grid_at[i + 1] + (time - lo[i]) * width + after - lo[i + 1]]
                 if share > 0.0:
                     mass = 1.0
                     break
-            work[1 - now, time - lo[i]] = mass * _point(
-                lower, upper, mass_at, masses, event, time
-            )
+            work[1 - now, time - lo[i]] = mass * _point(lower, upper, mass_at, masses, event, time)
         now = 1 - now
     time = lo[0]
     while work[now, time - lo[0]] == 0.0:

@@ -257,9 +257,9 @@ def run_from_any_state(
         if free[1] < live * count + count:
             control[IDS], control[MATCHES] = written, matches
             return NEED_RUNS
-        if written + (live + 1) * count * count > len(ids) or matches + (live + 1) * count + 2 > len(
-            offsets
-        ):
+        if written + (live + 1) * count * count > len(ids) or matches + (
+            live + 1
+        ) * count + 2 > len(offsets):
             control[IDS], control[MATCHES] = written, matches
             return NEED_OUTPUT
         head, run = first_of[partition], first_of[partition]

@@ -128,9 +128,7 @@ def find_violating(
                 continue
             if predicate != 0:
                 if not filled:
-                    fill_registers(
-                        ids, low, high, 0, steps, updates, context, ints, floats, valid
-                    )
+                    fill_registers(ids, low, high, 0, steps, updates, context, ints, floats, valid)
                     filled = True
                 if call_predicate(predicate, 0, context_address, event, 0) == 0:
                     continue

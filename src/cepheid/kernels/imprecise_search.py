@@ -55,15 +55,14 @@ def _upper_confidence(path, vlb, depth, lower, upper, mass_at, masses, last):
 
 
 @helper
-def _open(depth, option, steps, path, component, count, vlb, first, window, candidates, index,
-          partition, reach, lower, options, cursors, nelts):  # fmt: skip
+def _open(depth, option, steps, component, count, vlb, candidates, index, partition, reach, lower,
+          options, cursors, nelts):  # fmt: skip
     """Let a path of this length look for the next event from ``option`` on."""
     here = component[depth - 1]
     if option == TAKE and (not steps[here].is_kleene or count[depth - 1] >= steps[here].most):
         option = BEGIN
     if option == BEGIN and (
-        here == len(steps) - 1
-        or (steps[here].is_kleene and count[depth - 1] < steps[here].least)
+        here == len(steps) - 1 or (steps[here].is_kleene and count[depth - 1] < steps[here].least)
     ):
         option = OVER
     options[depth] = option
@@ -129,8 +128,8 @@ def search_in_query_order(
                 options[depth] = OVER
             else:
                 _open(
-                    depth, BEGIN, steps, path, component, count, vlb, first, window, candidates,
-                    index, partition, reach, lower, options, cursors, nelts,
+                    depth, BEGIN, steps, component, count, vlb, candidates, index, partition,
+                    reach, lower, options, cursors, nelts,
                 )  # fmt: skip
             continue
         event = candidates[cursors[depth]]
@@ -166,9 +165,7 @@ def search_in_query_order(
         freshness[depth] = fresh[event] | (freshness[depth - 1] if depth > 0 else 0)
         if least_confidence[0] > 0.0 and depth > 0:
             latest = min(upper[event], bound + window - 1)
-            share = _upper_confidence(
-                path, vlb, depth, lower, upper, mass_at, masses, latest
-            )
+            share = _upper_confidence(path, vlb, depth, lower, upper, mass_at, masses, latest)
             if share < least_confidence[0]:
                 continue
         control[PATHS] += 1
@@ -180,8 +177,8 @@ def search_in_query_order(
         update_registers(updates, low, high, context, event, depth + 1, ints, floats, valid)
         depth += 1
         _open(
-            depth, TAKE, steps, path, component, count, vlb, first, window, candidates, index,
-            partition, reach, lower, options, cursors, nelts,
+            depth, TAKE, steps, component, count, vlb, candidates, index, partition, reach,
+            lower, options, cursors, nelts,
         )  # fmt: skip
         if (
             here == last_component

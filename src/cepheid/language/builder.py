@@ -149,7 +149,7 @@ class PatternBuilder:
         PATTERN A
         WITH CONFIDENCE >= 0.8
         """
-        given = more_than if at_least is None else at_least
+        given: Any = more_than if at_least is None else at_least
         if given is None or (more_than is not None and at_least is not None):
             raise OptionError("with_confidence is given either more_than or at_least")
         if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:

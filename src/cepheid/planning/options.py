@@ -72,7 +72,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
             f"there is no method {options.method!r}; there are {list_words(METHODS)}"
             + (f". Did you mean {near[0]!r}?" if near else "")
         )
-    least = options.min_confidence
+    least: Any = options.min_confidence
     if least is not None and (
         isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1
     ):

@@ -1,4 +1,4 @@
-"""How uncertain the times of events are, as users say it: keywords of ``match`` and of the shell."""
+"""How uncertain the times of events are, as users say it: keywords of ``match``, and flags."""
 
 from __future__ import annotations
 

@@ -121,9 +121,7 @@ class Weighing:
         """Prepare for the signatures of a frame, whose search has begun."""
         automaton, batch = self._signatures.automaton, frame.batch
         # Registers of its own: the search goes on while signatures are weighed.
-        self._registers = Registers(
-            automaton.registers, automaton.columns, automaton.constants, 1
-        )
+        self._registers = Registers(automaton.registers, automaton.columns, automaton.constants, 1)
         columns = [batch.column(name) for name, _ in automaton.columns]
         self._registers.point_at(columns, batch.strings, batch.lists)
         partitions = self._signatures.candidates.index.shape[1] - 1

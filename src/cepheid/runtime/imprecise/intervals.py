@@ -7,6 +7,7 @@ times alone, so that a session keeps only events.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
@@ -125,10 +126,8 @@ def _upper_ticks(events: Events, name: str) -> Int64s:
     column = events.table.column(name)
     if pa.types.is_string(column.type) and axis.is_clock:
         zone = axis.arrow_type.tz if pa.types.is_timestamp(axis.arrow_type) else None
-        try:
+        with suppress(pa.ArrowInvalid):
             column = column.cast(pa.timestamp("us", zone))
-        except pa.ArrowInvalid:
-            pass
     there = TimeAxis.of(name, column.type, axis.unit if not axis.is_clock else None)
     if there.kind != axis.kind or there.ticks_per_unit < axis.ticks_per_unit:
         if there.kind == axis.kind:
@@ -240,9 +239,7 @@ def _trimmed(
     upper = np.where(given, uniform.lower + high, uniform.upper)
     # Each list becomes its sums from 0 to 1, one more number than it has.
     masses = np.zeros(len(values) + len(lengths) + 1)
-    sum_masses(
-        writable(values), firsts, lengths, np.ascontiguousarray(high), totals, masses
-    )
+    sum_masses(writable(values), firsts, lengths, np.ascontiguousarray(high), totals, masses)
     mass_at = np.where(given, firsts + np.arange(len(lengths)) + low, -1)
     return Intervals(lower, upper, np.ascontiguousarray(mass_at), masses)
 

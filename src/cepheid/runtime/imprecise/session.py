@@ -270,9 +270,7 @@ class ImpreciseSession:
             confidences=weighed.confidences,
         )
 
-    def _frame(
-        self, intervals: Intervals, order: Int64s, first_fresh: int, settled: int
-    ) -> Frame:
+    def _frame(self, intervals: Intervals, order: Int64s, first_fresh: int, settled: int) -> Frame:
         events = self._retained.events
         ordered = events if _is_identity(order) else _picked(events, order)
         fresh = (self._retained.numbers[order] >= first_fresh).astype(np.int64)
