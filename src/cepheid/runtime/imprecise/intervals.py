@@ -210,8 +210,9 @@ def _with_probabilities(events: Events, uniform: Intervals, name: str) -> Interv
     bad = np.zeros(len(lengths), dtype=np.bool_)
     bad[event_of[~(values >= 0.0)]] = True
     _refuse(events, name, bad, lambda _row: "has a number below 0, or none")
-    totals = np.bincount(event_of, weights=values, minlength=len(lengths))
-    totals = totals.astype(np.float64, copy=False)
+    totals: Floats = np.bincount(event_of, weights=values, minlength=len(lengths)).astype(
+        np.float64, copy=False
+    )
     _refuse(
         events, name, given & (np.abs(totals - 1.0) > _SURE),
         lambda row: f"adds up to {totals[row]:.6g}, and not to 1",
