@@ -37,6 +37,7 @@ bench: $(VENV)/.installed-dev
 	$(PIP) install -e '.[bench]'
 	$(BIN)/python -m benchmarks.agrawal08
 	$(BIN)/python -m benchmarks.c_bound
+	$(BIN)/python -m benchmarks.zhang10
 	$(BIN)/python -m benchmarks.streaming_memory
 	$(BIN)/python -m benchmarks.first_use
 
