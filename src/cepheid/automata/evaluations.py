@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.automata.imprecise import refuse_imprecise
+from cepheid.automata.instance_stacks import refuse_instance_stacks
 from cepheid.automata.nfa_b import refuse_nfa_b
-from cepheid.planning.evaluations import IMPRECISE, NFA_B, REFERENCE, Evaluation
+from cepheid.planning.evaluations import (
+    IMPRECISE,
+    INSTANCE_STACKS,
+    NFA_B,
+    REFERENCE,
+    Evaluation,
+)
 
 
 def _never(_query: AnalysedQuery) -> str | None:
@@ -13,6 +20,11 @@ def _never(_query: AnalysedQuery) -> str | None:
 
 
 EVALUATIONS: tuple[Evaluation, ...] = (
+    Evaluation(
+        INSTANCE_STACKS,
+        "sequences scanned and constructed with active instance stacks, in native code",
+        refuse_instance_stacks,
+    ),
     Evaluation(
         NFA_B,
         "runs of an automaton with a buffer, compiled to native code",

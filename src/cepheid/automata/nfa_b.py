@@ -51,17 +51,19 @@ def refuse_nfa_b(query: AnalysedQuery) -> str | None:
 
 def compile_nfa_b(query: AnalysedQuery, alternative: Alternative) -> NfaB:
     """The automaton of one alternative of a query, whose schema is known."""
-    return _Compiler(query, alternative).compile()
+    return SequenceCompiler(query, alternative).compile_automaton()
 
 
 def compile_negation(
     query: AnalysedQuery, alternative: Alternative, negated: NegatedComponent
 ) -> NegationTest:
     """The test of one negated component of an alternative."""
-    return _Compiler(query, alternative).compile_negation(negated)
+    return SequenceCompiler(query, alternative).compile_negation(negated)
 
 
-class _Compiler:
+class SequenceCompiler:
+    """Compiles one alternative of a query: its conditions to tests and predicates."""
+
     def __init__(self, query: AnalysedQuery, alternative: Alternative) -> None:
         assert query.schema is not None
         self._query = query
@@ -102,7 +104,8 @@ class _Compiler:
                     "to every partition"
                 )
 
-    def compile(self) -> NfaB:
+    def compile_automaton(self) -> NfaB:
+        """The automaton that the kernels of nfa_b run."""
         last = len(self._components) - 1
         steps = []
         for ix, component in enumerate(self._components):
@@ -148,6 +151,7 @@ class _Compiler:
         )
 
     def compile_negation(self, negated: NegatedComponent) -> NegationTest:
+        """The test of one negated component."""
         own = negated.component.variable
         on_event: list[tuple[ast.Expression, ...]] = []
         across: list[Test] = []
@@ -283,7 +287,7 @@ class _Compiler:
                 generated.append(test)
             else:
                 others.append(literals)
-        number = self._writer.add(generated) if generated else layout.NONE
+        number = self._writer.add_event_test(generated) if generated else layout.NONE
         return EventTest(component.types, number, tuple(others), tuple(present))
 
     def _has_attributes(

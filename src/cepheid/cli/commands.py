@@ -170,8 +170,12 @@ def match(
         int | None, typer.Option(metavar="N", min=0, help="Write only the first N matches.")
     ] = None,
     algorithm: Annotated[
-        str, typer.Option(metavar="NAME", help="Of nfa_b: merging or basic; same matches.")
+        str,
+        typer.Option(metavar="NAME", help="Of nfa_b: merging, basic or backtrack; same matches."),
     ] = DEFAULT_OPTIONS.algorithm,
+    buffer: Annotated[
+        str, typer.Option(metavar="NAME", help="Of nfa_b: unions or versioned; same matches.")
+    ] = DEFAULT_OPTIONS.buffer,
     max_matches: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Give up when there are more matches.")
     ] = None,
@@ -243,6 +247,7 @@ def match(
                 evaluation=evaluation,
                 output=output,
                 algorithm=algorithm,
+                buffer=buffer,
                 max_matches=max_matches,
                 max_runs=max_runs,
                 uncertainty=uncertainty_of(uncertainty),

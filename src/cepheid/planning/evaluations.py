@@ -10,6 +10,7 @@ from cepheid.errors import EvaluationError, OptionError, closest, list_words
 from cepheid.planning.options import DEFAULT_OPTIONS, WEIGHING, Options
 
 AUTO = "auto"
+INSTANCE_STACKS = "instance_stacks"
 NFA_B = "nfa_b"
 IMPRECISE = "imprecise"
 REFERENCE = "reference"

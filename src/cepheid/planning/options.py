@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from cepheid.errors import OptionError, closest, list_words
 from cepheid.planning.uncertain_time import KEYWORDS
 
-BASIC, MERGING = "basic", "merging"
-ALGORITHMS = (MERGING, BASIC)
-LIMITS = ("max_runs", "max_matches")
+BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
+ALGORITHMS = (MERGING, BASIC, BACKTRACK)
+UNIONS, VERSIONED = "unions", "versioned"
+BUFFERS = (UNIONS, VERSIONED)
+CONSTRUCTIONS = ("ais", BASIC)
+EQUIVALENCES = ("dynamic", "multi_pais", "pais", "selection")
+WINDOWS = ("scan", "construction", "selection")
 AUTO_METHOD, POINT, ANY_STATE = "auto", "point", "any_state"
 QUERY_ORDER, SELECTIVITY = "query_order", "selectivity"
-WEIGHING = ("method", "min_confidence", "top_k")
 METHODS = (AUTO_METHOD, POINT, ANY_STATE, QUERY_ORDER, SELECTIVITY)
+WEIGHING = ("method", "min_confidence", "top_k")
+CHOICES = {
+    "algorithm": ALGORITHMS,
+    "buffer": BUFFERS,
+    "construction": CONSTRUCTIONS,
+    "equivalence": EQUIVALENCES,
+    "window": WINDOWS,
+    "method": METHODS,
+}
+LIMITS = ("max_runs", "max_matches")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +36,24 @@ class Options:
     """How a query is evaluated, whatever its answer.
 
     ``algorithm`` is for nfa_b: ``basic`` keeps runs apart, ``merging`` joins those that cannot
-    be told apart any more [Agrawal08 §5.2]. ``max_runs`` and ``max_matches`` are limits that
-    end the evaluation with an error.
+    be told apart any more, ``backtrack`` follows one run at a time [Agrawal08 §5.2].
+    ``buffer`` is how it keeps what runs have selected: ``unions`` of chains, or ``versioned``,
+    the shared versioned buffer of [Agrawal08 §5.1]. The next four are for instance_stacks
+    [Wu06 §4]: how sequences are constructed, where equivalence tests and the window are
+    tested, and how many values attributes have, as far as it is known. ``max_runs`` (of
+    instance_stacks: instances) and ``max_matches`` are limits that end the evaluation with an
+    error.
 
     The others are for imprecise: ``method`` is how signatures are found [Zhang10 §4, §5];
     ``min_confidence`` leaves out those with less, ``top_k`` all but the k surest.
     """
 
     algorithm: str = MERGING
+    buffer: str = UNIONS
+    construction: str = "ais"
+    equivalence: str = "dynamic"
+    window: str = "scan"
+    domains: Mapping[str, int] = field(default_factory=dict)
     max_runs: int | None = None
     max_matches: int | None = None
     method: str = AUTO_METHOD
@@ -38,8 +61,12 @@ class Options:
     top_k: int | None = None
 
     def shaping(self) -> dict[str, Any]:
-        """The options by which a snapshot is laid out: all but the limits."""
-        return {name: value for name, value in asdict(self).items() if name not in LIMITS}
+        """The options by which a snapshot is laid out: all but the limits and statistics."""
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in LIMITS and name != "domains"
+        }
 
 
 DEFAULT_OPTIONS = Options()
@@ -60,17 +87,18 @@ def read_options(given: Mapping[str, Any]) -> Options:
                 + (f". Did you mean {near[0]!r}?" if near else "")
             )
     options = Options(**given)
-    if options.algorithm not in ALGORITHMS:
-        near = closest(str(options.algorithm), ALGORITHMS)
+    for name, choices in CHOICES.items():
+        chosen = getattr(options, name)
+        if chosen not in choices:
+            near = closest(str(chosen), choices)
+            raise OptionError(
+                f"there is no {name} {chosen!r}; there are {list_words(choices)}"
+                + (f". Did you mean {near[0]!r}?" if near else "")
+            )
+    if options.buffer == VERSIONED and options.algorithm == BACKTRACK:
         raise OptionError(
-            f"there is no algorithm {options.algorithm!r}; there are {list_words(ALGORITHMS)}"
-            + (f". Did you mean {near[0]!r}?" if near else "")
-        )
-    if options.method not in METHODS:
-        near = closest(str(options.method), METHODS)
-        raise OptionError(
-            f"there is no method {options.method!r}; there are {list_words(METHODS)}"
-            + (f". Did you mean {near[0]!r}?" if near else "")
+            "a versioned buffer is shared by the runs that read an event together, and backtrack "
+            "reads with one run at a time; use algorithm 'basic' or 'merging', or buffer 'unions'"
         )
     least: Any = options.min_confidence
     if least is not None and (
@@ -81,4 +109,17 @@ def read_options(given: Mapping[str, Any]) -> Options:
         limit = getattr(options, name)
         if limit is not None and (not isinstance(limit, int) or limit < 1):
             raise OptionError(f"{name} is a positive whole number, not {limit!r}")
+    _check_domains(options.domains)
     return options
+
+
+def _check_domains(domains: Any) -> None:
+    if not isinstance(domains, Mapping):
+        raise OptionError(
+            f"domains is a mapping of attributes to how many values they have, not {domains!r}"
+        )
+    for name, size in domains.items():
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise OptionError(
+                f"how many values '{name}' has is a positive whole number, not {size!r}"
+            )

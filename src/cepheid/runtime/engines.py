@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.automata.instance_stacks import compile_instance_stacks
 from cepheid.automata.nfa_b import compile_nfa_b
-from cepheid.planning.evaluations import NFA_B
-from cepheid.planning.options import Options
+from cepheid.planning.evaluations import INSTANCE_STACKS, NFA_B
+from cepheid.planning.options import BACKTRACK, VERSIONED, Options
 from cepheid.runtime.engine import Engine
+from cepheid.runtime.instance_stacks_engine import InstanceStacksEngine
 from cepheid.runtime.nfa_b_engine import NfaBEngine
 
 
@@ -29,8 +31,21 @@ class EngineTask:
     keeps_all: bool = False
 
 
+def _nfa_b_engine(options: Options) -> type[NfaBEngine]:
+    # Kernels are compiled when they are imported, and few ever need these.
+    if options.algorithm == BACKTRACK:
+        from cepheid.runtime.backtrack_engine import BacktrackEngine
+
+        return BacktrackEngine
+    if options.buffer == VERSIONED:
+        from cepheid.runtime.versioned_engine import VersionedEngine
+
+        return VersionedEngine
+    return NfaBEngine
+
+
 def _nfa_b(task: EngineTask) -> Engine:
-    return NfaBEngine(
+    return _nfa_b_engine(task.options)(
         compile_nfa_b(task.query, task.alternative),
         task.window,
         task.by_partition,
@@ -40,7 +55,19 @@ def _nfa_b(task: EngineTask) -> Engine:
     )
 
 
-_ENGINES: dict[str, Callable[[EngineTask], Engine]] = {NFA_B: _nfa_b}
+def _instance_stacks(task: EngineTask) -> Engine:
+    return InstanceStacksEngine(
+        compile_instance_stacks(task.query, task.alternative),
+        task.window,
+        task.by_partition,
+        task.options,
+    )
+
+
+_ENGINES: dict[str, Callable[[EngineTask], Engine]] = {
+    INSTANCE_STACKS: _instance_stacks,
+    NFA_B: _nfa_b,
+}
 
 
 def make_engine(evaluation: str, task: EngineTask) -> Engine:

@@ -67,7 +67,8 @@ class ImpreciseSession:
         self._said = said
         self._options = options
         self._strings = StringCodes()
-        self._retained = Retained()
+        self._retained = Retained(keeps_partitions=False)
+        self._rows = 0
         self._settled = self._begun = NEVER
         self._longest = 0
         self._violations = self._late = 0
@@ -81,10 +82,8 @@ class ImpreciseSession:
         """The matches that a batch of events decides."""
         self._open(batch.time_axis)
         first_number = self._retained.next_number
-        kept = self._on_time(batch)
-        self._retained.append(kept)
-        # Numbers go on over those that were left out, as rows do.
-        self._retained.next_number = first_number + len(batch)
+        self._retained.append(self._on_time(batch))
+        self._rows += len(batch)
         return self._matches(self._evaluate(first_number, self._settled_now()))
 
     def advance(self, ticks: int | None = None) -> Matches:
@@ -92,7 +91,7 @@ class ImpreciseSession:
 
         None: the stream has ended.
         """
-        self._open(self._retained.events.time_axis)
+        self._open(self._retained.time_axis)
         settled = END if ticks is None else max(self._settled, ticks // self._granule)
         return self._matches(self._evaluate(self._retained.next_number, settled))
 
@@ -101,23 +100,24 @@ class ImpreciseSession:
         self._open(events.time_axis)
         self._notice(events, read_intervals(events, self._said))
         self._retained.append(events)
+        self._rows += len(events)
         return [self._evaluate(0, END)]
 
     @property
     def rows_read(self) -> int:
         """How many events have been fed."""
-        return self._retained.next_number
+        return self._rows
 
     @property
     def time_axis(self) -> TimeAxis:
         """How times become ticks."""
-        return self._retained.events.time_axis
+        return self._retained.time_axis
 
     @property
     def metrics(self) -> Metrics:
         """What the evaluation has done so far."""
         return Metrics(
-            events=self._retained.next_number,
+            events=self._rows,
             matches=sum(each.count for each in self._alternatives),
             runs_created=sum(each.paths for each in self._alternatives),
             arrival_violations=self._violations,
@@ -136,6 +136,7 @@ class ImpreciseSession:
             "settled": self._settled,
             "begun": self._begun,
             "longest": self._longest,
+            "rows": self._rows,
             "violations": self._violations,
             "late": self._late,
             "types": list(events.type_names),
@@ -169,7 +170,7 @@ class ImpreciseSession:
         assert query.schema is not None
         session = cls(query, header["window"], said, options)
         session._settled, session._begun = header["settled"], header["begun"]
-        session._longest = header["longest"]
+        session._longest, session._rows = header["longest"], header["rows"]
         session._violations, session._late = header["violations"], header["late"]
         axis = TimeAxis.from_dict(header["time_axis"])
         session._retained.load(part("retained", arrays), header["types"], axis, query.schema)
