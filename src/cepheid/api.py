@@ -425,12 +425,8 @@ def _choose(
     from cepheid.automata.imprecise import refuse_method
 
     asks = uncertain is not None or query.query.confidence is not None
-    known = [
-        each
-        for each in EVALUATIONS
-        if (each.has_session or not in_batches) and (wanted != AUTO or each.weighs == asks)
-    ]
-    choice = choose_evaluation(query, wanted, known)
+    known = [each for each in EVALUATIONS if each.has_session or not in_batches]
+    choice = choose_evaluation(query, wanted, known, asks)
     if not choice.evaluation.weighs:
         refuse_weighing(choice.evaluation.name, asks, options)
     elif (reason := refuse_method(query, options.method)) is not None:

@@ -44,16 +44,27 @@ class Choice:
 
 
 def choose_evaluation(
-    query: AnalysedQuery, wanted: str, evaluations: Sequence[Evaluation]
+    query: AnalysedQuery, wanted: str, evaluations: Sequence[Evaluation], weighs: bool = False
 ) -> Choice:
-    """The evaluation that was asked for, or the first of these that accepts the query."""
+    """The evaluation that was asked for, or the first of these that accepts the query.
+
+    ``weighs`` where times are uncertain; a query that asks for a confidence says so itself.
+    """
     if wanted == AUTO:
+        weighs = weighs or query.query.confidence is not None
         refusals: list[str] = []
         for evaluation in evaluations:
+            if evaluation.weighs != weighs:
+                continue
             reason = evaluation.refusal(query)
             if reason is None:
                 return Choice(evaluation, tuple(refusals))
             refusals.append(f"not {evaluation.name}: {reason}")
+        if weighs and not refusals:
+            raise EvaluationError(
+                "WITH CONFIDENCE is for events with uncertain times, and a script has none; run "
+                "the query on its own"
+            )
         raise EvaluationError("no evaluation can run this query: " + "; ".join(refusals))
     by_name = {evaluation.name: evaluation for evaluation in evaluations}
     if wanted not in by_name:

@@ -20,9 +20,7 @@ QUERY = "PATTERN SEQ(A a, B b, C c) WITHIN 4"
 def test_the_possible_worlds_give_15_and_24_of_225():
     events = [
         UncertainEvent.uniform(kind, lower, upper)
-        for kind, lower, upper in zip(
-            EVENTS["type"], EVENTS["lower"], EVENTS["upper"], strict=True
-        )
+        for kind, lower, upper in zip(EVENTS["type"], EVENTS["lower"], EVENTS["upper"], strict=True)
     ]
     answers = evaluate_worlds(parse(QUERY), events, 4)
     assert [(answer.start, answer.end, answer.confidence) for answer in answers.values()] == [
