@@ -87,14 +87,7 @@ def test_any_chunking_and_restart_gives_the_same(
 def test_every_combination_of_options(construction: str, equivalence: str, window: str) -> None:
     """A stream long enough for stacks to be pruned and searches to be interrupted."""
     rows = tuple(
-        (
-            place // 2,
-            "ABCZ"[(place * 7) % 11 % 4],
-            place * 5 % 4,
-            0.5,
-            place * 3 % 5 % 3,
-            "pq"[place % 2],
-        )
+        (place // 2, "ABCZ"[(place * 7) % 11 % 4], place * 5 % 4, 0.5, place * 3 % 5 % 3, "pq"[place % 2])
         for place in range(120)
     )
     text = (

@@ -33,9 +33,7 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 def comparable(matches: Matches, tree: ast.Query) -> list[str]:
     """Each match as a text: its times, its binding, and what it returns."""
     return [
-        shown(
-            match.start, match.end, match.bindings, [match[name] for name in columns(tree, match)]
-        )
+        shown(match.start, match.end, match.bindings, [match[name] for name in columns(tree, match)])
         for match in matches
     ]
 

@@ -97,7 +97,7 @@ def test_a_session_leaves_out_what_comes_too_late_and_says_so():
 
 def test_an_interval_that_is_longer_than_said_is_refused():
     session = QUERY.session(time=("lower", "upper"), max_uncertainty=1)
-    with pytest.raises(cep.EventError, match="row 0 .* longer than max_uncertainty=1"):
+    with pytest.raises(cep.EventError, match=r"row 0 .* longer than max_uncertainty=1"):
         session.feed({"lower": [20], "upper": [22], "type": ["A"]})
 
 

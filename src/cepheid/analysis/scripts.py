@@ -214,7 +214,9 @@ def _fault_of_order(
     return Fault(said, span, found=name, hint=hint)
 
 
-def _way(start: int, goal: int, reads: Sequence[tuple[int, ...]]) -> list[tuple[int, int]] | None:
+def _way(
+    start: int, goal: int, reads: Sequence[tuple[int, ...]]
+) -> list[tuple[int, int]] | None:
     """Who reads whom on the way from one query to another, or None where there is no way."""
     for ix in reads[start]:
         if ix == goal:

@@ -46,9 +46,7 @@ class InstanceStacksEngine:
         self._tests = stacks.tests
         attributes = stacks.partition_attributes
         self._shares_partitions = by_partition or (
-            len(stacks.keys) == 1
-            and set(stacks.keys[0]) == set(attributes)
-            and len(attributes) == 1
+            len(stacks.keys) == 1 and set(stacks.keys[0]) == set(attributes) and len(attributes) == 1
         )
         self._keys = [attributes] if by_partition else list(stacks.keys)
         self._is_ordered = len(self._keys) < 2

@@ -182,9 +182,7 @@ def merged_stream(
     )
 
 
-def kinds_made(
-    each: ScriptQuery, columns: pa.Table, raw: Events, names: Columns
-) -> dict[str, Kind]:
+def kinds_made(each: ScriptQuery, columns: pa.Table, raw: Events, names: Columns) -> dict[str, Kind]:
     """The kinds of the attributes of composite events with these columns."""
     assert each.query.returns is not None
     kinds = {field.name: kind_of(field.type) for field in columns.schema}

@@ -36,9 +36,7 @@ _WINDOW_END_OF = -1
 class _Node:
     """One query of a script: its session, what it has not read yet, and what is not settled."""
 
-    def __init__(
-        self, number: int, planned: PlannedQuery, script: Script, session: Session
-    ) -> None:
+    def __init__(self, number: int, planned: PlannedQuery, script: Script, session: Session) -> None:
         self.number = number
         self.planned = planned
         self.session = session
@@ -89,7 +87,9 @@ class _Node:
         if self.planned.makes is not None:
             events, parts = matches.parts()
             found = joined_bindings(parts) if parts else nothing_found(self.planned.each)
-            anchors, places = (events.table.column(name).to_numpy() for name in (ANCHOR, PLACE))
+            anchors, places = (
+                events.table.column(name).to_numpy() for name in (ANCHOR, PLACE)
+            )
             query = self.planned.each.query
             found, made = Unsettled.of(query, events, found, anchors, places)
             matches = Matches(query, events, [found], matches.metrics)
