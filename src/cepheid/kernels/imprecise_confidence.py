@@ -8,8 +8,11 @@ its place. For given times of the match all rivals are independent of one anothe
     confidence = Σ over t_0 < t_1 < …  of  Π P[event i at t_i] · Π P[rival not in its gaps].
 
 The sum is made event by event (dynamic programming), in a time that grows with the square of
-the intervals and not with their product. Only a rival with gaps in different places (one that
-can match several components) ties all times together; then they are enumerated.
+the intervals and not with their product. A rival with gaps in several places (one that can match
+several components) ties all times together. But it is in exactly one of a few *regions*: until
+one time of the match, at one, between two that follow each other, or from one on; and for given
+regions of all such rivals the sum is made as before. Only where these are very many are the
+times of the match enumerated.
 """
 
 from __future__ import annotations
@@ -26,6 +29,10 @@ AT_START, AT_END = -1, -2
 _AT_ENDS, _TIED = -3, -4
 
 WEIGHED, NEED_ROOM, NEED_GRID = 0, 1, 2
+
+_UNTIL, _AT, _BETWEEN, _FROM = 0, 1, 2, 3
+_MOST_REGIONS = 2_000
+"""With more choices of regions for all rivals the times are enumerated instead."""
 
 
 @helper
@@ -342,6 +349,134 @@ def _after_the_first(ids, low, count, window, lo, hi, work, grid, grid_at, lower
             answer[2] = max(answer[2], float(latest))
 
 
+@helper
+def _add_region(regions, used, kind, place, shift):
+    if used < regions.shape[1]:
+        regions[0, used], regions[1, used], regions[2, used] = kind, place, shift
+    return used + 1
+
+
+@helper
+def _regions_of(bits, gap_at, gaps, count, window, regions, used):
+    """Write where a rival may be: in one of these regions, and in no two. Returns their end.
+
+    A region is its kind, the number of the event or gap that bounds it, and how far from the
+    time of that event.
+    """
+    begin, previous = -1, 0
+    for gap in range(gaps):
+        at = gap_at[gap]
+        if (bits >> gap) & 1 == 0 or at == previous:
+            continue
+        previous = at
+        end = at - 1
+        if at == AT_START:
+            used = _add_region(regions, used, _UNTIL, count - 1, -window)
+            begin = 0
+            continue
+        if at == AT_END:
+            end = count - 1
+        if begin < 0:
+            used = _add_region(regions, used, _UNTIL, end, 0)
+        else:
+            for place in range(begin, end + 1):
+                used = _add_region(regions, used, _AT, place, 0)
+                if place < end:
+                    used = _add_region(regions, used, _BETWEEN, place + 1, 0)
+        begin = at
+    if previous == AT_END:
+        return _add_region(regions, used, _FROM, 0, window)
+    return _add_region(regions, used, _FROM, begin, 0)
+
+
+@helper
+def _restrict(grid, shift, grid_at, lo, hi, rival, kind, place, moved, lower, upper, mass_at,
+              masses):  # fmt: skip
+    """Multiply the grids by the probability that a rival is in a region."""
+    gap = max(place, 1)
+    width = hi[gap] - lo[gap] + 1
+    offset = shift + grid_at[gap]
+    for before in range(lo[gap - 1], hi[gap - 1] + 1):
+        for after in range(max(lo[gap], before + 1), hi[gap] + 1):
+            time = (before if place == 0 else after) + moved
+            if kind == _UNTIL:
+                share = mass_until(lower, upper, mass_at, masses, rival, time)
+            elif kind == _FROM:
+                share = 1.0 - mass_until(lower, upper, mass_at, masses, rival, time - 1)
+            elif kind == _AT:
+                share = mass_until(lower, upper, mass_at, masses, rival, time) - mass_until(
+                    lower, upper, mass_at, masses, rival, time - 1
+                )
+            else:
+                share = mass_until(lower, upper, mass_at, masses, rival, after - 1) - mass_until(
+                    lower, upper, mass_at, masses, rival, before
+                )
+            grid[offset + (before - lo[gap - 1]) * width + after - lo[gap]] *= share
+
+
+@helper
+def _by_region(ids, low, count, window, lo, hi, times, work, grid, grid_at, used, has_ends, rivals,
+               bits, first, last, places, gap_at, gaps, regions, begins, chosen, lower, upper,
+               mass_at, masses, answer):  # fmt: skip
+    """The sum for each choice of a region for every rival that ties the times together.
+
+    Returns 0 where there are too many choices. The grids in use are at ``used`` and after it.
+    """
+    tied, end, choices = 0, 0, 1
+    for r in range(first, last):
+        if places[r - first] == _TIED:
+            begins[tied] = end
+            end = _regions_of(bits[r], gap_at, gaps, count, window, regions, end)
+            choices *= end - begins[tied]
+            chosen[tied] = begins[tied]
+            tied += 1
+            if choices > _MOST_REGIONS or end > regions.shape[1]:
+                return 0
+    begins[tied] = end
+    total, start, latest = 0.0, float(FAR), -float(FAR)
+    for i in range(1, count):
+        grid_at[i] += used
+    while True:
+        for cell in range(used):
+            grid[used + cell] = grid[cell]
+        number = 0
+        for r in range(first, last):
+            if places[r - first] == _TIED:
+                region = chosen[number]
+                _restrict(
+                    grid, 0, grid_at, lo, hi, rivals[r], regions[0, region], regions[1, region],
+                    regions[2, region], lower, upper, mass_at, masses,
+                )  # fmt: skip
+                number += 1
+        answer[0], answer[1], answer[2] = 0.0, float(FAR), -float(FAR)
+        if has_ends or hi[count - 1] - lo[0] >= window:
+            _by_first_time(
+                ids, low, count, window, lo, hi, times, work, grid, grid_at, has_ends, rivals,
+                bits, first, last, places, gap_at, gaps, lower, upper, mass_at, masses, answer,
+            )  # fmt: skip
+        else:
+            _in_one_pass(
+                ids, low, count, lo, hi, work, grid, grid_at, lower, upper, mass_at, masses,
+                answer,
+            )  # fmt: skip
+        if answer[0] > 0.0:
+            total += answer[0]
+            start, latest = min(start, answer[1]), max(latest, answer[2])
+        number = 0
+        while number < tied:
+            chosen[number] += 1
+            if chosen[number] < begins[number + 1]:
+                break
+            chosen[number] = begins[number]
+            number += 1
+        if number == tied:
+            break
+    for i in range(1, count):
+        grid_at[i] -= used
+    answer[0], answer[1], answer[2] = total, start, latest
+    return 1
+
+
 @kernel(
     I64(
         I64S, I64S, I64S, I64S, I64S, F64S, I64, I64S, I64S, I64S, I64S, I64S, array_of("i8", 2),
@@ -363,6 +498,7 @@ def weigh_matches(
     lo, hi, times, grid_at, gap_at, places = (
         numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5],
     )  # fmt: skip
+    begins, chosen, regions = numbers[6], numbers[7], numbers[8:11]
     answer = weights[:3]
     weights = weights[3:]
     gaps = len(gap_after)
@@ -371,7 +507,7 @@ def weigh_matches(
         count = high - low
         first, last = rival_offsets[m], rival_offsets[m + 1]
         answer[0], answer[1], answer[2] = 0.0, 0.0, 0.0
-        needed = max(count, last - first, gaps)
+        needed = max(count, last - first + 1, gaps)
         if needed > numbers.shape[1]:
             at[0], at[1] = m, needed
             return NEED_ROOM
@@ -385,21 +521,24 @@ def weigh_matches(
         if needed > work.shape[1]:
             at[0], at[1] = m, needed
             return NEED_ROOM
-        is_tied, has_ends = False, False
+        is_tied, has_ends, used = False, False, 0
         if last > first:
             for gap in range(gaps):
                 gap_at[gap] = _gap_of(ids, low, high, gap_after[gap], gap_before[gap])
-            used = 0
             for r in range(first, last):
                 place = _place_of(rival_bits[r], gap_at, gaps)
                 places[r - first] = place
                 is_tied = is_tied or place == _TIED
                 has_ends = has_ends or place == _AT_ENDS
-                if place > 0 and grid_at[place] < 0:
-                    grid_at[place] = used
-                    used += (hi[place - 1] - lo[place - 1] + 1) * (hi[place] - lo[place] + 1)
-            if used > len(grid):
-                at[0], at[1] = m, used
+                if place > 0:
+                    grid_at[place] = 0
+            used = 0
+            for i in range(1, count):
+                if is_tied or grid_at[i] >= 0:
+                    grid_at[i] = used
+                    used += (hi[i - 1] - lo[i - 1] + 1) * (hi[i] - lo[i] + 1)
+            if used * (1 + is_tied) > len(grid):
+                at[0], at[1] = m, used * (1 + is_tied)
                 return NEED_GRID
             for i in range(1, count):
                 if grid_at[i] >= 0:
@@ -410,10 +549,16 @@ def weigh_matches(
         if is_tied or has_ends or hi[count - 1] - lo[0] >= window:
             answer[1], answer[2] = float(FAR), -float(FAR)
         if is_tied:
-            _enumerate(
-                ids, low, count, window, lo, hi, times, weights, grid, grid_at, rivals, rival_bits,
-                first, last, places, gap_at, gaps, lower, upper, mass_at, masses, answer,
-            )  # fmt: skip
+            if not _by_region(
+                ids, low, count, window, lo, hi, times, work, grid, grid_at, used, has_ends,
+                rivals, rival_bits, first, last, places, gap_at, gaps, regions, begins, chosen,
+                lower, upper, mass_at, masses, answer,
+            ):  # fmt: skip
+                _enumerate(
+                    ids, low, count, window, lo, hi, times, weights, grid, grid_at, rivals,
+                    rival_bits, first, last, places, gap_at, gaps, lower, upper, mass_at, masses,
+                    answer,
+                )  # fmt: skip
         elif has_ends or hi[count - 1] - lo[0] >= window:
             _by_first_time(
                 ids, low, count, window, lo, hi, times, work, grid, grid_at, has_ends, rivals,
