@@ -18,6 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--full", action="store_true", help="all intervals and lengths")
     parser.add_argument("--events", type=int, help="events of a stream")
     parser.add_argument("--point-events", type=int, help="events for the point-based method")
+    parser.add_argument("--rounds", type=int, help="how often each case is measured")
     parser.add_argument("--output", type=Path, default=Path("build/benchmarks"))
     parser.add_argument("--format", choices=("svg", "png"), default="svg")
     given = parser.parse_args(arguments)
@@ -26,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         settings,
         events=given.events or settings.events,
         point_events=given.point_events or settings.point_events,
+        rounds=given.rounds or settings.rounds,
     )
     rows = []
     for row in measure(settings):
