@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ class Match:
     end: Any
     bindings: Rows
     values: dict[str, Any]
-    confidence: float | None = None
+    confidence: float | None = field(default=None, repr=False)
 
     def __getitem__(self, column: str) -> Any:
         """A column of the match: the event or events of a variable, or an item of RETURN."""
