@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -29,6 +30,7 @@ from cepheid.planning.evaluations import (
     NFA_B,
     REFERENCE,
     Choice,
+    Evaluation,
     check_output,
     choose_evaluation,
     refuse_output,
@@ -48,6 +50,10 @@ if TYPE_CHECKING:
     from cepheid.runtime.stream import StreamSession
 
 AUTOMATON_FORMATS = ("mermaid", "svg")
+
+_SPARK = "cepheid.spark"
+"""What runs queries over DataFrames. It is built on this module and needs pyspark, so that it is
+loaded by its name, and only when there is a DataFrame: whoever has one has pyspark."""
 
 
 def query(
@@ -131,32 +137,36 @@ class CompiledQuery:
         schema: Any = None,
         *,
         evaluation: str = AUTO,
+        **options: Any,
     ) -> str:
         """How the query is understood and what will run it.
 
         ``schema`` is an Arrow schema, a :class:`~cepheid.Schema`, or a mapping of each type to
-        its attributes; with it attributes and kinds are checked too.
+        its attributes; with it attributes and kinds are checked too. ``options`` are those of
+        :meth:`match`.
 
         >>> print(query("PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x").explain())
         PATTERN SEQ(A a, B b)
         WHERE [id] AND a.x < b.x
         <BLANKLINE>
         evaluation:
-          nfa_b: runs of an automaton with a buffer, compiled to native code
+          instance_stacks: sequences scanned and constructed with active instance stacks
         selection strategy:
           skip_till_any_match
         pattern:
           A a
           B b
           partition key: a.id = b.id (equivalence test)
-        automaton:
-          a → b → F
-          θ_a_begin  = a ∈ A
-          θ_b_begin  = b ∈ B ∧ b.id = a.id ∧ a.x < b.x
-          θ_b_ignore = True
+        plan:
+          transformation: the variables of each match
+            sequence scan and construction: active instance stacks
+              scan: A a
+              scan: B b
+              scan: stacks partitioned by a.id = b.id (PAIS, the only key)
+              construction: a.x < b.x, when a is bound
         """
         analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
-        return explain(analysed, _choose(analysed, evaluation))
+        return explain(analysed, _choose(analysed, evaluation), read_options(options))
 
     def automaton(self, format: str = "mermaid", *, schema: Any = None) -> str:
         """The automata that nfa_b runs for the query, as a drawing.
@@ -208,6 +218,7 @@ class CompiledQuery:
         Args:
             events: an Arrow table or batch, a pandas or Polars frame, a mapping of columns, the
                 path of a Parquet, CSV or JSON-lines file, or a mapping of type to such a table.
+                Of a Spark DataFrame the matches are a DataFrame: see :mod:`cepheid.spark`.
             time: the column with the time of an event: integer, float, timestamp or date; or two,
                 with the earliest and the latest time that it can have.
             type: the column with its type; not needed with a table per type.
@@ -218,11 +229,15 @@ class CompiledQuery:
                 sampled and listed without having been built.
             time_unit: what the numbers of a numeric time column count, such as ``ms``.
             schema: the attributes of each type, where not every type has every column.
-            options: those of the evaluation: ``algorithm`` (``merging``, ``basic`` or
-                ``backtrack``), ``buffer`` (``unions`` or ``versioned``), ``max_runs``,
-                ``max_matches``; and for times that are uncertain ``uncertainty``,
-                ``probabilities``, ``granularity``, ``max_uncertainty``, ``method``,
-                ``min_confidence`` and ``top_k``, see the page on uncertain times.
+            options: those of the evaluation. Of nfa_b: ``algorithm`` (``merging``, ``basic`` or
+                ``backtrack``) and ``buffer`` (``unions`` or ``versioned``).
+                Of instance_stacks: ``construction`` (``ais`` or ``basic``), ``equivalence``
+                (``dynamic``, ``multi_pais``, ``pais`` or ``selection``), ``window`` (``scan``,
+                ``construction`` or ``selection``), and ``domains``: how many values attributes
+                have, such as ``{"id": 10_000}``. Of all: ``max_runs``, ``max_matches``.
+                For times that are uncertain: ``uncertainty``, ``probabilities``,
+                ``granularity``, ``max_uncertainty``, ``method``, ``min_confidence`` and
+                ``top_k``, see the page on uncertain times.
 
         >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
         >>> events = {
@@ -233,6 +248,21 @@ class CompiledQuery:
         >>> q.match(events, time_unit="minutes").bindings()
         [{'a': 0, 'c': 3}]
         """
+        if are_spark_frames(events):
+            _refuse_on_spark(split_uncertain_time(time, options)[1] is not None)
+            over_frames = import_module(_SPARK).match
+            return over_frames(  # type: ignore[no-any-return]
+                self,
+                events,
+                time=time,
+                type=type,
+                tie_break=tie_break,
+                evaluation=evaluation,
+                output=output,
+                time_unit=time_unit,
+                schema=schema,
+                **options,
+            )
         from cepheid.runtime.events import order_events
         from cepheid.runtime.matches import Matches
         from cepheid.runtime.run import run, run_compressed
@@ -251,7 +281,8 @@ class CompiledQuery:
             schema=declared,
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
-        chosen = _choose(analysed, evaluation, uncertain, checked).evaluation
+        compressed = output == COMPRESSED
+        chosen = _choose(analysed, evaluation, uncertain, checked, compressed=compressed).evaluation
         self._warn_of_absent_types(ordered)
         window = self.window_ticks(ordered)
         if chosen.weighs:
@@ -382,6 +413,15 @@ class CompiledQuery:
         chosen = _choose(analysed, evaluation, uncertain, options, in_batches=True).evaluation
         return analysed, chosen.name
 
+    def for_events(
+        self, events: Events, evaluation: str = AUTO
+    ) -> tuple[AnalysedQuery, Evaluation, int | None]:
+        """The query as it is about such events, what runs it, and its window in ticks."""
+        analysed = analyse(self._tree, events.schema, self._text, self._source)
+        chosen = _choose(analysed, evaluation).evaluation
+        _refuse_on_spark(chosen.weighs)
+        return analysed, chosen, self.window_ticks(events)
+
     def window_ticks(self, events: Events) -> int | None:
         """The extent of WITHIN over these events: in ticks of their time, or in events."""
         window = self._tree.window
@@ -397,17 +437,23 @@ class CompiledQuery:
         warn_of_absent_types(named, events.type_names)
 
 
-def warn_of_absent_types(named: set[str], known: Iterable[str]) -> None:
-    """A type that never occurs but is spelt almost like one that does is probably a slip."""
-    unused = set(known) - named
-    for name in sorted(named - set(known)):
-        near = closest(name, unused)
+def warn_of_absent_types(
+    named: set[str], known: Iterable[str], made: Iterable[str] = (), stacklevel: int = 4
+) -> None:
+    """A type that never occurs but is spelt almost like one that does is probably a slip.
+
+    ``made`` are the types that queries of a script make.
+    """
+    there = {*known, *made}
+    unused = there - named
+    for name in sorted(named - there):
+        near = closest(name, unused | {*made})
         if near:
             warnings.warn(
                 f"no event has type '{name}'; there are events of type "
-                f"{list_words(sorted(unused)[:10])}. Did you mean '{near[0]}'?",
+                f"{list_words(sorted(unused | {*made})[:10])}. Did you mean '{near[0]}'?",
                 CepheidWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
 
 
@@ -418,6 +464,7 @@ def _choose(
     options: Options = DEFAULT_OPTIONS,
     *,
     in_batches: bool = False,
+    compressed: bool = False,
 ) -> Choice:
     """The evaluation of a query: one that weighs matches where something asks for that."""
     # Loaded here, since the tables of an automaton need NumPy and ``import cepheid`` does not.
@@ -426,6 +473,8 @@ def _choose(
 
     asks = uncertain is not None or query.query.confidence is not None
     known = [each for each in EVALUATIONS if each.has_session or not in_batches]
+    # A stable order: of those that have a compressed output, and of the rest, the preferred first.
+    known.sort(key=lambda each: compressed and not each.has_compressed)
     choice = choose_evaluation(query, wanted, known, asks)
     if not choice.evaluation.weighs:
         refuse_weighing(choice.evaluation.name, asks, options)
@@ -437,6 +486,28 @@ def _choose(
             "min_confidence leaves out those that are not sure enough"
         )
     return choice
+
+
+def _refuse_on_spark(weighs: bool) -> None:
+    if weighs:
+        raise EvaluationError(
+            "uncertain times and WITH CONFIDENCE are not run on Spark; give the events as an Arrow "
+            "table, or in batches to query.session()"
+        )
+
+
+def are_spark_frames(events: object) -> bool:
+    """Whether these are a DataFrame of Spark, or one for each type, without loading pyspark.
+
+    >>> are_spark_frames({"ts": [1], "type": ["A"]})
+    False
+    """
+    if isinstance(events, Mapping):
+        return bool(events) and all(map(are_spark_frames, events.values()))
+    return any(
+        kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.")
+        for kind in type(events).__mro__
+    )
 
 
 def schema_of(schema: Any) -> Schema | None:

@@ -151,6 +151,24 @@ class Session:
             self._retained.next_number, [each.metrics for each in self._alternatives]
         )
 
+    @property
+    def next_completion(self) -> int | None:
+        """The first time that completes a match if no event comes before; None: no time does."""
+        if self._measure is not ast.WindowMeasure.TIME:
+            return None
+        return self.waiting_until
+
+    @property
+    def forgotten_from(self) -> int | None:
+        """The time from which on nothing that was fed matters any more; None: it always may."""
+        if self._measure is not ast.WindowMeasure.TIME or self._window == MAX_TICKS:
+            return None
+        # What comes before a match refuses one that begins up to a window later.
+        negations = [each for part in self._query.alternatives for each in part.negations]
+        windows = 2 if any(not negated.after for negated in negations) else 1
+        last = self._retained.ticks[-1:]
+        return int(last[0]) + windows * self._window if len(last) else self._now
+
     def snapshot(self) -> bytes:
         """The state as bytes, from which :meth:`restore` goes on."""
         retained = self._retained
@@ -191,10 +209,13 @@ class Session:
     ) -> Session:
         """The session of a snapshot, which must be of the same query and algorithm."""
         header, arrays = unpack(snapshot)
-        if header["query"] != print_query(query.query):
+        made_by = header.get("query")
+        if made_by is None:
+            raise SnapshotError("the snapshot is of a script, and not of a single query")
+        if made_by != print_query(query.query):
             raise SnapshotError(
                 "the snapshot is of another query; read the stream from its beginning. "
-                f"It was made by:\n{header['query']}"
+                f"It was made by:\n{made_by}"
             )
         assert query.schema is not None
         given = options.shaping()
@@ -371,8 +392,7 @@ class Session:
 
     def _forget(self) -> None:
         """Drop the events that no match to come can contain or be refused by."""
-        reach = 2 if any(alternative.looks_back for alternative in self._alternatives) else 1
-        extent = min(reach * self._window, MAX_TICKS)
+        extent = self._window
         if not len(self._retained) or extent == MAX_TICKS:
             return
         first = self._first_wanted(extent)
