@@ -33,9 +33,11 @@ from cepheid.planning.evaluations import (
     Evaluation,
     check_output,
     choose_evaluation,
+    refuse_weighing,
 )
 from cepheid.planning.explain import explain
-from cepheid.planning.options import read_options
+from cepheid.planning.options import DEFAULT_OPTIONS, Options, read_options
+from cepheid.planning.uncertain_time import UncertainTime, split_uncertain_time
 from cepheid.schema import Schema
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from cepheid.runtime.events import Events
     from cepheid.runtime.match_stream import MatchStream
     from cepheid.runtime.matches import Matches
+    from cepheid.runtime.run import PreparedRun
     from cepheid.runtime.stream import StreamSession
 
 AUTOMATON_FORMATS = ("mermaid", "svg")
@@ -202,7 +205,7 @@ class CompiledQuery:
         self,
         events: Any,
         *,
-        time: str = "ts",
+        time: str | tuple[str, str] = "ts",
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
         evaluation: str = AUTO,
@@ -217,7 +220,8 @@ class CompiledQuery:
             events: an Arrow table or batch, a pandas or Polars frame, a mapping of columns, the
                 path of a Parquet, CSV or JSON-lines file, or a mapping of type to such a table.
                 Of a Spark DataFrame the matches are a DataFrame: see :mod:`cepheid.spark`.
-            time: the column with the time of an event: integer, float, timestamp or date.
+            time: the column with the time of an event: integer, float, timestamp or date; or two,
+                with the earliest and the latest time that it can have.
             type: the column with its type; not needed with a table per type.
             tie_break: the column or columns that order events of equal time; row order
                 otherwise.
@@ -232,6 +236,9 @@ class CompiledQuery:
                 (``dynamic``, ``multi_pais``, ``pais`` or ``selection``), ``window`` (``scan``,
                 ``construction`` or ``selection``), and ``domains``: how many values attributes
                 have, such as ``{"id": 10_000}``. Of all: ``max_runs``, ``max_matches``.
+                For times that are uncertain: ``uncertainty``, ``probabilities``,
+                ``granularity``, ``max_uncertainty``, ``method``, ``min_confidence`` and
+                ``top_k``, see the page on uncertain times.
 
         >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
         >>> events = {
@@ -243,6 +250,7 @@ class CompiledQuery:
         [{'a': 0, 'c': 3}]
         """
         if are_spark_frames(events):
+            _refuse_on_spark(split_uncertain_time(time, options)[1] is not None)
             over_frames = import_module(_SPARK).match
             return over_frames(  # type: ignore[no-any-return]
                 self,
@@ -261,21 +269,19 @@ class CompiledQuery:
 
         if output != COMPRESSED:
             check_output(output)
-        checked = read_options(options)
-        found, chosen, ordered = self._prepared(
-            events, time, type, tie_break, evaluation, time_unit, schema, output == COMPRESSED
+        prepared = self._prepared(
+            events, time, type, tie_break, evaluation, time_unit, schema, options, output
         )
-        window = self.window_ticks(ordered)
         if output == COMPRESSED:
-            return run_compressed(chosen, found, ordered, window, checked)
-        parts, metrics = run(chosen, found, ordered, window, output, checked)
-        return Matches(self._tree, ordered, parts, metrics)
+            return run_compressed(prepared)
+        parts, metrics = run(prepared)
+        return Matches(self._tree, prepared.events, parts, metrics)
 
     def match_stream(
         self,
         events: Any,
         *,
-        time: str = "ts",
+        time: str | tuple[str, str] = "ts",
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
         evaluation: str = AUTO,
@@ -297,17 +303,17 @@ class CompiledQuery:
         from cepheid.runtime.run import run_stream
 
         check_output(output)
-        checked = read_options(options)
-        found, chosen, ordered = self._prepared(
-            events, time, type, tie_break, evaluation, time_unit, schema
+        return run_stream(
+            self._prepared(
+                events, time, type, tie_break, evaluation, time_unit, schema, options, output
+            )
         )
-        return run_stream(chosen, found, ordered, self.window_ticks(ordered), output, checked)
 
     def count(
         self,
         events: Any,
         *,
-        time: str = "ts",
+        time: str | tuple[str, str] = "ts",
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
         evaluation: str = AUTO,
@@ -328,37 +334,49 @@ class CompiledQuery:
         from cepheid.runtime.run import run_count
 
         check_output(output)
-        checked = read_options(options)
-        found, chosen, ordered = self._prepared(
-            events, time, type, tie_break, evaluation, time_unit, schema, True
+        return run_count(
+            self._prepared(
+                events, time, type, tie_break, evaluation, time_unit, schema, options, output, True
+            )
         )
-        return run_count(chosen, found, ordered, self.window_ticks(ordered), output, checked)
 
     def _prepared(
         self,
         events: Any,
-        time: str,
+        time: str | tuple[str, str],
         type: str | None,
         tie_break: str | Sequence[str] | None,
         evaluation: str,
         time_unit: str | None,
         schema: Any,
+        options: Mapping[str, Any],
+        output: str,
         counts: bool = False,
-    ) -> tuple[AnalysedQuery, str, Events]:
+    ) -> PreparedRun:
         """The query analysed for the events, what will run it, and the events in order.
 
         Where ``counts``, what can count matches without making them comes first.
         """
         from cepheid.runtime.events import order_events
+        from cepheid.runtime.run import PreparedRun
 
+        column, uncertain, others = split_uncertain_time(time, options)
+        checked = read_options(others)
         declared = schema_of(schema)
         ordered = order_events(
-            events, time=time, type=type, tie_break=tie_break, time_unit=time_unit, schema=declared
+            events,
+            time=column,
+            type=type,
+            tie_break=tie_break,
+            time_unit=time_unit,
+            schema=declared,
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
-        chosen = _choose(analysed, evaluation, compressed=counts).evaluation
+        compressed = counts or output == COMPRESSED
+        chosen = _choose(analysed, evaluation, uncertain, checked, compressed=compressed).evaluation
         self._warn_of_absent_types(ordered)
-        return analysed, chosen.name, ordered
+        window = self.window_ticks(ordered)
+        return PreparedRun(chosen.name, analysed, ordered, window, output, checked, uncertain)
 
     def diagnose(
         self,
@@ -402,7 +420,7 @@ class CompiledQuery:
     def session(
         self,
         *,
-        time: str = "ts",
+        time: str | tuple[str, str] = "ts",
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
         evaluation: str = AUTO,
@@ -428,7 +446,7 @@ class CompiledQuery:
         self,
         snapshot: bytes,
         *,
-        time: str = "ts",
+        time: str | tuple[str, str] = "ts",
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
         evaluation: str = AUTO,
@@ -450,7 +468,7 @@ class CompiledQuery:
         self,
         snapshot: bytes | None,
         evaluation: str,
-        time: str,
+        time: str | tuple[str, str],
         type: str | None,
         tie_break: str | Sequence[str] | None,
         output: str,
@@ -461,26 +479,30 @@ class CompiledQuery:
         from cepheid.runtime.stream import StreamSession, StreamSettings
 
         check_output(output)
+        column, uncertain, others = split_uncertain_time(time, options)
+        checked = read_options(others)
+        declared = schema_of(schema)
         settings = StreamSettings(
-            time, type, tie_break, time_unit, schema_of(schema), output, read_options(options)
+            column, type, tie_break, time_unit, declared, output, checked, uncertain
         )
-        return StreamSession(
-            settings, partial(self._for_session, evaluation), self.window_ticks, snapshot
-        )
+        analyse = partial(self._for_session, evaluation, uncertain, checked)
+        return StreamSession(settings, analyse, self.window_ticks, snapshot)
 
-    def _for_session(self, evaluation: str, schema: Schema) -> tuple[AnalysedQuery, str]:
-        from cepheid.automata.evaluations import EVALUATIONS
-
+    def _for_session(
+        self, evaluation: str, uncertain: UncertainTime | None, options: Options, schema: Schema
+    ) -> tuple[AnalysedQuery, str]:
         analysed = analyse(self._tree, schema, self._text, self._source)
-        in_batches = [each for each in EVALUATIONS if each.has_session]
-        return analysed, choose_evaluation(analysed, evaluation, in_batches).evaluation.name
+        chosen = _choose(analysed, evaluation, uncertain, options, in_batches=True).evaluation
+        return analysed, chosen.name
 
     def for_events(
         self, events: Events, evaluation: str = AUTO
     ) -> tuple[AnalysedQuery, Evaluation, int | None]:
         """The query as it is about such events, what runs it, and its window in ticks."""
         analysed = analyse(self._tree, events.schema, self._text, self._source)
-        return analysed, _choose(analysed, evaluation).evaluation, self.window_ticks(events)
+        chosen = _choose(analysed, evaluation).evaluation
+        _refuse_on_spark(chosen.weighs)
+        return analysed, chosen, self.window_ticks(events)
 
     def window_ticks(self, events: Events) -> int | None:
         """The extent of WITHIN over these events: in ticks of their time, or in events."""
@@ -517,13 +539,43 @@ def warn_of_absent_types(
             )
 
 
-def _choose(query: AnalysedQuery, wanted: str, *, compressed: bool = False) -> Choice:
+def _choose(
+    query: AnalysedQuery,
+    wanted: str,
+    uncertain: UncertainTime | None = None,
+    options: Options = DEFAULT_OPTIONS,
+    *,
+    in_batches: bool = False,
+    compressed: bool = False,
+) -> Choice:
+    """The evaluation of a query: one that weighs matches where something asks for that."""
     # Loaded here, since the tables of an automaton need NumPy and ``import cepheid`` does not.
     from cepheid.automata.evaluations import EVALUATIONS
+    from cepheid.automata.imprecise import refuse_method
 
+    asks = uncertain is not None or query.query.confidence is not None
+    known = [each for each in EVALUATIONS if each.has_session or not in_batches]
     # A stable order: of those that have a compressed output, and of the rest, the preferred first.
-    ordered = sorted(EVALUATIONS, key=lambda each: compressed and not each.has_compressed)
-    return choose_evaluation(query, wanted, ordered)
+    known.sort(key=lambda each: compressed and not each.has_compressed)
+    choice = choose_evaluation(query, wanted, known, asks)
+    if not choice.evaluation.weighs:
+        refuse_weighing(choice.evaluation.name, asks, options)
+    elif (reason := refuse_method(query, options.method)) is not None:
+        raise EvaluationError(f"{choice.evaluation.name} cannot run this query: {reason}")
+    elif in_batches and options.top_k is not None:
+        raise OptionError(
+            "top_k ranks all matches of a stream, and a session does not know those to come; "
+            "min_confidence leaves out those that are not sure enough"
+        )
+    return choice
+
+
+def _refuse_on_spark(weighs: bool) -> None:
+    if weighs:
+        raise EvaluationError(
+            "uncertain times and WITH CONFIDENCE are not run on Spark; give the events as an Arrow "
+            "table, or in batches to query.session()"
+        )
 
 
 def are_spark_frames(events: object) -> bool:

@@ -20,6 +20,7 @@ from benchmarks.c_bound.__main__ import main as c_bound
 from benchmarks.sessions import CompiledStocks, sorted_matches
 from benchmarks.stocks import QUERIES, StockStream, query_text
 from benchmarks.wu06.__main__ import main as wu06
+from benchmarks.zhang10.__main__ import main as zhang10
 
 needs_gcc = pytest.mark.skipif(
     not native.has_compiler(), reason="the C queries are compiled with gcc, which is not installed"
@@ -73,6 +74,14 @@ def test_the_experiments_are_written_as_csv_and_json(tmp_path, capsys):
     written = json.loads((tmp_path / "agrawal08.json").read_text())
     assert written["settings"]["windows_long"] == 2
     assert {"cpu", "numba", "cepheid"} <= set(written["machine"])
+
+
+def test_the_methods_for_uncertain_times_are_measured(tmp_path, capsys):
+    small = ["--events", "300", "--point-events", "60"]
+    zhang10([*small, "--output", str(tmp_path)])
+    assert "default query" in capsys.readouterr().out
+    rows = json.loads((tmp_path / "zhang10.json").read_text())["rows"]
+    assert {row["method"] for row in rows} >= {"point", "any_state", "query_order", "selectivity"}
 
 
 @needs_gcc

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.automata.imprecise import refuse_imprecise
 from cepheid.automata.instance_stacks import refuse_instance_stacks
 from cepheid.automata.nfa_b import refuse_nfa_b
-from cepheid.planning.evaluations import INSTANCE_STACKS, NFA_B, REFERENCE, Evaluation
+from cepheid.planning.evaluations import (
+    IMPRECISE,
+    INSTANCE_STACKS,
+    NFA_B,
+    REFERENCE,
+    Evaluation,
+)
 from cepheid.planning.sequence_plan import better_than_stacks
 
 
@@ -32,5 +39,11 @@ EVALUATIONS: tuple[Evaluation, ...] = (
         "the definition of the language, executed: correct for every query, and slow",
         _never,
         has_session=False,
+    ),
+    Evaluation(
+        IMPRECISE,
+        "events with uncertain times: signatures with a range of time and a confidence",
+        refuse_imprecise,
+        weighs=True,
     ),
 )

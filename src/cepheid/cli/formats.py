@@ -101,7 +101,10 @@ def write_matches(
 def _json_object(match: Match, items: list[str] | None, name: str | None) -> dict[str, Any]:
     """A match, with the name of its query in a script and the items of RETURN where there are."""
     shown: dict[str, Any] = {} if name is None else {"query": name}
-    shown |= {"start": plain(match.start), "end": plain(match.end), "bindings": match.bindings}
+    shown |= {"start": plain(match.start), "end": plain(match.end)}
+    if match.confidence is not None:
+        shown["confidence"] = match.confidence
+    shown["bindings"] = match.bindings
     if items is not None:
         shown["return"] = {name: plain(match[name]) for name in items}
     return shown

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from cepheid.errors import OptionError, closest, list_words
+from cepheid.planning.uncertain_time import KEYWORDS
 
 BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
 ALGORITHMS = (MERGING, BASIC, BACKTRACK)
@@ -15,12 +16,17 @@ BUFFERS = (UNIONS, VERSIONED)
 CONSTRUCTIONS = ("ais", BASIC)
 EQUIVALENCES = ("dynamic", "multi_pais", "pais", "selection")
 WINDOWS = ("scan", "construction", "selection")
+AUTO_METHOD, POINT, ANY_STATE = "auto", "point", "any_state"
+QUERY_ORDER, SELECTIVITY = "query_order", "selectivity"
+METHODS = (AUTO_METHOD, POINT, ANY_STATE, QUERY_ORDER, SELECTIVITY)
+WEIGHING = ("method", "min_confidence", "top_k")
 CHOICES = {
     "algorithm": ALGORITHMS,
     "buffer": BUFFERS,
     "construction": CONSTRUCTIONS,
     "equivalence": EQUIVALENCES,
     "window": WINDOWS,
+    "method": METHODS,
 }
 LIMITS = ("max_runs", "max_matches")
 
@@ -37,6 +43,9 @@ class Options:
     tested, and how many values attributes have, as far as it is known. ``max_runs`` (of
     instance_stacks: instances) and ``max_matches`` are limits that end the evaluation with an
     error.
+
+    The others are for imprecise: ``method`` is how signatures are found [Zhang10 §4, §5];
+    ``min_confidence`` leaves out those with less, ``top_k`` all but the k surest.
     """
 
     algorithm: str = MERGING
@@ -47,6 +56,9 @@ class Options:
     domains: Mapping[str, int] = field(default_factory=dict)
     max_runs: int | None = None
     max_matches: int | None = None
+    method: str = AUTO_METHOD
+    min_confidence: float | None = None
+    top_k: int | None = None
 
     def shaping(self) -> dict[str, Any]:
         """The options by which a snapshot is laid out: all but the limits and statistics."""
@@ -69,7 +81,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
     known = [field.name for field in fields(Options)]
     for name in given:
         if name not in known:
-            near = closest(name, known)
+            near = closest(name, [*known, *KEYWORDS])
             raise OptionError(
                 f"there is no option {name!r}; there are {list_words(known)}"
                 + (f". Did you mean {near[0]!r}?" if near else "")
@@ -88,7 +100,12 @@ def read_options(given: Mapping[str, Any]) -> Options:
             "a versioned buffer is shared by the runs that read an event together, and backtrack "
             "reads with one run at a time; use algorithm 'basic' or 'merging', or buffer 'unions'"
         )
-    for name in LIMITS:
+    least: Any = options.min_confidence
+    if least is not None and (
+        isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1
+    ):
+        raise OptionError(f"min_confidence is a number from 0 to 1, not {least!r}")
+    for name in (*LIMITS, "top_k"):
         limit = getattr(options, name)
         if limit is not None and (not isinstance(limit, int) or limit < 1):
             raise OptionError(f"{name} is a positive whole number, not {limit!r}")

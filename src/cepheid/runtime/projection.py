@@ -17,13 +17,16 @@ from cepheid.runtime.vectorised import Bools, Leaf, Vectorised, without_nan
 def project(query: ast.Query, events: Events, bindings: Bindings) -> pa.Table:
     """The result table: start, end, and a column per variable or per item of RETURN.
 
-    An item of RETURN that is called start or end takes the place of that column.
+    Where times are uncertain there is also the confidence. An item of RETURN that is called
+    like one of these columns takes its place.
     """
     axis = events.time_axis
     columns: dict[str, pa.Array] = {
         "start": axis.decode(bindings.starts, wide=True),
         "end": axis.decode(bindings.ends, wide=True),
     }
+    if bindings.confidences is not None:
+        columns["confidence"] = pa.array(bindings.confidences)
     projector = _Projector(query, events, bindings)
     if query.returns is None:
         for name in bindings.variables:
