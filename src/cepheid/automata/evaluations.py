@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.automata.lazy import refuse_lazy
 from cepheid.automata.nfa_b import refuse_nfa_b
-from cepheid.planning.evaluations import NFA_B, REFERENCE, Evaluation
+from cepheid.planning.evaluations import LAZY_CHAIN, LAZY_TREE, NFA_B, REFERENCE, Evaluation
 
 
 def _never(_query: AnalysedQuery) -> str | None:
@@ -17,6 +18,16 @@ EVALUATIONS: tuple[Evaluation, ...] = (
         "runs of an automaton with a buffer, compiled to native code",
         refuse_nfa_b,
         has_automaton=True,
+    ),
+    Evaluation(
+        LAZY_CHAIN,
+        "instances that bind rare events first, in an order of frequency",
+        refuse_lazy,
+    ),
+    Evaluation(
+        LAZY_TREE,
+        "instances that bind rare events first, in the order that each of them finds best",
+        refuse_lazy,
     ),
     Evaluation(
         REFERENCE,

@@ -61,6 +61,28 @@ def compile_negation(
     return _Compiler(query, alternative).compile_negation(negated)
 
 
+def partition_attributes(query: AnalysedQuery, alternative: Alternative) -> tuple[str, ...]:
+    """The attributes in which all events of a match agree, and by which they are kept apart."""
+    return _Compiler(query, alternative).partition_attributes()
+
+
+def check_attributes(
+    schema: Schema, clause: Clause, components: tuple[ast.Component, ...]
+) -> None:
+    """Refuse a clause across events of types that lack an attribute which it names."""
+    for component in components:
+        for literal in clause.literals:
+            for node in literal.walk():
+                attribute = getattr(node, "attribute", None)
+                if getattr(node, "variable", None) == component.variable and attribute:
+                    for name in component.types:
+                        if not schema.has_attribute(name, attribute):
+                            raise Untranslatable(
+                                f"{name} has no attribute '{attribute}', and a condition "
+                                "compares it across events"
+                            )
+
+
 class _Compiler:
     def __init__(self, query: AnalysedQuery, alternative: Alternative) -> None:
         assert query.schema is not None
@@ -74,8 +96,6 @@ class _Compiler:
         self._check()
 
     def _check(self) -> None:
-        if not self._alternative.is_sequence:
-            raise Untranslatable("it has AND, and an NFA^b reads a sequence")
         if len(self._components) > layout.MAX_COMPONENTS:
             raise Untranslatable(f"it has more than {layout.MAX_COMPONENTS} components")
         counts_partitions = (
@@ -103,6 +123,8 @@ class _Compiler:
                 )
 
     def compile(self) -> NfaB:
+        if not self._alternative.is_sequence:
+            raise Untranslatable("it has AND, and an NFA^b reads a sequence")
         last = len(self._components) - 1
         steps = []
         for ix, component in enumerate(self._components):
@@ -136,7 +158,7 @@ class _Compiler:
         return NfaB(
             finished,
             _STRATEGIES[strategy],
-            self._partition_attributes(),
+            self.partition_attributes(),
             by_partition,
             tuple(self._vector.columns.items()),
             tuple(self._vector.registers.values()),
@@ -159,7 +181,7 @@ class _Compiler:
             if self._is_on_event(clause, negated.component, Phase.BEGIN):
                 on_event.append(clause.literals)
                 continue
-            self._check_attributes(clause, (*self._components, negated.component))
+            check_attributes(self._schema, clause, (*self._components, negated.component))
             across.append(Test(clause.expression, resolve))
             for name, length in clause.least_lengths.items():
                 longer = ast.Comparison(">=", ast.Length(name), ast.Literal(length))
@@ -200,7 +222,7 @@ class _Compiler:
 
     # --- partitions
 
-    def _partition_attributes(self) -> tuple[str, ...]:
+    def partition_attributes(self) -> tuple[str, ...]:
         """The attributes by whose values runs are kept apart.
 
         Equivalence tests decide what a partition is; a key that was found in the conditions
@@ -247,7 +269,7 @@ class _Compiler:
             if phase is not Phase.FINAL and self._is_on_event(clause, component, phase):
                 on_event.append(clause.literals)
             else:
-                self._check_attributes(clause, self._components)
+                check_attributes(self._schema, clause, self._components)
                 across.append(self._test(clause, ix, phase))
         present: list[str] = []
         for test in self._query.equivalences if phase is not Phase.FINAL else ():
@@ -374,19 +396,6 @@ class _Compiler:
         if first.is_kleene:
             there = ast.Element(first.variable, 1, attribute)
         return ast.Comparison("=", here, there)
-
-    def _check_attributes(self, clause: Clause, components: tuple[ast.Component, ...]) -> None:
-        for component in components:
-            for literal in clause.literals:
-                for node in literal.walk():
-                    attribute = getattr(node, "attribute", None)
-                    if getattr(node, "variable", None) == component.variable and attribute:
-                        for name in component.types:
-                            if not self._schema.has_attribute(name, attribute):
-                                raise Untranslatable(
-                                    f"{name} has no attribute '{attribute}', and a condition "
-                                    "compares it across events"
-                                )
 
 
 def _is_tied(negated: NegatedComponent, attribute: str) -> bool:

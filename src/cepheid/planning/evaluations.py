@@ -10,6 +10,8 @@ from cepheid.errors import EvaluationError, OptionError, closest, list_words
 
 AUTO = "auto"
 NFA_B = "nfa_b"
+LAZY_CHAIN = "lazy_chain"
+LAZY_TREE = "lazy_tree"
 REFERENCE = "reference"
 OUTPUTS = ("all", "non_overlapping")
 COMPRESSED = "compressed"

@@ -7,9 +7,12 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from cepheid.errors import OptionError, closest, list_words
+from cepheid.planning.statistics import check_statistics
 
 BASIC, MERGING = "basic", "merging"
 ALGORITHMS = (MERGING, BASIC)
+FIRST_CHANCE, POST_PROCESSING = "first_chance", "post_processing"
+NEGATIONS = (FIRST_CHANCE, POST_PROCESSING)
 LIMITS = ("max_runs", "max_matches")
 
 
@@ -18,13 +21,18 @@ class Options:
     """How a query is evaluated, whatever its answer.
 
     ``algorithm`` is for nfa_b: ``basic`` keeps runs apart, ``merging`` joins those that cannot
-    be told apart any more [Agrawal08 §5.2]. ``max_runs`` and ``max_matches`` are limits that
+    be told apart any more [Agrawal08 §5.2]. ``negation`` is for the lazy evaluations: whether
+    a negation is tested as soon as what is around it is bound, or when a match is complete;
+    None leaves the choice to them. ``statistics`` tell them how frequent types or variables
+    are; without it they count. ``max_runs`` and ``max_matches`` are limits that
     end the evaluation with an error.
     """
 
     algorithm: str = MERGING
     max_runs: int | None = None
     max_matches: int | None = None
+    negation: str | None = None
+    statistics: Mapping[str, float] | None = None
 
     def shaping(self) -> dict[str, Any]:
         """The options by which a snapshot is laid out: all but the limits."""
@@ -55,6 +63,14 @@ def read_options(given: Mapping[str, Any]) -> Options:
             f"there is no algorithm {options.algorithm!r}; there are {list_words(ALGORITHMS)}"
             + (f". Did you mean {near[0]!r}?" if near else "")
         )
+    if options.negation is not None and options.negation not in NEGATIONS:
+        near = closest(str(options.negation), NEGATIONS)
+        raise OptionError(
+            f"there is no method {options.negation!r} of negation; there are "
+            f"{list_words(NEGATIONS)}" + (f". Did you mean {near[0]!r}?" if near else "")
+        )
+    if options.statistics is not None:
+        check_statistics(options.statistics)
     for name in LIMITS:
         limit = getattr(options, name)
         if limit is not None and (not isinstance(limit, int) or limit < 1):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.automata.lazy import compile_lazy
 from cepheid.automata.nfa_b import compile_nfa_b
-from cepheid.planning.evaluations import NFA_B
+from cepheid.planning.evaluations import LAZY_CHAIN, LAZY_TREE, NFA_B
 from cepheid.planning.options import Options
 from cepheid.runtime.engine import Engine
+from cepheid.runtime.lazy_engine import LazyEngine
 from cepheid.runtime.nfa_b_engine import NfaBEngine
 
 
@@ -40,7 +43,21 @@ def _nfa_b(task: EngineTask) -> Engine:
     )
 
 
-_ENGINES: dict[str, Callable[[EngineTask], Engine]] = {NFA_B: _nfa_b}
+def _lazy(task: EngineTask, is_tree: bool) -> Engine:
+    return LazyEngine(
+        compile_lazy(task.query, task.alternative),
+        task.window,
+        task.by_partition,
+        task.options,
+        is_tree=is_tree,
+    )
+
+
+_ENGINES: dict[str, Callable[[EngineTask], Engine]] = {
+    NFA_B: _nfa_b,
+    LAZY_CHAIN: partial(_lazy, is_tree=False),
+    LAZY_TREE: partial(_lazy, is_tree=True),
+}
 
 
 def make_engine(evaluation: str, task: EngineTask) -> Engine:
