@@ -2,7 +2,8 @@
 
 A plan is an order of frequency; of a tree only its first component counts, the rest is chosen by
 each instance. A new plan finds the matches whose first event comes after it was made, and the
-old one goes on until all others are found, one window later: so every match is found once.
+old one goes on until all others are found, one window later: so every match is found once. Its
+last instances have left the window after another one.
 """
 
 from __future__ import annotations
@@ -114,8 +115,11 @@ class LazyPlans:
         self._retires = now + self._window
 
     def _retire(self, now: int) -> None:
-        if self._retires is not None and now >= self._retires:
-            self.table[1 - self._latest]["is_alive"] = 0
+        if self._retires is None or now < self._retires:
+            return
+        self.table[1 - self._latest]["is_alive"] = 0
+        # What it has begun last leaves the window only now: its place can be taken.
+        if now - self._retires >= self._window:
             self._retires = None
 
     def renumber(self, places: Int64s, count: int) -> None:
