@@ -70,6 +70,14 @@ def _is_in(components, slots, nodes, instance_ix, rivals, event):
 
 
 @helper
+def _phase(is_kleene, count):
+    """Which tests an event has to pass to be the next of an instance."""
+    if is_kleene == 0:
+        return BIND
+    return BEGIN if count == 0 else TAKE
+
+
+@helper
 def _new_instance(control, instances):
     """An instance from the free list, for which there is room."""
     ctl = control[0]
@@ -210,7 +218,7 @@ def _extend(
     context, slots, ints, floats, valid, nodes, buffers, pool, orders, plans, axis, numbers, stack,
     work, ids, offsets, evaluations, everything,
 ):  # fmt: skip
-    """Let a copy of an instance have the event for its next component, if all tests hold.
+    """Let a copy of an instance have an event that fits, for its next component.
 
     ``place`` is where the event stands in the buffer, or NONE where it comes from the stream.
     """
@@ -218,18 +226,6 @@ def _extend(
     ctl = control[0]
     component, bound, bit = row.next, row.bound, 1 << row.next
     part = components[component]
-    if part.rivals & bound != 0 and _is_in(
-        components, slots, nodes, instance_ix, part.rivals & bound, event
-    ):
-        return
-    phase = BIND
-    if part.is_kleene != 0:
-        phase = BEGIN if row.count == 0 else TAKE
-    if not fits(
-        tests, part.test_low, part.test_high, phase, bound, event, instance_ix, ctl.predicate,
-        ctl.context, evaluations,
-    ):  # fmt: skip
-        return
     if part.is_kleene == 0 and part.has_done == 0 and bound | bit == everything:
         _write_match(
             control, instances, instance_ix, event, component, components, slots, nodes, plans,
@@ -363,16 +359,31 @@ def _work_off(
                         pool, axis, stack,
                     )  # fmt: skip
             continue
-        buffer = buffers[row.partition, component]
-        place = row.cursor
-        if row.count >= part.most or place >= buffer.low + buffer.count:
+        place, end = row.cursor, row.cursor
+        if row.count < part.most:
+            end = buffers[row.partition, component].low + buffers[row.partition, component].count
+        # Most events do not fit, so that this loop is short and calls little.
+        bound, start, upper, window = row.bound, row.start, row.upper, ctl.window
+        low, high, rivals = part.test_low, part.test_high, part.rivals & row.bound
+        phase = _phase(part.is_kleene, row.count)
+        predicate, address = ctl.predicate, ctl.context
+        event = NONE
+        while place < end:
+            event = pool[place]
+            if event >= upper or axis[event] - start >= window:
+                place = end
+                break
+            if (
+                rivals == 0 or not _is_in(components, slots, nodes, instance_ix, rivals, event)
+            ) and fits(
+                tests, low, high, phase, bound, event, instance_ix, predicate, address, evaluations
+            ):
+                break
+            place += 1
+        if place >= end:
             _leave(control, instances, instance_ix, components, waiting)
             continue
-        event = pool[place]
-        if event >= row.upper or axis[event] - row.start >= ctl.window:
-            _leave(control, instances, instance_ix, components, waiting)
-            continue
-        row.cursor += 1
+        row.cursor = place + 1
         _extend(
             control, instances, instance_ix, event, place, components, tests, ranges, negations,
             updates, context, slots, ints, floats, valid, nodes, buffers, pool, orders, plans, axis,
@@ -399,6 +410,13 @@ def _begin(
     for register in range(ints.shape[1]):
         ints[instance_ix, register] = 0
     valid[instance_ix] = 0
+    part = components[component]
+    if not fits(
+        tests, part.test_low, part.test_high, _phase(part.is_kleene, 0), 0, event, instance_ix,
+        control[0].predicate, control[0].context, evaluations,
+    ):  # fmt: skip
+        free_instance(control, instances, instance_ix)
+        return
     _extend(
         control, instances, instance_ix, event, NONE, components, tests, ranges, negations, updates,
         context, slots, ints, floats, valid, nodes, buffers, pool, orders, plans, axis, numbers,
@@ -480,6 +498,9 @@ def read_events(
                 continue
             if ctl.current == UNSEEN:
                 ctl.current, ctl.before = waiting[partition, component], NONE
+            is_kleene = components[component].is_kleene
+            low, high = components[component].test_low, components[component].test_high
+            predicate, address = ctl.predicate, ctl.context
             while ctl.current != NONE and ctl.top == 0:
                 instance_ix = ctl.current
                 row = instances[instance_ix]
@@ -492,20 +513,25 @@ def read_events(
                     free_instance(control, instances, instance_ix)
                     ctl.instances_expired += 1
                     continue
-                if row.last != event:
-                    lacking = _lacks_room(
-                        control, instances, instance_ix, nodes, stack, work, ids, offsets
-                    )
-                    if lacking != DONE:
-                        return lacking
+                # An event that is newer than all of the instance is none of them already.
+                if row.last == event or not fits(
+                    tests, low, high, _phase(is_kleene, row.count), row.bound, event, instance_ix,
+                    predicate, address, evaluations,
+                ):  # fmt: skip
+                    ctl.before, ctl.current = instance_ix, row.link
+                    continue
+                lacking = _lacks_room(
+                    control, instances, instance_ix, nodes, stack, work, ids, offsets
+                )
+                if lacking != DONE:
+                    return lacking
                 ctl.before, ctl.current = instance_ix, row.link
-                if row.last != event:
-                    _extend(
-                        control, instances, instance_ix, event, NONE, components, tests, ranges,
-                        negations, updates, context, slots, ints, floats, valid, nodes, buffers,
-                        pool, orders, plans, axis, numbers, stack, work, ids, offsets, evaluations,
-                        everything,
-                    )  # fmt: skip
+                _extend(
+                    control, instances, instance_ix, event, NONE, components, tests, ranges,
+                    negations, updates, context, slots, ints, floats, valid, nodes, buffers, pool,
+                    orders, plans, axis, numbers, stack, work, ids, offsets, evaluations,
+                    everything,
+                )  # fmt: skip
             if ctl.top > 0:
                 continue
             if ctl.free_count < 4:
