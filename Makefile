@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt bench clean
+.PHONY: help demo test check fmt bench docs clean
 
 help:
 	@echo 'make demo    answer three sample questions with cepheid'
@@ -13,6 +13,7 @@ help:
 	@echo 'make check   run the linter, the type checker and the import rules'
 	@echo 'make fmt     format the code and mend what the linter can mend'
 	@echo 'make bench   measure speed and memory (some minutes); results in build/benchmarks'
+	@echo 'make docs    build these pages as a site, in build/site'
 	@echo 'make clean   remove .venv, caches and build products'
 	@echo
 	@echo 'PYTHON=...   the interpreter to make .venv with (Python 3.11 or later; default python3)'
@@ -39,6 +40,11 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.c_bound
 	$(BIN)/python -m benchmarks.streaming_memory
 	$(BIN)/python -m benchmarks.first_use
+
+docs: $(VENV)/.installed-dev
+	$(PIP) install -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
+	@echo 'open build/site/index.html'
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

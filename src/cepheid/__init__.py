@@ -21,6 +21,7 @@ from cepheid.errors import (
     SnapshotError,
 )
 from cepheid.schema import Kind, Schema
+from cepheid.scripts import CompiledScript, read_script, script
 
 __version__ = "0.1.0"
 
@@ -28,6 +29,7 @@ __all__ = [
     "CepheidError",
     "CepheidWarning",
     "CompiledQuery",
+    "CompiledScript",
     "EvaluationError",
     "EventError",
     "Kind",
@@ -40,5 +42,7 @@ __all__ = [
     "SnapshotError",
     "query",
     "read_query",
+    "read_script",
     "register_function",
+    "script",
 ]

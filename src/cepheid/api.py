@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -12,6 +13,7 @@ from cepheid.analysis.analyse import analyse
 from cepheid.errors import (
     DEFAULT_SOURCE,
     CepheidWarning,
+    EvaluationError,
     OptionError,
     closest,
     list_words,
@@ -80,14 +82,17 @@ def read_query(
     path: str | Path, *, parameters: Mapping[str, ParameterValue] = NO_PARAMETERS
 ) -> CompiledQuery:
     """A query from a file, usually called ``something.sase``."""
-    path = Path(path)
+    return query(read_text(path), parameters=parameters, source=Path(path).name)
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file with a query or a script."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise OptionError(f"cannot read the query {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise OptionError(f"cannot read the query {path}: it is not UTF-8 text") from None
-    return query(text, parameters=parameters, source=path.name)
 
 
 class CompiledQuery:
@@ -109,6 +114,14 @@ class CompiledQuery:
 
     def __repr__(self) -> str:
         return f"cepheid.query({str(self)!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the query, and the automaton of one that has one."""
+        text = f"<pre>{escape(str(self))}</pre>"
+        try:
+            return text + self.automaton("svg")
+        except EvaluationError:
+            return text
 
     def explain(
         self,
@@ -227,7 +240,7 @@ class CompiledQuery:
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
         chosen = _choose(analysed, evaluation).evaluation
         self._warn_of_absent_types(ordered)
-        window = self._window(ordered)
+        window = self.window_ticks(ordered)
         if output == COMPRESSED:
             return run_compressed(chosen.name, analysed, ordered, window, checked)
         parts, metrics = run(chosen.name, analysed, ordered, window, output, checked)
@@ -269,7 +282,7 @@ class CompiledQuery:
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
         _choose(analysed, evaluation)
-        window = self._window(ordered)
+        window = self.window_ticks(ordered)
         return diagnose(self._tree, ordered, window, compiled=evaluation != REFERENCE)
 
     def session(
@@ -338,7 +351,7 @@ class CompiledQuery:
             time, type, tie_break, time_unit, schema_of(schema), output, read_options(options)
         )
         return StreamSession(
-            settings, partial(self._for_session, evaluation), self._window, snapshot
+            settings, partial(self._for_session, evaluation), self.window_ticks, snapshot
         )
 
     def _for_session(self, evaluation: str, schema: Schema) -> tuple[AnalysedQuery, str]:
@@ -348,7 +361,8 @@ class CompiledQuery:
         in_batches = [each for each in EVALUATIONS if each.has_session]
         return analysed, choose_evaluation(analysed, evaluation, in_batches).evaluation.name
 
-    def _window(self, events: Events) -> int | None:
+    def window_ticks(self, events: Events) -> int | None:
+        """The extent of WITHIN over these events: in ticks of their time, or in events."""
         window = self._tree.window
         if window is None:
             return None
@@ -358,18 +372,22 @@ class CompiledQuery:
         return int(window.extent)
 
     def _warn_of_absent_types(self, events: Events) -> None:
-        """A type that never occurs but is spelt almost like one that does is probably a slip."""
         named = {name for part, _ in ast.components(self._tree.pattern) for name in part.types}
-        unused = set(events.type_names) - named
-        for name in sorted(named - set(events.type_names)):
-            near = closest(name, unused)
-            if near:
-                warnings.warn(
-                    f"no event has type '{name}'; there are events of type "
-                    f"{list_words(sorted(unused)[:10])}. Did you mean '{near[0]}'?",
-                    CepheidWarning,
-                    stacklevel=3,
-                )
+        warn_of_absent_types(named, events.type_names)
+
+
+def warn_of_absent_types(named: set[str], known: Iterable[str]) -> None:
+    """A type that never occurs but is spelt almost like one that does is probably a slip."""
+    unused = set(known) - named
+    for name in sorted(named - set(known)):
+        near = closest(name, unused)
+        if near:
+            warnings.warn(
+                f"no event has type '{name}'; there are events of type "
+                f"{list_words(sorted(unused)[:10])}. Did you mean '{near[0]}'?",
+                CepheidWarning,
+                stacklevel=4,
+            )
 
 
 def _choose(query: AnalysedQuery, wanted: str) -> Choice:

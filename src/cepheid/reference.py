@@ -53,10 +53,10 @@ def evaluate(
     """
     found: dict[Any, Match] = {}
     for match in find(query, events, window):
-        key = _sort_key(query, match)
+        key = sort_key(query, match)
         if key not in found or match.completed < found[key].completed:
             found[key] = match
-    matches = sorted(found.values(), key=lambda match: (match.completed, _sort_key(query, match)))
+    matches = sorted(found.values(), key=lambda match: (match.completed, sort_key(query, match)))
     return _non_overlapping(query, matches) if output == "non_overlapping" else matches
 
 
@@ -105,7 +105,7 @@ def _non_overlapping(query: ast.Query, matches: list[Match]) -> list[Match]:
         key=lambda match: (
             match.completed,
             -match.events()[0].position,
-            _sort_key(query, match),
+            sort_key(query, match),
         ),
     )
     last: dict[Any, tuple[int, int]] = {}
@@ -439,7 +439,7 @@ def _events_of(binding: Binding) -> list[Event]:
     return sorted(events, key=lambda event: event.position)
 
 
-def _sort_key(query: ast.Query, match: Match) -> tuple[tuple[int, ...], ...]:
+def sort_key(query: ast.Query, match: Match) -> tuple[tuple[int, ...], ...]:
     """The positions of a match in the order of the pattern; two matches differ in it."""
     key = []
     for name in dict.fromkeys(component.variable for component, _ in ast.components(query.pattern)):

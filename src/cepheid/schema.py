@@ -44,15 +44,18 @@ class Schema:
     """Which attributes each event type has.
 
     ``types`` is None for an open schema: any type may occur and has all of ``attributes``.
-    In a closed schema ``attributes`` is the union over the types.
+    In a closed schema ``attributes`` is the union over the types. Where the events of an open
+    schema are joined by those that queries make, ``types`` are these, and every other type has
+    the attributes ``others``.
     """
 
     attributes: Mapping[str, Kind]
     types: Mapping[str, frozenset[str]] | None = None
+    others: frozenset[str] | None = None
 
     def has_type(self, type_name: str) -> bool:
         """Whether events of this type may occur."""
-        return self.types is None or type_name in self.types
+        return self.types is None or self.others is not None or type_name in self.types
 
     def has_attribute(self, type_name: str, attribute: str) -> bool:
         """Whether events of this type have the attribute (its value may still be null).
@@ -63,11 +66,24 @@ class Schema:
         """
         if self.types is None:
             return attribute in self.attributes
-        return attribute in self.types.get(type_name, ())
+        return attribute in self.types.get(type_name, self.others or ())
 
     def kind(self, attribute: str) -> Kind:
         """What kind of value the attribute has."""
         return self.attributes.get(attribute, Kind.UNKNOWN)
+
+    def joined_by(
+        self, made: Mapping[str, Iterable[str]], kinds: Mapping[str, Kind]
+    ) -> Schema:
+        """The schema of these events together with those of types that queries make.
+
+        >>> schema = Schema({"x": Kind.FLOAT}).joined_by({"Rise": ["to"]}, {"to": Kind.FLOAT})
+        >>> schema.has_attribute("Stock", "x"), schema.has_attribute("Rise", "x")
+        (True, False)
+        """
+        own = {name: frozenset(attributes) for name, attributes in made.items()}
+        others = frozenset(self.attributes) if self.types is None else self.others
+        return Schema({**self.attributes, **kinds}, {**(self.types or {}), **own}, others)
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as plain values, for a snapshot."""
@@ -75,7 +91,8 @@ class Schema:
         if self.types is not None:
             types = {name: sorted(names) for name, names in self.types.items()}
         kinds = {name: kind.value for name, kind in self.attributes.items()}
-        return {"attributes": kinds, "types": types}
+        others = None if self.others is None else sorted(self.others)
+        return {"attributes": kinds, "types": types, "others": others}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
@@ -86,10 +103,11 @@ class Schema:
         True
         """
         attributes = {name: Kind(kind) for name, kind in data["attributes"].items()}
-        types = data["types"]
+        types, others = data["types"], data["others"]
         return cls(
             attributes,
             None if types is None else {name: frozenset(names) for name, names in types.items()},
+            None if others is None else frozenset(others),
         )
 
     @classmethod

@@ -204,6 +204,48 @@ def cases(draw: st.DrawFn, negation: bool = True) -> Case:
 
 
 @st.composite
+def sequence_cases(draw: st.DrawFn, negation: bool) -> Case:
+    """A query of single events under skip_till_any_match, with several keys, and a stream."""
+    number = draw(st.integers(1 + negation, 4))
+    negated = draw(st.sets(st.integers(0, number - 1), min_size=1, max_size=number - 1)) if (
+        negation
+    ) else set()
+    parts = []
+    for ix, name in zip(range(number), "abcd", strict=False):
+        types = draw(st.sampled_from((*TYPES, *TYPES, "ANY(A, B)", "ANY(B, C)")))
+        text = f"~({types} {name})" if ix in negated else f"{types} {name}"
+        parts.append(Part(text, name, False, ix in negated))
+    pattern = f"SEQ({', '.join(part.text for part in parts)})"
+    if draw(st.integers(0, 7)) == 0:
+        pattern = f"OR({pattern}, SEQ(C c9, A a9))"
+    tests = [draw(conditions(parts)) for _ in range(draw(st.integers(0, 2)))]
+    singles = [part.variable for part in parts if not part.negated]
+    tests += draw(
+        st.sampled_from(
+            (
+                [],
+                [],
+                ["[k]"],
+                ["[k, s]"],
+                ["[s, k]"],
+                ["[s = 'p']"],
+                ["[k, y]"],
+                [f"{a}.k = {b}.k" for a, b in pairwise(singles)],
+                ["[s]", *(f"{a}.k = {b}.k" for a, b in pairwise(singles))],
+                [f"{a}.y = {b}.y" for a, b in pairwise(singles)],
+                [f"{a}.{m} = {b}.{n}" for (a, m), (b, n) in pairwise(zip(singles, "xkxk"))],
+                [f"{parts[0].variable}.k = {part.variable}.k" for part in parts[1:]],
+            )
+        )
+    )
+    window = draw(windows(negation))
+    query = f"PATTERN {pattern} WHERE {' AND '.join(tests)} {window}"
+    if not tests:
+        query = f"PATTERN {pattern} {window}"
+    return Case(query, draw(streams(14)))
+
+
+@st.composite
 def nested_patterns(draw: st.DrawFn) -> tuple[str, list[Part]]:
     """A pattern of SEQ, AND and OR of any depth, and its components."""
     parts = draw(sequences(negation=True))

@@ -19,7 +19,7 @@ from cepheid.runtime.session import Session
 
 EVALUATIONS = ("lazy_chain", "lazy_tree")
 OUTPUTS = ("all", "non_overlapping")
-NEGATION = st.sampled_from((None, *NEGATIONS))
+NEGATION = st.sampled_from(NEGATIONS)
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def test_agrees_with_reference(
     case: Case,
     evaluation: str,
     output: str,
-    negation: str | None,
+    negation: str,
     given: dict[str, float] | None,
 ) -> None:
     agree(case, evaluation, output, negation=negation, statistics=given)
@@ -72,7 +72,7 @@ def test_any_chunking_and_restart_gives_the_same(
     cuts: list[tuple[int, bool]],
     evaluation: str,
     output: str,
-    negation: str | None,
+    negation: str,
 ) -> None:
     tree = cep.query(case.query).tree if is_valid(case.query) else None
     events = order_events(case.table(), time="ts", type="type")

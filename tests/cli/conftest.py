@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from cepheid.cli.commands import app
+from cepheid.cli.app import app
 
 THEFT = """\
 PATTERN SEQ(Shelf a, ~(Register b), Exit c)

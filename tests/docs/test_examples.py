@@ -24,7 +24,7 @@ import pytest
 from typer.testing import CliRunner
 
 import cepheid as cep
-from cepheid.cli.commands import app
+from cepheid.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

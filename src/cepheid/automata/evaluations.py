@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.automata.instance_stacks import refuse_instance_stacks
 from cepheid.automata.lazy import refuse_lazy
 from cepheid.automata.nfa_b import refuse_nfa_b
-from cepheid.planning.evaluations import LAZY_CHAIN, LAZY_TREE, NFA_B, REFERENCE, Evaluation
+from cepheid.planning.evaluations import (
+    INSTANCE_STACKS,
+    LAZY_CHAIN,
+    LAZY_TREE,
+    NFA_B,
+    REFERENCE,
+    Evaluation,
+)
 
 
 def _never(_query: AnalysedQuery) -> str | None:
@@ -13,6 +21,11 @@ def _never(_query: AnalysedQuery) -> str | None:
 
 
 EVALUATIONS: tuple[Evaluation, ...] = (
+    Evaluation(
+        INSTANCE_STACKS,
+        "sequences scanned and constructed with active instance stacks, in native code",
+        refuse_instance_stacks,
+    ),
     Evaluation(
         NFA_B,
         "runs of an automaton with a buffer, compiled to native code",

@@ -15,12 +15,28 @@ from cepheid.automata.fingerprints import PASSING
 from cepheid.kernels import jit
 
 
+_SOURCES: dict[int, str] = {}
+"""The source of each predicate function, by its address."""
+
+
 @cache
 def predicate_address(source: str) -> int:
     """The address of the compiled ``predicate`` function of a generated module."""
-    is_passing = PASSING in source
-    module = _passing_module(source) if is_passing else _module(source)
-    return jit.c_function(module.predicate, cached=not is_passing)
+    address = jit.c_function(_module_of(source).predicate, cached=PASSING not in source)
+    _SOURCES[address] = source
+    return address
+
+
+@cache
+def marks_address(predicate: int) -> int:
+    """The address of the ``marks`` function beside the predicate function at an address."""
+    source = _SOURCES[predicate]
+    return jit.c_function(_module_of(source).marks, cached=PASSING not in source)
+
+
+@cache
+def _module_of(source: str) -> ModuleType:
+    return _passing_module(source) if PASSING in source else _module(source)
 
 
 def _passing_module(source: str) -> ModuleType:

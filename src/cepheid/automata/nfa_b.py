@@ -51,39 +51,24 @@ def refuse_nfa_b(query: AnalysedQuery) -> str | None:
 
 def compile_nfa_b(query: AnalysedQuery, alternative: Alternative) -> NfaB:
     """The automaton of one alternative of a query, whose schema is known."""
-    return _Compiler(query, alternative).compile()
+    return SequenceCompiler(query, alternative).compile_automaton()
 
 
 def compile_negation(
     query: AnalysedQuery, alternative: Alternative, negated: NegatedComponent
 ) -> NegationTest:
     """The test of one negated component of an alternative."""
-    return _Compiler(query, alternative).compile_negation(negated)
+    return SequenceCompiler(query, alternative).compile_negation(negated)
 
 
 def partition_attributes(query: AnalysedQuery, alternative: Alternative) -> tuple[str, ...]:
     """The attributes in which all events of a match agree, and by which they are kept apart."""
-    return _Compiler(query, alternative).partition_attributes()
+    return SequenceCompiler(query, alternative)._partition_attributes()
 
 
-def check_attributes(
-    schema: Schema, clause: Clause, components: tuple[ast.Component, ...]
-) -> None:
-    """Refuse a clause across events of types that lack an attribute which it names."""
-    for component in components:
-        for literal in clause.literals:
-            for node in literal.walk():
-                attribute = getattr(node, "attribute", None)
-                if getattr(node, "variable", None) == component.variable and attribute:
-                    for name in component.types:
-                        if not schema.has_attribute(name, attribute):
-                            raise Untranslatable(
-                                f"{name} has no attribute '{attribute}', and a condition "
-                                "compares it across events"
-                            )
+class SequenceCompiler:
+    """Compiles one alternative of a query: its conditions to tests and predicates."""
 
-
-class _Compiler:
     def __init__(self, query: AnalysedQuery, alternative: Alternative) -> None:
         assert query.schema is not None
         self._query = query
@@ -122,7 +107,8 @@ class _Compiler:
                     "to every partition"
                 )
 
-    def compile(self) -> NfaB:
+    def compile_automaton(self) -> NfaB:
+        """The automaton that the kernels of nfa_b run."""
         if not self._alternative.is_sequence:
             raise Untranslatable("it has AND, and an NFA^b reads a sequence")
         last = len(self._components) - 1
@@ -158,7 +144,7 @@ class _Compiler:
         return NfaB(
             finished,
             _STRATEGIES[strategy],
-            self.partition_attributes(),
+            self._partition_attributes(),
             by_partition,
             tuple(self._vector.columns.items()),
             tuple(self._vector.registers.values()),
@@ -170,6 +156,7 @@ class _Compiler:
         )
 
     def compile_negation(self, negated: NegatedComponent) -> NegationTest:
+        """The test of one negated component."""
         own = negated.component.variable
         on_event: list[tuple[ast.Expression, ...]] = []
         across: list[Test] = []
@@ -181,7 +168,7 @@ class _Compiler:
             if self._is_on_event(clause, negated.component, Phase.BEGIN):
                 on_event.append(clause.literals)
                 continue
-            check_attributes(self._schema, clause, (*self._components, negated.component))
+            self._check_attributes(clause, (*self._components, negated.component))
             across.append(Test(clause.expression, resolve))
             for name, length in clause.least_lengths.items():
                 longer = ast.Comparison(">=", ast.Length(name), ast.Literal(length))
@@ -222,7 +209,7 @@ class _Compiler:
 
     # --- partitions
 
-    def partition_attributes(self) -> tuple[str, ...]:
+    def _partition_attributes(self) -> tuple[str, ...]:
         """The attributes by whose values runs are kept apart.
 
         Equivalence tests decide what a partition is; a key that was found in the conditions
@@ -269,7 +256,7 @@ class _Compiler:
             if phase is not Phase.FINAL and self._is_on_event(clause, component, phase):
                 on_event.append(clause.literals)
             else:
-                check_attributes(self._schema, clause, self._components)
+                self._check_attributes(clause, self._components)
                 across.append(self._test(clause, ix, phase))
         present: list[str] = []
         for test in self._query.equivalences if phase is not Phase.FINAL else ():
@@ -305,7 +292,7 @@ class _Compiler:
                 generated.append(test)
             else:
                 others.append(literals)
-        number = self._writer.add(generated) if generated else layout.NONE
+        number = self._writer.add_event_test(generated) if generated else layout.NONE
         return EventTest(component.types, number, tuple(others), tuple(present))
 
     def _has_attributes(
@@ -396,6 +383,26 @@ class _Compiler:
         if first.is_kleene:
             there = ast.Element(first.variable, 1, attribute)
         return ast.Comparison("=", here, there)
+
+    def _check_attributes(self, clause: Clause, components: tuple[ast.Component, ...]) -> None:
+        check_attributes(self._schema, clause, components)
+
+
+def check_attributes(
+    schema: Schema, clause: Clause, components: tuple[ast.Component, ...]
+) -> None:
+    """Refuse a clause across events of types that lack an attribute which it names."""
+    for component in components:
+        for literal in clause.literals:
+            for node in literal.walk():
+                attribute = getattr(node, "attribute", None)
+                if getattr(node, "variable", None) == component.variable and attribute:
+                    for name in component.types:
+                        if not schema.has_attribute(name, attribute):
+                            raise Untranslatable(
+                                f"{name} has no attribute '{attribute}', and a condition "
+                                "compares it across events"
+                            )
 
 
 def _is_tied(negated: NegatedComponent, attribute: str) -> bool:

@@ -10,6 +10,7 @@ same. A condition holds where it is known and true.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -27,6 +28,11 @@ _GUARDED = {
     "log10": ("math.log10", "{0} > 0"),
     "exp": ("math.exp", "{0} < 709.78"),
 }
+
+
+_PLACE = re.compile(r"\bc\[(\d+)\]")
+_CONSTANT = re.compile(r"\b(?:I\(c3\)|F\(c4\))\[\d+\]")
+"""What generated code calls a place of the context, and a constant."""
 
 
 class Untranslatable(Exception):
@@ -86,6 +92,18 @@ class PredicateWriter:
     constants: list[int | float | str] = field(default_factory=list)
     _functions: list[str] = field(default_factory=list)
     _bodies: list[list[str]] = field(default_factory=list)
+    _loops: dict[int, list[str]] = field(default_factory=dict)
+
+    def add_event_test(self, tests: list[Test]) -> int:
+        """A predicate that reads nothing of a run; whole batches are tested by a loop for it."""
+        number = self.add(tests)
+        body = _Body(self.constants, self._functions)
+        lines = body.lines
+        for test in tests:
+            value = body.value(test.expression, test.resolve)
+            lines.append(f"k = k and {value.known} and {value.code}")
+        self._loops[number] = lines
+        return number
 
     def add(self, tests: list[Test]) -> int:
         """A predicate that all tests hold where they count; its number."""
@@ -129,7 +147,30 @@ class PredicateWriter:
             lines.append(f"    if p == {number}:")
             lines.extend(f"        {line}" for line in body)
         lines.append("    return 1")
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, "", "", *self._marks()]) + "\n"
+
+    def _marks(self) -> list[str]:
+        """The function that clears a bit in the masks of all events that fail a test.
+
+        All operands are read before the first mask is written, so that the compiler knows that
+        they do not change; and no event is a case of its own, so that it can take several at once.
+        """
+        lines = ["def marks(p, address, count, request):", "    c = I(address)"]
+        lines += ["    m, b = I(I(request)[0]), I(request)[1]"]
+        for number, body in self._loops.items():
+            text = "\n".join(body)
+            places = sorted({int(found) for found in _PLACE.findall(text)})
+            text = _PLACE.sub(r"c\1", text)
+            constants = sorted(set(_CONSTANT.findall(text)))
+            for ix, constant in enumerate(constants):
+                text = text.replace(constant, f"k{ix}")
+            lines += [f"    if p == {number}:"]
+            lines += [f"        c{place} = c[{place}]" for place in places]
+            lines += [f"        k{ix} = {constant}" for ix, constant in enumerate(constants)]
+            lines += ["        for i in range(count):", "            k = True"]
+            lines += [f"            {line}" for line in text.split("\n")]
+            lines += ["            m[i] = m[i] if k else m[i] & ~b"]
+        return [*lines, "    return 0"]
 
     def _imports(self) -> list[str]:
         """The registered functions, by keys that say what they do, and the lists for them."""
@@ -180,6 +221,12 @@ class _Body:
             case ast.Negative(operand):
                 value = value_of(operand)
                 return Value(f"(-{value.code})", value.known, value.kind)
+            case ast.Arithmetic("%", left, ast.Literal(int(divisor))) if divisor > 0:
+                # A divisor that the compiler knows needs no division.
+                value = value_of(left)
+                if value.kind in (Kind.INTEGER, Kind.BOOLEAN):
+                    return self._named(f"{value.code} % {divisor}", value.known, Kind.INTEGER)
+                return self._arithmetic("%", value, self._literal(divisor))
             case ast.Arithmetic(operator, left, right):
                 return self._arithmetic(operator, value_of(left), value_of(right))
             case ast.Call(function, arguments):

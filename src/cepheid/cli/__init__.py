@@ -1,10 +1,10 @@
-"""The command line: ``cepheid match``, ``explain``, ``diagnose``, ``check`` and ``demo``."""
+"""The command line: ``cepheid match``, ``explain``, ``diagnose``, ``report`` and others."""
 
 from __future__ import annotations
 
 
 def main() -> None:
     """Run the command that ``sys.argv`` asks for, and exit with its code."""
-    from cepheid.cli.commands import app
+    from cepheid.cli.app import app
 
     app(prog_name="cepheid")

@@ -1,13 +1,13 @@
 """Values of partition keys to dense numbers, kept across batches.
 
-An open-addressing hash table: a slot holds a pair (a, b) and its number. A key of several
-attributes is numbered one attribute at a time: the number so far is the other half of the
-pair.
+An open-addressing hash table: a slot holds a pair (a, b) and its number, side by side. A key of
+several attributes is numbered one attribute at a time: the number so far is the other half of
+the pair.
 """
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import I64, I64S, helper, kernel
+from cepheid.kernels.jit import I64, I64S, I64S_2D, helper, kernel
 
 EMPTY = -1
 NULL = -1
@@ -15,52 +15,54 @@ NULL = -1
 
 @helper
 def _hash(a, b):
-    x = a * -7046029254386353131 + b * -4417276706812531889
-    x ^= (x >> 29) & 0x7FFFFFFFF
-    x *= -49064778989728563
-    return x ^ ((x >> 32) & 0xFFFFFFFF)
+    x = (a * -7046029254386353131 + b) * -4417276706812531889
+    return (x >> 31) & 0x1FFFFFFFF
 
 
-@kernel(I64(I64S, I64S, I64S, I64, I64S, I64S, I64S, I64, I64S))
-def number_pairs(slots_a, slots_b, numbers, used, left, right, out, start, stopped_at):
-    """Number the pairs (left, right) from ``start`` on; stops when the table is half full.
+@kernel(I64(I64S_2D, I64, I64S, I64, I64, I64S, I64S, I64S))
+def number_pairs(slots, used, left, places, place, right, out, stopped_at):
+    """Number the pairs (left × places + place, right); stops when the table is half full.
 
-    A negative ``left``, which stands for null, has no number. Returns how many are used.
+    ``out`` is ``left`` in the end: a negative ``left``, which stands for null, stays as it is.
+    Returns how many numbers are used.
     """
-    mask = len(numbers) - 1
-    for i in range(start, len(left)):
+    mask = len(slots) - 1
+    for i in range(stopped_at[0], len(right)):
         a, b = left[i], right[i]
         if a < 0:
             out[i] = NULL
             continue
+        a = a * places + place
         slot = _hash(a, b) & mask
-        while numbers[slot] != EMPTY and (slots_a[slot] != a or slots_b[slot] != b):
+        number = slots[slot, 2]
+        while number != EMPTY and (slots[slot, 0] != a or slots[slot, 1] != b):
             slot = (slot + 1) & mask
-        if numbers[slot] == EMPTY:
-            if 2 * used >= len(numbers):
+            number = slots[slot, 2]
+        if number == EMPTY:
+            if 2 * used >= len(slots):
                 stopped_at[0] = i
                 return used
-            slots_a[slot] = a
-            slots_b[slot] = b
-            numbers[slot] = used
+            number = used
+            slots[slot, 0] = a
+            slots[slot, 1] = b
+            slots[slot, 2] = number
             used += 1
-        out[i] = numbers[slot]
-    stopped_at[0] = len(left)
+        out[i] = number
+    stopped_at[0] = len(right)
     return used
 
 
-@kernel(I64(I64S, I64S, I64S, I64S, I64S, I64S))
-def rehash(slots_a, slots_b, numbers, new_a, new_b, new_numbers):
+@kernel(I64(I64S_2D, I64S_2D))
+def rehash(slots, larger):
     """Move all pairs to a larger table."""
-    mask = len(new_numbers) - 1
-    for old in range(len(numbers)):
-        if numbers[old] != EMPTY:
-            slot = _hash(slots_a[old], slots_b[old]) & mask
-            while new_numbers[slot] != EMPTY:
+    mask = len(larger) - 1
+    for old in range(len(slots)):
+        if slots[old, 2] != EMPTY:
+            slot = _hash(slots[old, 0], slots[old, 1]) & mask
+            while larger[slot, 2] != EMPTY:
                 slot = (slot + 1) & mask
-            new_a[slot] = slots_a[old]
-            new_b[slot] = slots_b[old]
-            new_numbers[slot] = numbers[old]
+            for column in range(3):
+                larger[slot, column] = slots[old, column]
     return 0
 
 
@@ -75,3 +77,13 @@ def count_within(partition_of, counts, out):
         else:
             out[i] = -1
     return 0
+
+
+@kernel(I64(I64S, I64S, I64S, I64))
+def first_within(partition_of, axis, counts, extent):
+    """The first event that is less than an extent before the end of its partition."""
+    for i in range(len(partition_of)):
+        partition = partition_of[i]
+        if partition >= 0 and counts[partition] - axis[i] < extent:
+            return i
+    return len(partition_of)

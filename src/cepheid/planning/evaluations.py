@@ -9,6 +9,7 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import EvaluationError, OptionError, closest, list_words
 
 AUTO = "auto"
+INSTANCE_STACKS = "instance_stacks"
 NFA_B = "nfa_b"
 LAZY_CHAIN = "lazy_chain"
 LAZY_TREE = "lazy_tree"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from cepheid.errors import OptionError, closest, list_words
@@ -13,6 +13,16 @@ BASIC, MERGING = "basic", "merging"
 ALGORITHMS = (MERGING, BASIC)
 FIRST_CHANCE, POST_PROCESSING = "first_chance", "post_processing"
 NEGATIONS = (FIRST_CHANCE, POST_PROCESSING)
+CONSTRUCTIONS = ("ais", BASIC)
+EQUIVALENCES = ("dynamic", "multi_pais", "pais", "selection")
+WINDOWS = ("scan", "construction", "selection")
+CHOICES = {
+    "algorithm": ALGORITHMS,
+    "construction": CONSTRUCTIONS,
+    "equivalence": EQUIVALENCES,
+    "window": WINDOWS,
+    "negation": NEGATIONS,
+}
 LIMITS = ("max_runs", "max_matches")
 
 
@@ -21,22 +31,32 @@ class Options:
     """How a query is evaluated, whatever its answer.
 
     ``algorithm`` is for nfa_b: ``basic`` keeps runs apart, ``merging`` joins those that cannot
-    be told apart any more [Agrawal08 §5.2]. ``negation`` is for the lazy evaluations: whether
-    a negation is tested as soon as what is around it is bound, or when a match is complete;
-    None leaves the choice to them. ``statistics`` tell them how frequent types or variables
-    are; without it they count. ``max_runs`` and ``max_matches`` are limits that
+    be told apart any more [Agrawal08 §5.2]. The next four are for instance_stacks [Wu06 §4]:
+    how sequences are constructed, where equivalence tests and the window are tested, and how
+    many values attributes have, as far as it is known. ``negation`` and ``statistics`` are for
+    the lazy evaluations [Kolchinsky17]: whether a negation is tested as soon as what is around
+    it is bound, or when a match is complete, and how frequent types or variables are, where
+    that is known. ``max_runs`` (of the others: instances) and ``max_matches`` are limits that
     end the evaluation with an error.
     """
 
     algorithm: str = MERGING
+    construction: str = "ais"
+    equivalence: str = "dynamic"
+    window: str = "scan"
+    domains: Mapping[str, int] = field(default_factory=dict)
     max_runs: int | None = None
     max_matches: int | None = None
-    negation: str | None = None
+    negation: str = FIRST_CHANCE
     statistics: Mapping[str, float] | None = None
 
     def shaping(self) -> dict[str, Any]:
-        """The options by which a snapshot is laid out: all but the limits."""
-        return {name: value for name, value in asdict(self).items() if name not in LIMITS}
+        """The options by which a snapshot is laid out: all but the limits and statistics."""
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in (*LIMITS, "domains", "statistics")
+        }
 
 
 DEFAULT_OPTIONS = Options()
@@ -57,22 +77,31 @@ def read_options(given: Mapping[str, Any]) -> Options:
                 + (f". Did you mean {near[0]!r}?" if near else "")
             )
     options = Options(**given)
-    if options.algorithm not in ALGORITHMS:
-        near = closest(str(options.algorithm), ALGORITHMS)
-        raise OptionError(
-            f"there is no algorithm {options.algorithm!r}; there are {list_words(ALGORITHMS)}"
-            + (f". Did you mean {near[0]!r}?" if near else "")
-        )
-    if options.negation is not None and options.negation not in NEGATIONS:
-        near = closest(str(options.negation), NEGATIONS)
-        raise OptionError(
-            f"there is no method {options.negation!r} of negation; there are "
-            f"{list_words(NEGATIONS)}" + (f". Did you mean {near[0]!r}?" if near else "")
-        )
+    for name, choices in CHOICES.items():
+        chosen = getattr(options, name)
+        if chosen not in choices:
+            near = closest(str(chosen), choices)
+            raise OptionError(
+                f"there is no {name} {chosen!r}; there are {list_words(choices)}"
+                + (f". Did you mean {near[0]!r}?" if near else "")
+            )
     if options.statistics is not None:
         check_statistics(options.statistics)
     for name in LIMITS:
         limit = getattr(options, name)
         if limit is not None and (not isinstance(limit, int) or limit < 1):
             raise OptionError(f"{name} is a positive whole number, not {limit!r}")
+    _check_domains(options.domains)
     return options
+
+
+def _check_domains(domains: Any) -> None:
+    if not isinstance(domains, Mapping):
+        raise OptionError(
+            f"domains is a mapping of attributes to how many values they have, not {domains!r}"
+        )
+    for name, size in domains.items():
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise OptionError(
+                f"how many values '{name}' has is a positive whole number, not {size!r}"
+            )

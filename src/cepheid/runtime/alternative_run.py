@@ -11,6 +11,7 @@ import numpy.typing as npt
 from cepheid.automata.nfa_b import compile_negation
 from cepheid.errors import LimitError
 from cepheid.kernels import match_lists
+from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern
 from cepheid.runtime.bindings import Int64s
@@ -88,6 +89,11 @@ class AlternativeRun:
         self._pending = empty_list()
         self._max_matches = task.options.max_matches
         self._components = alternative.components
+
+    @property
+    def reads_tests(self) -> bool:
+        """Whether the runs are kept apart by the equivalence tests of the query."""
+        return self._engine.reads_partitions and self._by_test
 
     @property
     def buffer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], int]:
@@ -188,8 +194,8 @@ class AlternativeRun:
 
     def _completed(self, retained: Retained, ids: Int64s, offsets: Int64s) -> MatchList:
         first, last = retained.at(ids[offsets[:-1]]), retained.at(ids[offsets[1:] - 1])
-        ticks = retained.events.ticks
-        starts, ends, positions = ticks[first], ticks[last], retained.numbers[last]
+        ticks = retained.ticks
+        starts, ends, positions = ticks[first], ticks[last], ids[offsets[1:] - 1] >> TAG_SHIFT
         if self._ends_by_time:
             # A window longer than the axis ends with it.
             ends = np.where(starts > MAX_TICKS - self._window, MAX_TICKS, starts + self._window)

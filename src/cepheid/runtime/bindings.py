@@ -81,6 +81,17 @@ class Bindings:
                 variables[name] = ListPositions(offsets - offsets[0], flat)
         return Bindings(variables, self.starts[low:high], self.ends[low:high])
 
+    def pick(self, chosen: Int64s) -> Bindings:
+        """These matches, in this order."""
+        variables: dict[str, SinglePositions | ListPositions] = {}
+        for name, column in self.variables.items():
+            if isinstance(column, SinglePositions):
+                variables[name] = SinglePositions(column.positions[chosen])
+            else:
+                offsets, places = picked_places(column.offsets, chosen)
+                variables[name] = ListPositions(offsets, column.positions[places])
+        return Bindings(variables, self.starts[chosen], self.ends[chosen])
+
     def one(self, match_ix: int) -> dict[str, int | list[int]]:
         """The binding of one match, without the variables that it does not have."""
         found = {name: column[match_ix] for name, column in self.variables.items()}
@@ -88,6 +99,37 @@ class Bindings:
 
     def __iter__(self) -> Iterator[dict[str, int | list[int]]]:
         return map(self.one, range(len(self)))
+
+
+def picked_places(offsets: Int64s, chosen: Int64s) -> tuple[Int64s, Int64s]:
+    """The offsets of these lists one after the other, and the places of their elements.
+
+    >>> offsets, places = picked_places(np.array([0, 2, 3]), np.array([1, 0]))
+    >>> offsets.tolist(), places.tolist()
+    ([0, 1, 3], [2, 0, 1])
+    """
+    lengths = np.diff(offsets)[chosen]
+    after = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    starts = np.repeat(offsets[:-1][chosen] - after[:-1], lengths)
+    return after, np.arange(after[-1], dtype=np.int64) + starts
+
+
+def joined_bindings(parts: Sequence[Bindings]) -> Bindings:
+    """The matches of all parts, which are of one query, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    variables: dict[str, SinglePositions | ListPositions] = {}
+    for name, first in parts[0].variables.items():
+        columns = [part.variables[name] for part in parts]
+        positions = np.concatenate([column.positions for column in columns])
+        if isinstance(first, SinglePositions):
+            variables[name] = SinglePositions(positions)
+        else:
+            lengths = [c.lengths for c in columns if isinstance(c, ListPositions)]
+            offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
+            variables[name] = ListPositions(offsets, positions)
+    starts = np.concatenate([part.starts for part in parts])
+    return Bindings(variables, starts, np.concatenate([part.ends for part in parts]))
 
 
 def bindings_from_rows(

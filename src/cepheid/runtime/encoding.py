@@ -3,8 +3,8 @@
 A kernel knows two kinds of number, int64 and float64, and no nulls: a column becomes an array of
 one of them and, where something is missing, an array that says which values are there. The dtype
 depends on the column's type alone, never on its values, so that every batch of a stream fits the
-same compiled kernel. Every array is contiguous and writable, because numba compiles a kernel
-again for one that is not.
+same compiled kernel. Every array is contiguous and, so far as kernels can see, writable, because
+they are compiled for such arrays only; but it may be the column itself, and nobody writes to it.
 """
 
 from __future__ import annotations
@@ -209,6 +209,27 @@ def writable(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.require(values, requirements=("C", "A", "W"))
 
 
+class _Unprotected:
+    """Lets NumPy see the memory of an array that is protected from being written to."""
+
+    def __init__(self, values: npt.NDArray[Any]) -> None:
+        self._values = values  # keeps the memory alive
+        address = values.__array_interface__["data"][0]
+        self.__array_interface__ = {**values.__array_interface__, "data": (address, False)}
+
+
+def shared(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array, without a copy, in the form that kernels take; it must not be written to.
+
+    >>> column = pa.array([1, 2]).to_numpy()
+    >>> np.shares_memory(shared(column), column)
+    True
+    """
+    if values.flags.writeable or not len(values):
+        return writable(values)
+    return np.asarray(_Unprotected(values)) if values.flags.c_contiguous else writable(values)
+
+
 def _undictionary(array: pa.Array) -> pa.Array:
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
@@ -238,17 +259,17 @@ def _encode_scalars(array: pa.Array, kind: Kind) -> EncodedColumn:
         array = array.cast(pa.duration(unit))
     elif kind not in (Kind.INTEGER, Kind.BOOLEAN):
         raise pa.ArrowNotImplementedError(str(array.type))
-    integers = array.cast(pa.int64())
+    integers = array if array.type == pa.int64() else array.cast(pa.int64())
     if integers.null_count:
         integers = integers.fill_null(0)
-    return EncodedColumn(writable(integers.to_numpy()), _valid(array), unit=unit)
+    return EncodedColumn(shared(integers.to_numpy()), _valid(array), unit=unit)
 
 
 def _floats(array: pa.Array) -> npt.NDArray[np.float64]:
     floats = array.cast(pa.float64())
     if floats.null_count:
         floats = floats.fill_null(float("nan"))
-    return writable(floats.to_numpy())
+    return shared(floats.to_numpy())
 
 
 def _encode_list(array: pa.Array, strings: StringCodes) -> EncodedColumn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.automata.generated import marks_address
 from cepheid.automata.nfa_b_tables import EventTest
 from cepheid.kernels import event_masks
 from cepheid.language import syntax as ast
@@ -20,6 +22,9 @@ from cepheid.runtime.vectorised import Leaf, Vectorised
 from cepheid.schema import Kind, Schema, kind_of
 
 Bools = npt.NDArray[np.bool_]
+
+_LOOP = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 5)
+"""The type of a generated ``marks`` function."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +61,7 @@ class EventBatch:
             first_event,
             events.schema,
             strings,
-            lists or ListColumns(events.table, strings, first_event),
+            lists or ListColumns(lambda: events.table, strings, first_event),
         )
 
     def __len__(self) -> int:
@@ -89,16 +94,16 @@ class EventBatch:
             sum(1 << bit for bit, test in enumerate(tests) if name in test.types)
             for name in self.type_names
         ]
-        called = [(bit, test.predicate) for bit, test in enumerate(tests) if test.predicate >= 0]
-        event_masks.mark_events(
-            self.type_codes,
-            np.array(by_type or [0], dtype=np.int64),
-            np.array([1 << bit for bit, _ in called], dtype=np.int64),
-            np.array([number for _, number in called], dtype=np.int64),
-            predicate,
-            context.ctypes.data,
-            mask,
-        )
+        if len(set(by_type)) == 1:
+            mask.fill(by_type[0])
+        else:
+            event_masks.mark_types(self.type_codes, np.array(by_type or [0], dtype=np.int64), mask)
+        request = np.array([mask.ctypes.data, 0], dtype=np.int64)
+        for bit, test in enumerate(tests):
+            if test.predicate >= 0 and len(self):
+                request[1] = 1 << bit
+                marks = _LOOP(marks_address(predicate))
+                marks(test.predicate, context.ctypes.data, len(self), request.ctypes.data)
         for bit, test in enumerate(tests):
             if test.clauses or test.present:
                 mask[~self._passes_others(test)] &= ~(1 << bit)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -16,20 +17,25 @@ class ListColumns:
     """The lists of the events of a table, which are found by the number of an event.
 
     The events are numbered from ``first_event`` on, or have these ``numbers``, which increase.
+    The table is made when a list is asked for.
     """
 
     def __init__(
         self,
-        table: pa.Table,
+        table: Callable[[], pa.Table],
         strings: StringCodes,
         first_event: int,
         numbers: Int64s | None = None,
     ) -> None:
-        self._table = table
+        self._make_table = table
         self._strings = strings
         self._first_event = first_event
         self._numbers = numbers
         self._encoded: dict[str, EncodedColumn] = {}
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        return self._make_table()
 
     def column(self, attribute: str) -> EncodedColumn:
         """The lists of an attribute as floats; texts as floats that are equal if they are."""

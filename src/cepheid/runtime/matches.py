@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from cepheid.runtime.bindings import Bindings
 from cepheid.runtime.events import Events
 from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.projection import project
+from cepheid.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +27,9 @@ BATCH_SIZE = 65_536
 
 _SHOWN = 10
 
+Rows = dict[str, int | str | list[int | str]]
+"""The row or rows of the input that each variable stands for; a text where there is no row."""
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -32,7 +37,7 @@ class Match:
 
     start: Any
     end: Any
-    bindings: dict[str, int | list[int]]
+    bindings: Rows
     values: dict[str, Any]
 
     def __getitem__(self, column: str) -> Any:
@@ -57,14 +62,20 @@ class Matches:
     def __init__(
         self,
         query: ast.Query,
-        events: Events,
+        events: Events | Callable[[], Events],
         parts: Sequence[Bindings],
         metrics: Metrics | None = None,
+        name_row: Callable[[int], int | str] = int,
     ) -> None:
         self.metrics = metrics or Metrics()
         self._query = query
-        self._events = events
+        self._given = events
         self._parts = parts
+        self._name_row = name_row
+
+    @cached_property
+    def _events(self) -> Events:
+        return self._given() if callable(self._given) else self._given
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
@@ -85,7 +96,7 @@ class Matches:
         lines = [f"{len(self)} matches", *shown, *([f"… and {more} more"] if more else [])]
         return "\n".join(lines)
 
-    def bindings(self) -> list[dict[str, int | list[int]]]:
+    def bindings(self) -> list[Rows]:
         """For each match, what each variable is bound to: zero-based rows of the input."""
         return list(self._row_numbers())
 
@@ -93,6 +104,21 @@ class Matches:
     def columns(self) -> list[str]:
         """The names of the columns of the result."""
         return list(self._table(self._parts[0].slice(0, 0)).column_names)
+
+    @property
+    def schema(self) -> Schema:
+        """The types and attributes of the events."""
+        return self._events.schema
+
+    def with_events(self) -> Matches:
+        """The same matches with the events of each variable, whatever the query returns."""
+        query = replace(self._query, returns=None)
+        return Matches(query, self._events, self._parts, self.metrics, self._name_row)
+
+    def _repr_html_(self) -> str:
+        from cepheid.runtime.notebook import matches_html
+
+        return matches_html(self)
 
     def to_arrow(self) -> pa.Table:
         """The matches as an Arrow table: start, end, and the variables or RETURN's items."""
@@ -115,13 +141,23 @@ class Matches:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
-    def _row_numbers(self) -> Iterator[dict[str, int | list[int]]]:
+    def with_rows_named(self, name_row: Callable[[int], int | str]) -> Matches:
+        """The same matches, whose bindings call the row of an event what ``name_row`` says."""
+        return Matches(self._query, self._events, self._parts, self.metrics, name_row)
+
+    def parts(self) -> tuple[Events, Sequence[Bindings]]:
+        """The matches as positions in the events that are in memory."""
+        return self._events, self._parts
+
+    def _row_numbers(self) -> Iterator[Rows]:
         return map(self._rows_of, chain.from_iterable(self._parts))
 
-    def _rows_of(self, binding: Mapping[str, int | list[int]]) -> dict[str, int | list[int]]:
-        rows = self._events.rows
+    def _rows_of(self, binding: Mapping[str, int | list[int]]) -> Rows:
+        rows, named = self._events.rows, self._name_row
         return {
-            name: rows[bound].tolist() if isinstance(bound, list) else int(rows[bound])
+            name: list(map(named, rows[bound].tolist()))
+            if isinstance(bound, list)
+            else named(rows[bound])
             for name, bound in binding.items()
         }
 

@@ -22,6 +22,7 @@ class EngineMetrics:
     evaluations: dict[str, int]
     seconds_matching: float
     seconds_construction: float
+    sequences: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class Metrics:
     ``evaluations`` counts the predicates across events by the edge that they stand on.
     ``seconds_matching`` is the time in which runs read events, and with the basic algorithm
     also write matches; ``seconds_construction`` that of listing the matches of merged runs.
+    Of instance stacks, ``runs_peak`` is the most instances at once, ``buffer_nodes`` how many
+    were pushed, and ``sequences`` how many sequences were constructed before selection.
     """
 
     events: int = 0
@@ -44,6 +47,7 @@ class Metrics:
     evaluations: dict[str, int] = field(default_factory=dict)
     seconds_matching: float = 0.0
     seconds_construction: float = 0.0
+    sequences: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The metrics as plain values.
@@ -73,4 +77,5 @@ def joined_metrics(events: int, parts: Sequence[EngineMetrics]) -> Metrics:
         dict(evaluations),
         sum(engine.seconds_matching for engine in parts),
         sum(engine.seconds_construction for engine in parts),
+        sum(engine.sequences for engine in parts),
     )

@@ -19,7 +19,7 @@ class PartitionNumbers:
 
     def __init__(self) -> None:
         self.count = 0
-        self._left, self._right, self._numbers = _empty(_FIRST_SIZE)
+        self._slots = _empty(_FIRST_SIZE)
 
     def number(self, columns: Sequence[EncodedColumn], length: int) -> Int64s:
         """The number of each event's key; negative where a value is null.
@@ -29,49 +29,39 @@ class PartitionNumbers:
         numbers = np.zeros(length, dtype=np.int64)
         if not columns:
             self.count = max(self.count, 1)
-            return numbers
+        # Keys of one attribute and of two never meet in the table: the place sets them apart.
         for place, column in enumerate(columns):
             if column.valid is not None:
                 numbers[~column.valid] = partition_ids.NULL
-            # Keys of one attribute and of two never meet in the table: the place sets them apart.
-            left = np.where(numbers >= 0, numbers * len(columns) + place, partition_ids.NULL)
-            numbers = self._number(np.ascontiguousarray(left), _key_values(column))
+            self._number(numbers, len(columns), place, _key_values(column))
         return numbers
 
     def state(self) -> Arrays:
         """The table as arrays, for a snapshot."""
-        return {
-            "left": self._left,
-            "right": self._right,
-            "numbers": self._numbers,
-            "count": np.array([self.count]),
-        }
+        return {"slots": self._slots, "count": np.array([self.count])}
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
-        self._left, self._right, self._numbers = state["left"], state["right"], state["numbers"]
+        self._slots = state["slots"]
         self.count = int(state["count"][0])
 
-    def _number(self, left: Int64s, right: Int64s) -> Int64s:
-        out = np.empty(len(left), dtype=np.int64)
+    def _number(self, numbers: Int64s, places: int, place: int, values: Int64s) -> None:
         at = np.zeros(1, dtype=np.int64)
         while True:
             self.count = partition_ids.number_pairs(
-                self._left, self._right, self._numbers, self.count, left, right, out, at[0], at
+                self._slots, self.count, numbers, places, place, values, numbers, at
             )
-            if at[0] == len(left):
-                return out
-            self._grow()
-
-    def _grow(self) -> None:
-        larger = _empty(2 * len(self._numbers))
-        partition_ids.rehash(self._left, self._right, self._numbers, *larger)
-        self._left, self._right, self._numbers = larger
+            if at[0] == len(values):
+                return
+            larger = _empty(2 * len(self._slots))
+            partition_ids.rehash(self._slots, larger)
+            self._slots = larger
 
 
-def _empty(size: int) -> tuple[Int64s, Int64s, Int64s]:
-    left, right = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    return left, right, np.full(size, partition_ids.EMPTY, dtype=np.int64)
+def _empty(size: int) -> Int64s:
+    slots = np.zeros((size, 3), dtype=np.int64)
+    slots[:, 2] = partition_ids.EMPTY
+    return slots
 
 
 def _key_values(column: EncodedColumn) -> Int64s:

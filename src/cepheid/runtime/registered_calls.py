@@ -53,7 +53,7 @@ def call_for_rows(function: Function, arguments: Sequence[pa.Array], length: int
 
 def _encoded(argument: pa.Array, kind: Kind, strings: StringCodes) -> EncodedColumn:
     if kind is Kind.LIST:
-        return ListColumns(pa.table({"list": argument}), strings, 0).column("list")
+        return ListColumns(lambda: pa.table({"list": argument}), strings, 0).column("list")
     encoded = encode_column(argument, strings)
     if encoded.unit == "ns":
         return EncodedColumn(encoded.values // 1_000, encoded.valid)

@@ -2,11 +2,16 @@
 
 Events are numbered in the order in which they come. The retained ones are a part of the
 stream in order; where they stand in it is their *place*.
+
+They are kept as the pieces in which they came, slices of the caller's tables. One table is made
+of them only where somebody looks at their attributes: a predicate over lists, a negation, a
+match that is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,109 +19,201 @@ import pyarrow as pa
 
 from cepheid.errors import EventError
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.language.syntax import WindowMeasure
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import StringCodes
 from cepheid.runtime.events import Events
 from cepheid.runtime.list_columns import ListColumns
 from cepheid.runtime.match_list import MatchList
 from cepheid.runtime.snapshot import Arrays, table_bytes, table_from
+from cepheid.runtime.tail import Tail
 from cepheid.runtime.time_axis import TimeAxis
 from cepheid.schema import Schema
 
+_FEW_PIECES = 16
+"""More pieces than these are joined with their neighbours, so that they stay few."""
+
 
 class Retained:
-    """The events in memory, with what the window measures for each."""
+    """The events in memory, with what the window measures for each and, if need be, partitions."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, measure: WindowMeasure = WindowMeasure.TIME, keeps_partitions: bool = True
+    ) -> None:
         self.next_number = 0
-        self.numbers: Int64s = np.empty(0, dtype=np.int64)
-        self.axis: Int64s = np.empty(0, dtype=np.int64)
-        self.partition: Int64s = np.empty(0, dtype=np.int64)
-        self._events: Events | None = None
+        self._measure = measure
+        self._keeps_partitions = keeps_partitions
+        self._pieces: deque[Events] = deque()
+        self._whole = 0  # how long the first piece was when it came
+        self._ticks, self._axis, self._partition = Tail(), Tail(), Tail()
+        self._gaps: Int64s | None = None  # the numbers of the events, where some are left out
+        self._latest: Events | None = None
         self._lists: ListColumns | None = None
         self._type_names: dict[str, int] = {}
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self._ticks)
 
     @property
     def events(self) -> Events:
         """The retained events; positions in it are places."""
-        if self._events is None:
+        joined = _joined(self._pieces, self._last_piece)
+        self._pieces = deque([joined] if len(joined) else [])
+        self._whole = len(joined)
+        return joined
+
+    @property
+    def view(self) -> Callable[[], Events]:
+        """The events as they are now, made into one table when they are asked for."""
+        pieces, last = tuple(self._pieces), self._last_piece
+        return lambda: _joined(pieces, last)
+
+    @property
+    def type_names(self) -> tuple[str, ...]:
+        """The types seen so far; the number of a type stays the same for good."""
+        return tuple(self._type_names)
+
+    @property
+    def schema(self) -> Schema:
+        """What the events have."""
+        return self._last_piece.schema
+
+    @property
+    def time_axis(self) -> TimeAxis:
+        """How times become ticks."""
+        return self._last_piece.time_axis
+
+    @property
+    def _last_piece(self) -> Events:
+        if self._latest is None:
             raise EventError("a session must be fed, if only with no events, before it advances")
-        return self._events
+        return self._latest
 
-    def append(self, batch: Events) -> None:
-        """Add a batch, whose events are numbered from ``next_number`` on.
+    @property
+    def ticks(self) -> Int64s:
+        """The time of each event."""
+        return self._ticks.values
 
-        What the window measures for them and their partitions are to be filled in.
-        """
-        axis, partition = np.empty_like(batch.ticks), np.empty_like(batch.ticks)
-        numbers = np.arange(self.next_number, self.next_number + len(batch), dtype=np.int64)
-        self.next_number += len(batch)
-        self._lists = None
-        batch = self._with_known_types(batch)
-        if not len(self.numbers) or self._events is None:
-            self._events, self.numbers, self.axis, self.partition = batch, numbers, axis, partition
-            return
-        old = self._events
-        self._events = Events(
-            pa.concat_tables([old.table, batch.table]).combine_chunks(),
-            np.concatenate([old.rows, batch.rows]),
-            np.concatenate([old.ticks, batch.ticks]),
-            batch.time_axis,
-            np.concatenate([old.type_codes, batch.type_codes]),
-            batch.type_names,
-            batch.schema,
-        )
-        self.numbers = np.concatenate([self.numbers, numbers])
-        self.axis = np.concatenate([self.axis, axis])
-        self.partition = np.concatenate([self.partition, partition])
+    @property
+    def axis(self) -> Int64s:
+        """What the window measures for each event."""
+        if self._measure is WindowMeasure.TIME:
+            return self.ticks
+        return self.numbers if self._measure is WindowMeasure.EVENTS else self._axis.values
 
-    def keep(self, wanted: npt.NDArray[np.bool_]) -> None:
-        """Forget the events that are not wanted."""
-        if self._events is None or wanted.all():
-            return
-        places = np.flatnonzero(wanted)
-        old = self._events
-        self._lists = None
-        self._events = Events(
-            old.table.take(pa.array(places)),
-            old.rows[places],
-            old.ticks[places],
-            old.time_axis,
-            old.type_codes[places],
-            old.type_names,
-            old.schema,
-        )
-        self.numbers = self.numbers[places]
-        self.axis = self.axis[places]
-        self.partition = self.partition[places]
+    @property
+    def partition(self) -> Int64s:
+        """The partition of each event; 0 where nobody keeps them apart."""
+        if self._keeps_partitions:
+            return self._partition.values
+        return np.zeros(len(self), dtype=np.int64)
+
+    @property
+    def first_number(self) -> int:
+        """The number of the first event."""
+        return self.next_number - len(self) if self._gaps is None else int(self._gaps[0])
+
+    @property
+    def numbers(self) -> Int64s:
+        """The number of each event."""
+        if self._gaps is not None:
+            return self._gaps
+        return np.arange(self.first_number, self.next_number, dtype=np.int64)
 
     @property
     def are_consecutive(self) -> bool:
         """Whether no event between the first and the last one was dropped."""
-        return bool(self.numbers[-1] - self.numbers[0] + 1 == len(self.numbers))
+        return self._gaps is None
+
+    def append(self, batch: Events) -> None:
+        """Add a batch, whose events are numbered from ``next_number`` on.
+
+        What the window measures for them and their partitions are to be added with
+        :meth:`measured`.
+        """
+        if self._gaps is not None:
+            added = np.arange(self.next_number, self.next_number + len(batch), dtype=np.int64)
+            self._gaps = np.concatenate([self._gaps, added])
+        self.next_number += len(batch)
+        self._lists = None
+        batch = self._with_known_types(batch)
+        self._latest = _nothing_like(batch)
+        if not len(batch):
+            return
+        self._ticks.append(batch.ticks)
+        if not self._pieces:
+            self._whole = len(batch)
+        self._pieces.append(batch)
+        while len(self._pieces) > _FEW_PIECES and len(self._pieces[-2]) <= 2 * len(
+            self._pieces[-1]
+        ):
+            last = self._pieces.pop()
+            self._pieces.append(_joined([self._pieces.pop(), last], self._latest))
+
+    def measured(self, axis: Int64s, partition: Int64s) -> None:
+        """Add what the window measures, and partitions, for the next events of those appended."""
+        if self._measure is WindowMeasure.EVENTS_PER_PARTITION:
+            self._axis.append(axis)
+        if self._keeps_partitions:
+            self._partition.append(partition)
+
+    def drop_first(self, count: int) -> None:
+        """Forget the events that came first."""
+        if not count:
+            return
+        self._lists = None
+        self._each_tail(lambda tail: tail.drop_first(count))
+        if self._gaps is not None:
+            self._gaps = self._without_gaps(self._gaps[count:])
+        while count and count >= len(self._pieces[0]):
+            count -= len(self._pieces.popleft())
+            self._whole = len(self._pieces[0]) if self._pieces else 0
+        if count:
+            first = self._pieces[0].slice(count, len(self._pieces[0]))
+            # A slice keeps all of its table in memory.
+            if 2 * len(first) <= self._whole:
+                first = _taken(first, np.arange(len(first)))
+                self._whole = len(first)
+            self._pieces[0] = first
+
+    def keep(self, wanted: npt.NDArray[np.bool_]) -> None:
+        """Forget the events that are not wanted."""
+        places = np.flatnonzero(wanted)
+        self._gaps = self._without_gaps(self.numbers[places])
+        self._lists = None
+        kept = _taken(self.events, places)
+        self._pieces = deque([kept])
+        self._whole = len(kept)
+        self._each_tail(lambda tail: tail.keep(places))
+
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give each partition p the number ``numbers[p]``."""
+        partition = self._partition.values
+        partition[:] = np.where(partition >= 0, numbers[partition], partition)
 
     def lists(self, strings: StringCodes) -> ListColumns:
         """The list attributes of all retained events."""
         if self._lists is None:
-            first = int(self.numbers[0]) if len(self) else self.next_number
-            numbers = self.numbers if len(self) and not self.are_consecutive else None
-            self._lists = ListColumns(self.events.table, strings, first, numbers)
+            numbers = None if self.are_consecutive else self.numbers
+            self._lists = ListColumns(
+                lambda: self.events.table, strings, self.first_number, numbers
+            )
         return self._lists
 
     def at(self, tags: Int64s) -> Int64s:
         """The places of tagged events."""
-        numbers = tags >> TAG_SHIFT
-        if self.are_consecutive:
-            return np.asarray(numbers - self.numbers[0], dtype=np.int64)
-        places: Int64s = np.searchsorted(self.numbers, numbers)
+        return self.places(tags >> TAG_SHIFT)
+
+    def places(self, numbers: Int64s) -> Int64s:
+        """The places of events."""
+        if self._gaps is None:
+            return numbers - self.first_number
+        places: Int64s = np.searchsorted(self._gaps, numbers)
         return places
 
     def places_of(self, matches: MatchList) -> Int64s:
         """The tags of the matches, with places in the stead of numbers."""
-        if len(self.numbers) and self.numbers[0] == 0 and self.numbers[-1] == len(self) - 1:
+        if self._gaps is None and self.first_number == 0:
             return matches.ids
         component = matches.ids & ((1 << TAG_SHIFT) - 1)
         return np.ascontiguousarray((self.at(matches.ids) << TAG_SHIFT) | component)
@@ -127,8 +224,8 @@ class Retained:
         return {
             "next_number": np.array([self.next_number]),
             "numbers": self.numbers,
-            "axis": self.axis,
-            "partition": self.partition,
+            "axis": self._axis.values,
+            "partition": self._partition.values,
             "table": table_bytes(events.table),
             "rows": events.rows,
             "ticks": events.ticks,
@@ -140,10 +237,8 @@ class Retained:
     ) -> None:
         """Take the state of a snapshot."""
         self.next_number = int(state["next_number"][0])
-        self.numbers, self.axis = state["numbers"], state["axis"]
-        self.partition = state["partition"]
         self._type_names = {name: code for code, name in enumerate(type_names)}
-        self._events = Events(
+        events = Events(
             table_from(state["table"]),
             state["rows"],
             state["ticks"],
@@ -152,15 +247,81 @@ class Retained:
             tuple(type_names),
             schema,
         )
+        self._latest = _nothing_like(events)
+        self._pieces = deque([events] if len(events) else [])
+        self._whole = len(events)
+        self._ticks = Tail(state["ticks"])
+        self._axis, self._partition = Tail(state["axis"]), Tail(state["partition"])
+        self._gaps = self._without_gaps(state["numbers"])
+
+    def _without_gaps(self, numbers: Int64s) -> Int64s | None:
+        """The numbers, or None where they are those of the last events of the stream."""
+        are_last = not len(numbers) or numbers[0] == self.next_number - len(numbers)
+        return None if are_last else numbers
+
+    def _each_tail(self, change: Callable[[Tail], None]) -> None:
+        change(self._ticks)
+        for tail in (self._axis, self._partition):
+            if len(tail):
+                change(tail)
 
     def _with_known_types(self, batch: Events) -> Events:
         """The batch with the session's numbers for types, which stay the same for good."""
         for name in batch.type_names:
             self._type_names.setdefault(name, len(self._type_names))
-        codes = np.array([self._type_names[name] for name in batch.type_names], dtype=np.int32)
-        type_codes = codes[batch.type_codes] if len(codes) else batch.type_codes
-        names = tuple(self._type_names)
-        schema: Schema = batch.schema
+        codes = [self._type_names[name] for name in batch.type_names]
+        type_codes = batch.type_codes
+        if codes != list(range(len(codes))):
+            type_codes = np.array(codes, dtype=np.int32)[type_codes]
         return Events(
-            batch.table, batch.rows, batch.ticks, batch.time_axis, type_codes, names, schema
+            batch.table,
+            batch.rows,
+            batch.ticks,
+            batch.time_axis,
+            type_codes,
+            self.type_names,
+            batch.schema,
         )
+
+
+def _joined(pieces: Sequence[Events] | deque[Events], last: Events) -> Events:
+    """All pieces as one; ``last`` knows all types, and is what there is without pieces."""
+    if not pieces:
+        return last
+    if len(pieces) == 1 and pieces[0].type_names == last.type_names:
+        return pieces[0]
+    return Events(
+        pa.concat_tables([piece.table for piece in pieces]).combine_chunks(),
+        np.concatenate([piece.rows for piece in pieces]),
+        np.concatenate([piece.ticks for piece in pieces]),
+        last.time_axis,
+        np.concatenate([piece.type_codes for piece in pieces]),
+        last.type_names,
+        last.schema,
+    )
+
+
+def _nothing_like(events: Events) -> Events:
+    """No events, with all that is known of these; a slice would keep them in memory."""
+    return Events(
+        events.table.schema.empty_table(),
+        np.empty(0, dtype=np.int64),
+        np.empty(0, dtype=np.int64),
+        events.time_axis,
+        np.empty(0, dtype=np.int32),
+        events.type_names,
+        events.schema,
+    )
+
+
+def _taken(events: Events, places: Int64s) -> Events:
+    """A copy of the events at these places."""
+    return Events(
+        events.table.take(pa.array(places)),
+        events.rows[places],
+        events.ticks[places],
+        events.time_axis,
+        events.type_codes[places],
+        events.type_names,
+        events.schema,
+    )

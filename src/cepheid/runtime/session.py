@@ -13,7 +13,7 @@ import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import EventError, SnapshotError
-from cepheid.kernels.partition_ids import count_within
+from cepheid.kernels.partition_ids import count_within, first_within
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import NFA_B
@@ -45,6 +45,9 @@ from cepheid.schema import Schema
 _GAPS = 4
 """How many events are kept for one that is needed, so that they stay consecutive."""
 
+_FEW_EVENTS = 1_024
+"""Among so many events no gaps are made."""
+
 CHUNK = 65_536
 """How many events are read at once: the temporary arrays of so many stay in the cache."""
 
@@ -69,7 +72,6 @@ class Session:
         self._window = MAX_TICKS if window is None else window
         self._measure = query.query.window.measure if query.query.window else ast.WindowMeasure.TIME
         self._strings = StringCodes()
-        self._retained = Retained()
         self._partitions = PartitionNumbers()
         self._counts = int64s(0)
         self._now: int | None = None
@@ -87,6 +89,16 @@ class Session:
             for alternative in query.alternatives
         ]
         self._non_overlapping = NonOverlapping() if output == "non_overlapping" else None
+        # Whose partition an event is matters after it was read only where something is chosen
+        # or forgotten by it.
+        keeps_partitions = bool(query.equivalences) and (
+            by_partition
+            or self._non_overlapping is not None
+            or any(alternative.negations for alternative in query.alternatives)
+        )
+        self._reads_tests = keeps_partitions or any(each.reads_tests for each in self._alternatives)
+        self._retained = Retained(self._measure, keeps_partitions)
+        self._after_sweep = 0
         self._reported = empty_list()
         self._held = empty_list()
         # One automaton without negation, all output: what it finds is the answer.
@@ -101,14 +113,26 @@ class Session:
         self._forget()
         return matches
 
-    def advance(self, ticks: int | None = None) -> Matches:
-        """The matches that are complete because time has passed; None: the stream has ended."""
+    def advance(self, ticks: int | None = None, after: Events | None = None) -> Matches:
+        """The matches that are complete because time has passed; None: the stream has ended.
+
+        With ``after`` come those that this batch completes before that.
+        """
+        parts = [] if after is None else self._feed(after)
         if ticks is not None:
             self._now = ticks if self._now is None else max(self._now, ticks)
         chosen = self._choose(self._release(at_end=ticks is None))
-        matches = self._matches([self._bindings(chosen)])
+        matches = self._matches([*parts, self._bindings(chosen)])
         self._forget()
         return matches
+
+    @property
+    def waiting_until(self) -> int | None:
+        """The least ticks at which a match ends that is found and not reported yet."""
+        waiting = [each.first_completion()[0] for each in self._alternatives if each.has_pending]
+        if len(self._held):
+            waiting.append(int(self._held.ends.min()))
+        return min(waiting, default=None)
 
     @property
     def rows_read(self) -> int:
@@ -118,7 +142,7 @@ class Session:
     @property
     def time_axis(self) -> TimeAxis:
         """How times become ticks."""
-        return self._retained.events.time_axis
+        return self._retained.time_axis
 
     @property
     def metrics(self) -> Metrics:
@@ -129,7 +153,7 @@ class Session:
 
     def snapshot(self) -> bytes:
         """The state as bytes, from which :meth:`restore` goes on."""
-        events = self._retained.events
+        retained = self._retained
         header = {
             "query": print_query(self._query.query),
             "window": self._window,
@@ -138,13 +162,13 @@ class Session:
             "options": self._options.shaping(),
             "now": self._now,
             "strings": self._strings.to_list(),
-            "types": list(events.type_names),
-            "schema": events.schema.to_dict(),
-            "time_axis": events.time_axis.to_dict(),
+            "types": list(retained.type_names),
+            "schema": retained.schema.to_dict(),
+            "time_axis": retained.time_axis.to_dict(),
         }
         arrays = {
             "counts": self._counts,
-            **prefixed("retained", self._retained.state()),
+            **prefixed("retained", retained.state()),
             **prefixed("partitions", self._partitions.state()),
             **prefixed("reported", self._reported.state()),
             **prefixed("held", self._held.state()),
@@ -251,17 +275,15 @@ class Session:
             )
         first_event = self._retained.next_number
         self._retained.append(batch)
-        retained_before = len(self._retained) - len(batch)
+        lists = self._retained.lists(self._strings)
+        attributes = [test.attribute for test in self._query.equivalences if self._reads_tests]
         for low in range(0, len(batch), CHUNK):
             part = batch.slice(low, min(low + CHUNK, len(batch)))
-            lists = self._retained.lists(self._strings)
             events = EventBatch.of(part, first_event + low, self._strings, lists)
-            tests = [events.column(test.attribute) for test in self._query.equivalences]
-            partition = self._partitions.number(tests, len(part))
+            keys = [events.column(attribute) for attribute in attributes]
+            partition = self._partitions.number(keys, len(part))
             axis = self._axis(events, partition)
-            places = slice(retained_before + low, retained_before + low + len(part))
-            self._retained.axis[places] = axis
-            self._retained.partition[places] = partition
+            self._retained.measured(axis, partition)
             yield Chunk(events, partition, self._partitions.count, axis)
         if len(batch):
             self._now = int(batch.ticks[-1])
@@ -333,38 +355,58 @@ class Session:
             keys = set(self._reported.keys())
             chosen = [ix for ix, key in enumerate(once.keys()) if key not in keys]
             fresh = once.pick(np.array(chosen, dtype=np.int64))
-        recent = np.flatnonzero(once.first_events() >= self._retained.numbers[0])
+        recent = np.flatnonzero(once.first_events() >= self._retained.first_number)
         self._reported = once.pick(recent)
         return fresh
 
     def _bindings(self, found: MatchList) -> Bindings:
         retained = self._retained
         if not len(found) or retained.are_consecutive:
-            first = int(retained.numbers[0]) if len(found) else 0
-            return to_bindings(found, self._variables, first)
+            return to_bindings(found, self._variables, retained.first_number)
         placed = replace(found, ids=retained.places_of(found))
         return to_bindings(placed, self._variables)
 
     def _matches(self, parts: list[Bindings]) -> Matches:
-        return Matches(self._query.query, self._retained.events, parts)
+        return Matches(self._query.query, self._retained.view, parts)
 
     def _forget(self) -> None:
         """Drop the events that no match to come can contain or be refused by."""
-        if not len(self._retained) or self._window == MAX_TICKS:
-            return
         reach = 2 if any(alternative.looks_back for alternative in self._alternatives) else 1
-        following = self._next_on_axis()[np.maximum(self._retained.partition, 0)]
-        age = following - self._retained.axis
-        wanted = age < min(reach * self._window, MAX_TICKS)
-        if self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
-            wanted &= self._retained.partition >= 0
+        extent = min(reach * self._window, MAX_TICKS)
+        if not len(self._retained) or extent == MAX_TICKS:
+            return
+        first = self._first_wanted(extent)
         if len(self._held):
-            wanted |= self._retained.numbers >= self._held.first_events().min()
-        # Consecutive events are found at once. Those between wanted ones are dropped only where
-        # they are many: where some partition is quiet and the window counts its own events.
-        first = int(wanted.argmax())
-        if len(wanted) - first <= _GAPS * np.count_nonzero(wanted):
-            wanted[first:] = True
-        # Dropping costs a copy of what is kept: it pays when at least half goes.
-        if 2 * np.count_nonzero(wanted) <= len(wanted):
-            self._retained.keep(wanted)
+            first = min(first, int(self._retained.places(self._held.first_events()).min()))
+        self._retained.drop_first(first)
+        if self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
+            self._drop_gaps(extent)
+
+    def _first_wanted(self, extent: int) -> int:
+        """The place of the first event that is less than an extent before those to come."""
+        retained = self._retained
+        if self._measure is ast.WindowMeasure.TIME:
+            assert self._now is not None
+            since = max(self._now - extent, -MAX_TICKS)
+            return int(np.searchsorted(retained.ticks, since, side="right"))
+        if self._measure is ast.WindowMeasure.EVENTS:
+            return min(max(len(retained) - extent + 1, 0), len(retained))
+        first: int = first_within(retained.partition, retained.axis, self._counts, extent)
+        return first
+
+    def _drop_gaps(self, extent: int) -> None:
+        """Drop what is not wanted between events of a quiet partition.
+
+        Consecutive events are found at once, so that gaps are made only where most goes; and
+        they are looked for only when there is twice as much as after the last time.
+        """
+        retained = self._retained
+        if len(retained) <= 2 * self._after_sweep + _FEW_EVENTS:
+            return
+        age = self._counts[np.maximum(retained.partition, 0)] - retained.axis
+        wanted = (age < extent) & (retained.partition >= 0)
+        if len(self._held):
+            wanted |= retained.numbers >= self._held.first_events().min()
+        if _GAPS * np.count_nonzero(wanted) < len(wanted):
+            retained.keep(wanted)
+        self._after_sweep = len(retained)

@@ -16,6 +16,7 @@ from cepheid.runtime.events import Events, order_events
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.session import Session
+from cepheid.runtime.time_axis import TimeAxis
 from cepheid.schema import Schema
 
 
@@ -30,6 +31,29 @@ class StreamSettings:
     schema: Schema | None
     output: str
     options: Options
+
+    def ordered(self, events: Any) -> Events:
+        """A batch of the stream in order."""
+        return order_events(
+            events,
+            time=self.time,
+            type=self.type,
+            tie_break=self.tie_break,
+            time_unit=self.time_unit,
+            schema=self.schema,
+        )
+
+
+def ticks_of(time: Any, axis: TimeAxis) -> int:
+    """A time that a user gives, on the axis of the time column."""
+    try:
+        is_time = isinstance(time, date)
+        moment = pa.array([time], pa.timestamp("us") if is_time else None).cast(axis.arrow_type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        raise OptionError(
+            f"{time!r} is not a time of the column {axis.column!r}, which is {axis.arrow_type}"
+        ) from None
+    return int(axis.encode(moment)[0])
 
 
 class StreamSession:
@@ -70,15 +94,7 @@ class StreamSession:
         A batch may be in any order itself, but must not begin before an earlier one ended.
         Rows are counted on from batch to batch.
         """
-        settings = self._settings
-        batch = order_events(
-            events,
-            time=settings.time,
-            type=settings.type,
-            tie_break=settings.tie_break,
-            time_unit=settings.time_unit,
-            schema=settings.schema,
-        )
+        batch = self._settings.ordered(events)
         session = self._running(batch)
         rows = batch.rows + session.rows_read
         return session.feed(replace(batch, rows=rows))
@@ -88,17 +104,7 @@ class StreamSession:
         if self._session is None and self._snapshot is None:
             raise EventError("a session must be fed, if only with no events, before it advances")
         session = self._restored() if self._session is None else self._session
-        if time is None:
-            return session.advance()
-        axis = session.time_axis
-        try:
-            is_time = isinstance(time, date)
-            moment = pa.array([time], pa.timestamp("us") if is_time else None).cast(axis.arrow_type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            raise OptionError(
-                f"{time!r} is not a time of the column {axis.column!r}, which is {axis.arrow_type}"
-            ) from None
-        return session.advance(int(axis.encode(moment)[0]))
+        return session.advance(None if time is None else ticks_of(time, session.time_axis))
 
     def snapshot(self) -> bytes:
         """The state as bytes, from which ``query.restore()`` goes on, here or elsewhere."""

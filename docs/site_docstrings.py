@@ -1,0 +1,35 @@
+"""Docstrings as the site shows them: examples in code blocks, names of the code as code."""
+
+import re
+from typing import Any
+
+import griffe
+
+_ROLE = re.compile(r":(?:meth|func|class|mod):`~?([^`]+)`")
+
+
+class Docstrings(griffe.Extension):
+    """Turns the conventions of the code's docstrings into Markdown."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Rewrite the docstring of a module, class, function or attribute."""
+        if obj.docstring is not None:
+            obj.docstring.value = to_markdown(obj.docstring.value)
+
+
+def to_markdown(text: str) -> str:
+    """The text with its examples fenced.
+
+    An example begins with ``>>>`` and ends with the next empty line.
+    """
+    lines: list[str] = []
+    in_example = False
+    for line in _ROLE.sub(r"`\1`", text).split("\n"):
+        if line.startswith(">>>") and not in_example:
+            lines.append("```python")
+            in_example = True
+        elif not line.strip() and in_example:
+            lines.append("```")
+            in_example = False
+        lines.append(line)
+    return "\n".join([*lines, "```"] if in_example else lines)

@@ -1,0 +1,60 @@
+"""What the site needs and the pages do not: files outside docs/, and titles of code blocks."""
+
+import os
+import re
+from pathlib import Path, PurePosixPath
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT_PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/README.md")
+_LINK = re.compile(r'(\]\(|src="|srcset=")([^)"#: ]+)')
+_NAMED_BLOCK = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
+# Nothing of the tests' conventions is known to the highlighter.
+_LANGUAGES = {"sase": "sql", "output": "text"}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of the root, and every file outside docs/ that a page leads to."""
+    root = Path(config.config_file_path).parent
+    wanted = {root / name for name in ROOT_PAGES}
+    for page in [*(root / "docs").rglob("*.md"), *wanted]:
+        for _, link in _LINK.findall(page.read_text("utf-8")):
+            target = Path(os.path.normpath(page.parent / link))
+            if target.is_file() and root in target.parents and root / "docs" not in target.parents:
+                wanted.add(target)
+    wanted.discard(root / "README.md")  # its place is taken by index.md
+    for target in sorted(wanted):
+        name = target.relative_to(root).as_posix()
+        files.append(File.generated(config, _in_site(name), content=target.read_bytes()))
+    return files
+
+
+def on_page_markdown(markdown: str, page, config: MkDocsConfig, **_: object) -> str:
+    """Let links to files outside docs/ lead into the site, and code blocks have titles."""
+    root = Path(config.config_file_path).parent
+    uri = PurePosixPath(page.file.src_uri)
+    is_outside = page.file.generated_by is not None
+    name = uri.as_posix().replace("tests.md", "tests/README.md")
+    source = root / name if is_outside else root / "docs" / uri
+
+    def led(found: re.Match[str]) -> str:
+        target = Path(os.path.normpath(source.parent / found[2]))
+        if not target.is_file() or root not in target.parents:
+            return found[0]
+        inside = target.relative_to(root).as_posix()
+        inside = inside.removeprefix("docs/") if inside.startswith("docs/") else _in_site(inside)
+        inside = "index.md" if inside == "README.md" else inside
+        return found[1] + os.path.relpath(inside, uri.parent)
+
+    markdown = _LINK.sub(led, markdown)
+    markdown = _NAMED_BLOCK.sub(r'``` {.\1 title="\2"}', markdown)
+    for language, shown in _LANGUAGES.items():
+        markdown = markdown.replace(f"```{language}\n", f"```{shown}\n")
+        markdown = markdown.replace(f"{{.{language} ", f"{{.{shown} ")
+    return markdown
+
+
+def _in_site(name: str) -> str:
+    """Where a file of the root is in the site; a README would be the first page of its folder."""
+    return "tests.md" if name == "tests/README.md" else name

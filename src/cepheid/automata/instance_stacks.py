@@ -1,0 +1,127 @@
+"""A sequence compiled for active instance stacks: tests, predicates and equivalence keys [Wu06 §4].
+
+Construction binds the components from the last one back. A condition is therefore tested when
+the first component that it names, in pattern order, is bound: everything else that it speaks
+of has been bound before. What later tests read of an event is kept with its instance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, PartitionKey
+from cepheid.automata.nfa_b import SequenceCompiler, compile_negation
+from cepheid.automata.nfa_b_tables import EventTest, Phase, Step
+from cepheid.automata.predicates import Storage, Test, Untranslatable
+from cepheid.kernels import nfa_b_layout as layout
+from cepheid.language import syntax as ast
+from cepheid.planning.sequence_plan import bound_at, is_implied, usable_keys
+
+_NO_EVENT = EventTest(())
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceStacks:
+    """A sequence as plain data: everything the kernel needs but the events.
+
+    ``keys`` has, for each equivalence key, its attribute in every component; all events of a
+    match agree on it. ``partition_attributes`` are those of them by which negated components
+    are found. The ``begin`` predicate of a step is tested when its component is bound.
+    """
+
+    steps: tuple[Step, ...]
+    keys: tuple[tuple[str, ...], ...]
+    partition_attributes: tuple[str, ...]
+    columns: tuple[tuple[str, Storage], ...]
+    registers: tuple[Storage, ...]
+    constants: tuple[int | float | str, ...]
+    source: str
+    predicate_count: int
+    edges: tuple[tuple[int, str], ...]
+
+    @property
+    def tests(self) -> list[EventTest]:
+        """The tests of single events, as bits 0, 2, 4 and so on of a mask."""
+        return [test for step in self.steps for test in (step.begin_test, step.take_test)]
+
+
+def refuse_instance_stacks(query: AnalysedQuery) -> str | None:
+    """Why instance stacks cannot run the query, or None."""
+    if query.query.strategy is not ast.SelectionStrategy.SKIP_TILL_ANY_MATCH:
+        return f"its selection strategy is {query.query.strategy.value}, not skip_till_any_match"
+    for alternative in query.alternatives:
+        lists = [component for component in alternative.components if component.is_kleene]
+        if lists:
+            return f"{lists[0].variable}[] takes several events, and an instance is one"
+        if not alternative.is_sequence:
+            return "it has AND, and stacks are in the order of a sequence"
+    if query.schema is None:
+        return None
+    try:
+        for alternative in query.alternatives:
+            compile_instance_stacks(query, alternative)
+            for negated in alternative.negations:
+                compile_negation(query, alternative, negated)
+    except Untranslatable as reason:
+        return str(reason)
+    return None
+
+
+def compile_instance_stacks(query: AnalysedQuery, alternative: Alternative) -> InstanceStacks:
+    """The stacks of one alternative of a query, whose schema is known."""
+    return _Compiler(query, alternative).compile_stacks()
+
+
+class _Compiler(SequenceCompiler):
+    def compile_stacks(self) -> InstanceStacks:
+        keys = usable_keys(self._query, self._alternative)
+        placed = [self._place_bound(ix, keys) for ix in range(len(self._components))]
+        # Only now is it known which registers the predicates read.
+        steps = tuple(
+            Step(
+                component, 1, 1, test, _NO_EVENT, predicate, layout.NONE, layout.NONE,
+                self._vector.updates(component, Phase.BEGIN), (),
+            )
+            for component, (test, predicate) in zip(self._components, placed, strict=True)
+        )  # fmt: skip
+        return InstanceStacks(
+            steps,
+            tuple(key.attributes for key in keys),
+            self._partition_attributes(),
+            tuple(self._vector.columns.items()),
+            tuple(self._vector.registers.values()),
+            tuple(self._writer.constants),
+            self._writer.source(),
+            self._writer.count,
+            tuple(self._edges),
+        )
+
+    def _place_bound(self, ix: int, keys: tuple[PartitionKey, ...]) -> tuple[EventTest, int]:
+        """The test of an event alone, and the predicate for when the component is bound."""
+        component = self._components[ix]
+        on_event: list[tuple[ast.Expression, ...]] = []
+        across: list[Test] = []
+        resolve = partial(self._vector.resolve, own="", phase=Phase.BEGIN)
+        for clause in self._bound_clauses(ix):
+            if self._is_on_event(clause, component, Phase.BEGIN):
+                on_event.append(clause.literals)
+            elif not is_implied(clause, self._alternative, self._schema, keys):
+                self._check_attributes(clause, self._components)
+                across.append(Test(clause.expression, resolve))
+        for test in self._query.equivalences:
+            if test.value is not None:
+                here = ast.Attribute(component.variable, test.attribute)
+                on_event.append((ast.Comparison("=", here, test.value),))
+        number = layout.NONE
+        if across:
+            number = self._writer.add(across)
+            self._edges.append((number, f"{component.variable}_bound"))
+        return self._event_test(component, Phase.BEGIN, on_event, []), number
+
+    def _bound_clauses(self, ix: int) -> list[Clause]:
+        return [
+            clause
+            for clause in self._alternative.clauses
+            if bound_at(clause, self._alternative) == ix
+        ]

@@ -1,0 +1,71 @@
+"""The pool of instances: those that have left the window make room for new ones [Wu06 §4.3]."""
+
+from __future__ import annotations
+
+from cepheid.kernels.instance_stacks_layout import INSTANCE, NONE, PLAN, STATE
+from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
+
+
+@helper
+def _moved(places, row):
+    return places[row] if row >= 0 else NONE
+
+
+@kernel(
+    I64(
+        array_of(PLAN), array_of(STATE), array_of(INSTANCE), I64S_2D, F64S_2D, I64S, I64S_2D,
+        I64S_2D, I64S, I64S, I64S_2D, I64S, I64S, I64, I64,
+    )
+)  # fmt: skip
+def drop_instances(
+    plan, state, instances, kept_ints, kept_floats, kept_valid, keys, others, cells, stacks,
+    other_stacks, reached, places, components, now,
+):  # fmt: skip
+    """Drop the instances at which no sequence ends that is in the window; how many there were.
+
+    Those below such an instance are no younger, so that a link to it can be cut. Rows keep
+    their order, and ``places`` gets the new place of each. Where the window counts the events
+    of a partition, each has got to a place of its own, ``reached``; otherwise all to ``now``.
+    """
+    window, by_partition = plan[0].window, plan[0].by_partition != 0
+    basic = plan[0].basic != 0
+    used = state[0].used
+    kept = 0
+    for row in range(used):
+        stack = instances[row].stack
+        here = reached[stack // components] if by_partition else now
+        place = NONE
+        if here - instances[row].start < window:
+            place = kept
+            kept += 1
+            instances[place] = instances[row]
+            instances[place].previous = _moved(places, instances[row].previous)
+            instances[place].rip = _moved(places, instances[row].rip)
+            for register in range(kept_ints.shape[1]):
+                kept_ints[place, register] = kept_ints[row, register]
+            for register in range(kept_floats.shape[1]):
+                kept_floats[place, register] = kept_floats[row, register]
+            kept_valid[place] = kept_valid[row]
+        places[row] = place
+        # Tops that were moved before are less than this row, and those to come greater.
+        if stacks[stack] == row:
+            stacks[stack] = place
+        component = stack % components
+        for k in range(others.shape[1]):
+            if component < components - 1:
+                other = keys[row, k] * components + component
+                if other_stacks[k, other] == row:
+                    other_stacks[k, other] = place
+                if place >= 0:
+                    others[place, k] = _moved(places, others[row, k])
+        if place >= 0:
+            for k in range(keys.shape[1]):
+                keys[place, k] = keys[row, k]
+        if basic:
+            runtime_stack = stack - component + components - 1
+            if stacks[runtime_stack] == row:
+                stacks[runtime_stack] = place
+            if place >= 0:
+                cells[place] = _moved(places, cells[row])
+    state[0].used = kept
+    return used - kept

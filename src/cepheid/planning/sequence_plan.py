@@ -1,0 +1,223 @@
+"""The operators of a sequence plan, and what of a query is pushed into which [Wu06 §3.1, §4].
+
+A plan is sequence scan and construction, selection, window, negation and transformation, each
+fed by the one before. Whatever an earlier operator can decide is pushed down into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, PartitionKey, Place
+from cepheid.errors import list_words
+from cepheid.language import syntax as ast
+from cepheid.language.printer import print_expression, print_pattern
+from cepheid.planning.options import Options
+from cepheid.schema import Kind, Schema
+
+
+def counts_partitions(query: AnalysedQuery) -> bool:
+    """Whether the window counts the events of a partition."""
+    window = query.query.window
+    return window is not None and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION
+
+
+def usable_keys(query: AnalysedQuery, alternative: Alternative) -> tuple[PartitionKey, ...]:
+    """The equivalence keys of an alternative by which stacks can be split or searched.
+
+    Where the window counts the events of a partition, these are the tests that make partitions;
+    a match of one event agrees with itself whatever the conditions say.
+    """
+    if counts_partitions(query) or len(alternative.components) == 1:
+        return tuple(key for key in alternative.partition_keys if key.is_test)
+    return alternative.partition_keys
+
+
+def bound_at(clause: Clause, alternative: Alternative) -> int:
+    """The component at which construction, which goes back, has bound all of the clause."""
+    places = [
+        ix
+        for ix, component in enumerate(alternative.components)
+        if component.variable in clause.variables
+    ]
+    return min(places, default=0)
+
+
+def is_implied(
+    clause: Clause,
+    alternative: Alternative,
+    schema: Schema | None,
+    keys: Sequence[PartitionKey],
+) -> bool:
+    """Whether the clause is an equality that holds wherever the keys do.
+
+    Of numbers with a fraction it is not: a key knows them by their bits, and a value that is
+    not a number is not equal to itself.
+    """
+    match clause.literals:
+        case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
+            places = {part.variable: ix for ix, part in enumerate(alternative.components)}
+            terms = [(places[side.variable], side.attribute) for side in (left, right)]
+            return any(
+                all(key.attributes[ix] == attribute for ix, attribute in terms) for key in keys
+            ) and (schema is None or schema.kind(left.attribute) is not Kind.FLOAT)
+    return False
+
+
+def pushed_key(
+    keys: Sequence[tuple[str, ...]], domains: Mapping[str, int], counted: Sequence[int]
+) -> int:
+    """The key with most values: by the sizes that are given, or those that were counted.
+
+    >>> pushed_key([("ward", "ward"), ("patient", "patient")], {}, [20, 900])
+    1
+    """
+    sizes = [
+        max([domains[name] for name in key if name in domains], default=count)
+        for key, count in zip(keys, counted, strict=True)
+    ]
+    return sizes.index(max(sizes))
+
+
+@dataclass(frozen=True, slots=True)
+class SequencePlan:
+    """The operators for one alternative, as lines of text."""
+
+    query: AnalysedQuery
+    alternative: Alternative
+    options: Options
+
+    def lines(self) -> Iterator[str]:
+        """The operators, the last one first, and below each what feeds it."""
+        operators = [
+            self._transformation(),
+            *self._negations(),
+            *self._window(),
+            *self._selection(),
+        ]
+        for depth, (name, text) in enumerate(operators):
+            yield f"{'  ' * depth}{name}: {text}"
+        indent = "  " * len(operators)
+        yield f"{indent}sequence scan and construction: {self._construction()}"
+        for line in (*self._scan(), *self._search()):
+            yield f"{indent}  {line}"
+
+    @property
+    def _keys(self) -> tuple[PartitionKey, ...]:
+        return usable_keys(self.query, self.alternative)
+
+    @property
+    def _pushed(self) -> PartitionKey | None:
+        """The key that is pushed into the scan, as far as it is known before any event."""
+        if not self._keys or (
+            self.options.equivalence == "selection" and not counts_partitions(self.query)
+        ):
+            return None
+        known = [0] * len(self._keys)
+        attributes = [key.attributes for key in self._keys]
+        return self._keys[pushed_key(attributes, self.options.domains, known)]
+
+    @property
+    def _others(self) -> list[PartitionKey]:
+        return [key for key in self._keys if key is not self._pushed]
+
+    def _transformation(self) -> tuple[str, str]:
+        returned = self.query.query.returns
+        return "transformation", "RETURN" if returned else "the variables of each match"
+
+    def _negations(self) -> Iterator[tuple[str, str]]:
+        for negation in self.alternative.negations:
+            where = {
+                Place.START: "before",
+                Place.MIDDLE: "between",
+                Place.END: "after, postponed until the window has passed",
+                Place.ANYWHERE: "anywhere in the window",
+            }[negation.place]
+            yield "negation", f"{print_pattern(negation.component)} {where}, indexed by time"
+
+    def _window(self) -> Iterator[tuple[str, str]]:
+        if self.query.query.window is not None and self.options.window == "selection":
+            yield "window", "tested on every sequence, not pushed down"
+
+    def _selection(self) -> Iterator[tuple[str, str]]:
+        if counts_partitions(self.query) or self.options.equivalence == "dynamic":
+            return
+        for key in self._others:
+            why = (
+                ", since the stacks of different keys can agree by chance"
+                if self.options.equivalence == "multi_pais"
+                else ", not pushed down"
+            )
+            yield "selection", f"{self._equal(key)}{why}"
+
+    def _construction(self) -> str:
+        if self.options.construction == "basic":
+            return "basic, a search through all events of the runtime stack"
+        return "active instance stacks"
+
+    def _scan(self) -> Iterator[str]:
+        for ix, component in enumerate(self.alternative.components):
+            simple = [
+                self._printed(clause)
+                for clause in self.alternative.clauses
+                if clause.variables == {component.variable} or (not clause.variables and ix == 0)
+            ]
+            tests = [
+                print_expression(test, self.query.query)
+                for test in self.query.equivalences
+                if test.value is not None
+            ]
+            where = f" where {' AND '.join([*simple, *tests])}" if simple or tests else ""
+            yield f"scan: {print_pattern(component)}{where}"
+        if counts_partitions(self.query):
+            for key in self._keys:
+                yield f"scan: stacks partitioned by {self._equal(key)}, as the window counts"
+        elif self._pushed is not None:
+            many = self.options.equivalence == "multi_pais" and self._others
+            partitioned = "PAIS" if not many else "Multi-PAIS, one of several"
+            yield f"scan: stacks partitioned by {self._equal(self._pushed)} ({partitioned}{self._why()})"
+            for key in self._others if many else ():
+                yield f"scan: stacks partitioned by {self._equal(key)} (Multi-PAIS)"
+        if self.query.query.window is not None and self.options.window == "scan":
+            yield "scan: the window; an event without a partner in it is dropped, old ones are pruned"
+
+    def _why(self) -> str:
+        if len(self._keys) == 1:
+            return ", the only key"
+        given = {
+            name: size
+            for key in self._keys
+            for name in key.attributes
+            if (size := self.options.domains.get(name)) is not None
+        }
+        if given:
+            sizes = [f"{name} has {size} values" for name, size in given.items()]
+            return f", the most selective key: {list_words(sizes)}"
+        return "; or by the key with most values in the first events"
+
+    def _search(self) -> Iterator[str]:
+        if self.query.query.window is not None and self.options.window != "selection":
+            yield "construction: the window"
+        if not counts_partitions(self.query) and self.options.equivalence == "dynamic":
+            for key in self._others:
+                yield f"construction: {self._equal(key)} (dynamic filtering)"
+        for ix in reversed(range(len(self.alternative.components))):
+            for clause in self.alternative.clauses:
+                if len(clause.variables) < 2 or bound_at(clause, self.alternative) != ix:
+                    continue
+                if is_implied(clause, self.alternative, self.query.schema, self._keys):
+                    continue
+                name = self.alternative.components[ix].variable
+                yield f"construction: {self._printed(clause)}, when {name} is bound"
+
+    def _printed(self, clause: Clause) -> str:
+        return print_expression(clause.expression, self.query.query)
+
+    def _equal(self, key: PartitionKey) -> str:
+        return " = ".join(
+            f"{component.variable}.{attribute}"
+            for component, attribute in zip(
+                self.alternative.components, key.attributes, strict=True
+            )
+        )

@@ -1,0 +1,69 @@
+"""A diagnosis as a funnel: how many events and partial matches reach each component."""
+
+from __future__ import annotations
+
+from html import escape
+
+from cepheid.runtime.diagnosis import Diagnosis
+from cepheid.runtime.diagnosis.layout import (
+    EXAMPLES,
+    alternative_title,
+    failing_lines,
+    headline,
+    reason_count,
+    stop_title,
+)
+from cepheid.runtime.diagnosis.report import BranchDiagnosis, Stop
+
+
+def draw_funnel(diagnosis: Diagnosis) -> str:
+    """The diagnosis as HTML: bars for each alternative, what stopped it, hints and notes."""
+    parts = [f"<p>{escape(headline(diagnosis))}</p>"]
+    for number, branch in enumerate(diagnosis.branches, start=1):
+        if len(diagnosis.branches) > 1:
+            parts.append(f"<h3>{escape(alternative_title(number, branch))}</h3>")
+        parts.append(_bars(branch))
+        parts += map(_stop, branch.stops)
+    for title, texts in (("Hints", diagnosis.hints), ("Notes", diagnosis.notes)):
+        if texts:
+            items = "".join(f"<li>{escape(each)}</li>" for each in texts)
+            parts.append(f"<h3>{title}</h3><ul>{items}</ul>")
+    return "\n".join(parts)
+
+
+def _bars(branch: BranchDiagnosis) -> str:
+    most = max((component.events for component in branch.components), default=0) or 1
+    rows = []
+    for component in branch.components:
+        reached = str(component.runs[0].count) if component.runs else "negated"
+        width, fitting = 100 * component.events / most, 100 * component.passing / most
+        failing = "".join(f"<small>{escape(line)}</small>" for line in failing_lines(component))
+        goals = "".join(
+            f"<small>with {escape(goal.goal)}: {escape(str(goal.count))} partial matches</small>"
+            for goal in component.runs[1:]
+        )
+        rows.append(
+            f"<tr><th><code>{escape(component.component)}</code>{failing}{goals}</th>"
+            f'<td class="bar"><i style="width:{width:.2f}%"></i>'
+            f'<b style="width:{fitting:.2f}%"></b></td>'
+            f"<td>{component.events:,}</td><td>{component.passing:,}</td>"
+            f"<td>{escape(reached)}</td></tr>"
+        )
+    header = (
+        "<tr><th>component</th><th></th><th>events of its type</th><th>that fit</th>"
+        "<th>partial matches</th></tr>"
+    )
+    return f'<table class="funnel">{header}{"".join(rows)}</table>'
+
+
+def _stop(stop: Stop) -> str:
+    reasons = "".join(
+        f"<tr><td>{escape(reason_count(stop, each))}</td><td>{escape(each.text)}</td></tr>"
+        for each in stop.reasons
+    )
+    examples = "".join(
+        f"<tr><td><code>{escape(each.place)}</code></td><td>{escape(each.explanation)}</td></tr>"
+        for each in stop.examples
+    )
+    shown = f"<p>{escape(EXAMPLES)}</p><table>{examples}</table>" if examples else ""
+    return f"<h3>{escape(stop_title(stop))}</h3><table>{reasons}</table>{shown}"

@@ -1,0 +1,70 @@
+"""Reports of a query over events, and of matches that were stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.api import CompiledQuery
+from cepheid.errors import EvaluationError
+from cepheid.report.page import Report
+from cepheid.report.timeline import draw_timeline
+from cepheid.runtime.matches import Matches
+from cepheid.runtime.sources import read_source
+
+_STREAM_KEYWORDS = ("time", "type", "tie_break", "time_unit", "schema", "evaluation")
+
+
+def report_query(
+    query: CompiledQuery, events: Any, *, title: str = "Matches", **keywords: Any
+) -> Report:
+    """A report of the matches of a query; the keywords are those of ``query.match``.
+
+    >>> import cepheid as cep
+    >>> q = cep.query("PATTERN SEQ(A a, B b) WITHIN 10")
+    >>> report = report_query(q, {"ts": [1, 4], "type": ["A", "B"]}, title="A, then B")
+    >>> report.timeline.total, report.to_html()[:15]
+    (1, '<!doctype html>')
+    """
+    matches = query.match(events, **keywords)
+    fields = {name: keywords[name] for name in ("time", "type") if name in keywords}
+    known = {name: keywords[name] for name in _STREAM_KEYWORDS if name in keywords}
+    evaluation = {"evaluation": keywords["evaluation"]} if "evaluation" in keywords else {}
+    schema = matches.schema
+    try:
+        automata = query.automaton("svg", schema=schema)
+    except EvaluationError:
+        automata = None
+    return Report(
+        title,
+        draw_timeline(_with_events(matches, query), len(matches), **fields),
+        query=str(query),
+        plan=query.explain(schema, **evaluation).partition("\n\n")[2],
+        automata=automata,
+        metrics=matches.metrics.to_dict(),
+        diagnosis=query.diagnose(events, **known),
+    )
+
+
+def report_file(path: str, *, time: str = "ts", type: str | None = "type") -> Report:
+    """A report of matches that ``cepheid match`` has written to a file."""
+    table = read_source(path)
+    title = Path(path).name
+    return Report(title, draw_timeline(table.to_batches(), table.num_rows, time=time, type=type))
+
+
+def _with_events(matches: Matches, query: CompiledQuery) -> Iterator[pa.RecordBatch]:
+    """The events of each match, and what RETURN makes of them."""
+    if query.tree.returns is None:
+        yield from matches.to_batches()
+        return
+    for events, items in zip(matches.with_events().to_batches(), matches.to_batches(), strict=True):
+        columns = dict(zip(events.schema.names, events.columns, strict=True))
+        for name, values in zip(items.schema.names, items.columns, strict=True):
+            taken = name in columns and columns[name] is not values
+            if name not in ("start", "end"):
+                columns[f"{name} (returned)" if taken else name] = values
+        yield pa.record_batch(columns)

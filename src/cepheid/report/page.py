@@ -1,0 +1,95 @@
+"""The page: its parts, and how they become one file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from html import escape
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from cepheid.report.funnel import draw_funnel
+from cepheid.report.timeline import Timeline
+
+if TYPE_CHECKING:
+    from cepheid.runtime.diagnosis import Diagnosis
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a report tells of matches; only the timeline is always known.
+
+    ``automata`` is a drawing, ``plan`` the text that explains how the query runs.
+    """
+
+    title: str
+    timeline: Timeline
+    query: str | None = None
+    plan: str | None = None
+    automata: str | None = None
+    metrics: dict[str, Any] | None = None
+    diagnosis: Diagnosis | None = None
+
+    def to_html(self) -> str:
+        """The report as one page without links to anything outside.
+
+        >>> page = Report("thefts", Timeline(0, False, (0.0, 1.0), [0], [], [])).to_html()
+        >>> "<title>thefts</title>" in page, "http" in page
+        (True, False)
+        """
+        parts = {
+            "TITLE": escape(self.title),
+            "STYLE": _resource("page.css"),
+            "SECTIONS": "\n".join(self._sections()),
+            # A text in the data could otherwise end the script.
+            "DATA": json.dumps(self.timeline.to_dict(), ensure_ascii=False).replace("<", "\\u003c"),
+            "SCRIPT": _resource("page.js"),
+        }
+        page = _resource("page.html")
+        head, *rest = page.split("{{")
+        filled = [head]
+        for piece in rest:
+            name, _, after = piece.partition("}}")
+            filled += [parts[name], after]
+        return "".join(filled)
+
+    def _sections(self) -> list[str]:
+        sections = []
+        if self.query is not None:
+            sections.append(_section("query", "Query", f"<pre>{escape(self.query)}</pre>"))
+        if self.automata is not None:
+            drawing = f'<div class="drawing">{self.automata}</div>'
+            sections.append(_section("automaton", "Automaton", drawing))
+        if self.plan is not None:
+            sections.append(_section("plan", "Plan", f"<pre>{escape(self.plan)}</pre>"))
+        if self.diagnosis is not None:
+            sections.append(_section("funnel", "How far it gets", draw_funnel(self.diagnosis)))
+        if self.metrics is not None:
+            sections.append(_section("metrics", "What the evaluation did", _metrics(self.metrics)))
+        return sections
+
+
+def _section(name: str, title: str, content: str) -> str:
+    return f'<section id="{name}"><h2>{escape(title)}</h2>\n{content}\n</section>'
+
+
+def _metrics(metrics: dict[str, Any]) -> str:
+    rows = []
+    for name, value in metrics.items():
+        if isinstance(value, dict):
+            shown = ", ".join(f"{key} {_figure(each)}" for key, each in value.items()) or "–"
+        else:
+            shown = _figure(value)
+        label = escape(name.replace("_", " "))
+        rows.append(f"<tr><th>{label}</th><td>{escape(shown)}</td></tr>")
+    return f'<table class="figures">{"".join(rows)}</table>'
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.3f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _resource(name: str) -> str:
+    return resources.files("cepheid.report").joinpath(name).read_text("utf-8")

@@ -1,0 +1,245 @@
+"""Composite events in columns: made of matches, put in order, merged with other events.
+
+The order of a stream with composite events is that of (ticks, anchor). The anchor of an event
+of the input is its position there; that of a composite event is the anchor of the event that
+completes its match, so that it stands right behind it, or -1 where the match ends with its window,
+so that it stands before all events of that time. Those that are equal in both come in the order
+of their queries; within a query by the event that completes them, and then by their events in the
+order of the pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.language import syntax as ast
+from cepheid.runtime.bindings import Bindings, Int64s, ListPositions, picked_places
+from cepheid.runtime.events import Events
+from cepheid.runtime.projection import project
+from cepheid.runtime.snapshot import Arrays, table_bytes, table_from
+
+WINDOW_END = -1
+"""The anchor of a composite event whose match ends with its window."""
+
+_END_OF_LIST = -1
+_SHORTER = -2
+
+Frontier = tuple[int, int]
+"""The (ticks, anchor) before which a query makes no more composite events."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Composites:
+    """Composite events of one query in order, numbered from ``first`` on."""
+
+    table: pa.Table
+    ticks: Int64s
+    anchors: Int64s
+    first: int
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+    def split(self, limit: Frontier | None) -> tuple[Composites, Composites]:
+        """Those before the limit, and the rest."""
+        count = int(np.count_nonzero(before(limit, self.ticks, self.anchors)))
+        return self._slice(0, count), self._slice(count, len(self))
+
+    def followed_by(self, more: Composites) -> Composites:
+        """These and then those, which follow in number."""
+        if not len(self) or not len(more):
+            return self if len(self) else more
+        return Composites(
+            pa.concat_tables([self.table, more.table]),
+            np.concatenate([self.ticks, more.ticks]),
+            np.concatenate([self.anchors, more.anchors]),
+            self.first,
+        )
+
+    def _slice(self, low: int, high: int) -> Composites:
+        return Composites(
+            self.table.slice(low, high - low),
+            self.ticks[low:high],
+            self.anchors[low:high],
+            self.first + low,
+        )
+
+    def state(self) -> Arrays:
+        """The events as arrays, for a snapshot."""
+        return {
+            "table": table_bytes(self.table),
+            "ticks": self.ticks,
+            "anchors": self.anchors,
+            "first": np.array([self.first]),
+        }
+
+    @classmethod
+    def load(cls, state: Arrays) -> Composites:
+        """Those of a snapshot."""
+        table = table_from(state["table"])
+        return cls(table, state["ticks"], state["anchors"], int(state["first"][0]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unsettled:
+    """Composite events of one query to which earlier ones may still come.
+
+    ``keys`` from ``offsets[i]`` to ``offsets[i + 1]`` order event i among those of equal ticks
+    and anchor: numbers that are compared from left to right.
+    """
+
+    table: pa.Table
+    ticks: Int64s
+    anchors: Int64s
+    offsets: Int64s
+    keys: Int64s
+
+    @classmethod
+    def of(
+        cls, query: ast.Query, events: Events, found: Bindings, anchors: Int64s, places: Int64s
+    ) -> tuple[Bindings, Unsettled]:
+        """The matches in order, and as events.
+
+        ``anchors`` and ``places`` are those of the events in memory.
+        """
+        last = np.full(len(found), -1, dtype=np.int64)
+        for column in found.variables.values():
+            ends = column.positions
+            if isinstance(column, ListPositions):
+                present = column.lengths > 0
+                ends = np.full(len(found), -1, dtype=np.int64)
+                ends[present] = column.positions[column.offsets[1:][present] - 1]
+            last = np.maximum(last, ends)
+        waited = found.ends > events.ticks[last]
+        hooks = np.where(waited, WINDOW_END, anchors[last])
+        offsets, keys = _keys(found, places, np.where(waited, -1, places[last]))
+        order = ragged_order((found.ends, hooks), offsets, keys)
+        if (order[1:] < order[:-1]).any():
+            found, hooks = found.pick(order), hooks[order]
+            offsets, among = picked_places(offsets, order)
+            keys = keys[among]
+        return found, cls(project(query, events, found), found.ends, hooks, offsets, keys)
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+    def joined(self, more: Unsettled) -> Unsettled:
+        """These and those."""
+        if not len(self) or not len(more):
+            return self if len(self) else more
+        return Unsettled(
+            pa.concat_tables([self.table, more.table]),
+            np.concatenate([self.ticks, more.ticks]),
+            np.concatenate([self.anchors, more.anchors]),
+            np.concatenate([self.offsets, self.offsets[-1] + more.offsets[1:]]),
+            np.concatenate([self.keys, more.keys]),
+        )
+
+    def settled(self, limit: Frontier | None, first: int) -> tuple[Composites, Unsettled]:
+        """Those before the limit in order, numbered from ``first`` on, and the rest."""
+        ready = before(limit, self.ticks, self.anchors)
+        if not ready.all():
+            rest = self._pick(np.flatnonzero(~ready))
+            return self._pick(np.flatnonzero(ready)).settled(None, first)[0], rest
+        order = ragged_order((self.ticks, self.anchors), self.offsets, self.keys)
+        table = self.table if (order[1:] > order[:-1]).all() else self.table.take(pa.array(order))
+        ordered = Composites(table, self.ticks[order], self.anchors[order], first)
+        return ordered, self._pick(order[:0])
+
+    def _pick(self, chosen: Int64s) -> Unsettled:
+        offsets, among = picked_places(self.offsets, chosen)
+        return Unsettled(
+            self.table.take(pa.array(chosen)),
+            self.ticks[chosen],
+            self.anchors[chosen],
+            offsets,
+            self.keys[among],
+        )
+
+    def state(self) -> Arrays:
+        """The events as arrays, for a snapshot."""
+        return {
+            "table": table_bytes(self.table),
+            "ticks": self.ticks,
+            "anchors": self.anchors,
+            "offsets": self.offsets,
+            "keys": self.keys,
+        }
+
+    @classmethod
+    def load(cls, state: Arrays) -> Unsettled:
+        """Those of a snapshot."""
+        return cls(**{**state, "table": table_from(state["table"])})
+
+
+def before(limit: Frontier | None, ticks: Int64s, anchors: Int64s) -> npt.NDArray[np.bool_]:
+    """Which events stand before the limit; without one all do."""
+    if limit is None:
+        return np.ones(len(ticks), dtype=np.bool_)
+    return (ticks < limit[0]) | ((ticks == limit[0]) & (anchors < limit[1]))
+
+
+def _keys(found: Bindings, places: Int64s, completion: Int64s) -> tuple[Int64s, Int64s]:
+    """The place of each match's completion, and then of its events in the order of the pattern.
+
+    A list ends with a number that is less than any place, as a list is before its continuations.
+    """
+    columns = list(found.variables.values())
+    lengths = np.ones(len(found), dtype=np.int64)
+    for column in columns:
+        lengths = lengths + (column.lengths if isinstance(column, ListPositions) else 0) + 1
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    keys = np.full(int(offsets[-1]), _END_OF_LIST, dtype=np.int64)
+    at = offsets[:-1].copy()
+    keys[at] = completion
+    at += 1
+    for column in columns:
+        if isinstance(column, ListPositions):
+            within = np.arange(len(column.positions)) - np.repeat(
+                column.offsets[:-1], column.lengths
+            )
+            keys[np.repeat(at, column.lengths) + within] = places[column.positions]
+            at += column.lengths + 1
+        else:
+            bound = ~column.absent
+            keys[at[bound]] = places[column.positions[bound]]
+            at += 1
+    return offsets, keys
+
+
+def ragged_order(heads: Sequence[Int64s], offsets: Int64s, keys: Int64s) -> Int64s:
+    """The order of rows by their heads, and then by their lists of keys from left to right.
+
+    Only rows that are equal so far are looked at again, so that the work grows with what has to
+    be compared.
+
+    >>> keys = np.array([5, 1, 5, 5, 0])
+    >>> ragged_order([np.zeros(3, np.int64)], np.array([0, 2, 3, 5]), keys).tolist()
+    [1, 2, 0]
+    """
+    order = np.lexsort(tuple(reversed(heads)))
+    differs = np.zeros(max(len(order) - 1, 0), dtype=np.bool_)
+    for head in heads:
+        differs |= np.diff(head[order]) != 0
+    slots = np.arange(len(order))
+    group = np.concatenate([[0], np.cumsum(differs)])[: len(order)]
+    depth = 0
+    while True:
+        tied = np.bincount(group)[group] > 1 if len(group) else np.zeros(0, dtype=np.bool_)
+        slots, group = slots[tied], group[tied]
+        rows = order[slots]
+        at = offsets[rows] + depth
+        inside = at < offsets[rows + 1]
+        if not inside.any():
+            return order
+        value = np.where(inside, keys[np.minimum(at, len(keys) - 1)], _SHORTER)
+        sorted_ = np.lexsort((value, group))
+        order[slots], value = rows[sorted_], value[sorted_]
+        differs = (np.diff(group) != 0) | (np.diff(value) != 0)
+        group = np.concatenate([[0], np.cumsum(differs)])
+        depth += 1

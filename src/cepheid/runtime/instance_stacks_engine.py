@@ -1,0 +1,354 @@
+"""Active instance stacks over a stream: fed with batches, gives the matches of a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import perf_counter
+
+import numpy as np
+
+from cepheid.automata.generated import predicate_address
+from cepheid.automata.instance_stacks import InstanceStacks
+from cepheid.errors import LimitError
+from cepheid.kernels import instance_stacks
+from cepheid.kernels import instance_stacks_layout as layout
+from cepheid.kernels.instance_pool import drop_instances
+from cepheid.planning.options import BASIC, Options
+from cepheid.planning.sequence_plan import pushed_key
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.encoding import EncodedColumn
+from cepheid.runtime.event_batch import EventBatch
+from cepheid.runtime.kernel_tables import Registers, grown, int64s, step_tables
+from cepheid.runtime.metrics import EngineMetrics
+from cepheid.runtime.partition_numbers import PartitionNumbers
+from cepheid.runtime.snapshot import Arrays, part, prefixed
+
+_FIRST_INSTANCES = 4_096
+_OUTPUT_IDS = 1 << 20
+_OUTPUT_MATCHES = 1 << 17
+
+
+class InstanceStacksEngine:
+    """Holds the stacks between batches.
+
+    ``by_partition`` says that the window counts the events of a partition; the stacks are then
+    partitioned as it counts, whatever the options say. Of several equivalence keys the one
+    with most values is pushed into the scan; how many they have is given, or counted in the
+    first batch.
+    """
+
+    def __init__(
+        self, stacks: InstanceStacks, window: int, by_partition: bool, options: Options
+    ) -> None:
+        self._compiled = stacks
+        self._options = options
+        self._steps, self._updates = step_tables(stacks.steps, stacks.columns)
+        self._tests = stacks.tests
+        attributes = stacks.partition_attributes
+        self._shares_partitions = by_partition or (
+            len(stacks.keys) == 1 and set(stacks.keys[0]) == set(attributes) and len(attributes) == 1
+        )
+        self._keys = [attributes] if by_partition else list(stacks.keys)
+        self._is_ordered = len(self._keys) < 2
+        self._numbers = [PartitionNumbers() for _ in self._keys]
+        self._plan = self._planned(window, by_partition)
+        self._state = np.zeros(1, dtype=layout.STATE)
+        self._state[0]["level"] = layout.NONE
+        self._evaluations = int64s(max(stacks.predicate_count, 1))
+        self._registers = Registers(stacks.registers, stacks.columns, stacks.constants, 1)
+        self._ids, self._offsets = int64s(_OUTPUT_IDS), int64s(_OUTPUT_MATCHES)
+        self._stacks = int64s(0)
+        self._other_stacks = np.zeros((self._other_keys, 0), dtype=np.int64)
+        self._reached = int64s(0)
+        count = len(stacks.steps)
+        self._links = np.zeros((3, count), dtype=np.int64)
+        self._cursor = int64s(count)
+        self._here = int64s(2 * len(self._keys) + 1)
+        self._instances = np.zeros(0, dtype=layout.INSTANCE)
+        self._kept_ints = np.zeros((0, self._registers.ints.shape[1]), dtype=np.int64)
+        self._kept_floats = np.zeros((0, self._registers.floats.shape[1]), dtype=np.float64)
+        self._kept_valid = int64s(0)
+        self._instance_keys = np.zeros((0, self._tested_keys), dtype=np.int64)
+        self._others = np.zeros((0, self._other_keys), dtype=np.int64)
+        self._cells = int64s(0)
+        self._resize(_FIRST_INSTANCES)
+        self._seconds = 0.0
+
+    def _planned(self, window: int, by_partition: bool) -> np.ndarray:
+        options = self._options
+        plan = np.zeros(1, dtype=layout.PLAN)
+        row = plan[0]
+        row["window"] = window
+        row["window_in_scan"] = options.window == "scan"
+        row["window_in_construction"] = options.window != "selection"
+        row["pushed"] = bool(self._keys) and (options.equivalence != "selection" or by_partition)
+        row["keys"] = len(self._keys)
+        row["dynamic"] = options.equivalence == "dynamic"
+        row["multi"] = options.equivalence == "multi_pais" and len(self._keys) > 1
+        row["basic"] = options.construction == BASIC
+        row["by_partition"] = by_partition
+        row["predicate"] = predicate_address(self._compiled.source)
+        return plan
+
+    @property
+    def _tested_keys(self) -> int:
+        return int(self._plan[0]["keys"] - self._plan[0]["pushed"])
+
+    @property
+    def _other_keys(self) -> int:
+        return self._tested_keys if self._plan[0]["multi"] else 0
+
+    @property
+    def partition_attributes(self) -> tuple[str, ...]:
+        """Attributes in which all events of a match agree."""
+        return self._compiled.partition_attributes
+
+    @property
+    def reads_partitions(self) -> bool:
+        """Whether the partitions of the session are those of the stacks."""
+        return self._shares_partitions
+
+    def feed(
+        self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        """Read a batch; the tags and offsets of the matches that it completes, in blocks.
+
+        A block is valid until the next one is asked for.
+        """
+        columns = [batch.column(name) for name, _ in self._compiled.columns]
+        self._registers.point_at(columns, batch.strings, batch.lists)
+        plan, state = self._plan, self._state
+        plan[0]["context"] = self._registers.context.ctypes.data
+        mask = batch.mask(self._tests, int(plan[0]["predicate"]), self._registers.context)
+        numbers, term_of = self._key_numbers(batch, mask, partition_of)
+        self._grow_stacks(partitions)
+        at = int64s(1)
+        while True:
+            begun = perf_counter()
+            status = instance_stacks.advance_stacks(
+                plan,
+                state,
+                self._steps,
+                self._updates,
+                self._registers.context,
+                self._instances,
+                self._kept_ints,
+                self._kept_floats,
+                self._kept_valid,
+                self._instance_keys,
+                self._others,
+                self._cells,
+                self._stacks,
+                self._other_stacks,
+                self._reached,
+                self._links,
+                self._cursor,
+                self._here,
+                self._registers.ints,
+                self._registers.floats,
+                self._registers.valid,
+                numbers,
+                term_of,
+                self._ids,
+                self._offsets,
+                self._evaluations,
+                mask,
+                axis,
+                batch.first_event,
+                at[0],
+                at,
+            )
+            self._seconds += perf_counter() - begun
+            if status == layout.NEED_ROOM:
+                self._make_room(int(axis[at[0]]))
+            elif state[0]["matches"]:
+                yield self._drained()
+            elif status == layout.NEED_OUTPUT:
+                self._ids = int64s(2 * len(self._ids))
+                self._offsets = int64s(2 * len(self._offsets))
+            if status == layout.DONE:
+                break
+        state[0]["peak"] = max(state[0]["peak"], state[0]["used"])
+
+    def _drained(self) -> tuple[Int64s, Int64s]:
+        state = self._state[0]
+        block = self._ids[: state["ids"]], self._offsets[: state["matches"] + 1]
+        state["ids"] = state["matches"] = 0
+        return block
+
+    # --- keys
+
+    def _key_numbers(
+        self, batch: EventBatch, mask: Int64s, partition_of: Int64s
+    ) -> tuple[Int64s, Int64s]:
+        """Numbers for the values of all keys, and which of them are those of each component."""
+        count = len(self._compiled.steps)
+        if self._shares_partitions:
+            return partition_of.reshape(1, -1), np.zeros((count, 1), dtype=np.int64)
+        if not self._keys:
+            return np.zeros((1, 1), dtype=np.int64), np.zeros((count, 1), dtype=np.int64)
+        # No more than the events of the pattern is numbered, unless a runtime stack has all.
+        wanted = None if self._plan[0]["basic"] else np.flatnonzero(mask)
+        if not self._is_ordered:
+            self._order_keys(batch, wanted)
+        rows: list[Int64s] = []
+        term_of = np.zeros((count, len(self._keys)), dtype=np.int64)
+        for k, key in enumerate(self._keys):
+            for attribute in dict.fromkeys(key):
+                term_of[[name == attribute for name in key], k] = len(rows)
+                rows.append(self._number(k, batch.column(attribute), wanted))
+        return np.stack(rows), term_of
+
+    def _number(self, k: int, column: EncodedColumn, wanted: Int64s | None) -> Int64s:
+        numbers = self._numbers[k]
+        if wanted is None:
+            return numbers.number([column], len(column.values))
+        valid = None if column.valid is None else column.valid[wanted]
+        chosen = EncodedColumn(column.values[wanted], valid)
+        spread = np.full(len(column.values), layout.NONE, dtype=np.int64)
+        spread[wanted] = numbers.number([chosen], len(wanted))
+        return spread
+
+    def _order_keys(self, batch: EventBatch, wanted: Int64s | None) -> None:
+        """Put the key with most values first, once there are events to count them in."""
+        if wanted is not None and not len(wanted):
+            return
+        for k, key in enumerate(self._keys):
+            self._number(k, batch.column(key[0]), wanted)
+        counted = [numbers.count for numbers in self._numbers]
+        best = pushed_key(self._keys, self._options.domains, counted)
+        for each in (self._keys, self._numbers):
+            each.insert(0, each.pop(best))
+        self._is_ordered = True
+
+    # --- room
+
+    def _grow_stacks(self, partitions: int) -> None:
+        components = len(self._compiled.steps)
+        if not self._plan[0]["pushed"]:
+            partitions = 1
+        elif not self._shares_partitions:
+            partitions = self._numbers[0].count
+        if partitions * components > len(self._stacks):
+            self._stacks = _more(self._stacks, 2 * partitions * components)
+        if self._plan[0]["by_partition"]:
+            self._reached = _more(self._reached, len(self._stacks) // components)
+        if self._other_keys:
+            most = max(numbers.count for numbers in self._numbers[1:]) * components
+            if most > self._other_stacks.shape[1]:
+                larger = np.full((self._other_keys, 2 * most), layout.NONE, dtype=np.int64)
+                larger[:, : self._other_stacks.shape[1]] = self._other_stacks
+                self._other_stacks = larger
+
+    def _make_room(self, now: int) -> None:
+        state = self._state[0]
+        state["peak"] = max(state["peak"], state["used"])
+        self._drop(now)
+        size = len(self._instances)
+        if 2 * state["used"] > size - 2 * len(self._compiled.steps):
+            limit = self._options.max_runs
+            if limit is not None and state["used"] >= limit:
+                raise LimitError(
+                    f"there are more than {limit} instances in the stacks; a shorter window, an "
+                    "equivalence test such as [id] or a condition on a component makes them "
+                    "fewer, and max_runs allows more"
+                )
+            self._resize(2 * size + 2 * len(self._compiled.steps))
+
+    def _drop(self, now: int) -> None:
+        drop_instances(
+            self._plan,
+            self._state,
+            self._instances,
+            self._kept_ints,
+            self._kept_floats,
+            self._kept_valid,
+            self._instance_keys,
+            self._others,
+            self._cells,
+            self._stacks,
+            self._other_stacks,
+            self._reached,
+            int64s(len(self._instances)),
+            len(self._compiled.steps),
+            now,
+        )
+
+    def _resize(self, size: int) -> None:
+        self._instances = grown(self._instances, size)
+        for name in ("_kept_ints", "_kept_floats", "_kept_valid", "_instance_keys", "_others"):
+            old = getattr(self, name)
+            new = np.zeros((size, *old.shape[1:]), dtype=old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+        if self._plan[0]["basic"]:
+            self._cells = _more(self._cells, size)
+
+    # --- snapshots
+
+    def state(self) -> Arrays:
+        """The stacks as arrays, for a snapshot."""
+        used = int(self._state[0]["used"])
+        kept = {
+            "state": self._state,
+            "evaluations": self._evaluations,
+            "instances": self._instances[:used],
+            "kept_ints": self._kept_ints[:used],
+            "kept_floats": self._kept_floats[:used],
+            "kept_valid": self._kept_valid[:used],
+            "instance_keys": self._instance_keys[:used],
+            "others": self._others[:used],
+            "cells": self._cells[:used],
+            "stacks": self._stacks,
+            "other_stacks": self._other_stacks,
+            "reached": self._reached,
+            "order": np.array([self._compiled_order(key) for key in self._keys], dtype=np.int64),
+            "is_ordered": np.array([self._is_ordered]),
+        }
+        for k, numbers in enumerate(self._numbers):
+            kept |= prefixed(f"numbers{k}", numbers.state())
+        return kept
+
+    def _compiled_order(self, key: tuple[str, ...]) -> int:
+        return 0 if self._shares_partitions else self._compiled.keys.index(key)
+
+    def load(self, state: Arrays) -> None:
+        """Take the state of a snapshot; addresses in it are those of this process."""
+        self._state, self._evaluations = state["state"], state["evaluations"]
+        if not self._shares_partitions:
+            self._keys = [self._compiled.keys[ix] for ix in state["order"]]
+        self._is_ordered = bool(state["is_ordered"][0])
+        for name in ("instances", "kept_ints", "kept_floats", "kept_valid", "instance_keys"):
+            setattr(self, f"_{name}", state[name])
+        self._others, self._cells = state["others"], state["cells"]
+        self._stacks, self._other_stacks = state["stacks"], state["other_stacks"]
+        self._reached = state["reached"]
+        self._resize(max(2 * len(self._instances), _FIRST_INSTANCES))
+        for k, numbers in enumerate(self._numbers):
+            numbers.load(part(f"numbers{k}", state))
+
+    @property
+    def metrics(self) -> EngineMetrics:
+        """What the stacks have done so far."""
+        state = self._state[0]
+        matches = int(state["matches_found"])
+        return EngineMetrics(
+            runs_created=0,
+            runs_merged=0,
+            runs_expired=0,
+            runs_peak=int(max(state["peak"], state["used"])),
+            nodes_created=int(state["pushed"]),
+            matches=matches,
+            events_in_matches=matches * len(self._compiled.steps),
+            evaluations={edge: int(self._evaluations[ix]) for ix, edge in self._compiled.edges},
+            seconds_matching=self._seconds,
+            seconds_construction=0.0,
+            sequences=int(state["constructed"]),
+        )
+
+
+def _more(tops: Int64s, size: int) -> Int64s:
+    """The array with room for ``size`` numbers, of which the new ones are NONE."""
+    larger = np.full(max(size, len(tops)), layout.NONE, dtype=np.int64)
+    larger[: len(tops)] = tops
+    return larger

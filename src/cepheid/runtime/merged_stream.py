@@ -1,0 +1,226 @@
+"""The stream that a query of a script reads: events of the input, and composite events among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.analysis.scripts import ScriptQuery, attributes_named
+from cepheid.errors import EventError
+from cepheid.runtime.bindings import Bindings, Int64s, bindings_from_rows
+from cepheid.runtime.composites import WINDOW_END, Composites, Unsettled
+from cepheid.runtime.events import Events
+from cepheid.runtime.sources import concat_tables
+from cepheid.runtime.time_axis import TimeAxis
+from cepheid.schema import Kind, Schema, kind_of
+
+ANCHOR = "cepheid.anchor"
+PLACE = "cepheid.place"
+"""Columns that no schema has and no query sees: where an event stands in the input, and in the
+stream of its query. A session keeps them with the events that it retains."""
+
+THE_EVENTS = "the events"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The names of the columns with the time and the type of an event."""
+
+    time: str
+    type: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MergedStream:
+    """How the stream of one query is made; ``columns`` are those of its table."""
+
+    time: str
+    type: str | None
+    types: Mapping[int, str]  # the composite type of each query that is read
+    columns: pa.Schema
+    schema: Schema
+
+    def merge(
+        self, raw: Events, anchors: Int64s, composites: Mapping[int, Composites], queries: int
+    ) -> tuple[Events, Int64s]:
+        """The events of the input with the composite events among them, and all their anchors.
+
+        ``queries`` is how many the script has. The row of composite event n of query q is
+        ``composite_row(n, q, queries)``.
+        """
+        made = [(ix, composites[ix]) for ix in self.types if len(composites[ix])]
+        table = self._aligned(raw.table)
+        names = (*raw.type_names, *dict.fromkeys(self.types.values()))
+        if not made:
+            merged = replace(raw, table=table, type_names=names, schema=self.schema)
+            return merged, anchors
+        axis = raw.time_axis
+        tables = [self._table_of(ix, part, axis) for ix, part in made]
+        ticks = np.concatenate([part.ticks for _, part in made])
+        hooks = np.concatenate([part.anchors for _, part in made])
+        rows = [composite_row(part.first + np.arange(len(part)), ix, queries) for ix, part in made]
+        codes = [np.full(len(part), names.index(self.types[ix]), np.int32) for ix, part in made]
+        order = _merged_order(raw.ticks, anchors, ticks, hooks)
+        together = pa.concat_tables([table, *tables]).unify_dictionaries().combine_chunks()
+        merged = Events(
+            together.take(pa.array(order)),
+            np.concatenate([raw.rows, *rows])[order],
+            np.concatenate([raw.ticks, ticks])[order],
+            axis,
+            np.concatenate([raw.type_codes, *codes])[order],
+            names,
+            self.schema,
+        )
+        return merged, np.concatenate([anchors, hooks])[order]
+
+    def _aligned(self, table: pa.Table) -> pa.Table:
+        """The table with the columns of the stream; those that it does not have are null."""
+        columns = []
+        for field in self.columns:
+            if field.name not in table.column_names:
+                columns.append(pa.nulls(table.num_rows, field.type))
+                continue
+            column = table.column(field.name)
+            try:
+                columns.append(column if column.type == field.type else column.cast(field.type))
+            except pa.ArrowException as error:
+                raise EventError(
+                    f"column {field.name!r} is {column.type}, and was {field.type} before: "
+                    f"{' '.join(str(error).split())}"
+                ) from None
+        return pa.table(columns, schema=self.columns)
+
+    def _table_of(self, ix: int, part: Composites, axis: TimeAxis) -> pa.Table:
+        own = self.schema.types
+        assert own is not None
+        has = own[self.types[ix]]
+        table = part.table.select([name for name in part.table.column_names if name in has])
+        for name, column in (
+            (self.time, axis.decode(part.ticks, wide=True)),
+            (self.type, pa.repeat(self.types[ix], len(part))),
+        ):
+            if name in table.column_names:
+                table = table.drop_columns([name])
+            if name is not None and name in has:
+                table = table.append_column(name, column)
+        return self._aligned(table)
+
+
+def composite_row(number: Int64s, query: int, queries: int) -> Int64s:
+    """The row by which a composite event is known: negative, as it is none of the input."""
+    rows: Int64s = -1 - (number * queries + query)
+    return rows
+
+
+def name_of_row(row: int, names: Sequence[str]) -> int | str:
+    """What a row is called in answers: its number, or the query and the number of its match.
+
+    >>> name_of_row(7, ["Theft", "Alarm"]), name_of_row(-4, ["Theft", "Alarm"])
+    (7, 'Alarm[1]')
+    """
+    if row >= 0:
+        return int(row)
+    number, query = divmod(-1 - int(row), len(names))
+    return f"{names[query]}[{number}]"
+
+
+def nothing_found(each: ScriptQuery) -> Bindings:
+    """No match of the query, in columns."""
+    return bindings_from_rows(each.query.pattern, [], [], [])
+
+
+def composite_columns(each: ScriptQuery, events: Events) -> pa.Table:
+    """A table without rows, with the columns of the composite events of a query over these events.
+
+    What they are follows from the query and the columns of the events, not from their values.
+    """
+    none: Int64s = np.empty(0, dtype=np.int64)
+    empty = events.slice(0, 0)
+    return Unsettled.of(each.query, empty, nothing_found(each), none, none)[1].table
+
+
+def merged_stream(
+    number: int,
+    queries: Sequence[ScriptQuery],
+    raw: Events,
+    made: Mapping[int, pa.Table],
+    schema: Schema,
+    names: Columns,
+) -> MergedStream:
+    """How the stream of a query is made of the input and of what earlier queries make.
+
+    ``made`` are the columns of their composite events, and ``schema`` is that of the stream.
+    """
+    each = queries[number]
+    wanted = attributes_named(each.query)
+    tables = {THE_EVENTS: raw.table.schema.empty_table()}
+    for ix in each.reads:
+        type_name = queries[ix].type_name
+        assert type_name is not None and schema.types is not None
+        has = schema.types[type_name]
+        columns = [name for name in made[ix].column_names if name in has]
+        tables[f"{type_name} of query {ix + 1}"] = made[ix].select(columns)
+    together = concat_tables(tables).schema
+    kept = [
+        field.with_type(_no_times(raw).type) if field.name == names.time else field
+        for field in together
+        if wanted is None or field.name in {*wanted, names.time, names.type}
+    ]
+    columns_of = pa.schema(kept)
+    kinds = {f.name: kind_of(f.type) for f in kept if schema.kind(f.name) is not Kind.UNKNOWN}
+    kinds = {name: kind for name, kind in kinds.items() if kind is not Kind.UNKNOWN}
+    types = {ix: str(queries[ix].type_name) for ix in each.reads}
+    return MergedStream(
+        names.time,
+        names.type,
+        types,
+        columns_of,
+        replace(schema, attributes={**schema.attributes, **kinds}),
+    )
+
+
+def kinds_made(each: ScriptQuery, columns: pa.Table, raw: Events, names: Columns) -> dict[str, Kind]:
+    """The kinds of the attributes of composite events with these columns."""
+    assert each.query.returns is not None
+    kinds = {field.name: kind_of(field.type) for field in columns.schema}
+    kinds[names.time] = kind_of(_no_times(raw).type)
+    if names.type is not None and raw.schema.kind(names.type) is Kind.STRING:
+        kinds[names.type] = Kind.STRING
+    return kinds
+
+
+def _no_times(raw: Events) -> pa.Array:
+    return raw.time_axis.decode(np.empty(0, dtype=np.int64), wide=True)
+
+
+def refuse_taken_types(queries: Sequence[ScriptQuery], events: Events) -> None:
+    """Refuse events of the input that have a type that the script makes and reads."""
+    made = {each.type_name: number for number, each in enumerate(queries, 1) if each.is_read}
+    for name in (*events.type_names, *(events.schema.types or ())):
+        if name in made:
+            raise EventError(
+                f"there are events of type '{name}', which query {made[name]} of the script makes; "
+                f"call its type something else: RETURN {name}_found(…)"
+            )
+
+
+def _merged_order(ticks: Int64s, anchors: Int64s, made: Int64s, hooks: Int64s) -> Int64s:
+    """The order of events of the input followed by composite ones, of which there may be few.
+
+    ``ticks`` and ``anchors`` increase. What is equal among the composite events keeps its order.
+    """
+    among = np.lexsort((hooks, made))
+    made, hooks = made[among], hooks[among]
+    by_time = np.searchsorted(ticks, made, side="left")
+    by_anchor = np.searchsorted(anchors, hooks, side="right")
+    behind = np.where(hooks == WINDOW_END, by_time, by_anchor)
+    order = np.empty(len(ticks) + len(made), dtype=np.int64)
+    places = behind + np.arange(len(made))
+    is_made = np.zeros(len(order), dtype=np.bool_)
+    is_made[places] = True
+    order[is_made] = len(ticks) + among
+    order[~is_made] = np.arange(len(ticks))
+    return order

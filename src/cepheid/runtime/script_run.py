@@ -1,0 +1,49 @@
+"""A script over events in memory: each query once over its whole stream, in the order of the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepheid.runtime.bindings import joined_bindings
+from cepheid.runtime.composites import Composites, Unsettled
+from cepheid.runtime.events import Events
+from cepheid.runtime.matches import Matches
+from cepheid.runtime.run import run
+from cepheid.runtime.script_plan import PlannedQuery, Script, named_matches, plan_script
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answered:
+    """A query of a script with the stream that it read and its matches."""
+
+    planned: PlannedQuery
+    stream: Events
+    matches: Matches
+
+
+def run_script(script: Script, events: Events, upto: int | None = None) -> list[Answered]:
+    """The matches of each query, or of those before number ``upto``, with that one's stream."""
+    planned = plan_script(script, events)
+    anchors = np.arange(len(events), dtype=np.int64)
+    made: dict[int, Composites] = {}
+    answers: list[Answered] = []
+    for number, query in enumerate(planned):
+        stream, hooks = events, anchors
+        if query.stream is not None:
+            stream, hooks = query.stream.merge(events, anchors, made, len(planned))
+        if number == upto:
+            answers.append(Answered(query, stream, Matches(query.each.query, stream, [])))
+            break
+        parts, metrics = run(
+            query.evaluation, query.analysed, stream, query.window, script.output, script.options
+        )
+        if query.each.is_read:
+            places = np.arange(len(stream), dtype=np.int64)
+            whole = joined_bindings(parts)
+            whole, found = Unsettled.of(query.each.query, stream, whole, hooks, places)
+            parts, made[number] = [whole], found.settled(None, 0)[0]
+        matches = Matches(query.each.query, stream, parts, metrics)
+        answers.append(Answered(query, stream, named_matches(matches, script.queries)))
+    return answers

@@ -1,0 +1,101 @@
+"""instance_stacks gives the matches of the reference evaluation, whatever its options."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from agreement.strategies import Case, sequence_cases
+from agreement.test_nfa_b import agree, answers, comparable, is_valid, window_of
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+import cepheid as cep
+from cepheid.analysis.analyse import analyse
+from cepheid.automata.instance_stacks import refuse_instance_stacks
+from cepheid.planning.options import CONSTRUCTIONS, EQUIVALENCES, WINDOWS, Options
+from cepheid.runtime import instance_stacks_engine, session
+from cepheid.runtime.events import order_events
+from cepheid.runtime.session import Session
+
+EXAMPLES = settings.default.max_examples * 6 // 10  # of each of six tests
+COMBINATIONS = list(itertools.product(CONSTRUCTIONS, EQUIVALENCES, WINDOWS))
+options = st.builds(
+    lambda names, domains: Options(
+        construction=names[0], equivalence=names[1], window=names[2], domains=domains
+    ),
+    st.sampled_from(COMBINATIONS),
+    st.sampled_from(({}, {"k": 9}, {"s": 9})),
+)
+
+
+@pytest.fixture(autouse=True)
+def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that can be full is full soon, so that growing and forgetting are tested too."""
+    rooms = {"_FIRST_INSTANCES": 4, "_OUTPUT_IDS": 6, "_OUTPUT_MATCHES": 3}
+    for name, room in rooms.items():
+        monkeypatch.setattr(instance_stacks_engine, name, room)
+    monkeypatch.setattr(session, "CHUNK", 3)
+
+
+@pytest.mark.parametrize("output", ["all", "non_overlapping"])
+@pytest.mark.parametrize("negation", [False, True])
+@settings(suppress_health_check=list(HealthCheck), max_examples=EXAMPLES)
+@given(data=st.data(), chosen=options)
+def test_agrees_with_reference(
+    output: str, negation: bool, data: st.DataObject, chosen: Options
+) -> None:
+    case = data.draw(sequence_cases(negation))
+    given_options = {name: getattr(chosen, name) for name in chosen.__slots__}
+    agree(case, "instance_stacks", output, **given_options)
+
+
+@pytest.mark.parametrize("negation", [False, True])
+@settings(suppress_health_check=list(HealthCheck), max_examples=EXAMPLES)
+@given(
+    data=st.data(),
+    cuts=st.lists(st.tuples(st.integers(0, 14), st.booleans()), max_size=6),
+    chosen=options,
+)
+def test_any_chunking_and_restart_gives_the_same(
+    negation: bool, data: st.DataObject, cuts: list[tuple[int, bool]], chosen: Options
+) -> None:
+    case: Case = data.draw(sequence_cases(negation))
+    if not is_valid(case.query):
+        return
+    query = cep.query(case.query)
+    events = order_events(case.table(), time="ts", type="type")
+    analysed = analyse(query.tree, events.schema)
+    if refuse_instance_stacks(analysed) is not None:
+        return
+    window = window_of(query.tree)
+    running = Session(analysed, window, "all", chosen, evaluation="instance_stacks")
+    found: list[str] = []
+    low = 0
+    for cut, restarts in [*sorted(cuts), (len(events), False)]:
+        high = min(cut, len(events))
+        found += comparable(running.feed(events.slice(low, high)))
+        low = high
+        if restarts:
+            running = Session.restore(analysed, running.snapshot(), chosen)
+    found += comparable(running.advance())
+    event(f"matches: {min(len(found), 5)}")
+    assert sorted(found) == answers(query, case, "reference", "all")
+
+
+@pytest.mark.parametrize(("construction", "equivalence", "window"), COMBINATIONS)
+def test_every_combination_of_options(construction: str, equivalence: str, window: str) -> None:
+    """A stream long enough for stacks to be pruned and searches to be interrupted."""
+    rows = tuple(
+        (place // 2, "ABCZ"[(place * 7) % 11 % 4], place * 5 % 4, 0.5, place * 3 % 5 % 3, "pq"[place % 2])
+        for place in range(120)
+    )
+    text = (
+        "PATTERN SEQ(A a, ANY(B, C) b, ~(Z z), C c) "
+        "WHERE [k, s] AND a.x <= c.x AND z.x = b.x WITHIN 25"
+    )
+    case = Case(text, rows)
+    chosen = {"construction": construction, "equivalence": equivalence, "window": window}
+    found = answers(cep.query(text), case, "instance_stacks", "all", **chosen)
+    assert len(found) > 20
+    assert found == answers(cep.query(text), case, "reference", "all")

@@ -1,0 +1,165 @@
+"""Scripts give the matches that their definition gives, whole, in pieces, and restored."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import pytest
+from agreement.script_strategies import script_cases
+from agreement.strategies import Case
+from hypothesis import HealthCheck, event, example, given, settings
+from hypothesis import strategies as st
+
+import cepheid as cep
+from cepheid.language import syntax as ast
+from cepheid.reference import returned
+from cepheid.reference_script import evaluate_script
+from cepheid.runtime import session
+from cepheid.runtime.events import order_events
+from cepheid.runtime.matches import Matches
+from cepheid.runtime.reference_run import python_events
+
+MOST = 40
+"""More composite events than this make the definition slow."""
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "CHUNK", 3)
+
+
+def comparable(matches: Matches, tree: ast.Query) -> list[str]:
+    """Each match as a text: its times, its binding, and what it returns."""
+    return [
+        shown(match.start, match.end, match.bindings, [match[name] for name in columns(tree, match)])
+        for match in matches
+    ]
+
+
+def columns(tree: ast.Query, match: Any) -> list[str]:
+    return list(match.values)[2:] if tree.returns is not None else []
+
+
+def shown(start: int, end: int, binding: dict[str, Any], values: list[Any]) -> str:
+    return f"{start}–{end} {binding} {[plain(value) for value in values]}"
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return None if math.isnan(value) else round(value, 9)
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in sorted(value.items()) if item is not None}
+    return value
+
+
+def defined(script: cep.CompiledScript, case: Case, output: str) -> dict[str, list[str]]:
+    """What the definition gives for each query."""
+    events = order_events(case.table(), time="ts", type="type")
+    trees = script.queries
+    stream = python_events(events, set(events.table.column_names))
+    windows = [None if tree.window is None else int(tree.window.extent) for tree in trees.values()]
+    answers = evaluate_script(list(trees.values()), stream, windows, output)
+    names = list(trees)
+    found: dict[str, list[str]] = {}
+    for (name, tree), answer in zip(trees.items(), answers, strict=True):
+        labels = [
+            position if query < 0 else f"{names[query]}[{report}]"
+            for _, position, query, report in (placed.place for placed in answer.stream)
+        ]
+        found[name] = [
+            shown(
+                match.events()[0].ticks,
+                match.completed[0],
+                {
+                    variable: [labels[e.position] for e in bound]
+                    if isinstance(bound, list)
+                    else labels[bound.position]
+                    for variable, bound in match.binding.items()
+                },
+                returned(tree, match) if tree.returns is not None else [],
+            )
+            for match in answer.matches
+        ]
+    return found
+
+
+def compiled(case: Case, output: str) -> tuple[cep.CompiledScript, dict[str, list[str]]] | None:
+    """The script and what it finds, unless it is refused or finds too much."""
+    try:
+        script = cep.script(case.query)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cep.CepheidWarning)
+            found = script.match(case.table(), output=output, max_matches=500)
+    except cep.QuerySemanticError as error:
+        event(f"refused: {error.faults[0].message[:40]}")
+        return None
+    except cep.LimitError:
+        event("too many matches")
+        return None
+    if any(len(found[name]) > MOST for names in script.reads.values() for name in names):
+        event("too many matches")
+        return None
+    return script, {name: comparable(found[name], tree) for name, tree in script.queries.items()}
+
+
+@pytest.mark.parametrize("output", ["all", "non_overlapping"])
+@settings(suppress_health_check=list(HealthCheck))
+@given(case=script_cases())
+def test_a_script_gives_what_its_definition_gives(output: str, case: Case) -> None:
+    run = compiled(case, output)
+    if run is None:
+        return
+    script, found = run
+    expected = defined(script, case, output)
+    event(f"matches of the last query: {min(len(list(found.values())[-1]), 5)}")
+    assert {name: sorted(each) for name, each in found.items()} == {
+        name: sorted(each) for name, each in expected.items()
+    }
+    for names in script.reads.values():  # A composite event is named by its place in the result.
+        for name in names:
+            assert found[name] == expected[name]
+
+
+@pytest.mark.parametrize("output", ["all", "non_overlapping"])
+@settings(suppress_health_check=list(HealthCheck))
+@given(
+    case=script_cases(),
+    cuts=st.lists(st.tuples(st.integers(0, 10), st.sampled_from((0, 0, 1, 2, 3))), max_size=6),
+)
+def test_any_chunking_restart_and_passing_of_time_gives_the_same(
+    output: str, case: Case, cuts: list[tuple[int, int]]
+) -> None:
+    run = compiled(case, output)
+    if run is None:
+        return
+    script, expected = run
+    try:
+        running = script.session(output=output)
+        table = case.table()
+        found: dict[str, list[str]] = {name: [] for name in expected}
+        low = 0
+        for cut, what in [*sorted(cuts), (table.num_rows, 0)]:
+            high = min(cut, table.num_rows)
+            collect(script, running.feed(table.slice(low, high - low)), found)
+            low = high
+            if what & 1:
+                running = script.restore(running.snapshot(), output=output)
+            if what & 2 and low < table.num_rows:
+                collect(script, running.advance(table["ts"][low].as_py()), found)
+        collect(script, running.advance(), found)
+    except cep.EvaluationError as error:
+        event(f"no session: {str(error)[-40:]}")
+        return
+    event(f"matches of the last query: {min(len(list(found.values())[-1]), 5)}")
+    assert {name: sorted(each) for name, each in found.items()} == {
+        name: sorted(each) for name, each in expected.items()
+    }
+
+
+def collect(script: cep.CompiledScript, found: Any, into: dict[str, list[str]]) -> None:
+    for name, tree in script.queries.items():
+        into[name] += comparable(found[name], tree)

@@ -1,0 +1,20 @@
+"""The site has every page, and the reference names what there is."""
+
+import importlib
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_page_is_in_the_navigation():
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    named = set(re.findall(r"\S+\.md", nav)) - {"ARCHITECTURE.md", "CONTRIBUTING.md"}
+    docs = ROOT / "docs"
+    assert named == {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")}
+
+
+def test_the_reference_names_what_there_is():
+    for name in re.findall(r"^::: (\S+)$", (ROOT / "docs/api.md").read_text(), re.MULTILINE):
+        module, _, member = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), member), name
