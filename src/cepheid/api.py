@@ -226,7 +226,9 @@ class CompiledQuery:
         >>> q.match(events, time_unit="minutes").bindings()
         [{'a': 0, 'c': 3}]
         """
+        from cepheid.automata.evaluations import EVALUATIONS
         from cepheid.runtime.events import order_events
+        from cepheid.runtime.frequencies import choose_by_cost
         from cepheid.runtime.matches import Matches
         from cepheid.runtime.run import run, run_compressed
 
@@ -241,6 +243,8 @@ class CompiledQuery:
         chosen = _choose(analysed, evaluation).evaluation
         self._warn_of_absent_types(ordered)
         window = self.window_ticks(ordered)
+        if evaluation == AUTO and output != COMPRESSED:
+            chosen = choose_by_cost(analysed, ordered, window, chosen, EVALUATIONS)
         if output == COMPRESSED:
             return run_compressed(chosen.name, analysed, ordered, window, checked)
         parts, metrics = run(chosen.name, analysed, ordered, window, output, checked)

@@ -41,7 +41,7 @@ class RunningCounts:
 def given_rates(
     statistics: Mapping[str, float], components: Sequence[ast.Component]
 ) -> list[float]:
-    """How frequent each component is, from what is known of variables or types.
+    """How many events of each component a window has, from what is known of names or types.
 
     >>> from cepheid.language.parser import parse
     >>> parts = [part for part, _ in ast.components(parse("PATTERN SEQ(A a, B b)").pattern)]
@@ -54,8 +54,8 @@ def given_rates(
         lacking = [name for name in names if name not in statistics]
         if lacking:
             raise OptionError(
-                f"statistics do not say how frequent {list_words(lacking)} is; give a number "
-                "for every type or variable of the pattern"
+                f"statistics do not say how many events of {list_words(lacking)} a window has; "
+                "give a number for every type or variable of the pattern"
             )
         rates.append(float(sum(statistics[name] for name in names)))
     return rates
@@ -65,12 +65,12 @@ def check_statistics(given: Any) -> None:
     """Refuse statistics that are not a mapping of names to numbers."""
     if not isinstance(given, Mapping):
         raise OptionError(
-            f"statistics are a mapping of types or variables to how frequent they are, "
-            f"not {type(given).__name__}"
+            "statistics are a mapping of types or variables to how many events of them a window "
+            f"has, not {type(given).__name__}"
         )
     for name, rate in given.items():
         is_number = isinstance(rate, int | float) and not isinstance(rate, bool)
         if not isinstance(name, str) or not is_number or not 0 <= rate < float("inf"):
             raise OptionError(
-                f"the frequency of {name!r} in statistics is a number of 0 or more, not {rate!r}"
+                f"how many events of {name!r} a window has is a number of 0 or more, not {rate!r}"
             )

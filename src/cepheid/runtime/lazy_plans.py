@@ -147,7 +147,7 @@ class LazyPlans:
         seen = max(self._counts.seen, 1.0)
         scale = min(events, seen) if self._density else seen
         if self._is_given:
-            scale = 1.0 / max(min((rate for rate in rates if rate > 0), default=1.0), 1e-12)
+            scale = 1.0
         parts = self._automaton.components
         before = {
             (ix, other)
