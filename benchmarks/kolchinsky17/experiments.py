@@ -22,7 +22,7 @@ from benchmarks.kolchinsky17.regions import (
 from benchmarks.timing import time_in_turn
 from cepheid.analysis.analyse import analyse
 from cepheid.language.parser import parse
-from cepheid.planning.options import Options
+from cepheid.planning.options import DEFAULT_OPTIONS, Options
 from cepheid.runtime.events import Events, order_events
 from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.session import Session
@@ -57,7 +57,7 @@ class Contestant:
 
     evaluation: str
     text: str
-    options: Options = Options()
+    options: Options = DEFAULT_OPTIONS
 
     def run(self, events: Events, window: int) -> Metrics:
         """Find all matches, and drop them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 import pyarrow as pa
@@ -71,7 +71,7 @@ def stream(
     walk = np.empty((size, HISTORY))
     order = np.argsort(stock, kind="stable")
     bounds = np.searchsorted(stock[order], np.arange(number + 1))
-    for low, high in zip(bounds[:-1], bounds[1:], strict=True):
+    for low, high in pairwise(bounds.tolist()):
         if high > low:
             steps = random.normal(size=HISTORY - 1 + high - low)
             prices = 100 + np.cumsum(steps)
@@ -108,7 +108,9 @@ def correlated(variables: Sequence[str]) -> str:
 def pattern_text(pattern: str, variables: Sequence[Sequence[str]], window: float) -> str:
     """A query; the variables of each list go together, two by two."""
     condition = " AND ".join(correlated(group) for group in variables)
-    return f"PATTERN {pattern}\nWHERE skip_till_any_match {{ {condition} }}\nWITHIN {window} minutes"
+    return (
+        f"PATTERN {pattern}\nWHERE skip_till_any_match {{ {condition} }}\nWITHIN {window} minutes"
+    )
 
 
 SEQ5 = "NACompany a, AsCompany b, EuCompany c, MeCompany d, AfrCompany e"

@@ -207,9 +207,11 @@ def cases(draw: st.DrawFn, negation: bool = True) -> Case:
 def sequence_cases(draw: st.DrawFn, negation: bool) -> Case:
     """A query of single events under skip_till_any_match, with several keys, and a stream."""
     number = draw(st.integers(1 + negation, 4))
-    negated = draw(st.sets(st.integers(0, number - 1), min_size=1, max_size=number - 1)) if (
-        negation
-    ) else set()
+    negated = (
+        draw(st.sets(st.integers(0, number - 1), min_size=1, max_size=number - 1))
+        if (negation)
+        else set()
+    )
     parts = []
     for ix, name in zip(range(number), "abcd", strict=False):
         types = draw(st.sampled_from((*TYPES, *TYPES, "ANY(A, B)", "ANY(B, C)")))

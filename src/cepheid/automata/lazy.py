@@ -136,9 +136,12 @@ class _Compiler:
         }
         last_number = max(numbers, default=0)
         names_elements = own in clause.ranges or last_number > 0
-        if others or not names_elements or self._speaks_of_whole(clause, own):
-            yield self._of_all(clause, needs, label)
-        elif own in clause.ranges and last_number > 1:
+        if (
+            others
+            or not names_elements
+            or self._speaks_of_whole(clause, own)
+            or (own in clause.ranges and last_number > 1)
+        ):
             yield self._of_all(clause, needs, label)
         elif own in clause.ranges:
             if clause.ranges[own] == 1:
@@ -151,7 +154,9 @@ class _Compiler:
         else:
             length = self._vector.of_instance(ast.Length(own)).code
             test = Test(
-                clause.expression, partial(at_hand, at=last_number), f"{length} == {last_number - 1}"
+                clause.expression,
+                partial(at_hand, at=last_number),
+                f"{length} == {last_number - 1}",
             )
             yield self._of_event(layout.TAKE, test, needs, label)
 
@@ -278,10 +283,8 @@ class _Compiler:
             if not named:
                 on_event.append(clause.literals)
                 continue
-            if clause.ranges:
-                raise Untranslatable(
-                    f"every event of {next(iter(clause.ranges))}[] is compared with the negated {own}"
-                )
+            for name in clause.ranges:
+                raise Untranslatable(f"every event of {name}[] is compared with the negated {own}")
             check_attributes(self._schema, clause, (*self._components, component))
             needs |= named
             resolve = partial(self._vector.at_hand, own=own)

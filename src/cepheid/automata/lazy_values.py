@@ -90,9 +90,7 @@ class SlotVector(ValueVector):
     def register_bits(self, variable: str) -> int:
         """The registers of this name, as bits."""
         return sum(
-            1 << ix
-            for ix, register in enumerate(self.registers)
-            if register.variable == variable
+            1 << ix for ix, register in enumerate(self.registers) if register.variable == variable
         )
 
     def prior_updates(self, component: ast.Component, phase: Phase) -> tuple[Update, ...]:

@@ -388,9 +388,7 @@ class SequenceCompiler:
         check_attributes(self._schema, clause, components)
 
 
-def check_attributes(
-    schema: Schema, clause: Clause, components: tuple[ast.Component, ...]
-) -> None:
+def check_attributes(schema: Schema, clause: Clause, components: tuple[ast.Component, ...]) -> None:
     """Refuse a clause across events of types that lack an attribute which it names."""
     for component in components:
         for literal in clause.literals:

@@ -239,7 +239,7 @@ def _extend(
     if part.is_kleene == 0:
         new.bound = bound | bit
         if part.has_done != 0 and not holds_when_complete(
-            tests, part.test_low, part.test_high, bound, component, ranges, negations, components,
+            tests, part.test_low, part.test_high, bound, ranges, negations, components,
             copy_ix, instances, slots, ints, floats, valid, updates, context, nodes, buffers, pool,
             ctl.predicate, ctl.context, work, evaluations,
         ):  # fmt: skip
@@ -341,7 +341,7 @@ def _work_off(
             if row.count >= part.least and (
                 part.has_done == 0
                 or holds_when_complete(
-                    tests, part.test_low, part.test_high, row.bound, component, ranges, negations,
+                    tests, part.test_low, part.test_high, row.bound, ranges, negations,
                     components, instance_ix, instances, slots, ints, floats, valid, updates,
                     context, nodes, buffers, pool, ctl.predicate, ctl.context, work, evaluations,
                 )

@@ -21,7 +21,10 @@ COMPONENT = np.dtype(
         ("rivals", "i8"),  # components that could have the same event
         ("test_low", "i8"),  # what is tested when it is bound is tests[test_low:test_high]
         ("test_high", "i8"),
-        ("begin_low", "i8"),  # what its first event does to registers: updates[begin_low:begin_high]
+        (
+            "begin_low",
+            "i8",
+        ),  # what its first event does to registers: updates[begin_low:begin_high]
         ("begin_high", "i8"),
         ("take_low", "i8"),  # what its later events do
         ("take_high", "i8"),
@@ -129,6 +132,9 @@ FREE = -1
 UNSEEN = -2
 FAR = 1 << 62
 PLANS = 2
+WHOLE = 1_000_000
+"""Below the orders of plans there is a row for each component: the parts of pairs with each other
+component that satisfy the conditions between them, in millionths."""
 MAX_RANGES = 32
 WORK = 4 * MAX_RANGES
 """Places of the working array that for-all tests count in; the lists stand behind them."""

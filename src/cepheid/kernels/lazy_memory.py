@@ -129,8 +129,8 @@ def pack_buffers(control, buffers, pool, packed, axis, nows):
     return top
 
 
-@kernel(I64(array_of(CONTROL), array_of(BUFFER, 2), I64S, I64S))
-def mark_buffered(control, buffers, pool, is_kept):
+@kernel(I64(array_of(BUFFER, 2), I64S, I64S))
+def mark_buffered(buffers, pool, is_kept):
     """Set ``is_kept`` for the events that are in a buffer."""
     for partition in range(buffers.shape[0]):
         for number in range(buffers.shape[1]):

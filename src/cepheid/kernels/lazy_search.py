@@ -6,7 +6,7 @@ A buffer is in stream order, so that ordering filters and the window are binary 
 from __future__ import annotations
 
 from cepheid.kernels.jit import helper
-from cepheid.kernels.lazy_layout import FAR, NONE, SLOT_FIRST
+from cepheid.kernels.lazy_layout import FAR, NONE, PLANS, SLOT_FIRST, WHOLE
 
 
 @helper
@@ -68,11 +68,14 @@ def end_place(pool, axis, low, high, upper, start, window):
 
 
 @helper
-def choose_next(instances, instance_ix, components, slots, orders, plans, buffers, pool, axis, window):
+def choose_next(
+    instances, instance_ix, components, slots, orders, plans, buffers, pool, axis, window
+):
     """The component that an instance binds next.
 
     In a chain it is the next one of the frequency order. In a tree it is the one for which
-    there are the fewest events at this moment [Kolchinsky17 §7].
+    there are the fewest events at this moment, counting only the part of them that is taken to
+    satisfy the conditions with what is bound [Kolchinsky17 §7].
     """
     row = instances[instance_ix]
     count = len(components)
@@ -80,7 +83,7 @@ def choose_next(instances, instance_ix, components, slots, orders, plans, buffer
         for place in range(count):
             if (row.bound >> orders[row.plan, place]) & 1 == 0:
                 return orders[row.plan, place]
-    best, fewest = NONE, FAR
+    best, fewest = NONE, 1e300
     for component in range(count):
         if (row.bound >> component) & 1:
             continue
@@ -97,6 +100,10 @@ def choose_next(instances, instance_ix, components, slots, orders, plans, buffer
         found = high - low
         if components[component].is_kleene != 0 and components[component].most > 1:
             found = 1 << min(found, 40)
-        if found < fewest:
-            best, fewest = component, found
+        fitting = float(found)
+        for other in range(count):
+            if (row.bound >> other) & 1:
+                fitting *= orders[PLANS + component, other] / WHOLE
+        if fitting < fewest:
+            best, fewest = component, fitting
     return best

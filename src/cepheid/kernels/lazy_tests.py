@@ -35,12 +35,10 @@ def fits(
 
 @helper
 def holds_when_complete(
-    tests, low, high, bound, component, ranges, negations, components, instance_ix, instances,
-    slots, ints, floats, valid, updates, context, nodes, buffers, pool, predicate,
+    tests, low, high, bound, ranges, negations, components, instance_ix, instances, slots, ints, floats, valid, updates, context, nodes, buffers, pool, predicate,
     context_address, work, evaluations,
 ):  # fmt: skip
-    """Whether the tests hold that speak of the component as a whole, which is now complete."""
-    bit = 1 << component
+    """Whether the tests hold that speak of a whole component, which is now complete."""
     for t in range(low, high):
         test = tests[t]
         if test.needs & ~bound != 0:
@@ -54,7 +52,7 @@ def holds_when_complete(
         elif test.phase == ABSENT:
             if not _is_absent(
                 t, test, negations, components, instance_ix, instances, slots, buffers, pool,
-                predicate, context_address, evaluations, bound | bit,
+                predicate, context_address, evaluations,
             ):  # fmt: skip
                 return False
     return True
@@ -63,7 +61,7 @@ def holds_when_complete(
 @helper
 def _is_absent(
     t, test, negations, components, instance_ix, instances, slots, buffers, pool, predicate,
-    context_address, evaluations, bound,
+    context_address, evaluations,
 ):  # fmt: skip
     """Whether no event violates a negation between events that are bound."""
     negation = negations[test.low]
@@ -95,7 +93,9 @@ def _is_absent(
 
 
 @helper
-def _reset(each, at, work, elements, slots, instance_ix, count, ints, floats, valid, updates, context):  # fmt: skip
+def _reset(
+    each, at, work, elements, slots, instance_ix, count, ints, floats, valid, updates, context
+):  # fmt: skip
     """Let a range stand at its first element."""
     valid[instance_ix] &= ~each.registers
     for register in range(ints.shape[1]):
@@ -111,7 +111,9 @@ def _reset(each, at, work, elements, slots, instance_ix, count, ints, floats, va
 
 
 @helper
-def _step(each, at, work, elements, slots, instance_ix, count, ints, floats, valid, updates, context):  # fmt: skip
+def _step(
+    each, at, work, elements, slots, instance_ix, count, ints, floats, valid, updates, context
+):  # fmt: skip
     """Let a range stand at its next element; the one it leaves is among those before."""
     event = work[elements + work[at]]
     if work[at] == 0:

@@ -72,10 +72,10 @@ def pick_matches(ids, offsets, chosen, new_ids, new_offsets):
 @helper
 def _follows_pattern(ids, low, high):
     """Whether the events of a match, in stream order, are also in the order of the pattern."""
-    for at in range(low + 1, high):
-        if ids[at] & _VARIABLE < ids[at - 1] & _VARIABLE:
-            return False
-    return True
+    at = low + 1
+    while at < high and ids[at] & _VARIABLE >= ids[at - 1] & _VARIABLE:
+        at += 1
+    return at >= high
 
 
 @helper

@@ -48,9 +48,7 @@ def estimate_costs(query: AnalysedQuery, frequencies: Frequencies) -> dict[str, 
     for alternative in query.alternatives:
         workload = workload_of(alternative, frequencies)
         forward = tuple(range(len(workload.events)))
-        merged = Workload(
-            workload.events, frozenset(), workload.before, workload.selectivities
-        )
+        merged = Workload(workload.events, frozenset(), workload.before, workload.selectivities)
         best = best_order(workload)
         tests = {
             INSTANCE_STACKS: order_cost(workload, forward[::-1]),

@@ -36,8 +36,8 @@ class Options:
     many values attributes have, as far as it is known. ``negation`` and ``statistics`` are for
     the lazy evaluations [Kolchinsky17]: whether a negation is tested as soon as what is around
     it is bound, or when a match is complete, and how many events of types or variables there
-    are in a window, where that is known. ``max_runs`` (of the others: instances) and ``max_matches`` are limits that
-    end the evaluation with an error.
+    are in a window, where that is known. ``max_runs`` (of the others: instances) and
+    ``max_matches`` are limits that end the evaluation with an error.
     """
 
     algorithm: str = MERGING

@@ -28,9 +28,7 @@ class RunningCounts:
         [0.75, 0.25]
         """
         kept = 0.5 ** (events / HALF_LIFE)
-        self.counts = [
-            kept * old + new for old, new in zip(self.counts, counts, strict=True)
-        ]
+        self.counts = [kept * old + new for old, new in zip(self.counts, counts, strict=True)]
         self.seen = kept * self.seen + events
 
     def rates(self) -> list[float]:

@@ -48,9 +48,7 @@ def choose_by_cost(
         return accepted
     later = evaluations[evaluations.index(accepted) :]
     able = {
-        each.name: each
-        for each in later
-        if each.name != REFERENCE and each.refusal(query) is None
+        each.name: each for each in later if each.name != REFERENCE and each.refusal(query) is None
     }
     if len(able) < 2:
         return accepted

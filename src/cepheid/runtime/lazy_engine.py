@@ -12,9 +12,8 @@ from cepheid.automata.generated import predicate_address
 from cepheid.automata.lazy_tables import LazyAutomaton
 from cepheid.automata.predicates import Storage
 from cepheid.errors import LimitError
-from cepheid.kernels import lazy, lazy_memory
+from cepheid.kernels import lazy, lazy_memory, nfa_b_layout
 from cepheid.kernels import lazy_layout as layout
-from cepheid.kernels import nfa_b_layout
 from cepheid.language.printer import print_pattern
 from cepheid.planning.options import POST_PROCESSING, Options
 from cepheid.runtime.bindings import Int64s
@@ -125,9 +124,7 @@ class LazyEngine:
         while control["at"] < self._store.size:
             at = int(control["at"])
             control["stop"] = min(at + _SPAN, self._store.size)
-            self._plans.update(
-                self._store, at, int(control["stop"]), self._control, self._context, self._slots
-            )
+            self._plans.update(self._store, at, int(control["stop"]), self._control, self._context)
             yield from self._read()
         if control["matches"]:
             yield self._drained()
@@ -181,7 +178,7 @@ class LazyEngine:
         elif status == layout.NEED_INSTANCES:
             self._grow_instances(2 * len(self._instances))
         elif status == layout.NEED_NODES:
-            if self._drop_nodes() > len(self._nodes) // 2:
+            if 2 * (self._drop_nodes() + 4) > len(self._nodes):
                 self._nodes = grown(self._nodes, 2 * len(self._nodes))
         elif status == layout.NEED_OUTPUT:
             self._ids = int64s(2 * len(self._ids))
@@ -248,7 +245,7 @@ class LazyEngine:
         self._drop_nodes()
         self._pack_buffers()
         is_kept = int64s(self._store.size)
-        lazy_memory.mark_buffered(self._control, self._buffers, self._pool, is_kept)
+        lazy_memory.mark_buffered(self._buffers, self._pool, is_kept)
         rows = np.flatnonzero(is_kept)
         places = np.cumsum(is_kept) - is_kept
         lazy_memory.renumber(

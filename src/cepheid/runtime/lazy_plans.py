@@ -47,11 +47,12 @@ class LazyPlans:
         self._window = window
         self._by_partition = by_partition
         count = len(automaton.components)
-        self.orders = np.zeros((layout.PLANS, count), dtype=np.int64)
+        self.orders = np.zeros((layout.PLANS + count, count), dtype=np.int64)
+        self.orders[layout.PLANS :] = layout.WHOLE
         self.table: npt.NDArray[np.void] = np.zeros(layout.PLANS, dtype=layout.PLAN)
         self.table["is_tree"] = is_tree
         self._counts = RunningCounts(count)
-        self._seen = 0
+        self._seen = self._sampled = 0
         self._density = 0.0
         self._latest = 0
         self._retires: int | None = None
@@ -73,7 +74,6 @@ class LazyPlans:
         high: int,
         control: npt.NDArray[np.void],
         context: Int64s,
-        slots: npt.NDArray[np.int64],
     ) -> None:
         """Look at the events that are read next, and make a new plan where that pays."""
         self._retire(int(control[0]["now"]))
@@ -85,8 +85,8 @@ class LazyPlans:
             return
         if self._retires is not None:
             return
-        if not control[0]["instances_created"]:
-            self._sample(store, int(control[0]["predicate"]), context, slots, high)
+        if self._seen >= 2 * self._sampled:
+            self._sample(store, int(control[0]["predicate"]), context, high)
         workload = self._workload(self._counts.rates())
         order = best_order(workload)
         if is_first:
@@ -168,12 +168,15 @@ class LazyPlans:
         store: EventStore,
         predicate: int,
         context: Int64s,
-        slots: npt.NDArray[np.int64],
         high: int,
     ) -> None:
         """How often the conditions between two single components hold, for random pairs."""
         random = np.random.default_rng(0)
         self._selectivities = {}
+        self._sampled = self._seen
+        slots = np.zeros((1, int(context[layout.CONTEXT_SLOTS_STRIDE])), dtype=np.int64)
+        context = context.copy()
+        context[layout.CONTEXT_SLOTS] = slots.ctypes.data
         fitting = [
             np.flatnonzero((store.masks[:high] >> ix) & 1) for ix in range(self.orders.shape[1])
         ]
@@ -194,6 +197,9 @@ class LazyPlans:
                 part = (satisfied + 0.5) / (_SAMPLE + 1)
                 pair = (other, ix)
                 self._selectivities[pair] = self._selectivities.get(pair, 1.0) * part
+        for (a, b), part in self._selectivities.items():
+            millionths = max(int(part * layout.WHOLE), 1)
+            self.orders[layout.PLANS + a, b] = self.orders[layout.PLANS + b, a] = millionths
 
     # --- snapshots
 
@@ -206,7 +212,8 @@ class LazyPlans:
             "table": self.table,
             "counts": np.array([*self._counts.counts, self._counts.seen]),
             "numbers": np.array(
-                [self._seen, self._latest, self._retires is not None, retires], dtype=np.int64
+                [self._seen, self._sampled, self._latest, self._retires is not None, retires],
+                dtype=np.int64,
             ),
             "density": np.array([self._density]),
             "pairs": np.array(pairs, dtype=np.int64).reshape(len(pairs), 2),
@@ -217,8 +224,7 @@ class LazyPlans:
         """Take the state of a snapshot."""
         self.orders, self.table = state["orders"], state["table"]
         *self._counts.counts, self._counts.seen = state["counts"].tolist()
-        seen, latest, has_old, retires = state["numbers"].tolist()
-        self._seen, self._latest = seen, latest
+        self._seen, self._sampled, self._latest, has_old, retires = state["numbers"].tolist()
         self._retires = retires if has_old else None
         self._density = float(state["density"][0])
         self._selectivities = {
