@@ -40,15 +40,15 @@ class Settings:
     windows: tuple[int, ...]
     ratios: tuple[int, ...]
     per_minute: float
-    ratio_per_minute: float
+    ratio_events: int
     windows_long: float
     switch: int
     rounds: int
     seed: int
 
 
-QUICK = Settings((5, 30), (3, 700), 100, 1_000, 4, 20_000, 1, 17)
-FULL = Settings((5, 10, 15, 20, 25, 30), (3, 10, 30, 100, 300, 700), 100, 1_000, 4, 50_000, 3, 17)
+QUICK = Settings((5, 30), (3, 700), 100, 30_000, 4, 20_000, 1, 17)
+FULL = Settings((5, 10, 15, 20, 25, 30), (3, 10, 30, 100, 300, 700), 100, 30_000, 4, 50_000, 3, 17)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,12 @@ def measure_windows(settings: Settings) -> Iterator[Row]:
 def measure_ratios(settings: Settings) -> Iterator[Row]:
     """§8.2: sequences of three types, from the most to the least frequent one."""
     for ratio in settings.ratios:
-        middle = round(math.sqrt(ratio))
-        stocks = {"A": 3 * ratio, "B": 3 * middle, "C": 3}
-        table = stream(40, settings.ratio_per_minute, settings.seed, stocks)
+        # As in the stream of regions, frequent types are those of many stocks.
+        rare = 8 if ratio < 50 else 2
+        stocks = {"A": rare * ratio, "B": rare * round(math.sqrt(ratio)), "C": rare}
+        per_minute = sum(stocks.values())
+        minutes = max(settings.ratio_events / per_minute, 30)
+        table = stream(minutes, per_minute, settings.seed, stocks)
         text = pattern_text("SEQ(A a, B b, C c)", ["abc"], 20)
         contestants = {
             name: Contestant(name, text)
