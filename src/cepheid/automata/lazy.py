@@ -239,7 +239,7 @@ class _Compiler:
                 generated.append(test)
             else:
                 others.append(literals)
-        number = self._writer.add(generated) if generated else layout.NONE
+        number = self._writer.add_event_test(generated) if generated else layout.NONE
         return EventTest(component.types, number, tuple(others))
 
     def _has_attributes(self, component: ast.Component, literals: Literals) -> bool:
