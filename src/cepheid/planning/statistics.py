@@ -8,7 +8,7 @@ from typing import Any
 from cepheid.errors import OptionError, list_words
 from cepheid.language import syntax as ast
 
-HALF_LIFE = 8_192
+HALF_LIFE = 4_096
 """After so many events an event counts half in a running count."""
 
 

@@ -30,7 +30,7 @@ _FIRST_NODES = 1_024
 _FIRST_POOL = 4_096
 _OUTPUT_IDS = 1 << 20
 _OUTPUT_MATCHES = 1 << 17
-_SPAN = 4_096
+_SPAN = 2_048
 """After so many events that fit a component, the plan is looked at again."""
 _FEW_EVENTS = 4_096
 """Fewer events than this are kept although they have left the window."""
