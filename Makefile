@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt bench docs clean
+.PHONY: help demo test test-cluster check fmt bench docs clean
 
 help:
-	@echo 'make demo    answer three sample questions with cepheid'
+	@echo 'make demo    answer three sample questions with cepheid, on Spark (needs Java 17 or later)'
 	@echo 'make test    run all checks, tests and documentation examples'
+	@echo 'make test-cluster  run a query on a Spark cluster of three JVMs on this machine'
 	@echo 'make check   run the linter, the type checker and the import rules'
 	@echo 'make fmt     format the code and mend what the linter can mend'
 	@echo 'make bench   measure speed and memory (some minutes); results in build/benchmarks'
@@ -19,10 +20,13 @@ help:
 	@echo 'PYTHON=...   the interpreter to make .venv with (Python 3.11 or later; default python3)'
 
 demo: $(VENV)/.installed
-	@$(BIN)/cepheid demo
+	@$(BIN)/cepheid demo --spark 'local[*]'
 
 test: check
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+test-cluster: $(VENV)/.installed-dev
+	CEPHEID_CLUSTER=1 $(BIN)/pytest tests/cluster
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check
@@ -37,6 +41,7 @@ fmt: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(PIP) install -e '.[bench]'
 	$(BIN)/python -m benchmarks.agrawal08
+	$(BIN)/python -m benchmarks.buffers
 	$(BIN)/python -m benchmarks.c_bound
 	$(BIN)/python -m benchmarks.streaming_memory
 	$(BIN)/python -m benchmarks.first_use
@@ -60,10 +65,10 @@ $(BIN)/python:
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@echo 'Installing cepheid into $(VENV)'
-	@$(PIP) install -e .
+	@$(PIP) install -e '.[spark]'
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@echo 'Installing cepheid and its development tools into $(VENV)'
-	@$(PIP) install -e '.[dev]'
+	@$(PIP) install -e '.[dev,spark]'
 	@touch $(VENV)/.installed $@

@@ -4,13 +4,20 @@
 change broke something. ``long`` looks for new failures; what it finds becomes an explicit example.
 """
 
+from __future__ import annotations
+
 import os
+import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from cepheid.functions import REGISTERED
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("long", max_examples=5000, deadline=None, print_blob=True)
@@ -21,3 +28,30 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 def _functions_are_registered_for_one_test() -> Iterator[None]:
     yield
     REGISTERED.clear()
+
+
+SPARK_SETTINGS = {
+    "spark.ui.enabled": "false",  # Nobody looks, and its port may be taken.
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",  # A task for a handful of rows costs more than they do.
+    "spark.sql.adaptive.enabled": "false",  # What is spread over two workers stays there.
+    "spark.sql.session.timeZone": "UTC",  # The same answers wherever the tests run.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # Quick to start.
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One session for all tests of a process: to start one takes seconds."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").appName("tests")
+    for name, value in SPARK_SETTINGS.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -29,6 +30,7 @@ from cepheid.planning.evaluations import (
     NFA_B,
     REFERENCE,
     Choice,
+    Evaluation,
     check_output,
     choose_evaluation,
 )
@@ -45,6 +47,10 @@ if TYPE_CHECKING:
     from cepheid.runtime.stream import StreamSession
 
 AUTOMATON_FORMATS = ("mermaid", "svg")
+
+_SPARK = "cepheid.spark"
+"""What runs queries over DataFrames. It is built on this module and needs pyspark, so that it is
+loaded by its name, and only when there is a DataFrame: whoever has one has pyspark."""
 
 
 def query(
@@ -128,32 +134,36 @@ class CompiledQuery:
         schema: Any = None,
         *,
         evaluation: str = AUTO,
+        **options: Any,
     ) -> str:
         """How the query is understood and what will run it.
 
         ``schema`` is an Arrow schema, a :class:`~cepheid.Schema`, or a mapping of each type to
-        its attributes; with it attributes and kinds are checked too.
+        its attributes; with it attributes and kinds are checked too. ``options`` are those of
+        :meth:`match`.
 
         >>> print(query("PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x").explain())
         PATTERN SEQ(A a, B b)
         WHERE [id] AND a.x < b.x
         <BLANKLINE>
         evaluation:
-          nfa_b: runs of an automaton with a buffer, compiled to native code
+          instance_stacks: sequences scanned and constructed with active instance stacks
         selection strategy:
           skip_till_any_match
         pattern:
           A a
           B b
           partition key: a.id = b.id (equivalence test)
-        automaton:
-          a → b → F
-          θ_a_begin  = a ∈ A
-          θ_b_begin  = b ∈ B ∧ b.id = a.id ∧ a.x < b.x
-          θ_b_ignore = True
+        plan:
+          transformation: the variables of each match
+            sequence scan and construction: active instance stacks
+              scan: A a
+              scan: B b
+              scan: stacks partitioned by a.id = b.id (PAIS, the only key)
+              construction: a.x < b.x, when a is bound
         """
         analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
-        return explain(analysed, _choose(analysed, evaluation))
+        return explain(analysed, _choose(analysed, evaluation), read_options(options))
 
     def automaton(self, format: str = "mermaid", *, schema: Any = None) -> str:
         """The automata that nfa_b runs for the query, as a drawing.
@@ -205,6 +215,7 @@ class CompiledQuery:
         Args:
             events: an Arrow table or batch, a pandas or Polars frame, a mapping of columns, the
                 path of a Parquet, CSV or JSON-lines file, or a mapping of type to such a table.
+                Of a Spark DataFrame the matches are a DataFrame: see :mod:`cepheid.spark`.
             time: the column with the time of an event: integer, float, timestamp or date.
             type: the column with its type; not needed with a table per type.
             tie_break: the column or columns that order events of equal time; row order
@@ -214,8 +225,12 @@ class CompiledQuery:
                 sampled and listed without having been built.
             time_unit: what the numbers of a numeric time column count, such as ``ms``.
             schema: the attributes of each type, where not every type has every column.
-            options: those of the evaluation: ``algorithm`` (``merging`` or ``basic``),
-                ``max_runs``, ``max_matches``.
+            options: those of the evaluation. Of nfa_b: ``algorithm`` (``merging``, ``basic`` or
+                ``backtrack``) and ``buffer`` (``unions`` or ``versioned``).
+                Of instance_stacks: ``construction`` (``ais`` or ``basic``), ``equivalence``
+                (``dynamic``, ``multi_pais``, ``pais`` or ``selection``), ``window`` (``scan``,
+                ``construction`` or ``selection``), and ``domains``: how many values attributes
+                have, such as ``{"id": 10_000}``. Of all: ``max_runs``, ``max_matches``.
 
         >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
         >>> events = {
@@ -226,6 +241,20 @@ class CompiledQuery:
         >>> q.match(events, time_unit="minutes").bindings()
         [{'a': 0, 'c': 3}]
         """
+        if are_spark_frames(events):
+            over_frames = import_module(_SPARK).match
+            return over_frames(  # type: ignore[no-any-return]
+                self,
+                events,
+                time=time,
+                type=type,
+                tie_break=tie_break,
+                evaluation=evaluation,
+                output=output,
+                time_unit=time_unit,
+                schema=schema,
+                **options,
+            )
         from cepheid.automata.evaluations import EVALUATIONS
         from cepheid.runtime.events import order_events
         from cepheid.runtime.frequencies import choose_by_cost
@@ -240,7 +269,7 @@ class CompiledQuery:
             events, time=time, type=type, tie_break=tie_break, time_unit=time_unit, schema=declared
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
-        chosen = _choose(analysed, evaluation).evaluation
+        chosen = _choose(analysed, evaluation, compressed=output == COMPRESSED).evaluation
         self._warn_of_absent_types(ordered)
         window = self.window_ticks(ordered)
         if evaluation == AUTO and output != COMPRESSED:
@@ -365,6 +394,13 @@ class CompiledQuery:
         in_batches = [each for each in EVALUATIONS if each.has_session]
         return analysed, choose_evaluation(analysed, evaluation, in_batches).evaluation.name
 
+    def for_events(
+        self, events: Events, evaluation: str = AUTO
+    ) -> tuple[AnalysedQuery, Evaluation, int | None]:
+        """The query as it is about such events, what runs it, and its window in ticks."""
+        analysed = analyse(self._tree, events.schema, self._text, self._source)
+        return analysed, _choose(analysed, evaluation).evaluation, self.window_ticks(events)
+
     def window_ticks(self, events: Events) -> int | None:
         """The extent of WITHIN over these events: in ticks of their time, or in events."""
         window = self._tree.window
@@ -380,25 +416,47 @@ class CompiledQuery:
         warn_of_absent_types(named, events.type_names)
 
 
-def warn_of_absent_types(named: set[str], known: Iterable[str]) -> None:
-    """A type that never occurs but is spelt almost like one that does is probably a slip."""
-    unused = set(known) - named
-    for name in sorted(named - set(known)):
-        near = closest(name, unused)
+def warn_of_absent_types(
+    named: set[str], known: Iterable[str], made: Iterable[str] = (), stacklevel: int = 4
+) -> None:
+    """A type that never occurs but is spelt almost like one that does is probably a slip.
+
+    ``made`` are the types that queries of a script make.
+    """
+    there = {*known, *made}
+    unused = there - named
+    for name in sorted(named - there):
+        near = closest(name, unused | {*made})
         if near:
             warnings.warn(
                 f"no event has type '{name}'; there are events of type "
-                f"{list_words(sorted(unused)[:10])}. Did you mean '{near[0]}'?",
+                f"{list_words(sorted(unused | {*made})[:10])}. Did you mean '{near[0]}'?",
                 CepheidWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
 
 
-def _choose(query: AnalysedQuery, wanted: str) -> Choice:
+def _choose(query: AnalysedQuery, wanted: str, *, compressed: bool = False) -> Choice:
     # Loaded here, since the tables of an automaton need NumPy and ``import cepheid`` does not.
     from cepheid.automata.evaluations import EVALUATIONS
 
-    return choose_evaluation(query, wanted, EVALUATIONS)
+    # A stable order: of those that have a compressed output, and of the rest, the preferred first.
+    ordered = sorted(EVALUATIONS, key=lambda each: compressed and not each.has_compressed)
+    return choose_evaluation(query, wanted, ordered)
+
+
+def are_spark_frames(events: object) -> bool:
+    """Whether these are a DataFrame of Spark, or one for each type, without loading pyspark.
+
+    >>> are_spark_frames({"ts": [1], "type": ["A"]})
+    False
+    """
+    if isinstance(events, Mapping):
+        return bool(events) and all(map(are_spark_frames, events.values()))
+    return any(
+        kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.")
+        for kind in type(events).__mro__
+    )
 
 
 def schema_of(schema: Any) -> Schema | None:

@@ -52,7 +52,7 @@ def evaluate_script(
     Attributes that are times (``start``, ``end`` and the one called ``time``) are ticks.
 
     >>> from cepheid.language.parser import parse_script
-    >>> text = "PATTERN SEQ(A a, B b) RETURN Pair(x = b.x); PATTERN SEQ(Pair p, B b) WHERE p.x < b.x"
+    >>> text = "PATTERN SEQ(A a, B b) RETURN Pair(x = b.x); PATTERN SEQ(Pair p, B b) WHERE p.x < 2"
     >>> events = [Event(i, i, t, {"x": i}) for i, t in enumerate("ABB")]
     >>> answers = evaluate_script(parse_script(text), events, [None, None])
     >>> [placed.event.type for placed in answers[1].stream]
@@ -93,7 +93,8 @@ def _composite(
     time: str,
     type: str,
 ) -> Placed:
-    assert query.returns is not None and query.returns.type_name is not None
+    assert query.returns is not None
+    assert query.returns.type_name is not None
     ticks, position = match.completed
     anchor = stream[position].place[1] if position >= 0 else -1
     names = [item_name(item, query) for item in query.returns.items]

@@ -72,9 +72,7 @@ class Schema:
         """What kind of value the attribute has."""
         return self.attributes.get(attribute, Kind.UNKNOWN)
 
-    def joined_by(
-        self, made: Mapping[str, Iterable[str]], kinds: Mapping[str, Kind]
-    ) -> Schema:
+    def joined_by(self, made: Mapping[str, Iterable[str]], kinds: Mapping[str, Kind]) -> Schema:
         """The schema of these events together with those of types that queries make.
 
         >>> schema = Schema({"x": Kind.FLOAT}).joined_by({"Rise": ["to"]}, {"to": Kind.FLOAT})

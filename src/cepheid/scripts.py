@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.scripts import (
-    ScriptQuery,
     check_reserved,
     kinds_of_items,
     link_queries,
     schema_read,
 )
-from cepheid.api import CompiledQuery, read_text, schema_of, warn_of_absent_types
+from cepheid.api import (
+    CompiledQuery,
+    are_spark_frames,
+    read_text,
+    schema_of,
+    warn_of_absent_types,
+)
 from cepheid.errors import DEFAULT_SOURCE, OptionError, closest, list_words
 from cepheid.language import syntax as ast
 from cepheid.language.naming import ParameterValue
@@ -24,7 +30,7 @@ from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import AUTO, REFERENCE, check_output, choose_evaluation
 from cepheid.planning.explain import explain
 from cepheid.planning.options import read_options
-from cepheid.schema import Schema
+from cepheid.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from cepheid.analysis.model import AnalysedQuery
@@ -151,6 +157,16 @@ class CompiledScript:
             texts.append(f"{heading}\n{explain(analysed, choice)}")
         return "\n\n".join(texts)
 
+    def analysed(
+        self, events: Schema, time: str = "ts", type: str | None = "type"
+    ) -> list[AnalysedQuery]:
+        """Each query as it is about such events and what earlier queries make of them."""
+        schemas = self._schemas(events, time, type)
+        return [
+            analyse(each.query, schema, self._text, self._source)
+            for each, schema in zip(self._linked, schemas, strict=True)
+        ]
+
     def match(
         self,
         events: Any,
@@ -164,7 +180,24 @@ class CompiledScript:
         schema: Any = None,
         **options: Any,
     ) -> ScriptMatches:
-        """All matches of each query over the events; keywords are those of a query's ``match``."""
+        """All matches of each query over the events; keywords are those of a query's ``match``.
+
+        Of a Spark DataFrame it is a mapping of each query's name to a DataFrame.
+        """
+        if are_spark_frames(events):
+            over_frames = import_module("cepheid.spark.script_batch").match_script
+            return over_frames(  # type: ignore[no-any-return]
+                self,
+                events,
+                time=time,
+                type=type,
+                tie_break=tie_break,
+                evaluation=evaluation,
+                output=output,
+                time_unit=time_unit,
+                schema=schema,
+                **options,
+            )
         from cepheid.runtime.script_matches import ScriptMatches
         from cepheid.runtime.script_run import run_script
 
@@ -198,6 +231,7 @@ class CompiledScript:
         ...
         """
         from cepheid.runtime.diagnosis import diagnose
+        from cepheid.runtime.merged_stream import name_of_row
         from cepheid.runtime.script_run import run_script
 
         names = [each.name for each in self._linked]
@@ -213,7 +247,8 @@ class CompiledScript:
         )
         answer = run_script(run, ordered, upto=number)[-1]
         tree, window = self._linked[number].query, answer.planned.window
-        return diagnose(tree, answer.stream, window, compiled=evaluation != REFERENCE)
+        found = diagnose(tree, answer.stream, window, compiled=evaluation != REFERENCE)
+        return found.with_rows_named(lambda row: name_of_row(row, names))
 
     def session(
         self,
@@ -351,7 +386,7 @@ class CompiledScript:
             return [None] * len(self._linked)
         check_reserved(self._linked, time, type, self._text, self._source)
         schemas: list[Schema] = []
-        kinds = {}
+        kinds: dict[int, dict[str, Kind]] = {}
         for number, each in enumerate(self._linked):
             schema = schema_read(number, self._linked, events, kinds, self._text, self._source)
             schemas.append(schema)
@@ -360,8 +395,8 @@ class CompiledScript:
         return schemas
 
     def _warn_of_absent_types(self, events: Events) -> None:
-        known = {*events.type_names}
+        made: set[str] = set()
         for each in self._linked:
             named = {name for part, _ in ast.components(each.query.pattern) for name in part.types}
-            warn_of_absent_types(named, known)
-            known |= {each.type_name} if each.type_name else set()
+            warn_of_absent_types(named, events.type_names, made, stacklevel=5)
+            made |= {each.type_name} if each.type_name else set()

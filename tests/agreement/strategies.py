@@ -222,6 +222,7 @@ def sequence_cases(draw: st.DrawFn, negation: bool) -> Case:
         pattern = f"OR({pattern}, SEQ(C c9, A a9))"
     tests = [draw(conditions(parts)) for _ in range(draw(st.integers(0, 2)))]
     singles = [part.variable for part in parts if not part.negated]
+    mixed = list(zip(singles, "xkxk", strict=False))
     tests += draw(
         st.sampled_from(
             (
@@ -235,7 +236,7 @@ def sequence_cases(draw: st.DrawFn, negation: bool) -> Case:
                 [f"{a}.k = {b}.k" for a, b in pairwise(singles)],
                 ["[s]", *(f"{a}.k = {b}.k" for a, b in pairwise(singles))],
                 [f"{a}.y = {b}.y" for a, b in pairwise(singles)],
-                [f"{a}.{m} = {b}.{n}" for (a, m), (b, n) in pairwise(zip(singles, "xkxk"))],
+                [f"{a[0]}.{a[1]} = {b[0]}.{b[1]}" for a, b in pairwise(mixed)],
                 [f"{parts[0].variable}.k = {part.variable}.k" for part in parts[1:]],
             )
         )

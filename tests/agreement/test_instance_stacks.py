@@ -47,7 +47,7 @@ def test_agrees_with_reference(
 ) -> None:
     case = data.draw(sequence_cases(negation))
     given_options = {name: getattr(chosen, name) for name in chosen.__slots__}
-    agree(case, "instance_stacks", output, **given_options)
+    agree(case, "instance_stacks", output, given_options)
 
 
 @pytest.mark.parametrize("negation", [False, True])
@@ -87,8 +87,8 @@ def test_any_chunking_and_restart_gives_the_same(
 def test_every_combination_of_options(construction: str, equivalence: str, window: str) -> None:
     """A stream long enough for stacks to be pruned and searches to be interrupted."""
     rows = tuple(
-        (place // 2, "ABCZ"[(place * 7) % 11 % 4], place * 5 % 4, 0.5, place * 3 % 5 % 3, "pq"[place % 2])
-        for place in range(120)
+        (at // 2, "ABCZ"[(at * 7) % 11 % 4], at * 5 % 4, 0.5, at * 3 % 5 % 3, "pq"[at % 2])
+        for at in range(120)
     )
     text = (
         "PATTERN SEQ(A a, ANY(B, C) b, ~(Z z), C c) "

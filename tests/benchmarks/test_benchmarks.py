@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import first_use, registered_functions, streaming_memory
+from benchmarks import buffers, first_use, registered_functions, streaming_memory
 from benchmarks.agrawal08 import experiments
 from benchmarks.agrawal08.__main__ import main as agrawal08
 from benchmarks.c_bound import native
@@ -90,3 +90,12 @@ def test_a_process_tells_how_long_its_first_match_took():
 
 def test_a_registered_function_is_timed_beside_its_expression():
     assert registered_functions.ratio(2_000, 1) > 0
+
+
+def test_buffers_and_algorithms_are_compared(tmp_path):
+    buffers.main(["--windows-long", "2", "--rounds", "1", "--output", str(tmp_path)])
+    with (tmp_path / "buffers.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["query"] for row in rows] == [*QUERIES, "any"]
+    for row in rows:
+        assert int(row["basic_versioned_nodes"]) <= int(row["basic_nodes"])

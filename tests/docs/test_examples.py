@@ -5,7 +5,7 @@ The blocks of a page share a folder and a Python session, and run in the order o
 - ``python``: a session (``>>>``) whose output is compared, or a script, whose output is the
   ``output`` block after it;
 - ``console``: commands after ``$``, each with what it prints; ``cepheid`` runs in this process;
-- ``sase``: a query that parses and makes sense; with a name behind it, also written to that file;
+- ``sase``: a query or script that makes sense; with a name behind it, also written to that file;
 - other languages with a name behind them are files.
 """
 
@@ -91,7 +91,7 @@ class Page:
             Path(block.file).write_text(block.text)
         match block.language:
             case "sase":
-                cep.query(block.text)
+                cep.script(block.text)
             case "python" if ">>> " in block.text:
                 self.run_session(block)
             case "python":
@@ -125,8 +125,22 @@ class Page:
         )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_examples_do_what_the_page_says(page, tmp_path, monkeypatch):
+def on_spark(page: Path) -> bool:
+    return page.stem.startswith("spark")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.xdist_group("spark")) if on_spark(page) else page
+        for page in PAGES
+    ],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+def test_the_examples_do_what_the_page_says(page, tmp_path, monkeypatch, request):
+    if on_spark(page):
+        request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     runner = Page(page)

@@ -186,3 +186,52 @@ def test_an_unknown_option_says_which_there_are() -> None:
         cep.query(QUERY).match(events("A"), max_match=3)
     with pytest.raises(cep.OptionError, match="there is no algorithm 'merge'"):
         cep.query(QUERY).match(events("A"), algorithm="merge")
+
+
+def test_a_versioned_buffer_is_refused_where_there_is_none() -> None:
+    query = cep.query(QUERY)
+    with pytest.raises(cep.OptionError, match="Did you mean 'versioned'"):
+        query.match(events("A"), buffer="version")
+    with pytest.raises(cep.OptionError, match="backtrack reads with one run at a time"):
+        query.match(events("A"), algorithm="backtrack", buffer="versioned")
+    for options in ({"buffer": "versioned"}, {"algorithm": "backtrack"}):
+        with pytest.raises(cep.OptionError, match="compressed output is a buffer of unions"):
+            query.match(events("A"), output="compressed", **options)
+
+
+def test_a_snapshot_is_restored_with_the_same_buffer() -> None:
+    query = cep.query(QUERY)
+    session = query.session(buffer="versioned")
+    session.feed(events("AB"))
+    snapshot = session.snapshot()
+    with pytest.raises(cep.SnapshotError, match="buffer='versioned'"):
+        query.restore(snapshot).advance()
+    restored = query.restore(snapshot, buffer="versioned")
+    more = {"ts": [5], "type": ["C"], "x": [3]}
+    assert len(restored.feed(more)) == len(session.feed(more)) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"algorithm": "basic", "buffer": "versioned"},
+        {"algorithm": "merging", "buffer": "versioned"},
+        {"algorithm": "backtrack"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("window", ["WITHIN 20", "WITHIN 20 EVENTS PER PARTITION", ""])
+def test_memory_does_not_grow_with_the_stream(window: str, options: dict[str, str]) -> None:
+    # Without a window the runs end because what follows is not contiguous.
+    strategy = "skip_till_next_match" if window else "partition_contiguity"
+    query = cep.query(f"PATTERN SEQ(A a, B+ b[], C c) WHERE {strategy} {{ [x] }} {window}")
+    session = query.session(**options)
+    sizes = []
+    for batch in range(40):
+        types = "ABABBABC" * 25
+        times = range(batch * len(types), (batch + 1) * len(types))
+        session.feed({"ts": list(times), "type": list(types), "x": [t % 3 for t in times]})
+        engine = session._session._alternatives[0]._engine
+        sizes.append(sum(array.nbytes for array in engine.state().values()))
+    assert max(sizes) < 1.2 * max(sizes[:4])
+    assert session.metrics.matches > 100

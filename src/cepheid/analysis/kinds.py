@@ -21,6 +21,7 @@ from cepheid.analysis.operations import (
 from cepheid.errors import Fault, Span, closest, list_words
 from cepheid.functions import Uncallable, find_function
 from cepheid.language import syntax as ast
+from cepheid.language.printer import print_attribute
 from cepheid.schema import Kind, Schema
 
 _MOST_LISTED = 12
@@ -69,8 +70,8 @@ class _Checker:
                 what,
                 span,
                 found=name,
-                candidates=closest(name, names),
-                hint=f"{whose} {_listed(names)}." if names else None,
+                candidates=tuple(map(print_attribute, closest(name, names))),
+                hint=f"{whose} {_listed(list(map(print_attribute, names)))}." if names else None,
             )
         )
 

@@ -104,9 +104,9 @@ def kinds_of_items(
 ) -> dict[str, Kind]:
     """The kind of each attribute of the composite events of a query over events of this schema."""
     assert each.query.returns is not None
-    moment = schema.kind(time)
-    moment = Kind.TIMESTAMP if moment is Kind.DATE else moment
-    kinds = dict.fromkeys((*START_AND_END, time), moment)
+    is_date = schema.kind(time) is Kind.DATE
+    moment: Kind = Kind.TIMESTAMP if is_date else schema.kind(time)
+    kinds: dict[str, Kind] = dict.fromkeys((*START_AND_END, time), moment)
     if type is not None and schema.kind(type) in (Kind.STRING, Kind.UNKNOWN):
         kinds[type] = Kind.STRING
     for item in each.query.returns.items:
@@ -209,14 +209,13 @@ def _fault_of_order(
     if through is None:
         hint = f"{rule} Move query {maker + 1} before query {number + 1}."
     else:
-        steps = [f"query {a + 1} reads '{made[b]}' of query {b + 1}" for a, b in through]
+        circle = [(number, maker), *through]
+        steps = [f"query {a + 1} reads '{made[b]}' of query {b + 1}" for a, b in circle]
         hint = f"{rule} These read each other: {list_words(steps)}. One of them has to do without."
     return Fault(said, span, found=name, hint=hint)
 
 
-def _way(
-    start: int, goal: int, reads: Sequence[tuple[int, ...]]
-) -> list[tuple[int, int]] | None:
+def _way(start: int, goal: int, reads: Sequence[tuple[int, ...]]) -> list[tuple[int, int]] | None:
     """Who reads whom on the way from one query to another, or None where there is no way."""
     for ix in reads[start]:
         if ix == goal:
@@ -235,7 +234,8 @@ def _faults_of_shared_types(
     for number in sorted(read):
         first = made.index(made[number])
         one, other = queries[first].returns, queries[number].returns
-        assert one is not None and other is not None
+        assert one is not None
+        assert other is not None
         names = [item_name(item, queries[first]) for item in one.items]
         own = [item_name(item, queries[number]) for item in other.items]
         if sorted(names) != sorted(own):

@@ -14,6 +14,7 @@ from cepheid.planning.evaluations import (
     REFERENCE,
     Evaluation,
 )
+from cepheid.planning.sequence_plan import better_than_stacks
 
 
 def _never(_query: AnalysedQuery) -> str | None:
@@ -23,14 +24,16 @@ def _never(_query: AnalysedQuery) -> str | None:
 EVALUATIONS: tuple[Evaluation, ...] = (
     Evaluation(
         INSTANCE_STACKS,
-        "sequences scanned and constructed with active instance stacks, in native code",
+        "sequences scanned and constructed with active instance stacks",
         refuse_instance_stacks,
+        better=better_than_stacks,
     ),
     Evaluation(
         NFA_B,
         "runs of an automaton with a buffer, compiled to native code",
         refuse_nfa_b,
         has_automaton=True,
+        has_compressed=True,
     ),
     Evaluation(
         LAZY_CHAIN,

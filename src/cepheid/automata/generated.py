@@ -7,13 +7,14 @@ import importlib.util
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from cepheid.automata.fingerprints import PASSING
 from cepheid.kernels import jit
-
 
 _SOURCES: dict[int, str] = {}
 """The source of each predicate function, by its address."""
@@ -22,7 +23,7 @@ _SOURCES: dict[int, str] = {}
 @cache
 def predicate_address(source: str) -> int:
     """The address of the compiled ``predicate`` function of a generated module."""
-    address = jit.c_function(_module_of(source).predicate, cached=PASSING not in source)
+    address = _compiled(_module_of(source).predicate, source)
     _SOURCES[address] = source
     return address
 
@@ -31,7 +32,16 @@ def predicate_address(source: str) -> int:
 def marks_address(predicate: int) -> int:
     """The address of the ``marks`` function beside the predicate function at an address."""
     source = _SOURCES[predicate]
-    return jit.c_function(_module_of(source).marks, cached=PASSING not in source)
+    return _compiled(_module_of(source).marks, source)
+
+
+def _compiled(function: Callable[..., Any], source: str) -> int:
+    try:
+        return jit.c_function(function, cached=PASSING not in source)
+    except ImportError:
+        # What was kept calls a function of a module that only the process had that kept it, as
+        # where a function was sent to a worker of Spark.
+        return jit.c_function(function, cached=False)
 
 
 @cache

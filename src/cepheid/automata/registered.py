@@ -83,6 +83,17 @@ def register_function(name: str, python_function: Any = None) -> Any:
     return python_function
 
 
+def registered_python(name: str) -> FunctionType | None:
+    """The Python function that is registered under this name, for registering it elsewhere."""
+    found = REGISTERED.get(name)
+    if found is None:
+        return None
+    python = found.python
+    assert isinstance(python, partial)
+    plain: FunctionType = python.args[0]
+    return plain
+
+
 # --- what can be registered
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import time as clock
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from cepheid import CompiledScript
 from cepheid.automata.evaluations import EVALUATIONS
 from cepheid.cli.diagnosis import DiagnosisFormat
 from cepheid.cli.formats import Format
 from cepheid.cli.reporting import EXIT_CODES, EXIT_FAULT, busy, report, reporting, say, took, usage
 from cepheid.errors import CepheidError, OptionError, closest, list_words
 from cepheid.planning.evaluations import AUTO, check_output
-from cepheid.planning.options import DEFAULT_OPTIONS
+from cepheid.planning.options import DEFAULT_OPTIONS, EQUIVALENCES, WINDOWS
 
 app = typer.Typer(
     name="cepheid",
@@ -101,6 +102,45 @@ TimeUnit = Annotated[
         help="What a numeric time column counts, such as ms.",
     ),
 ]
+SparkMaster = Annotated[
+    str | None,
+    typer.Option(
+        "--spark",
+        metavar="MASTER",
+        help="Run on Spark: local[*], or the URL of a cluster. -o then names a new folder.",
+    ),
+]
+
+Construction = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="Of instance_stacks: ais or basic; same matches."),
+]
+EquivalenceTests = Annotated[
+    str,
+    typer.Option(
+        "--equivalence",
+        metavar="NAME",
+        help="Of instance_stacks, where equivalence tests are made: "
+        f"{list_words(EQUIVALENCES, 'or')}; same matches.",
+    ),
+]
+WindowTest = Annotated[
+    str,
+    typer.Option(
+        "--window",
+        metavar="NAME",
+        help="Of instance_stacks, where the window is tested: "
+        f"{list_words(WINDOWS, 'or')}; same matches.",
+    ),
+]
+Domains = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--domain",
+        metavar="NAME=N",
+        help="How many values an attribute has, such as tag_id=10000; repeatable.",
+    ),
+]
 
 
 def _show_version(wanted: bool) -> None:
@@ -129,6 +169,7 @@ Examples:
   cepheid match theft.sase events.parquet
   cepheid match theft.sase Shelf=shelf.csv Register=register.csv Exit=exit.csv -o thefts.csv
   cepheid match -q 'PATTERN SEQ(Shelf a, Exit c) WHERE [tag_id]' events.parquet --limit 5
+  cepheid match theft.sase events/ --spark 'local[*]' --format parquet -o thefts
 """
 )
 def match(
@@ -166,8 +207,16 @@ def match(
         int | None, typer.Option(metavar="N", min=0, help="Write only the first N matches.")
     ] = None,
     algorithm: Annotated[
-        str, typer.Option(metavar="NAME", help="Of nfa_b: merging or basic; same matches.")
+        str,
+        typer.Option(metavar="NAME", help="Of nfa_b: merging, basic or backtrack; same matches."),
     ] = DEFAULT_OPTIONS.algorithm,
+    buffer: Annotated[
+        str, typer.Option(metavar="NAME", help="Of nfa_b: unions or versioned; same matches.")
+    ] = DEFAULT_OPTIONS.buffer,
+    construction: Construction = DEFAULT_OPTIONS.construction,
+    equivalence: EquivalenceTests = DEFAULT_OPTIONS.equivalence,
+    window: WindowTest = DEFAULT_OPTIONS.window,
+    domain: Domains = None,
     max_matches: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Give up when there are more matches.")
     ] = None,
@@ -177,6 +226,13 @@ def match(
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Tell on stderr what the evaluation did, as JSON.")
     ] = False,
+    spark: SparkMaster = None,
+    slices: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="With --spark: cut the events into N slices of time."
+        ),
+    ] = None,
 ) -> None:
     """Find all matches of a query in events, and write them.
 
@@ -184,37 +240,61 @@ def match(
     QUERYFILE  a file with the query, or - to read it from stdin
     EVENTS     a Parquet, CSV or JSON-lines file, a directory or quoted
                glob of Parquet files, or TYPE=PATH for each event type
+
+    Of a script of several queries the matches of each are written. With -o each has a file:
+    FILE is a folder then, or has {query} in its name.
     """
     from cepheid.cli.formats import choose_format
     from cepheid.cli.inputs import (
         declared_schema,
         events_source,
-        read_query,
+        read_domains,
+        read_queries,
         split_columns,
         split_query,
     )
     from cepheid.cli.results import found, write_results
+    from cepheid.cli.scripts import match_script
 
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
         source = events_source(paths)
+        query = read_queries(query_file, query_text, settings or ())
+        keywords: dict[str, Any] = {
+            "time": time,
+            "type": type,
+            "tie_break": split_columns(tie_break),
+            "time_unit": time_unit,
+            "schema": declared_schema(schema),
+            "evaluation": evaluation,
+            "output": output,
+            "algorithm": algorithm,
+            "buffer": buffer,
+            "construction": construction,
+            "equivalence": equivalence,
+            "window": window,
+            "domains": read_domains(domain or ()),
+            "max_matches": max_matches,
+            "max_runs": max_runs,
+        }
+        if isinstance(query, CompiledScript):
+            match_script(query, source, keywords, format, file, limit, metrics)
+            return
         chosen = choose_format(format, file)
-        query = read_query(query_file, query_text, settings or ())
+        if spark is not None:
+            if metrics:
+                raise typer.BadParameter("--metrics is of a run in this process, without --spark")
+            from cepheid.cli.spark_run import match_on_spark
+
+            match_on_spark(
+                spark, query, source, chosen, file, limit, {**keywords, "slices": slices}
+            )
+            return
+        if slices is not None:
+            raise typer.BadParameter("--slices is for --spark")
         started = clock.perf_counter()
         with busy("Matching"):
-            matches = query.match(
-                source,
-                time=time,
-                type=type,
-                tie_break=split_columns(tie_break),
-                time_unit=time_unit,
-                schema=declared_schema(schema),
-                evaluation=evaluation,
-                output=output,
-                algorithm=algorithm,
-                max_matches=max_matches,
-                max_runs=max_runs,
-            )
+            matches = query.match(source, **keywords)
         seconds = clock.perf_counter() - started
         shown = write_results(matches, query.tree, chosen, file, limit, (time, type))
         say(f"{found(len(matches), shown)} in {took(seconds)}")
@@ -234,9 +314,15 @@ def explain(
     query_file: QueryFile = None,
     events: Events = None,
     query_text: QueryText = None,
+    time: TimeColumn = "ts",
+    type: TypeColumn = "type",
     settings: Settings = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
+    construction: Construction = DEFAULT_OPTIONS.construction,
+    equivalence: EquivalenceTests = DEFAULT_OPTIONS.equivalence,
+    window: WindowTest = DEFAULT_OPTIONS.window,
+    domain: Domains = None,
     mermaid: Annotated[
         bool, typer.Option("--mermaid", help="Draw the automaton instead, as a Mermaid flowchart.")
     ] = False,
@@ -253,19 +339,33 @@ def explain(
     QUERYFILE  a file with the query, or - to read it from stdin
     EVENTS     as for match; their columns are checked too, and nothing is matched
     """
-    from cepheid.cli.inputs import find_schema, read_query, split_query
+    from cepheid.cli.inputs import find_schema, read_domains, read_queries, split_query
     from cepheid.cli.results import write_text
 
     if mermaid and svg:
         raise typer.BadParameter("--mermaid and --svg are two drawings; choose one")
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
-        query = read_query(query_file, query_text, settings or ())
+        query = read_queries(query_file, query_text, settings or ())
         known = find_schema(paths, schema)
-        if mermaid or svg:
+        if isinstance(query, CompiledScript):
+            if mermaid or svg:
+                raise typer.BadParameter(
+                    "a drawing is of one query, and this is a script of several"
+                )
+            text = query.explain(known, evaluation=evaluation, time=time, type=type) + "\n"
+        elif mermaid or svg:
             text = query.automaton("svg" if svg else "mermaid", schema=known)
         else:
-            text = query.explain(known, evaluation=evaluation) + "\n"
+            explained = query.explain(
+                known,
+                evaluation=evaluation,
+                construction=construction,
+                equivalence=equivalence,
+                window=window,
+                domains=read_domains(domain or ()),
+            )
+            text = explained + "\n"
         write_text(text, file)
 
 
@@ -288,6 +388,10 @@ def diagnose(
     settings: Settings = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Which query of a script; the last one otherwise."),
+    ] = None,
     format: Annotated[
         DiagnosisFormat, typer.Option(metavar="FORMAT", help="text for reading, or json.")
     ] = DiagnosisFormat.TEXT,
@@ -305,7 +409,7 @@ def diagnose(
     from cepheid.cli.inputs import (
         declared_schema,
         events_source,
-        read_query,
+        read_queries,
         split_columns,
         split_query,
     )
@@ -313,17 +417,25 @@ def diagnose(
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
         source = events_source(paths)
-        query = read_query(query_file, query_text, settings or ())
+        query = read_queries(query_file, query_text, settings or ())
+        keywords: dict[str, Any] = {
+            "time": time,
+            "type": type,
+            "tie_break": split_columns(tie_break),
+            "time_unit": time_unit,
+            "schema": declared_schema(schema),
+            "evaluation": evaluation,
+        }
         with busy("Looking"):
-            diagnosis = query.diagnose(
-                source,
-                time=time,
-                type=type,
-                tie_break=split_columns(tie_break),
-                time_unit=time_unit,
-                schema=declared_schema(schema),
-                evaluation=evaluation,
-            )
+            if isinstance(query, CompiledScript):
+                name = only or list(query.queries)[-1]
+                diagnosis = query.diagnose(source, name, **keywords)
+            elif only is not None:
+                raise typer.BadParameter(
+                    "this is a single query, not a script", param_hint="--only"
+                )
+            else:
+                diagnosis = query.diagnose(source, **keywords)
         write_diagnosis(diagnosis, format)
 
 
@@ -338,6 +450,8 @@ def check(
     query_file: QueryFile = None,
     rest: Annotated[list[str] | None, typer.Argument(metavar="FILE", hidden=True)] = None,
     query_text: QueryText = None,
+    time: TimeColumn = "ts",
+    type: TypeColumn = "type",
     settings: Settings = None,
     schema: Declaration = None,
 ) -> None:
@@ -350,8 +464,15 @@ def check(
 
     A query without faults gets a line that says ok. Faults are shown on stderr, all at once.
     """
-    from cepheid.cli.inputs import find_schema, looks_like_events, name_of, read_query, split_query
+    from cepheid.cli.inputs import (
+        find_schema,
+        looks_like_events,
+        name_of,
+        read_queries,
+        split_query,
+    )
     from cepheid.cli.results import summary
+    from cepheid.cli.scripts import script_summary
 
     with reporting():
         first, others = split_query(query_file, rest, query_text)
@@ -360,9 +481,13 @@ def check(
         faulty = False
         for file in files:
             try:
-                query = read_query(file, query_text if file is None else None, settings or ())
-                query.explain(known)
-                typer.echo(f"{name_of(file)}: ok, {summary(query.tree)}")
+                query = read_queries(file, query_text if file is None else None, settings or ())
+                if isinstance(query, CompiledScript):
+                    query.explain(known, time=time, type=type)
+                    typer.echo(f"{name_of(file)}: ok, {script_summary(query)}")
+                else:
+                    query.explain(known)
+                    typer.echo(f"{name_of(file)}: ok, {summary(query.tree)}")
             except CepheidError as error:
                 report(error)
                 faulty = True
@@ -386,9 +511,10 @@ def demo(
             help="retail_theft, contaminated_shipments or stock_trend; all three otherwise.",
         ),
     ] = None,
+    spark: SparkMaster = None,
 ) -> None:
     """Ask three bundled streams of events a question each."""
     from cepheid.cli.demo import run_demo
 
     with reporting():
-        run_demo(scenario)
+        run_demo(scenario, spark)

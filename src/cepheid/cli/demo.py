@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
+import pyarrow as pa
 from rich.console import Console
 from rich.highlighter import RegexHighlighter
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -13,6 +16,7 @@ from rich.theme import Theme
 import cepheid as cep
 from cepheid.cli.reporting import plural, took
 from cepheid.cli.tables import PipedConsole, matches_table
+from cepheid.runtime.matches import Match
 from cepheid.samples import SCENARIOS, Scenario, scenario
 
 MOST_ROWS = 10
@@ -44,19 +48,26 @@ _THEME = Theme(
 )
 
 
-def run_demo(name: str | None = None) -> None:
-    """Run one scenario, or all of them, and print everything about it."""
+def run_demo(name: str | None = None, master: str | None = None) -> None:
+    """Run one scenario, or all of them, here or on Spark, and print everything about it."""
     console = PipedConsole(theme=_THEME, highlight=False)
     chosen = SCENARIOS if name is None else (scenario(name),)
-    for number, each in enumerate(chosen, start=1):
-        if number > 1:
-            console.print()
-        _show(each, number, len(chosen), console)
+    with _progress() as progress, _answering(master, progress) as answer:
+        for number, each in enumerate(chosen, start=1):
+            if number > 1:
+                console.print()
+            _show(each, number, len(chosen), console, progress, answer)
     console.print()
     console.print("Ask your own events: cepheid match --help")
 
 
-def _show(each: Scenario, number: int, count: int, console: Console) -> None:
+Answer = Callable[[cep.CompiledQuery, pa.Table], Sequence[Match]]
+"""What runs a query over events."""
+
+
+def _show(
+    each: Scenario, number: int, count: int, console: Console, progress: Progress, answer: Answer
+) -> None:
     title = each.title if count == 1 else f"{number} of {count}: {each.title}"
     console.print(Rule(title, align="left"))
     console.print()
@@ -65,14 +76,14 @@ def _show(each: Scenario, number: int, count: int, console: Console) -> None:
     console.print(_QueryHighlighter()(each.query.rstrip()))
     console.print()
     query, events = cep.query(each.query), each.events()
-    with _progress() as progress:
-        task = progress.add_task("Compiling", total=None)
-        started = time.perf_counter()
-        query.match(events.slice(0, len(events) // 10))
-        compiled = time.perf_counter()
-        progress.update(task, description=f"Asking {plural(len(events), 'event')}")
-        matches = query.match(events)
-        finished = time.perf_counter()
+    task = progress.add_task("Compiling", total=None)
+    started = time.perf_counter()
+    answer(query, events.slice(0, len(events) // 10))
+    compiled = time.perf_counter()
+    progress.update(task, description=f"Asking {plural(len(events), 'event')}")
+    matches = answer(query, events)
+    finished = time.perf_counter()
+    progress.remove_task(task)
     console.print(matches_table(matches, query.tree, limit=MOST_ROWS, width=console.width))
     console.print()
     said = [
@@ -84,6 +95,30 @@ def _show(each: Scenario, number: int, count: int, console: Console) -> None:
     if len(matches) > MOST_ROWS:
         said.append(f"the first {MOST_ROWS} are shown")
     console.print("; ".join(said))
+
+
+@contextmanager
+def _answering(master: str | None, progress: Progress) -> Iterator[Answer]:
+    """What runs the queries: this process, or Spark with this master."""
+    if master is None:
+        yield lambda query, events: list(query.match(events))
+        return
+    from cepheid.cli.spark_run import found_matches, start_spark
+
+    task = progress.add_task("Starting Spark", total=None)
+    spark = start_spark(master)
+    progress.remove_task(task)
+
+    def on_spark(query: cep.CompiledQuery, events: pa.Table) -> Sequence[Match]:
+        from cepheid.spark import match
+
+        found = match(query, spark.createDataFrame(events)).toArrow()
+        return list(found_matches(found.sort_by([("end", "ascending"), ("start", "ascending")])))
+
+    try:
+        yield on_spark
+    finally:
+        spark.stop()
 
 
 def _progress() -> Progress:

@@ -74,14 +74,22 @@ def open_binary(file: Path | None) -> AbstractContextManager[BinaryIO]:
 
 
 def write_matches(
-    matches: Matches, query: ast.Query, chosen: Format, sink: BinaryIO, limit: int | None
+    matches: Matches,
+    query: ast.Query,
+    chosen: Format,
+    sink: BinaryIO,
+    limit: int | None,
+    name: str | None = None,
 ) -> None:
-    """Write the first matches, or all, in a format that programs read."""
+    """Write the first matches, or all, in a format that programs read.
+
+    ``name`` is that of the query where matches of several go to the same place.
+    """
     if chosen is Format.JSONL:
         items = query.returns.items if query.returns is not None else None
         names = [item_name(item, query) for item in items] if items is not None else None
         for match in islice(matches, limit):
-            line = json.dumps(_json_object(match, names), ensure_ascii=False)
+            line = json.dumps(_json_object(match, names, name), ensure_ascii=False)
             sink.write(line.encode("utf-8", "replace") + b"\n")
     elif chosen is Format.CSV:
         _write_csv(_batches(matches, limit), sink)
@@ -89,9 +97,10 @@ def write_matches(
         _write_parquet(_batches(matches, limit), sink)
 
 
-def _json_object(match: Match, items: list[str] | None) -> dict[str, Any]:
-    """A match, with the items of RETURN where the query has one."""
-    shown = {"start": plain(match.start), "end": plain(match.end), "bindings": match.bindings}
+def _json_object(match: Match, items: list[str] | None, name: str | None) -> dict[str, Any]:
+    """A match, with the name of its query in a script and the items of RETURN where there are."""
+    shown: dict[str, Any] = {} if name is None else {"query": name}
+    shown |= {"start": plain(match.start), "end": plain(match.end), "bindings": match.bindings}
     if items is not None:
         shown["return"] = {name: plain(match[name]) for name in items}
     return shown

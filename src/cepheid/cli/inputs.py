@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cepheid import CompiledQuery, query
+from cepheid import CompiledQuery, CompiledScript, query, script
 from cepheid.errors import DEFAULT_SOURCE, OptionError
+from cepheid.language.parser import parse_script
 from cepheid.schema import Schema
 
 if TYPE_CHECKING:
@@ -49,11 +50,25 @@ def name_of(file: str | None) -> str:
 
 def read_query(file: str | None, text: str | None, parameters: Iterable[str] = ()) -> CompiledQuery:
     """The query of a file, of stdin, or of the text itself; messages name it by its file."""
-    values = dict(map(parameter, parameters))
-    if text is None:
-        assert file is not None
-        text = sys.stdin.read() if file == STDIN else _read_text(file)
-    return query(text, parameters=values, source=name_of(file))
+    return query(
+        _text_of(file, text), parameters=dict(map(parameter, parameters)), source=name_of(file)
+    )
+
+
+def read_queries(
+    file: str | None, text: str | None, parameters: Iterable[str] = ()
+) -> CompiledQuery | CompiledScript:
+    """The same, or the script where there are several queries."""
+    text, values, source = _text_of(file, text), dict(map(parameter, parameters)), name_of(file)
+    is_script = len(parse_script(text, source, values)) > 1
+    return (script if is_script else query)(text, parameters=values, source=source)
+
+
+def _text_of(file: str | None, text: str | None) -> str:
+    if text is not None:
+        return text
+    assert file is not None
+    return sys.stdin.read() if file == STDIN else _read_text(file)
 
 
 def _read_text(file: str) -> str:
@@ -64,6 +79,21 @@ def _read_text(file: str) -> str:
         raise OptionError(f"cannot read the query {file!r}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise OptionError(f"cannot read the query {file!r}: it is not UTF-8 text") from None
+
+
+def read_domains(settings: Iterable[str]) -> dict[str, int]:
+    """How many values attributes have, from ``NAME=N`` for each.
+
+    >>> read_domains(["tag_id=10000", "zone=12"])
+    {'tag_id': 10000, 'zone': 12}
+    """
+    domains = {}
+    for setting in settings:
+        name, _, size = setting.partition("=")
+        if not name or not size.isdecimal():
+            raise OptionError(f"--domain needs NAME=N, such as tag_id=10000, not {setting!r}")
+        domains[name] = int(size)
+    return domains
 
 
 def parameter(setting: str) -> tuple[str, int | float | bool | str]:

@@ -38,7 +38,7 @@ def write_results(
     shown = len(matches) if limit is None else min(limit, len(matches))
     with open_binary(file) as sink:
         if chosen is Format.TABLE:
-            _write_table(matches, query, file, sink, shown, hidden)
+            write_table(matches, query, file, sink, shown, hidden)
         else:
             write_matches(matches, query, chosen, sink, limit)
     return shown
@@ -83,7 +83,7 @@ def summary(query: ast.Query) -> str:
     return ", ".join([*said, f"returns {list_words(names)}"])
 
 
-def _write_table(
+def write_table(
     matches: Matches,
     query: ast.Query,
     file: Path | None,
@@ -91,6 +91,7 @@ def _write_table(
     shown: int,
     hidden: Sequence[str],
 ) -> None:
+    """Write the first matches for reading; nothing where there are none."""
     from cepheid.cli.tables import PipedConsole, matches_table
 
     if not shown:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name, print_pattern
 
 if TYPE_CHECKING:
-    from cepheid.runtime.matches import Match, Matches
+    from cepheid.runtime.matches import Match
 
 LEAST_TEXT_WIDTH = 12
 """How far a column of texts may be cut."""
@@ -36,7 +36,12 @@ class PipedConsole(Console):
 
 
 def matches_table(
-    matches: Matches, query: ast.Query, *, limit: int, width: int, hidden: Sequence[str] = ()
+    matches: Iterable[Match],
+    query: ast.Query,
+    *,
+    limit: int,
+    width: int,
+    hidden: Sequence[str] = (),
 ) -> Table:
     """The first matches: the items of RETURN, or when and where the events of each match are.
 
@@ -150,9 +155,10 @@ def _events(match: Match, variable: str, hidden: Sequence[str]) -> str | None:
     rows = match.bindings.get(variable)
     if rows is None:
         return None
-    if isinstance(rows, int):
+    if not isinstance(rows, list):
+        place = f"row {rows}" if isinstance(rows, int) else rows
         attributes = _attributes(match[variable], hidden)
-        return f"row {rows}: {attributes}" if attributes else f"row {rows}"
+        return f"{place}: {attributes}" if attributes else place
     named = ", ".join(map(str, rows[:MOST_ROWS_NAMED]))
     more = f" … {rows[-1]} ({len(rows)} events)" if len(rows) > MOST_ROWS_NAMED else ""
     return f"{'row' if len(rows) == 1 else 'rows'} {named}{more}"

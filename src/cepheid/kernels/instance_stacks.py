@@ -24,14 +24,16 @@ from cepheid.kernels.instance_stacks_layout import (
 )
 from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
 from cepheid.kernels.nfa_b_layout import SET_FLOAT, STEP, TAG_SHIFT, UPDATE
-from cepheid.kernels.pointers import call_predicate
+from cepheid.kernels.pointers import call_predicate, highest_bit
 from cepheid.kernels.registers import update_registers
 
 _LONG_AGO = -(2**62)
 
 
 @helper
-def _bind_registers(steps, updates, level, row, kept_ints, kept_floats, kept_valid, ints, floats, valid):  # fmt: skip
+def _bind_registers(
+    steps, updates, level, row, kept_ints, kept_floats, kept_valid, ints, floats, valid
+):  # fmt: skip
     """Give the registers of the match the values of the instance."""
     for u in range(steps[level].begin_low, steps[level].begin_high):
         register = updates[u].register
@@ -46,10 +48,10 @@ def _bind_registers(steps, updates, level, row, kept_ints, kept_floats, kept_val
 @helper
 def _agrees(keys, row, here):
     """Whether an instance has the values of the last event in all keys that are tested."""
+    same = True
     for k in range(keys.shape[1]):
-        if keys[row, k] != here[k]:
-            return False
-    return True
+        same = same and keys[row, k] == here[k]
+    return same
 
 
 @helper
@@ -130,14 +132,52 @@ def _add_cell(state, instances, cells, stacks, numbers, term_of, pushed, compone
 
 
 @helper
+def _construct_all(state, instances, cursor, path, ids, offsets, last, window, event, now):
+    """The search where nothing is tested in it but the window; otherwise as below."""
+    level, at, matches = state[0].level, state[0].ids, state[0].matches
+    full = False
+    while level < last:
+        row = cursor[level]
+        if level == 0:
+            while row >= 0 and now - instances[row].start < window:
+                if at + last + 1 > len(ids) or matches + 1 >= len(offsets):
+                    full = True
+                    break
+                ids[at] = instances[row].event << TAG_SHIFT
+                for component in range(1, last):
+                    ids[at + component] = path[component]
+                ids[at + last] = (event << TAG_SHIFT) | last
+                at += last + 1
+                matches += 1
+                offsets[matches] = at
+                row = instances[row].previous
+            cursor[0] = row
+            if full:
+                break
+        elif row >= 0 and now - instances[row].start < window:
+            path[level] = (instances[row].event << TAG_SHIFT) | level
+            level -= 1
+            cursor[level] = instances[row].rip
+            continue
+        level += 1
+        if level < last:
+            cursor[level] = instances[cursor[level]].previous
+    state[0].matches_found += matches - state[0].matches
+    state[0].constructed += matches - state[0].matches
+    state[0].ids, state[0].matches = at, matches
+    state[0].level = level if full else NONE
+    return not full
+
+
+@helper
 def _construct(
     plan, state, steps, updates, instances, kept_ints, kept_floats, kept_valid, keys, here,
-    cursor, ints, floats, valid, ids, offsets, evaluations, event, now,
+    cursor, path, ints, floats, valid, ids, offsets, evaluations, event, now,
 ):  # fmt: skip
     """Search back from the last event; whether the search has ended, or else lacks room.
 
-    ``cursor`` has the instance that is bound, or to be looked at, of each component. The
-    search goes on from the component ``state.level``.
+    ``cursor`` has the instance that is bound, or to be looked at, of each component, and
+    ``path`` the tags of those that are bound. The search goes on from component ``state.level``.
     """
     window = plan[0].window
     in_window = plan[0].window_in_construction != 0
@@ -167,6 +207,7 @@ def _construct(
             if call_predicate(plan[0].predicate, predicate, plan[0].context, 0, 0) == 0:
                 cursor[level] = instances[row].previous
                 continue
+        path[level] = (instances[row].event << TAG_SHIFT) | level
         if level > 0:
             level -= 1
             cursor[level] = instances[row].rip
@@ -181,7 +222,7 @@ def _construct(
                 chosen = chosen and _agrees(keys, cursor[component], here)
         if chosen:
             for component in range(last):
-                ids[at] = (instances[cursor[component]].event << TAG_SHIFT) | component
+                ids[at] = path[component]
                 at += 1
             ids[at] = (event << TAG_SHIFT) | last
             at += 1
@@ -195,21 +236,11 @@ def _construct(
 
 
 @helper
-def _push(
-    plan, state, steps, updates, context, instances, kept_ints, kept_floats, kept_valid, keys,
-    others, cells, stacks, other_stacks, here, stack, component, components, event_ix, event,
-    start, rip,
+def _keep(
+    plan, steps, updates, context, kept_ints, kept_floats, kept_valid, keys, others, cells, stacks,
+    other_stacks, here, row, stack, component, components, event_ix,
 ):  # fmt: skip
-    """A new instance on top of a stack, and on those of the other keys that have some."""
-    row = state[0].used
-    state[0].used = row + 1
-    state[0].pushed += 1
-    instances[row].event = event
-    instances[row].start = start
-    instances[row].previous = stacks[stack]
-    instances[row].rip = rip
-    instances[row].stack = stack
-    stacks[stack] = row
+    """Keep beside a new instance what is tested later, and link it where it is looked for."""
     for k in range(keys.shape[1]):
         keys[row, k] = here[k]
     for k in range(others.shape[1]):
@@ -231,7 +262,7 @@ def _push(
 
 _ADVANCE = I64(
     array_of(PLAN), array_of(STATE), array_of(STEP), array_of(UPDATE), I64S, array_of(INSTANCE),
-    I64S_2D, F64S_2D, I64S, I64S_2D, I64S_2D, I64S, I64S, I64S_2D, I64S, I64S_2D, I64S, I64S,
+    I64S_2D, F64S_2D, I64S, I64S_2D, I64S_2D, I64S, I64S, I64S_2D, I64S, I64S_2D, I64S, I64S, I64S,
     I64S_2D, F64S_2D, I64S, I64S_2D, I64S_2D, I64S, I64S, I64S, I64S, I64S, I64, I64, I64S,
 )  # fmt: skip
 
@@ -239,7 +270,7 @@ _ADVANCE = I64(
 @kernel(_ADVANCE)
 def advance_stacks(
     plan, state, steps, updates, context, instances, kept_ints, kept_floats, kept_valid, keys,
-    others, cells, stacks, other_stacks, reached, links, cursor, here, ints, floats, valid,
+    others, cells, stacks, other_stacks, reached, links, cursor, path, here, ints, floats, valid,
     numbers, term_of, ids, offsets, evaluations, mask, axis, base_event, event_ix, stopped_at,
 ):  # fmt: skip
     """Read events from ``event_ix`` on; ``stopped_at[0]`` is the first that was not read.
@@ -255,6 +286,8 @@ def advance_stacks(
     pushed, multi, basic = plan[0].pushed, plan[0].multi != 0, plan[0].basic != 0
     by_partition = plan[0].by_partition != 0
     tested = plan[0].keys - pushed
+    # No condition is across events where nothing is kept of them.
+    is_bare = tested == 0 and not basic and len(updates) == 0
     for i in range(event_ix, len(mask)):
         bits = mask[i]
         if bits == 0 and not basic:
@@ -265,9 +298,9 @@ def advance_stacks(
             return NEED_ROOM
         now, event = axis[i], base_event + i
         # From the last component back, so that an event does not follow itself.
-        for component in range(last, -1, -1):
-            if (bits >> (2 * component)) & 1 == 0:
-                continue
+        while bits != 0:
+            component = highest_bit(bits) >> 1
+            bits &= ~(1 << (2 * component))
             partition = 0
             if pushed:
                 partition = numbers[term_of[component, 0], i]
@@ -298,11 +331,21 @@ def advance_stacks(
                     # In a stack of another key the youngest starts are in no order.
                     start = now
             if component < last:
-                _push(
-                    plan, state, steps, updates, context, instances, kept_ints, kept_floats,
-                    kept_valid, keys, others, cells, stacks, other_stacks, here, stack, component,
-                    components, i, event, start, top,
-                )  # fmt: skip
+                row = state[0].used
+                state[0].used = row + 1
+                state[0].pushed += 1
+                instances[row].event = event
+                instances[row].start = start
+                instances[row].previous = stacks[stack]
+                instances[row].rip = top
+                instances[row].stack = stack
+                stacks[stack] = row
+                if not is_bare:
+                    _keep(
+                        plan, steps, updates, context, kept_ints, kept_floats, kept_valid, keys,
+                        others, cells, stacks, other_stacks, here, row, stack, component,
+                        components, i,
+                    )  # fmt: skip
                 continue
             if last == 0:
                 at, match = state[0].ids, state[0].matches
@@ -320,6 +363,12 @@ def advance_stacks(
                     top = links[0, last - 1]
                 cursor[last - 1] = top
                 state[0].level = last - 1
+            if is_bare and plan[0].window_in_construction != 0:
+                if not _construct_all(
+                    state, instances, cursor, path, ids, offsets, last, window, event, now
+                ):
+                    return NEED_OUTPUT
+                continue
             step = steps[last]
             if step.begin_low < step.begin_high:
                 for u in range(step.begin_low, step.begin_high):
@@ -329,7 +378,7 @@ def advance_stacks(
                 )
             if not _construct(
                 plan, state, steps, updates, instances, kept_ints, kept_floats, kept_valid, keys,
-                here, cursor, ints, floats, valid, ids, offsets, evaluations, event, now,
+                here, cursor, path, ints, floats, valid, ids, offsets, evaluations, event, now,
             ):  # fmt: skip
                 return NEED_OUTPUT
         if basic and state[0].used == used:

@@ -35,8 +35,9 @@ def fits(
 
 @helper
 def holds_when_complete(
-    tests, low, high, bound, ranges, negations, components, instance_ix, instances, slots, ints, floats, valid, updates, context, nodes, buffers, pool, predicate,
-    context_address, work, evaluations,
+    tests, low, high, bound, ranges, negations, components, instance_ix, instances, slots, ints,
+    floats, valid, updates, context, nodes, buffers, pool, predicate, context_address, work,
+    evaluations,
 ):  # fmt: skip
     """Whether the tests hold that speak of a whole component, which is now complete."""
     for t in range(low, high):

@@ -169,3 +169,29 @@ def choose_non_overlapping(
             last_position[p] = end_position[best]
         low = high
     return count
+
+
+@kernel(I64(I64S, I64, I64S_2D))
+def split_single_variables(ids, base, positions):
+    """Fill ``positions[v, m]`` where every match has one event of every variable v."""
+    variables = len(positions)
+    at = 0
+    for m in range(positions.shape[1]):
+        for _ in range(variables):
+            positions[ids[at] & _VARIABLE, m] = (ids[at] >> TAG_SHIFT) - base
+            at += 1
+    return 0
+
+
+@kernel(I64(I64S, I64S, I64, I64S, I64S, I64S, I64S))
+def find_ends(ids, offsets, base, ticks, starts, ends, positions):
+    """The times of the first and the last event of each match, and the number of the last.
+
+    ``ticks`` are the times of consecutive events from number ``base`` on.
+    """
+    for m in range(len(starts)):
+        last = ids[offsets[m + 1] - 1] >> TAG_SHIFT
+        starts[m] = ticks[(ids[offsets[m]] >> TAG_SHIFT) - base]
+        ends[m] = ticks[last - base]
+        positions[m] = last
+    return 0

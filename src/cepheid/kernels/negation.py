@@ -17,11 +17,13 @@ _FAR = 1 << 62
 
 
 @helper
-def _first_after(events, low, high, event):
-    """The first place in events[low:high] with a later event."""
+def _first_after(partitions, events, partition, event):
+    """The first place whose (partition, event) is greater."""
+    low, high = 0, len(events)
     while low < high:
         middle = (low + high) >> 1
-        if events[middle] > event:
+        here = partitions[middle]
+        if here > partition or (here == partition and events[middle] > event):
             high = middle
         else:
             low = middle + 1
@@ -29,11 +31,11 @@ def _first_after(events, low, high, event):
 
 
 @helper
-def _first_within(events, axis, base, low, high, last, window):
-    """The first place in events[low:high] that is less than a window before ``last``."""
+def _first_within(axis, low, high, last, window):
+    """The first place in axis[low:high] that is less than a window before ``last``."""
     while low < high:
         middle = (low + high) >> 1
-        if last - axis[events[middle] - base] < window:
+        if last - axis[middle] < window:
             high = middle
         else:
             low = middle + 1
@@ -42,27 +44,26 @@ def _first_within(events, axis, base, low, high, last, window):
 
 @kernel(
     I64(
-        I64S, I64S, I64S, array_of(STEP), array_of(UPDATE), I64S, I64S_2D, F64S_2D, I64S, I64S,
-        I64S, I64S, I64S, I64, I64, I64, I64, I64, I64,
+        I64S, I64S, I64S, I64S, I64S, I64S, I64S, array_of(STEP), array_of(UPDATE), I64S, I64S_2D,
+        F64S_2D, I64S, I64S, I64S, I64S, I64, I64, I64, I64, I64,
     )
 )  # fmt: skip
 def find_violated(
-    ids, offsets, violated, steps, updates, context, ints, floats, valid, events, index, partitions,
-    axis, base, window, after, before, predicate, context_address,
+    ids, filled_ids, offsets, match_partitions, firsts, lasts, violated, steps, updates, columns,
+    ints, floats, valid, events, partitions, axis, window, after, before, predicate, context,
 ):  # fmt: skip
-    """Set ``violated[m]`` for every match at whose place a violating event stands.
+    """Set ``violated[m]`` for every match at whose place one of the events stands.
 
-    ``events[index[p]:index[p + 1]]`` are those that can violate in partition p; ``partitions``
-    has the partition of each event, ``axis`` its place on the axis of the window; both start
-    at event ``base``. ``after`` and ``before`` are sets of components, as bits. ``predicate``
-    is the address of the conditions across events, or 0.
+    The events, with their partitions and places on the axis of the window, are in the order of
+    partition and stream; ``firsts`` and ``lasts`` have those places of the first and the last
+    event of each match. ``after`` and ``before`` are sets of components, as bits. ``predicate``
+    is the address of the conditions across events, or 0; for it the registers of a match are
+    filled from ``columns``, in which its events are numbered as in ``filled_ids``.
     """
     count = 0
     for m in range(len(offsets) - 1):
-        first = ids[offsets[m]] >> TAG_SHIFT
-        last = ids[offsets[m + 1] - 1] >> TAG_SHIFT
-        partition = partitions[first - base]
-        if partition < 0:
+        partition = match_partitions[m]
+        if violated[m] != 0 or partition < 0:
             continue
         lower, upper = -1, _FAR
         for at in range(offsets[m], offsets[m + 1]):
@@ -71,21 +72,18 @@ def find_violated(
                 lower = event
             if (before >> component) & 1 and event < upper:
                 upper = event
-        high = index[partition + 1]
-        place = _first_after(events, index[partition], high, lower)
-        place = _first_within(events, axis, base, place, high, axis[last - base], window)
+        place = _first_after(partitions, events, partition, lower)
+        high = _first_after(partitions, events, partition, upper - 1)
+        place = _first_within(axis, place, high, lasts[m], window)
         filled = False
-        while place < high and events[place] < upper:
-            event = events[place]
-            if axis[event - base] - axis[first - base] >= window:
-                break
+        while place < high and axis[place] - firsts[m] < window:
             if predicate != 0 and not filled:
                 fill_registers(
-                    ids, offsets[m], offsets[m + 1], base, steps, updates, context, ints, floats,
-                    valid,
+                    filled_ids, offsets[m], offsets[m + 1], 0, steps, updates, columns, ints,
+                    floats, valid,
                 )  # fmt: skip
                 filled = True
-            if predicate == 0 or call_predicate(predicate, 0, context_address, event - base, 0):
+            if predicate == 0 or call_predicate(predicate, 0, context, place, 0):
                 violated[m] = 1
                 count += 1
                 break

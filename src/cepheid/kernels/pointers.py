@@ -50,3 +50,15 @@ def call_predicate(
         return builder.call(builder.inttoptr(arguments[0], function), arguments[1:])
 
     return signature, generate
+
+
+@intrinsic
+def highest_bit(_typing_context: Any, _bits: Any) -> Any:
+    """The number of the highest bit of a positive int64 that is set."""
+    signature = types.int64(types.int64)
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        leading = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return builder.sub(ir.Constant(ir.IntType(64), 63), leading)
+
+    return signature, generate

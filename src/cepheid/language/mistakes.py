@@ -212,6 +212,8 @@ def _rule_broken(place: _Place) -> str | None:
     """The rule that the text breaks here, where it is clear which: it says all there is to say."""
     found, accepts = place.found, place.accepts
     before = place.word_before()
+    if found.upper() in ("PATTERN", "EVENT") and "$END" in accepts:
+        return "A query has one PATTERN. Queries of a script are separated by ';'."
     if found.upper() in _CLAUSES and "$END" in accepts:
         return "The order is FROM, PATTERN, WHERE, WITHIN, RETURN, each at most once."
     if found.upper() in ("AND", "OR") and "_WHERE" in accepts:

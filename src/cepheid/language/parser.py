@@ -57,7 +57,7 @@ def parse(
         fault = Fault(
             "this is a script of several queries",
             span,
-            hint="One query is expected here: run each on its own.",
+            hint="One query is expected here: script() runs all of them.",
         )
         raise QuerySyntaxError([fault], text, source)
     return queries[0]

@@ -171,19 +171,19 @@ class _Printer:
             case ast.Attribute(variable, attribute) if variable == self._bare != attribute:
                 return _name(attribute), _PRIMARY
             case ast.Attribute(variable, attribute):
-                return f"{_name(variable)}.{_attribute(attribute)}", _PRIMARY
+                return f"{_name(variable)}.{print_attribute(attribute)}", _PRIMARY
             case ast.Element(variable, index, attribute):
                 shown = index.value if isinstance(index, ast.Index) else index
-                return f"{_name(variable)}[{shown}].{_attribute(attribute)}", _PRIMARY
+                return f"{_name(variable)}[{shown}].{print_attribute(attribute)}", _PRIMARY
             case ast.Length(variable):
                 return f"{_name(variable)}.LEN", _PRIMARY
             case ast.Aggregate(function, variable, scope, attribute):
-                suffix = f".{_attribute(attribute)}" if attribute is not None else ""
+                suffix = f".{print_attribute(attribute)}" if attribute is not None else ""
                 return f"{function}({_name(variable)}[{scope.value}]{suffix})", _PRIMARY
             case ast.EventReference(variable):
                 return _name(variable) + ("[]" if variable in self._kleene else ""), _PRIMARY
             case ast.Elements(variable, attribute):
-                return f"{_name(variable)}[].{_attribute(attribute)}", _PRIMARY
+                return f"{_name(variable)}[].{print_attribute(attribute)}", _PRIMARY
             case ast.Call(function, arguments):
                 return f"{_name(function)}({', '.join(map(self.expression, arguments))})", _PRIMARY
             case ast.Equivalence(attribute, value):
@@ -247,7 +247,12 @@ def _name(name: str) -> str:
     return name if plain else f"`{name}`"
 
 
-def _attribute(name: str) -> str:
+def print_attribute(name: str) -> str:
+    """The name of an attribute as it is written after a dot.
+
+    >>> print_attribute("price"), print_attribute("unit price")
+    ('price', '`unit price`')
+    """
     # After a dot every word is a name, but a Kleene variable's LEN is its length.
     return name if _PLAIN_NAME.fullmatch(name) else f"`{name}`"
 

@@ -23,7 +23,9 @@ class Evaluation:
     """A way of running a query: ``refusal`` says in one sentence why it cannot, or is None.
 
     ``has_automaton`` where what runs is the NFA^b of each alternative, which can be shown;
-    ``has_session`` where events can come in batches.
+    ``has_session`` where events can come in batches, ``has_compressed`` where matches can be
+    had as a structure that is not listed. ``better`` names an evaluation that ``auto`` takes in
+    its stead, and says why.
     """
 
     name: str
@@ -31,6 +33,8 @@ class Evaluation:
     refusal: Callable[[AnalysedQuery], str | None]
     has_automaton: bool = False
     has_session: bool = True
+    has_compressed: bool = False
+    better: Callable[[AnalysedQuery], tuple[str, str] | None] = lambda _query: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,9 @@ def choose_evaluation(
         refusals: list[str] = []
         for evaluation in evaluations:
             reason = evaluation.refusal(query)
+            better = evaluation.better(query) if reason is None else None
+            if better is not None and _accepts(query, better[0], evaluations):
+                reason = better[1]
             if reason is None:
                 return Choice(evaluation, tuple(refusals))
             refusals.append(f"not {evaluation.name}: {reason}")
@@ -60,6 +67,10 @@ def choose_evaluation(
     if refusal is not None:
         raise EvaluationError(f"{wanted} cannot run this query: {refusal}")
     return Choice(by_name[wanted])
+
+
+def _accepts(query: AnalysedQuery, name: str, evaluations: Sequence[Evaluation]) -> bool:
+    return any(each.name == name and each.refusal(query) is None for each in evaluations)
 
 
 def refuse_compressed(query: AnalysedQuery) -> str | None:

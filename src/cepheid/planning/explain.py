@@ -12,7 +12,10 @@ from cepheid.errors import list_words
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_pattern, print_query
 from cepheid.planning.build_automaton import build_automaton
-from cepheid.planning.evaluations import Choice
+from cepheid.planning.estimates import estimate_lines
+from cepheid.planning.evaluations import INSTANCE_STACKS, Choice
+from cepheid.planning.options import DEFAULT_OPTIONS, Options
+from cepheid.planning.sequence_plan import SequencePlan
 
 _MOST_ALTERNATIVES = 10
 _WIDTH = 90
@@ -20,22 +23,29 @@ _WIDTH = 90
 _EDGE_ORDER = (Edge.BEGIN, Edge.TAKE, Edge.PROCEED)
 
 
-def explain(query: AnalysedQuery, choice: Choice) -> str:
+def explain(query: AnalysedQuery, choice: Choice, options: Options = DEFAULT_OPTIONS) -> str:
     """What the query asks for, how it is split, and what will run it."""
     lines = [print_query(query.query), ""]
     evaluation = choice.evaluation
     lines += _section("evaluation", [f"{evaluation.name}: {evaluation.summary}", *choice.refusals])
+    if options.statistics is not None:
+        lines += _section("estimates", estimate_lines(query, options.statistics))
     lines += _section("selection strategy", _selection(query))
     for number, alternative in enumerate(query.alternatives[:_MOST_ALTERNATIVES], start=1):
         suffix = "" if len(query.alternatives) == 1 else f" {number}"
         shows_automaton = evaluation.has_automaton and alternative.is_sequence
+        shows_plan = evaluation.name == INSTANCE_STACKS
         title = f"alternative{suffix}" if suffix else "pattern"
-        # The states of an automaton say the order, and its edges when a condition is tested.
-        explained = _Explained(alternative, query).lines(tests=not shows_automaton)
+        # The states of an automaton say the order, and its edges when a condition is tested;
+        # and so do the operators of a plan.
+        explained = _Explained(alternative, query).lines(tests=not (shows_automaton or shows_plan))
         lines += _section(title, explained)
         if shows_automaton:
             automaton = build_automaton(query, alternative)
             lines += _section(f"automaton{suffix}", automaton.lines(_WIDTH))
+        if shows_plan:
+            plan = SequencePlan(query, alternative, options)
+            lines += _section(f"plan{suffix}", plan.lines())
     hidden = len(query.alternatives) - _MOST_ALTERNATIVES
     if hidden > 0:
         lines.append(f"and {hidden} more alternative{'s' if hidden > 1 else ''}")

@@ -9,8 +9,10 @@ from typing import Any
 from cepheid.errors import OptionError, closest, list_words
 from cepheid.planning.statistics import check_statistics
 
-BASIC, MERGING = "basic", "merging"
-ALGORITHMS = (MERGING, BASIC)
+BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
+ALGORITHMS = (MERGING, BASIC, BACKTRACK)
+UNIONS, VERSIONED = "unions", "versioned"
+BUFFERS = (UNIONS, VERSIONED)
 FIRST_CHANCE, POST_PROCESSING = "first_chance", "post_processing"
 NEGATIONS = (FIRST_CHANCE, POST_PROCESSING)
 CONSTRUCTIONS = ("ais", BASIC)
@@ -18,6 +20,7 @@ EQUIVALENCES = ("dynamic", "multi_pais", "pais", "selection")
 WINDOWS = ("scan", "construction", "selection")
 CHOICES = {
     "algorithm": ALGORITHMS,
+    "buffer": BUFFERS,
     "construction": CONSTRUCTIONS,
     "equivalence": EQUIVALENCES,
     "window": WINDOWS,
@@ -31,16 +34,19 @@ class Options:
     """How a query is evaluated, whatever its answer.
 
     ``algorithm`` is for nfa_b: ``basic`` keeps runs apart, ``merging`` joins those that cannot
-    be told apart any more [Agrawal08 §5.2]. The next four are for instance_stacks [Wu06 §4]:
-    how sequences are constructed, where equivalence tests and the window are tested, and how
-    many values attributes have, as far as it is known. ``negation`` and ``statistics`` are for
-    the lazy evaluations [Kolchinsky17]: whether a negation is tested as soon as what is around
-    it is bound, or when a match is complete, and how many events of types or variables there
-    are in a window, where that is known. ``max_runs`` (of the others: instances) and
-    ``max_matches`` are limits that end the evaluation with an error.
+    be told apart any more, ``backtrack`` follows one run at a time [Agrawal08 §5.2].
+    ``buffer`` is how it keeps what runs have selected: ``unions`` of chains, or ``versioned``,
+    the shared versioned buffer of [Agrawal08 §5.1]. The next four are for instance_stacks
+    [Wu06 §4]: how sequences are constructed, where equivalence tests and the window are
+    tested, and how many values attributes have, as far as it is known. ``negation`` and
+    ``statistics`` are for the lazy evaluations [Kolchinsky17]: whether a negation is tested as
+    soon as what is around it is bound, or when a match is complete, and how many events of
+    types or variables there are in a window, where that is known. ``max_runs`` (of the others:
+    instances) and ``max_matches`` are limits that end the evaluation with an error.
     """
 
     algorithm: str = MERGING
+    buffer: str = UNIONS
     construction: str = "ais"
     equivalence: str = "dynamic"
     window: str = "scan"
@@ -85,6 +91,11 @@ def read_options(given: Mapping[str, Any]) -> Options:
                 f"there is no {name} {chosen!r}; there are {list_words(choices)}"
                 + (f". Did you mean {near[0]!r}?" if near else "")
             )
+    if options.buffer == VERSIONED and options.algorithm == BACKTRACK:
+        raise OptionError(
+            "a versioned buffer is shared by the runs that read an event together, and backtrack "
+            "reads with one run at a time; use algorithm 'basic' or 'merging', or buffer 'unions'"
+        )
     if options.statistics is not None:
         check_statistics(options.statistics)
     for name in LIMITS:

@@ -13,6 +13,7 @@ from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Partition
 from cepheid.errors import list_words
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_pattern
+from cepheid.planning.evaluations import NFA_B
 from cepheid.planning.options import Options
 from cepheid.schema import Kind, Schema
 
@@ -63,6 +64,25 @@ def is_implied(
                 all(key.attributes[ix] == attribute for ix, attribute in terms) for key in keys
             ) and (schema is None or schema.kind(left.attribute) is not Kind.FLOAT)
     return False
+
+
+def better_than_stacks(query: AnalysedQuery) -> tuple[str, str] | None:
+    """The evaluation that is faster than stacks for the query, and why, or None.
+
+    Construction starts with the last event of a sequence. Where no key and no condition ties
+    it to others, but conditions tie those, every such event searches all of them again, while
+    a run of an automaton has found out once what goes together.
+    """
+    for alternative in query.alternatives:
+        across = [clause for clause in alternative.clauses if len(clause.variables) > 1]
+        last = alternative.components[-1].variable
+        if (
+            across
+            and not usable_keys(query, alternative)
+            and not any(last in clause.variables for clause in across)
+        ):
+            return NFA_B, f"no condition compares {last}, with which construction starts"
+    return None
 
 
 def pushed_key(
@@ -124,7 +144,7 @@ class SequencePlan:
 
     def _transformation(self) -> tuple[str, str]:
         returned = self.query.query.returns
-        return "transformation", "RETURN" if returned else "the variables of each match"
+        return "transformation", "the items of RETURN" if returned else "the variables of each match"
 
     def _negations(self) -> Iterator[tuple[str, str]]:
         for negation in self.alternative.negations:
@@ -176,11 +196,12 @@ class SequencePlan:
         elif self._pushed is not None:
             many = self.options.equivalence == "multi_pais" and self._others
             partitioned = "PAIS" if not many else "Multi-PAIS, one of several"
-            yield f"scan: stacks partitioned by {self._equal(self._pushed)} ({partitioned}{self._why()})"
+            by = f"{self._equal(self._pushed)} ({partitioned}{self._why()})"
+            yield f"scan: stacks partitioned by {by}"
             for key in self._others if many else ():
                 yield f"scan: stacks partitioned by {self._equal(key)} (Multi-PAIS)"
         if self.query.query.window is not None and self.options.window == "scan":
-            yield "scan: the window; an event without a partner in it is dropped, old ones are pruned"
+            yield "scan: the window, which drops events without a partner and prunes stacks"
 
     def _why(self) -> str:
         if len(self._keys) == 1:

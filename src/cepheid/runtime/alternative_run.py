@@ -59,6 +59,48 @@ def too_many_matches(limit: int, components: Sequence[ast.Component]) -> LimitEr
     )
 
 
+class _Waiting:
+    """Matches that wait, and the partitions in which their negations are looked for."""
+
+    def __init__(self, parts: Sequence[MatchList] = (), partitions: Sequence[Int64s] = ()) -> None:
+        self._parts = list(parts)
+        self._partitions = list(partitions)
+
+    def add(self, found: MatchList, partitions: Int64s) -> None:
+        """Add matches, whose arrays may be written again."""
+        if len(found):
+            self._parts.append(found.copy())
+            self._partitions.append(partitions)
+
+    @property
+    def matches(self) -> MatchList:
+        """All of them."""
+        self._parts = [joined(self._parts or [empty_list()])]
+        return self._parts[0]
+
+    @property
+    def partitions(self) -> Int64s:
+        """The partition of each."""
+        self._partitions = [np.concatenate([int64s(0), *self._partitions])]
+        return self._partitions[0]
+
+
+def _filtered(
+    filters: Sequence[NegationFilter],
+    matches: MatchList,
+    partitions: Int64s,
+    retained: Retained,
+    strings: StringCodes,
+) -> tuple[MatchList, Int64s]:
+    """The matches that none of the negations violates, and their partitions."""
+    for test in filters:
+        if len(matches):
+            kept = np.flatnonzero(~test.violated(matches, partitions, retained, strings))
+            if len(kept) < len(matches):
+                matches, partitions = matches.pick(kept), partitions[kept]
+    return matches, partitions
+
+
 class AlternativeRun:
     """One alternative of a query: its runs, and the matches that wait for its negations."""
 
@@ -73,7 +115,7 @@ class AlternativeRun:
         self._engine = make_engine(evaluation, task)
         self._lists = PartitionNumbers()
         self._filters = [
-            NegationFilter(compile_negation(query, alternative, negated), window)
+            NegationFilter(compile_negation(query, alternative, negated), window, task.by_partition)
             for negated in alternative.negations
         ]
         self._window = window
@@ -81,12 +123,11 @@ class AlternativeRun:
             test.attribute for test in query.equivalences
         )
         self.waits = alternative.waits
-        self.looks_back = self.waits and any(not negated.after for negated in alternative.negations)
         self._ends_by_time = self.waits and measure is ast.WindowMeasure.TIME
         self._places = np.array(
             [numbers[component.variable] for component in alternative.components], dtype=np.int64
         )
-        self._pending = empty_list()
+        self._pending = _Waiting()
         self._max_matches = task.options.max_matches
         self._components = alternative.components
 
@@ -108,38 +149,61 @@ class AlternativeRun:
 
     def state(self) -> Arrays:
         """The runs and waiting matches as arrays, for a snapshot."""
-        return {
+        arrays = {
             **prefixed("engine", self._engine.state()),
             **prefixed("lists", self._lists.state()),
-            **prefixed("pending", self._pending.state()),
+            **prefixed("pending", self._pending.matches.state()),
+            "pending_partitions": self._pending.partitions,
         }
+        for number, test in enumerate(self._filters):
+            arrays |= prefixed(f"negation{number}", test.state())
+        return arrays
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
         self._engine.load(part("engine", state))
         self._lists.load(part("lists", state))
-        self._pending = MatchList(**part("pending", state))
+        self._pending = _Waiting(
+            [MatchList(**part("pending", state))], [state["pending_partitions"]]
+        )
+        for number, test in enumerate(self._filters):
+            test.load(part(f"negation{number}", state))
 
     def read(self, chunk: Chunk, retained: Retained) -> None:
-        """Advance the runs over a chunk, which is retained; what they find waits for release."""
-        for found in self.found(chunk, retained):
-            kept = found.copy()
-            self._pending = joined([self._pending, kept]) if len(self._pending) else kept
+        """Advance the runs over a chunk, which is retained; what they find waits for release.
+
+        What negations inside a match say of it is known at once; those after it have to wait.
+        """
+        lists = self._partitions_of(chunk)
+        partitions = chunk.partition if self._by_test else lists[0]
+        for test in self._filters:
+            test.read(chunk.events, partitions, chunk.axis)
+        at_once = [test for test in self._filters if not test.waits]
+        strings, first_event = chunk.events.strings, chunk.events.first_event
+        for found in self._found(chunk, retained, lists):
+            last = (found.ids[found.offsets[1:] - 1] >> TAG_SHIFT) - first_event
+            self._pending.add(*_filtered(at_once, found, partitions[last], retained, strings))
 
     def found(self, chunk: Chunk, retained: Retained) -> Iterator[MatchList]:
         """The matches of the positive components, in blocks that are valid until the next."""
-        events = chunk.events
-        if not self._engine.reads_partitions:
-            lists, count = int64s(len(events)), 1
-        elif self._by_test:
-            lists, count = chunk.partition, chunk.partitions
-        else:
-            keys = [events.column(name) for name in self._engine.partition_attributes]
-            lists = self._lists.number(keys, len(events))
-            count = self._lists.count
-        for ids, offsets in self._engine.feed(events, lists, count, chunk.axis):
+        return self._found(chunk, retained, self._partitions_of(chunk))
+
+    def _found(
+        self, chunk: Chunk, retained: Retained, lists: tuple[Int64s, int]
+    ) -> Iterator[MatchList]:
+        for ids, offsets in self._engine.feed(chunk.events, *lists, chunk.axis):
             self._check_limit()
             yield self._completed(retained, ids, offsets)
+
+    def _partitions_of(self, chunk: Chunk) -> tuple[Int64s, int]:
+        """The partitions of the events as the engine reads them, and how many there are."""
+        events = chunk.events
+        if self._by_test and self._engine.reads_partitions:
+            return chunk.partition, chunk.partitions
+        if self._engine.reads_partitions or (self._filters and not self._by_test):
+            keys = [events.column(name) for name in self._engine.partition_attributes]
+            return self._lists.number(keys, len(events)), self._lists.count
+        return int64s(len(events)), 1
 
     def _check_limit(self) -> None:
         found = self._engine.metrics.matches
@@ -149,55 +213,47 @@ class AlternativeRun:
     @property
     def has_pending(self) -> bool:
         """Whether matches wait."""
-        return len(self._pending) > 0
+        return len(self._pending.matches) > 0
 
     def first_completion(self) -> tuple[int, int]:
         """The (ticks, position) at which the first of the waiting matches is complete."""
-        ticks = int(self._pending.ends.min())
-        return ticks, int(self._pending.end_positions[self._pending.ends == ticks].min())
+        waiting = self._pending.matches
+        ticks = int(waiting.ends.min())
+        return ticks, int(waiting.end_positions[waiting.ends == ticks].min())
 
     def release(
         self, retained: Retained, following: Int64s, strings: StringCodes, at_end: bool
     ) -> MatchList:
         """The matches that nothing to come can violate, and nothing has violated."""
-        if not len(self._pending):
-            return self._pending
-        ready = self._pending
-        self._pending = empty_list()
-        if self.waits and not at_end:
+        ready, partitions = self._pending.matches, self._pending.partitions
+        if self.waits and not at_end and len(ready):
             first = retained.at(ready.ids[ready.offsets[:-1]])
-            partition = np.maximum(retained.partition[first], 0)
-            closed = following[partition] - retained.axis[first] >= self._window
-            self._pending = ready.pick(np.flatnonzero(~closed))
-            ready = ready.pick(np.flatnonzero(closed))
-        if self._filters and len(ready):
-            ready = self._filtered(ready, retained, strings)
+            counted = np.maximum(retained.partition[first], 0)
+            is_closed = following[counted] - retained.axis[first] >= self._window
+            open_, closed = np.flatnonzero(~is_closed), np.flatnonzero(is_closed)
+            self._pending = _Waiting([ready.pick(open_)], [partitions[open_]])
+            ready, partitions = ready.pick(closed), partitions[closed]
+        else:
+            self._pending = _Waiting()
+        waiting = [test for test in self._filters if test.waits]
+        ready, _ = _filtered(waiting, ready, partitions, retained, strings)
+        for test in self._filters:
+            test.forget(following)
         renamed = ready.ids.copy()
         match_lists.rename_variables(renamed, self._places)
         return MatchList(renamed, ready.offsets, ready.starts, ready.ends, ready.end_positions)
 
-    def _filtered(self, matches: MatchList, retained: Retained, strings: StringCodes) -> MatchList:
-        events = retained.events
-        batch = EventBatch.of(events, 0, strings)
-        ids = retained.places_of(matches)
-        if self._by_test:
-            partition, count = retained.partition, int(retained.partition.max()) + 1
-        else:
-            numbers = PartitionNumbers()
-            keys = [batch.column(name) for name in self._engine.partition_attributes]
-            partition = numbers.number(keys, len(batch))
-            count = numbers.count
-        keep = np.ones(len(matches), dtype=np.bool_)
-        for test in self._filters:
-            keep &= ~test.violated(batch, partition, count, retained.axis, ids, matches.offsets)
-        return matches if keep.all() else matches.pick(np.flatnonzero(keep))
-
     def _completed(self, retained: Retained, ids: Int64s, offsets: Int64s) -> MatchList:
-        first, last = retained.at(ids[offsets[:-1]]), retained.at(ids[offsets[1:] - 1])
-        ticks = retained.ticks
-        starts, ends, positions = ticks[first], ticks[last], ids[offsets[1:] - 1] >> TAG_SHIFT
+        if retained.are_consecutive:
+            starts, ends, positions = (np.empty(len(offsets) - 1, dtype=np.int64) for _ in "123")
+            base, ticks = retained.first_number, retained.ticks
+            match_lists.find_ends(ids, offsets, base, ticks, starts, ends, positions)
+        else:
+            positions = ids[offsets[1:] - 1] >> TAG_SHIFT
+            starts = retained.ticks[retained.at(ids[offsets[:-1]])]
+            ends = retained.ticks[retained.places(positions)]
         if self._ends_by_time:
             # A window longer than the axis ends with it.
             ends = np.where(starts > MAX_TICKS - self._window, MAX_TICKS, starts + self._window)
-            positions = np.full(len(first), WINDOW_END, dtype=np.int64)
+            positions = np.full(len(starts), WINDOW_END, dtype=np.int64)
         return MatchList(ids, offsets, starts, ends, positions)

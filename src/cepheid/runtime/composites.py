@@ -181,7 +181,10 @@ def before(limit: Frontier | None, ticks: Int64s, anchors: Int64s) -> npt.NDArra
     """Which events stand before the limit; without one all do."""
     if limit is None:
         return np.ones(len(ticks), dtype=np.bool_)
-    return (ticks < limit[0]) | ((ticks == limit[0]) & (anchors < limit[1]))
+    earlier: npt.NDArray[np.bool_] = (ticks < limit[0]) | (
+        (ticks == limit[0]) & (anchors < limit[1])
+    )
+    return earlier
 
 
 def _keys(found: Bindings, places: Int64s, completion: Int64s) -> tuple[Int64s, Int64s]:

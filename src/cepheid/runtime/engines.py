@@ -11,7 +11,7 @@ from cepheid.automata.instance_stacks import compile_instance_stacks
 from cepheid.automata.lazy import compile_lazy
 from cepheid.automata.nfa_b import compile_nfa_b
 from cepheid.planning.evaluations import INSTANCE_STACKS, LAZY_CHAIN, LAZY_TREE, NFA_B
-from cepheid.planning.options import Options
+from cepheid.planning.options import BACKTRACK, VERSIONED, Options
 from cepheid.runtime.engine import Engine
 from cepheid.runtime.instance_stacks_engine import InstanceStacksEngine
 from cepheid.runtime.lazy_engine import LazyEngine
@@ -34,8 +34,21 @@ class EngineTask:
     keeps_all: bool = False
 
 
+def _nfa_b_engine(options: Options) -> type[NfaBEngine]:
+    # Kernels are compiled when they are imported, and few ever need these.
+    if options.algorithm == BACKTRACK:
+        from cepheid.runtime.backtrack_engine import BacktrackEngine
+
+        return BacktrackEngine
+    if options.buffer == VERSIONED:
+        from cepheid.runtime.versioned_engine import VersionedEngine
+
+        return VersionedEngine
+    return NfaBEngine
+
+
 def _nfa_b(task: EngineTask) -> Engine:
-    return NfaBEngine(
+    return _nfa_b_engine(task.options)(
         compile_nfa_b(task.query, task.alternative),
         task.window,
         task.by_partition,

@@ -16,7 +16,6 @@ from cepheid.kernels.instance_pool import drop_instances
 from cepheid.planning.options import BASIC, Options
 from cepheid.planning.sequence_plan import pushed_key
 from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.encoding import EncodedColumn
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import Registers, grown, int64s, step_tables
 from cepheid.runtime.metrics import EngineMetrics
@@ -46,7 +45,7 @@ class InstanceStacksEngine:
         self._tests = stacks.tests
         attributes = stacks.partition_attributes
         self._shares_partitions = by_partition or (
-            len(stacks.keys) == 1 and set(stacks.keys[0]) == set(attributes) and len(attributes) == 1
+            len(attributes) == 1 and [{*key} for key in stacks.keys] == [{*attributes}]
         )
         self._keys = [attributes] if by_partition else list(stacks.keys)
         self._is_ordered = len(self._keys) < 2
@@ -62,7 +61,7 @@ class InstanceStacksEngine:
         self._reached = int64s(0)
         count = len(stacks.steps)
         self._links = np.zeros((3, count), dtype=np.int64)
-        self._cursor = int64s(count)
+        self._cursor, self._path = int64s(count), int64s(count)
         self._here = int64s(2 * len(self._keys) + 1)
         self._instances = np.zeros(0, dtype=layout.INSTANCE)
         self._kept_ints = np.zeros((0, self._registers.ints.shape[1]), dtype=np.int64)
@@ -120,7 +119,7 @@ class InstanceStacksEngine:
         plan, state = self._plan, self._state
         plan[0]["context"] = self._registers.context.ctypes.data
         mask = batch.mask(self._tests, int(plan[0]["predicate"]), self._registers.context)
-        numbers, term_of = self._key_numbers(batch, mask, partition_of)
+        numbers, term_of = self._key_numbers(batch, partition_of)
         self._grow_stacks(partitions)
         at = int64s(1)
         while True:
@@ -143,6 +142,7 @@ class InstanceStacksEngine:
                 self._reached,
                 self._links,
                 self._cursor,
+                self._path,
                 self._here,
                 self._registers.ints,
                 self._registers.floats,
@@ -178,47 +178,31 @@ class InstanceStacksEngine:
 
     # --- keys
 
-    def _key_numbers(
-        self, batch: EventBatch, mask: Int64s, partition_of: Int64s
-    ) -> tuple[Int64s, Int64s]:
+    def _key_numbers(self, batch: EventBatch, partition_of: Int64s) -> tuple[Int64s, Int64s]:
         """Numbers for the values of all keys, and which of them are those of each component."""
         count = len(self._compiled.steps)
         if self._shares_partitions:
             return partition_of.reshape(1, -1), np.zeros((count, 1), dtype=np.int64)
         if not self._keys:
             return np.zeros((1, 1), dtype=np.int64), np.zeros((count, 1), dtype=np.int64)
-        # No more than the events of the pattern is numbered, unless a runtime stack has all.
-        wanted = None if self._plan[0]["basic"] else np.flatnonzero(mask)
-        if not self._is_ordered:
-            self._order_keys(batch, wanted)
+        if not self._is_ordered and len(batch):
+            self._order_keys(batch)
         rows: list[Int64s] = []
         term_of = np.zeros((count, len(self._keys)), dtype=np.int64)
         for k, key in enumerate(self._keys):
             for attribute in dict.fromkeys(key):
                 term_of[[name == attribute for name in key], k] = len(rows)
-                rows.append(self._number(k, batch.column(attribute), wanted))
+                rows.append(self._numbers[k].number([batch.column(attribute)], len(batch)))
         return np.stack(rows), term_of
 
-    def _number(self, k: int, column: EncodedColumn, wanted: Int64s | None) -> Int64s:
-        numbers = self._numbers[k]
-        if wanted is None:
-            return numbers.number([column], len(column.values))
-        valid = None if column.valid is None else column.valid[wanted]
-        chosen = EncodedColumn(column.values[wanted], valid)
-        spread = np.full(len(column.values), layout.NONE, dtype=np.int64)
-        spread[wanted] = numbers.number([chosen], len(wanted))
-        return spread
-
-    def _order_keys(self, batch: EventBatch, wanted: Int64s | None) -> None:
-        """Put the key with most values first, once there are events to count them in."""
-        if wanted is not None and not len(wanted):
-            return
-        for k, key in enumerate(self._keys):
-            self._number(k, batch.column(key[0]), wanted)
+    def _order_keys(self, batch: EventBatch) -> None:
+        """Put the key with most values first, now that there are events to count them in."""
+        for key, numbers in zip(self._keys, self._numbers, strict=True):
+            numbers.number([batch.column(key[0])], len(batch))
         counted = [numbers.count for numbers in self._numbers]
         best = pushed_key(self._keys, self._options.domains, counted)
-        for each in (self._keys, self._numbers):
-            each.insert(0, each.pop(best))
+        self._keys.insert(0, self._keys.pop(best))
+        self._numbers.insert(0, self._numbers.pop(best))
         self._is_ordered = True
 
     # --- room

@@ -148,6 +148,12 @@ def to_bindings(
 
     ``variables`` are in the order of their numbers.
     """
+    singles = all(not component.is_kleene for component in variables.values())
+    if singles and len(matches.ids) == len(variables) * len(matches):
+        each = np.empty((len(variables), len(matches)), dtype=np.int64)
+        match_lists.split_single_variables(matches.ids, base, each)
+        bound = {name: SinglePositions(row) for name, row in zip(variables, each, strict=True)}
+        return Bindings(bound, matches.starts, matches.ends)
     counts = np.zeros((len(variables), len(matches)), dtype=np.int64)
     # Room for all events in each variable: what is not written costs no memory.
     positions = np.empty((len(variables), len(matches.ids)), dtype=np.int64)

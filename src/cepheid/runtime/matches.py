@@ -143,7 +143,12 @@ class Matches:
 
     def with_rows_named(self, name_row: Callable[[int], int | str]) -> Matches:
         """The same matches, whose bindings call the row of an event what ``name_row`` says."""
-        return Matches(self._query, self._events, self._parts, self.metrics, name_row)
+        return Matches(self._query, self._given, self._parts, self.metrics, name_row)
+
+    def pieces(self, size: int = BATCH_SIZE) -> Iterator[tuple[Bindings, pa.Table]]:
+        """The matches, at most so many at a time, as positions and as columns."""
+        for part in self._pieces(size):
+            yield part, self._table(part)
 
     def parts(self) -> tuple[Events, Sequence[Bindings]]:
         """The matches as positions in the events that are in memory."""

@@ -1,4 +1,4 @@
-"""The stream that a query of a script reads: events of the input, and composite events among them."""
+"""The stream that a query of a script reads: the input, and composite events among it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cepheid.analysis.scripts import ScriptQuery, attributes_named
 from cepheid.errors import EventError
-from cepheid.runtime.bindings import Bindings, Int64s, bindings_from_rows
+from cepheid.runtime.bindings import Int64s, bindings_from_rows
 from cepheid.runtime.composites import WINDOW_END, Composites, Unsettled
 from cepheid.runtime.events import Events
 from cepheid.runtime.sources import concat_tables
@@ -127,11 +127,6 @@ def name_of_row(row: int, names: Sequence[str]) -> int | str:
     return f"{names[query]}[{number}]"
 
 
-def nothing_found(each: ScriptQuery) -> Bindings:
-    """No match of the query, in columns."""
-    return bindings_from_rows(each.query.pattern, [], [], [])
-
-
 def composite_columns(each: ScriptQuery, events: Events) -> pa.Table:
     """A table without rows, with the columns of the composite events of a query over these events.
 
@@ -139,7 +134,9 @@ def composite_columns(each: ScriptQuery, events: Events) -> pa.Table:
     """
     none: Int64s = np.empty(0, dtype=np.int64)
     empty = events.slice(0, 0)
-    return Unsettled.of(each.query, empty, nothing_found(each), none, none)[1].table
+    return Unsettled.of(
+        each.query, empty, bindings_from_rows(each.query.pattern, [], [], []), none, none
+    )[1].table
 
 
 def merged_stream(
@@ -159,7 +156,8 @@ def merged_stream(
     tables = {THE_EVENTS: raw.table.schema.empty_table()}
     for ix in each.reads:
         type_name = queries[ix].type_name
-        assert type_name is not None and schema.types is not None
+        assert type_name is not None
+        assert schema.types is not None
         has = schema.types[type_name]
         columns = [name for name in made[ix].column_names if name in has]
         tables[f"{type_name} of query {ix + 1}"] = made[ix].select(columns)
@@ -182,9 +180,8 @@ def merged_stream(
     )
 
 
-def kinds_made(each: ScriptQuery, columns: pa.Table, raw: Events, names: Columns) -> dict[str, Kind]:
+def kinds_made(columns: pa.Table, raw: Events, names: Columns) -> dict[str, Kind]:
     """The kinds of the attributes of composite events with these columns."""
-    assert each.query.returns is not None
     kinds = {field.name: kind_of(field.type) for field in columns.schema}
     kinds[names.time] = kind_of(_no_times(raw).type)
     if names.type is not None and raw.schema.kind(names.type) is Kind.STRING:
@@ -202,8 +199,8 @@ def refuse_taken_types(queries: Sequence[ScriptQuery], events: Events) -> None:
     for name in (*events.type_names, *(events.schema.types or ())):
         if name in made:
             raise EventError(
-                f"there are events of type '{name}', which query {made[name]} of the script makes; "
-                f"call its type something else: RETURN {name}_found(…)"
+                f"the events have a type '{name}', and query {made[name]} of the script makes it "
+                f"too; call that one something else: RETURN {name}_found(…)"
             )
 
 

@@ -1,69 +1,140 @@
-"""The matches of positive components that no negated component violates."""
+"""The matches of positive components that no negated component violates.
+
+One operator for all evaluations: it reads the events as they come, keeps those that can
+violate, and is asked about matches when nothing that comes can violate them any more.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
 from cepheid.automata.generated import predicate_address
 from cepheid.automata.nfa_b_tables import NegationTest
+from cepheid.automata.predicates import Storage
 from cepheid.kernels import negation
+from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.encoding import EncodedColumn, StringCodes
 from cepheid.runtime.event_batch import Bools, EventBatch
 from cepheid.runtime.kernel_tables import Registers, int64s, step_tables
+from cepheid.runtime.match_list import MatchList
+from cepheid.runtime.negation_index import NegationIndex, Span
+from cepheid.runtime.retained import Retained
+from cepheid.runtime.snapshot import Arrays
+from cepheid.runtime.time_axis import MAX_TICKS
 
 
 class NegationFilter:
-    """Tests matches against one negated component."""
+    """Tests matches against one negated component.
 
-    def __init__(self, test: NegationTest, window: int) -> None:
-        self.test = test
+    ``by_partition`` says that the window counts the events of a partition.
+    """
+
+    def __init__(self, test: NegationTest, window: int, by_partition: bool) -> None:
+        self._test = test
         self._window = window
         self._steps, self._updates = step_tables(test.steps, test.columns)
+        # The events of a match are in other columns than those that can violate it.
         self._registers = Registers(test.registers, test.columns, test.constants, 1)
+        self._columns = Registers(test.registers, test.columns, test.constants, 1)
         self._predicate = predicate_address(test.source)
+        # What stands anywhere may come a window before the last event of a match, which is
+        # asked about when a window has passed since its first.
+        reach = 2 if test.waits and not test.after else 1
+        self._index = NegationIndex(min(reach * window, MAX_TICKS), by_partition)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a violation can still come after the last event of a match."""
+        return self._test.waits
+
+    def read(self, batch: EventBatch, partitions: Int64s, axis: Int64s) -> None:
+        """Keep those of the events that can violate a match."""
+        test = self._test
+        columns = [batch.column(name) for name, _ in test.columns]
+        self._columns.point_at(columns, batch.strings, batch.lists)
+        mask = batch.mask([test.test], self._predicate, self._columns.context)
+        places = np.flatnonzero((mask != 0) & (partitions >= 0))
+        if not len(places):
+            return
+        kept = []
+        for column in columns if test.is_across else ():
+            valid = None if column.valid is None else column.valid[places]
+            kept.append(EncodedColumn(column.values[places], valid))
+        self._index.add(Span.of(places + batch.first_event, partitions[places], axis[places], kept))
 
     def violated(
-        self,
-        batch: EventBatch,
-        partitions: Int64s,
-        partition_count: int,
-        axis: Int64s,
-        ids: Int64s,
-        offsets: Int64s,
+        self, matches: MatchList, partitions: Int64s, retained: Retained, strings: StringCodes
     ) -> Bools:
-        """Which of the matches an event of the batch violates."""
-        columns = [batch.column(name) for name, _ in self.test.columns]
-        self._registers.point_at(columns, batch.strings, batch.lists)
-        events, index = self._index(batch, partitions, partition_count)
-        violated = int64s(len(offsets) - 1)
-        negation.find_violated(
-            ids,
-            offsets,
-            violated,
-            self._steps,
-            self._updates,
-            self._registers.context,
-            self._registers.ints,
-            self._registers.floats,
-            self._registers.valid,
-            events,
-            index,
-            partitions,
-            axis,
-            batch.first_event,
-            self._window,
-            self.test.after,
-            self.test.before,
-            self._predicate if self.test.is_across else 0,
-            self._registers.context.ctypes.data,
-        )
+        """Which of the matches, whose partitions these are, an event has violated."""
+        violated = int64s(len(matches))
+        test = self._test
+        places = retained.at(matches.ids)
+        firsts = retained.axis[places[matches.offsets[:-1]]]
+        lasts = retained.axis[places[matches.offsets[1:] - 1]]
+        filled_ids = matches.ids
+        lists = retained.lists(strings) if test.is_across else None
+        if test.is_across:
+            filled_ids = self._point_at(matches.ids, places, retained, strings)
+        for span in self._index.spans:
+            if test.is_across:
+                self._registers.point_at(span.columns, strings, lists)
+            negation.find_violated(
+                matches.ids,
+                filled_ids,
+                matches.offsets,
+                partitions,
+                firsts,
+                lasts,
+                violated,
+                self._steps,
+                self._updates,
+                self._columns.context,
+                self._registers.ints,
+                self._registers.floats,
+                self._registers.valid,
+                span.events,
+                span.partitions,
+                span.axis,
+                self._window,
+                test.after,
+                test.before,
+                self._predicate if test.is_across else 0,
+                self._registers.context.ctypes.data,
+            )
         return np.asarray(violated != 0, dtype=np.bool_)
 
-    def _index(self, batch: EventBatch, partitions: Int64s, count: int) -> tuple[Int64s, Int64s]:
-        """The events that can violate, by partition and in stream order."""
-        mask = batch.mask([self.test.test], self._predicate, self._registers.context)
-        places = np.flatnonzero((mask != 0) & (partitions >= 0))
-        ordered = places[np.argsort(partitions[places], kind="stable")]
-        sizes = np.bincount(partitions[places], minlength=count + 1)
-        index = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return ordered + batch.first_event, index
+    def _point_at(
+        self, ids: Int64s, places: Int64s, retained: Retained, strings: StringCodes
+    ) -> Int64s:
+        """Let columns be those of the events of the matches; the tags, with numbers in them."""
+        chosen, inverse = np.unique(places, return_inverse=True)
+        names = [name for name, _ in self._test.columns]
+        table = retained.events.table.select(names).take(pa.array(chosen))
+        batch = EventBatch(
+            table, retained.events.ticks[chosen], retained.events.type_codes[chosen],
+            retained.events.type_names, 0, retained.events.schema, strings,
+            retained.lists(strings),
+        )  # fmt: skip
+        columns = []
+        for name, storage in self._test.columns:
+            column = batch.column(name)
+            if storage is Storage.LIST:
+                column = EncodedColumn(retained.numbers[chosen], column.valid)
+            columns.append(column)
+        self._columns.point_at(columns, strings, retained.lists(strings))
+        component = ids & ((1 << TAG_SHIFT) - 1)
+        return np.ascontiguousarray((inverse.astype(np.int64) << TAG_SHIFT) | component)
+
+    def forget(self, following: Int64s) -> None:
+        """Drop what no match to come can meet; ``following`` is where each partition has got to."""
+        self._index.forget(following)
+
+    def state(self) -> Arrays:
+        """The events that can violate, for a snapshot."""
+        return self._index.state()
+
+    def load(self, state: Arrays) -> None:
+        """Take the state of a snapshot."""
+        self._index.load(state, len(self._test.columns) if self._test.is_across else 0)

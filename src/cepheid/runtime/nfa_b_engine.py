@@ -91,12 +91,8 @@ class NfaBEngine:
 
         A block is valid until the next one is asked for.
         """
-        self._grow_partitions(partitions)
-        columns = [batch.column(name) for name, _ in self.automaton.columns]
-        self._registers.point_at(columns, batch.strings, batch.lists)
+        mask = self._begin_batch(batch, partitions)
         control = self._control[0]
-        mask = batch.mask(self._tests, int(control["predicate"]), self._registers.context)
-        control["base_event"] = batch.first_event
         at = int64s(1)
         while True:
             control["context"] = self._registers.context.ctypes.data
@@ -145,6 +141,15 @@ class NfaBEngine:
         if control["matches"]:
             yield self._drained()
         yield from self._listed()
+
+    def _begin_batch(self, batch: EventBatch, partitions: int) -> Int64s:
+        """Let predicates read a batch; the mask of its events."""
+        self._grow_partitions(partitions)
+        columns = [batch.column(name) for name, _ in self.automaton.columns]
+        self._registers.point_at(columns, batch.strings, batch.lists)
+        control = self._control[0]
+        control["base_event"] = batch.first_event
+        return batch.mask(self._tests, int(control["predicate"]), self._registers.context)
 
     def _listed(self) -> Iterator[tuple[Int64s, Int64s]]:
         """The matches of the finals that merged runs have written, in blocks."""

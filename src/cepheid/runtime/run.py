@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import OptionError
 from cepheid.planning.evaluations import NFA_B, REFERENCE, refuse_compressed
-from cepheid.planning.options import MERGING, Options
+from cepheid.planning.options import BACKTRACK, MERGING, UNIONS, VERSIONED, Options
 from cepheid.runtime.bindings import Bindings
 from cepheid.runtime.events import Events
 from cepheid.runtime.metrics import Metrics
@@ -49,5 +49,10 @@ def run_compressed(
         refusal = f"only {NFA_B} has it, and {evaluation} runs this query"
     if refusal is not None:
         raise OptionError(f"there is no compressed output for this query: {refusal}")
+    if options.buffer != UNIONS or options.algorithm == BACKTRACK:
+        raise OptionError(
+            f"compressed output is a buffer of {UNIONS}, which neither buffer {VERSIONED!r} nor "
+            f"algorithm {BACKTRACK!r} makes; leave these options out, or use output 'all'"
+        )
     merging = replace(options, algorithm=MERGING)
     return Session(query, window, "all", merging, keeps_all=True).run_compressed(events)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.scripts import ScriptQuery, schema_read
+from cepheid.errors import EvaluationError, LimitError, OptionError
 from cepheid.planning.options import Options
 from cepheid.runtime.composites import Composites
 from cepheid.runtime.events import Events
@@ -79,14 +81,24 @@ def plan_script(script: Script, events: Events) -> list[PlannedQuery]:
             none = {ix: planned[ix].no_composites() for ix in each.reads}
             nowhere = np.empty(0, dtype=np.int64)
             read, _ = stream.merge(sample, nowhere, none, len(script.queries))
-        analysed, evaluation = script.analyse(number, read.schema)
+        with naming(number, each):
+            analysed, evaluation = script.analyse(number, read.schema)
+            window = script.window(number, read)
         makes = None
         if each.is_read:
             makes = made[number] = composite_columns(each, read)
-            kinds[number] = kinds_made(each, makes, sample, script.names)
-        window = script.window(number, read)
+            kinds[number] = kinds_made(makes, sample, script.names)
         planned.append(PlannedQuery(each, analysed, evaluation, window, stream, makes))
     return planned
+
+
+@contextmanager
+def naming(number: int, each: ScriptQuery) -> Iterator[None]:
+    """Say of which query an error is that does not say so by a place in the text."""
+    try:
+        yield
+    except (EvaluationError, LimitError, OptionError) as error:
+        raise type(error)(f"query {number + 1} ({each.name}): {error}") from error
 
 
 def named_matches(matches: Matches, queries: Sequence[ScriptQuery]) -> Matches:

@@ -1,4 +1,4 @@
-"""A script over events in memory: each query once over its whole stream, in the order of the text."""
+"""A script over events in memory: each query once over its whole stream, one after the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cepheid.runtime.composites import Composites, Unsettled
 from cepheid.runtime.events import Events
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.run import run
-from cepheid.runtime.script_plan import PlannedQuery, Script, named_matches, plan_script
+from cepheid.runtime.script_plan import PlannedQuery, Script, named_matches, naming, plan_script
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,9 +36,15 @@ def run_script(script: Script, events: Events, upto: int | None = None) -> list[
         if number == upto:
             answers.append(Answered(query, stream, Matches(query.each.query, stream, [])))
             break
-        parts, metrics = run(
-            query.evaluation, query.analysed, stream, query.window, script.output, script.options
-        )
+        with naming(number, query.each):
+            parts, metrics = run(
+                query.evaluation,
+                query.analysed,
+                stream,
+                query.window,
+                script.output,
+                script.options,
+            )
         if query.each.is_read:
             places = np.arange(len(stream), dtype=np.int64)
             whole = joined_bindings(parts)

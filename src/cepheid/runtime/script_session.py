@@ -21,9 +21,9 @@ from cepheid.runtime.bindings import Int64s, joined_bindings
 from cepheid.runtime.composites import Composites, Frontier, Unsettled, before
 from cepheid.runtime.events import Events
 from cepheid.runtime.matches import Matches
-from cepheid.runtime.merged_stream import ANCHOR, PLACE, nothing_found, refuse_taken_types
+from cepheid.runtime.merged_stream import ANCHOR, PLACE, refuse_taken_types
 from cepheid.runtime.metrics import Metrics
-from cepheid.runtime.script_plan import PlannedQuery, Script, named_matches, plan_script
+from cepheid.runtime.script_plan import PlannedQuery, Script, named_matches, naming, plan_script
 from cepheid.runtime.session import Session
 from cepheid.runtime.snapshot import Arrays, pack, part, prefixed, table_bytes, table_from, unpack
 from cepheid.runtime.time_axis import TimeAxis
@@ -36,7 +36,9 @@ _WINDOW_END_OF = -1
 class _Node:
     """One query of a script: its session, what it has not read yet, and what is not settled."""
 
-    def __init__(self, number: int, planned: PlannedQuery, script: Script, session: Session) -> None:
+    def __init__(
+        self, number: int, planned: PlannedQuery, script: Script, session: Session
+    ) -> None:
         self.number = number
         self.planned = planned
         self.session = session
@@ -83,20 +85,25 @@ class _Node:
         self.frontier = limit
         if waiting is not None and (limit is None or (waiting, _WINDOW_END_OF) < limit):
             self.frontier = (waiting, _WINDOW_END_OF)
-        settled = None
-        if self.planned.makes is not None:
-            events, parts = matches.parts()
-            found = joined_bindings(parts) if parts else nothing_found(self.planned.each)
-            anchors, places = (
-                events.table.column(name).to_numpy() for name in (ANCHOR, PLACE)
-            )
-            query = self.planned.each.query
-            found, made = Unsettled.of(query, events, found, anchors, places)
-            matches = Matches(query, events, [found], matches.metrics)
-            together = made if self._unsettled is None else self._unsettled.joined(made)
-            settled, self._unsettled = together.settled(self.frontier, self._made)
-            self._made += len(settled)
+        if self.planned.makes is None:
+            return named_matches(matches, self._queries), None
+        if len(matches):
+            matches, made = self._made_of(matches)
+            held = self._unsettled
+            self._unsettled = made if held is None else held.joined(made)
+        settled = self.planned.no_composites()
+        if self._unsettled is not None:
+            settled, self._unsettled = self._unsettled.settled(self.frontier, self._made)
+        self._made += len(settled)
         return named_matches(matches, self._queries), settled
+
+    def _made_of(self, matches: Matches) -> tuple[Matches, Unsettled]:
+        """The matches in order, and as composite events."""
+        query = self.planned.each.query
+        events, parts = matches.parts()
+        anchors, places = (events.table.column(name).to_numpy() for name in (ANCHOR, PLACE))
+        found, made = Unsettled.of(query, events, joined_bindings(parts), anchors, places)
+        return Matches(query, events, [found], matches.metrics), made
 
     def _read(self, limit: Frontier | None) -> Events:
         """The stream of the query up to the limit."""
@@ -140,8 +147,8 @@ class _Node:
         self._anchors = arrays["anchors"]
         self._raw = _events_from(part("raw", arrays), axis, schema)
         self._inbox = {ix: Composites.load(part(f"inbox{ix}", arrays)) for ix in self.reads}
-        if self.planned.makes is not None:
-            self._unsettled = Unsettled.load(part("unsettled", arrays))
+        if unsettled := part("unsettled", arrays):
+            self._unsettled = Unsettled.load(unsettled)
 
 
 class ScriptRun:
@@ -220,7 +227,8 @@ class ScriptRun:
             for ix in node.reads:
                 limit = _earlier(limit, self._nodes[ix].frontier)
             node.receive(batch, anchors)
-            found[node.planned.each.name], settled = node.step(limit, advancing, until)
+            with naming(node.number, node.planned.each):
+                found[node.planned.each.name], settled = node.step(limit, advancing, until)
             if settled is not None:
                 for later in self._nodes:
                     if node.number in later.reads:

@@ -73,4 +73,3 @@ class ScriptSession:
         if self._run is None:
             raise EventError(f"a session must be fed, if only with no events, before it {what}")
         return self._run
-

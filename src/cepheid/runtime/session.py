@@ -191,10 +191,13 @@ class Session:
     ) -> Session:
         """The session of a snapshot, which must be of the same query and algorithm."""
         header, arrays = unpack(snapshot)
-        if header["query"] != print_query(query.query):
+        made_by = header.get("query")
+        if made_by is None:
+            raise SnapshotError("the snapshot is of a script, and not of a single query")
+        if made_by != print_query(query.query):
             raise SnapshotError(
                 "the snapshot is of another query; read the stream from its beginning. "
-                f"It was made by:\n{header['query']}"
+                f"It was made by:\n{made_by}"
             )
         assert query.schema is not None
         given = options.shaping()
@@ -371,8 +374,7 @@ class Session:
 
     def _forget(self) -> None:
         """Drop the events that no match to come can contain or be refused by."""
-        reach = 2 if any(alternative.looks_back for alternative in self._alternatives) else 1
-        extent = min(reach * self._window, MAX_TICKS)
+        extent = self._window
         if not len(self._retained) or extent == MAX_TICKS:
             return
         first = self._first_wanted(extent)

@@ -16,6 +16,23 @@ WITHIN 12 hours
 RETURN a.tag_id AS item, a.product AS product, a.ts AS picked_up, c.ts AS left_store
 """
 
+SCRIPT = """\
+PATTERN SEQ(Shelf a, ~(Register b), Exit c)
+WHERE skip_till_next_match(a, b, c) {
+    [tag_id]
+}
+WITHIN 12 hours
+RETURN Theft(item = a.tag_id, product = a.product, door = c.zone);
+
+PATTERN SEQ(Theft s, Theft+ more[])
+WHERE skip_till_next_match(s, more[]) {
+    [door]
+}
+WITHIN 2 hours
+RETURN Series(door = s.door, first = s.item, thefts = more.LEN + 1, products = more[].product)
+"""
+"""The thefts of :data:`QUERY` as composite events, and series of them at one door."""
+
 # 2024-03-01 08:00. The last item is picked up 11 hours later and leaves within another 40
 # minutes, so that no journey is longer than the query's window.
 OPENING_MS = 1_709_280_000_000

@@ -15,6 +15,7 @@ from cepheid.runtime.diagnosis.prefixes import Goal, Stage
 from cepheid.runtime.diagnosis.report import Example, Reason, Stop
 from cepheid.runtime.diagnosis.stops import CONTIGUOUS, WENT_ON, Follower, Miss
 from cepheid.runtime.diagnosis.stream import Positions, Stream, all_positions, spread
+from cepheid.runtime.matches import Rows
 
 MOST_TESTED = 100_000
 """How many events are tested in all as the next event of some run."""
@@ -218,7 +219,7 @@ def example(
     details: Iterable[str] = (),
 ) -> Example:
     """A partial match with its rows, those of other events, and what is to be said of them."""
-    rows: dict[str, int | list[int]] = {}
+    rows: Rows = {}
     for name, bound in run.items():
         rows[name] = list(map(stream.row, bound)) if isinstance(bound, list) else stream.row(bound)
     rows |= {name: stream.row(position) for name, position in added.items()}

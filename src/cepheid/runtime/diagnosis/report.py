@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cepheid.runtime.diagnosis.counting import Count
+from cepheid.runtime.matches import Rows
 
 MOST_ROWS_NAMED = 6
 
@@ -74,7 +76,7 @@ class Example:
     """
 
     kind: str
-    rows: dict[str, int | list[int]]
+    rows: Rows
     comparisons: tuple[str, ...]
     details: tuple[str, ...] = ()
 
@@ -167,6 +169,30 @@ class Diagnosis:
         """Partial matches of the best alternative that stopped."""
         return self.branches[0].examples
 
+    def with_rows_named(self, name_row: Callable[[int], int | str]) -> Diagnosis:
+        """The same, whose examples call the row of an event what ``name_row`` says."""
+
+        def named(example: Example) -> Example:
+            rows: Rows = {
+                name: [name_row(int(row)) for row in bound]
+                if isinstance(bound, list)
+                else name_row(int(bound))
+                for name, bound in example.rows.items()
+            }
+            return replace(example, rows=rows)
+
+        branches = tuple(
+            replace(
+                branch,
+                stops=tuple(
+                    replace(stop, examples=tuple(map(named, stop.examples)))
+                    for stop in branch.stops
+                ),
+            )
+            for branch in self.branches
+        )
+        return replace(self, branches=branches)
+
     def to_dict(self) -> dict[str, Any]:
         """The diagnosis as values that JSON has.
 
@@ -183,9 +209,9 @@ class Diagnosis:
         return plain_text(self)
 
 
-def _rows(bound: int | list[int]) -> str:
-    if isinstance(bound, int):
-        return f"row {bound}"
+def _rows(bound: int | str | list[int | str]) -> str:
+    if not isinstance(bound, list):
+        return f"row {bound}" if isinstance(bound, int) else bound
     named = ", ".join(map(str, bound[:MOST_ROWS_NAMED]))
     more = f" … {bound[-1]}" if len(bound) > MOST_ROWS_NAMED else ""
     return f"{'row' if len(bound) == 1 else 'rows'} {named}{more}"

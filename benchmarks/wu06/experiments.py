@@ -1,0 +1,211 @@
+"""Experiments 1 to 5 of [Wu06 §5], and the comparison with C."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.timing import time_in_turn
+from benchmarks.wu06.native import NativeStacks
+from benchmarks.wu06.stream import TYPES, Sequence, query_text, table
+
+Row = dict[str, Any]
+LENGTH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured: events of a stream, the points of each figure, rounds."""
+
+    events: int
+    few_events: int
+    window: int
+    windows: tuple[int, ...]
+    domains: tuple[int, ...]
+    small_domains: tuple[int, ...]
+    second_domains: tuple[int, ...]
+    lengths: tuple[int, ...]
+    rounds: int
+
+
+FULL = Settings(
+    events=4_000_000,
+    few_events=100_000,
+    window=10_000,
+    windows=(10_000, 20_000, 50_000, 100_000),
+    domains=(100, 200, 500, 1_000, 2_000, 5_000, 10_000),
+    small_domains=(10, 20, 50, 100, 200, 500, 1_000, 10_000),
+    second_domains=(20, 5),
+    lengths=(2, 3, 4, 5, 6),
+    rounds=3,
+)
+TINY = Settings(4_000, 2_000, 500, (200, 500), (10, 100), (10, 50), (5,), (2, 3), 1)
+"""For seeing that everything runs."""
+
+
+def _fastest(
+    runs: dict[str, tuple[Sequence, dict[str, Any]]], rounds: int
+) -> Iterator[tuple[str, float, Any]]:
+    """For each way of running a sequence: its name, events per second, and what it did."""
+    ways = {name: partial(_run, sequence, options) for name, (sequence, options) in runs.items()}
+    for name, seconds in time_in_turn(ways, rounds).items():
+        sequence, options = runs[name]
+        metrics = sequence.run(sequence.session(**options)).metrics
+        yield name, len(sequence.events) / min(seconds), metrics
+
+
+def _run(sequence: Sequence, options: dict[str, Any]) -> None:
+    sequence.run(sequence.session(**options))
+
+
+def constructions(settings: Settings) -> Iterator[Row]:
+    """Experiments 1 and 2: AIS and basic, over the domain and over the window.
+
+    As in the paper no equivalence test is made: its effect on the number of matches is that of
+    more types, by a factor V1^((L-1)/L).
+    """
+    points = [(1, domain, settings.window) for domain in settings.domains]
+    points += [(2, settings.domains[-1], window) for window in settings.windows]
+    for experiment, domain, window in points:
+        types = round(TYPES * domain ** ((LENGTH - 1) / LENGTH))
+        count = max(settings.few_events, 4 * window)
+        sequence = Sequence(query_text(LENGTH, window), window, table(count, {}, types))
+        row: Row = {"experiment": experiment, "domain": domain, "window": window}
+        ways = {name: (sequence, {"construction": name}) for name in ("ais", "basic")}
+        for name, speed, metrics in _fastest(ways, settings.rounds):
+            row[f"{name}_events_per_s"] = speed
+            row["matches_per_event"] = metrics.matches / count
+        yield row
+
+
+def equivalences(settings: Settings) -> Iterator[Row]:
+    """Experiment 3: where the second of two equivalence tests is made."""
+    for second in settings.second_domains:
+        for domain in settings.small_domains:
+            stream = table(settings.few_events, {"attr1": domain, "attr2": second})
+            text = query_text(LENGTH, settings.window, "[attr1, attr2]")
+            sequence = Sequence(text, settings.window, stream)
+            # The first test is the one that is pushed, as in the paper, however small it is.
+            first = {"domains": {"attr1": 10**9}}
+            ways = {
+                name: (sequence, {"equivalence": option, **first})
+                for name, option in (
+                    ("selection", "pais"),
+                    ("multi_pais", "multi_pais"),
+                    ("dynamic", "dynamic"),
+                )
+            }
+            row: Row = {"experiment": 3, "domain": domain, "second_domain": second}
+            for name, speed, metrics in _fastest(ways, settings.rounds):
+                row[f"{name}_events_per_s"] = speed
+                per_period = 10_000 * metrics.sequences / settings.few_events
+                row[f"{name}_sequences_per_10000"] = per_period
+            yield row
+
+
+def predicates(settings: Settings) -> Iterator[Row]:
+    """Experiment 4: a simple and a parameterised predicate more, pushed down and not."""
+    domains = {"attr1": 50, "attr2": 20, "attr3": 10, "attr4": 100}
+    stream = table(settings.few_events, domains)
+    simple = "e1.attr3 = 1"
+    # The same test, written so that it cannot be seen to be about one event.
+    not_pushed = "e1.attr3 + 0 * e2.attr3 = 1"
+    compared = "e1.attr4 < e3.attr4"
+    conditions = {
+        "equivalence tests": "[attr1, attr2]",
+        "and a simple predicate": f"[attr1, attr2] AND {simple}",
+        "the same, not pushed down": f"[attr1, attr2] AND {not_pushed}",
+        "and a comparison": f"[attr1, attr2] AND {simple} AND {compared}",
+    }
+    ways: dict[str, tuple[Sequence, dict[str, Any]]] = {
+        name: (Sequence(query_text(LENGTH, settings.window, text), settings.window, stream), {})
+        for name, text in conditions.items()
+    }
+    for name, speed, metrics in _fastest(ways, settings.rounds):
+        yield {
+            "experiment": 4,
+            "conditions": name,
+            "events_per_s": speed,
+            "sequences": metrics.sequences,
+            "matches": metrics.matches,
+        }
+
+
+def lengths(settings: Settings) -> Iterator[Row]:
+    """Experiment 5: longer sequences, one equivalence test with 100 values."""
+    stream = table(settings.events // 4, {"attr1": 100})
+    ways: dict[str, tuple[Sequence, dict[str, Any]]] = {
+        str(length): (
+            Sequence(query_text(length, settings.window, "[attr1]"), settings.window, stream),
+            {},
+        )
+        for length in settings.lengths
+    }
+    first = None
+    for name, speed, metrics in _fastest(ways, settings.rounds):
+        first = first or speed
+        yield {
+            "experiment": 5,
+            "length": int(name),
+            "events_per_s": speed,
+            "normalised": speed / first,
+            "matches_per_event": metrics.matches / stream.num_rows,
+        }
+
+
+def compared_with_c(settings: Settings, domain: int = 10_000) -> Row:
+    """SEQ(E1, E2, E3) WHERE [id]: the session, the stacks alone, and C; matches are the same."""
+    stream = table(settings.events, {"id": domain})
+    sequence = Sequence(query_text(LENGTH, settings.window, "[id]"), settings.window, stream)
+    ids = stream["id"].to_numpy().copy()
+    codes = np.ascontiguousarray(sequence.events.type_codes)
+    names = sequence.events.type_names
+    components = np.array(
+        [int(name[1:]) - 1 if int(name[1:]) <= LENGTH else -1 for name in names], dtype=np.int64
+    )
+    batches = list(sequence.batches(ids))
+    # Compiling a query is no part of running it.
+    rounds = 2 * settings.rounds
+    engines = [sequence.engine() for _ in range(rounds + 2)]
+
+    def stacks() -> list[np.ndarray]:
+        engine = engines.pop()
+        return [
+            tags.copy()
+            for batch, partitions, axis in batches
+            for tags, _ in engine.feed(batch, partitions, domain, axis)
+        ]
+
+    with tempfile.TemporaryDirectory() as folder:
+        native = NativeStacks(Path(folder))
+        by_c: list[np.ndarray] = []
+        arguments = (codes, components, ids, domain, settings.window)
+        count = native.run(*arguments, lambda tags: by_c.append(tags.copy()))
+        nothing = np.empty(0, dtype=np.int64)
+        ours, theirs = (
+            np.concatenate([nothing, *each]).reshape(-1, LENGTH) for each in (stacks(), by_c)
+        )
+        if not np.array_equal(ours[np.lexsort(ours.T)], theirs[np.lexsort(theirs.T)]):
+            raise AssertionError("the matches of the stacks are not those of C")
+        seconds = time_in_turn(
+            {
+                "c": partial(native.run, *arguments),
+                "stacks": stacks,
+                "session": partial(_run, sequence, {}),
+            },
+            rounds,
+        )
+    fastest = {name: min(each) for name, each in seconds.items()}
+    return {
+        "events": settings.events,
+        "matches": count,
+        **{f"{name}_M/s": settings.events / each / 1e6 for name, each in fastest.items()},
+        "stacks/c": fastest["c"] / fastest["stacks"],
+        "session/c": fastest["c"] / fastest["session"],
+    }

@@ -1,0 +1,211 @@
+"""``--spark``: events that Spark reads, and matches that it writes or that are shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cepheid.api import CompiledQuery
+from cepheid.cli.formats import Format, open_binary, plain
+from cepheid.cli.reporting import busy, plural, say, took
+from cepheid.errors import OptionError
+from cepheid.language import syntax as ast
+from cepheid.runtime.matches import Match, python_values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+MOST_TABLE_ROWS = 50
+"""How many matches a table shows where no limit is given."""
+
+_SETTINGS = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # A time without a zone in a file is taken as it is written.
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+}
+
+
+def start_spark(master: str) -> SparkSession:
+    """A session with this master, such as local[*] or spark://host:7077."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise OptionError(
+            "Spark is not installed beside cepheid; install both with pip install 'cepheid[spark]'"
+        ) from None
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        raise OptionError(
+            "Spark runs on Java, and there is none: install Java 17 or later, or say with "
+            "JAVA_HOME where it is"
+        )
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("cepheid").master(master)
+    for name, value in _SETTINGS.items():
+        builder = builder.config(name, value)
+    if master.startswith("local"):
+        builder = builder.config("spark.ui.enabled", "false")
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def match_on_spark(
+    master: str,
+    query: CompiledQuery,
+    source: str | Mapping[str, str],
+    chosen: Format,
+    folder: Path | None,
+    limit: int | None,
+    keywords: Mapping[str, Any],
+) -> None:
+    """Run a query on Spark, and write its matches."""
+    from cepheid.spark import match
+
+    with busy("Starting Spark"):
+        spark = start_spark(master)
+    try:
+        started = time.perf_counter()
+        events = read_frames(spark, source, keywords["time"])
+        with busy("Matching") if folder is not None else nullcontext():
+            matches = match(query, events, **keywords)
+            count = write_frame(matches, query.tree, chosen, folder, limit)
+        said = "written" if chosen is not Format.TABLE else "shown"
+        say(f"{plural(count, 'match', 'matches')} {said} in {took(time.perf_counter() - started)}")
+    finally:
+        spark.stop()
+
+
+def read_frames(
+    spark: SparkSession, source: str | Mapping[str, str], moment: str
+) -> DataFrame | dict[str, DataFrame]:
+    """The events of a path, or of a path for each type."""
+    if isinstance(source, str):
+        return _read_frame(spark, source, moment)
+    return {name: _read_frame(spark, path, moment) for name, path in source.items()}
+
+
+def _read_frame(spark: SparkSession, path: str, moment: str) -> DataFrame:
+    from pyspark.errors import AnalysisException
+
+    if "://" not in path:
+        path = str(Path(path).absolute())
+    suffix = Path(path.removesuffix(".gz")).suffix.lower()
+    try:
+        if suffix in (".csv", ".tsv"):
+            separator = "\t" if suffix == ".tsv" else ","
+            return spark.read.csv(path, header=True, inferSchema=True, sep=separator)
+        if suffix in (".jsonl", ".ndjson", ".json"):
+            frame = spark.read.json(path)
+            if dict(frame.dtypes).get(moment) == "string":
+                frame = frame.withColumn(moment, frame[moment].cast("timestamp"))
+            return frame
+        return spark.read.parquet(path)
+    except AnalysisException as error:
+        raise OptionError(f"Spark cannot read {path!r}: {error.getCondition()}") from None
+
+
+def write_frame(
+    matches: DataFrame, query: ast.Query, chosen: Format, folder: Path | None, limit: int | None
+) -> int:
+    """Write the matches, and return how many: Spark into a folder, or here onto stdout."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
+
+    if chosen is Format.TABLE:
+        shown = matches.limit(MOST_TABLE_ROWS if limit is None else limit).toArrow()
+        _print_table(shown, query)
+        return int(shown.num_rows)
+    if limit is not None:
+        matches = matches.limit(limit)
+    if folder is None:
+        return _write_lines(matches, query, chosen)
+    if folder.exists():
+        raise OptionError(f"{str(folder)!r} exists; Spark writes a new folder of files")
+    folder = folder.absolute()
+    counted = Observation()
+    writer = _flat(matches, chosen).observe(counted, F.count(F.lit(1)).alias("matches")).write
+    if chosen is Format.PARQUET:
+        writer.parquet(str(folder))
+    elif chosen is Format.CSV:
+        writer.csv(str(folder), header=True)
+    else:
+        writer.json(str(folder))
+    return int(counted.get["matches"])
+
+
+def found_matches(table: pa.Table) -> Iterator[Match]:
+    """The rows of a result as matches, which have no row numbers."""
+    columns = [python_values(column) for column in table.columns]
+    for row in zip(*columns, strict=True):
+        values = dict(zip(table.column_names, row, strict=True))
+        yield Match(values["start"], values["end"], {}, values)
+
+
+def with_items(query: ast.Query) -> ast.Query:
+    """The query, which returns its variables one by one if it says nothing else."""
+    if query.returns is not None:
+        return query
+    names = dict.fromkeys(
+        part.variable for part, negated in ast.components(query.pattern) if not negated
+    )
+    items = tuple(ast.ReturnItem(ast.EventReference(name), name) for name in names)
+    return replace(query, returns=ast.Return(items))
+
+
+def _print_table(found: pa.Table, query: ast.Query) -> None:
+    from cepheid.cli.tables import PipedConsole, matches_table
+
+    if found.num_rows:
+        console = PipedConsole()
+        rows = list(found_matches(found))
+        console.print(matches_table(rows, with_items(query), limit=len(rows), width=console.width))
+
+
+def _write_lines(matches: DataFrame, query: ast.Query, chosen: Format) -> int:
+    """One JSON object for each match, as Spark finds them."""
+    if chosen is not Format.JSONL:
+        raise typer.BadParameter(
+            f"Spark writes {chosen.value} into a folder; name it with -o", param_hint="--format"
+        )
+    key = "events" if query.returns is None else "return"
+    count = 0
+    with open_binary(None) as sink:
+        for row in matches.toLocalIterator(prefetchPartitions=True):
+            values: dict[str, Any] = row.asDict(recursive=True)
+            times = {name: plain(values[name]) for name in islice(values, 2)}
+            rest = {name: plain(values[name]) for name in islice(values, 2, None)}
+            line = json.dumps({**times, key: rest}, ensure_ascii=False)
+            sink.write(line.encode("utf-8", "replace") + b"\n")
+            count += 1
+    return count
+
+
+def _flat(matches: DataFrame, chosen: Format) -> DataFrame:
+    """The matches with columns that the format has; in CSV what has parts becomes JSON."""
+    from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
+    from pyspark.sql.types import ArrayType, DayTimeIntervalType, MapType, StructType
+
+    columns = []
+    for field in matches.schema.fields:
+        value = matches[f"`{field.name}`"]
+        if isinstance(field.dataType, DayTimeIntervalType) and chosen is not Format.PARQUET:
+            value = value.cast("string")
+        elif isinstance(field.dataType, StructType | ArrayType | MapType) and (
+            chosen is Format.CSV
+        ):
+            value = F.to_json(value)
+        columns.append(value.alias(field.name))
+    return matches.select(*columns)

@@ -1,0 +1,93 @@
+"""The runs of one automaton, one at a time: kept to compare the other algorithms with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import perf_counter
+
+import numpy as np
+
+from cepheid.kernels import backtrack
+from cepheid.kernels import nfa_b_layout as layout
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.event_batch import EventBatch
+from cepheid.runtime.kernel_tables import grown, int64s
+from cepheid.runtime.nfa_b_engine import NfaBEngine
+from cepheid.runtime.snapshot import Arrays
+
+
+class BacktrackEngine(NfaBEngine):
+    """Searches the runs of a batch depth-first [Agrawal08 §5.2.3].
+
+    Between batches it keeps what the basic algorithm keeps: the runs that still live.
+    """
+
+    _events_read = 0
+    _stack = np.zeros(0, dtype=backtrack.POSTPONED)
+
+    def feed(
+        self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        """Read a batch; its matches come in the order in which the search finds them."""
+        mask = self._begin_batch(batch, partitions)
+        control = self._control[0]
+        heads = np.full(max(partitions, 1), layout.NONE, dtype=np.int64)
+        following, cursor = int64s(len(mask)), int64s(4)
+        contiguous = control["strategy"] <= layout.PARTITION_CONTIGUITY
+        backtrack.link_events(mask, partition_of, contiguous, heads, following)
+        while True:
+            control["context"] = self._registers.context.ctypes.data
+            begun = perf_counter()
+            status = backtrack.search_runs(
+                self._steps,
+                self._updates,
+                self._registers.context,
+                self._control,
+                self._runs,
+                self._registers.ints,
+                self._registers.floats,
+                self._registers.valid,
+                self._partitions,
+                self._nodes,
+                self._ids,
+                self._offsets,
+                self._finals,
+                self._evaluations,
+                self._stack,
+                heads,
+                following,
+                mask,
+                partition_of,
+                axis,
+                cursor,
+            )
+            self._seconds_matching += perf_counter() - begun
+            if status == layout.DONE:
+                break
+            if status == layout.NEED_RUNS:
+                self._make_room_for_runs(int(axis[cursor[backtrack.EVENT]]))
+            elif status == layout.NEED_NODES:
+                self._make_room_for_nodes()
+            elif control["matches"]:
+                yield self._drained()
+            else:
+                self._ids = int64s(2 * len(self._ids))
+                self._offsets = int64s(2 * len(self._offsets))
+        self._events_read += int(cursor[backtrack.READ])
+        if control["matches"]:
+            yield self._drained()
+
+    @property
+    def events_read(self) -> int:
+        """How often a run has read an event since the engine was made."""
+        return self._events_read
+
+    def load(self, state: Arrays) -> None:
+        """Take the state of a snapshot, at which no run is postponed."""
+        super().load(state)
+        self._stack = np.zeros(len(self._runs), dtype=backtrack.POSTPONED)
+
+    def _grow_runs(self, size: int) -> None:
+        super()._grow_runs(size)
+        # No run is on the stack twice.
+        self._stack = grown(self._stack, size)

@@ -1,0 +1,158 @@
+"""The events that can violate a negated component, indexed by time and partition [Wu06 §3.3].
+
+The index is a list of *spans*: stretches of the stream that follow each other. A span is sorted
+by partition and then in stream order, so that the events at a place of the pattern are found
+by a binary search; it is forgotten as a whole, when all of it has left the window. New events
+become a span of their own, and small spans are joined as they grow alike, so that an event is
+moved a logarithmic number of times however small the batches are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.encoding import EncodedColumn
+from cepheid.runtime.snapshot import Arrays
+
+_SPANS = 8
+"""Into how many spans a window of the stream is cut, at least."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Span:
+    """Some events with their partitions and places on the axis of the window.
+
+    ``columns`` are the attributes that conditions compare with those of a match.
+    """
+
+    events: Int64s
+    partitions: Int64s
+    axis: Int64s
+    columns: tuple[EncodedColumn, ...]
+    from_axis: int
+    to_axis: int
+
+    @classmethod
+    def of(
+        cls,
+        events: Int64s,
+        partitions: Int64s,
+        axis: Int64s,
+        columns: Sequence[EncodedColumn],
+    ) -> Span:
+        """The span of some events, of which there must be one, in the order that is needed."""
+        if (np.diff(partitions) < 0).any():
+            order = np.lexsort((events, partitions))
+            events, partitions, axis = events[order], partitions[order], axis[order]
+            columns = [_taken(column, order) for column in columns]
+        return cls(events, partitions, axis, tuple(columns), int(axis.min()), int(axis.max()))
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def followed_by(self, other: Span) -> Span:
+        """One span of both."""
+        return Span.of(
+            np.concatenate([self.events, other.events]),
+            np.concatenate([self.partitions, other.partitions]),
+            np.concatenate([self.axis, other.axis]),
+            [_joined(pair) for pair in zip(self.columns, other.columns, strict=True)],
+        )
+
+    def pick(self, places: Int64s) -> Span:
+        """The span of some of its events, of which there must be one."""
+        columns = [_taken(column, places) for column in self.columns]
+        return Span.of(self.events[places], self.partitions[places], self.axis[places], columns)
+
+
+class NegationIndex:
+    """The spans of one negated component, the oldest first.
+
+    ``reach`` is for how long an event is needed, on the axis of the window.
+    """
+
+    def __init__(self, reach: int, by_partition: bool) -> None:
+        self._reach = reach
+        self._by_partition = by_partition
+        self._swept = 0
+        self.spans: list[Span] = []
+
+    def add(self, span: Span) -> None:
+        """Add events that follow all others."""
+        self.spans.append(span)
+        while len(self.spans) > 1 and len(self.spans[-2]) <= 2 * len(self.spans[-1]):
+            older, newer = self.spans[-2:]
+            if newer.to_axis - older.from_axis > self._reach // _SPANS:
+                break
+            self.spans[-2:] = [older.followed_by(newer)]
+
+    def forget(self, following: Int64s) -> None:
+        """Drop what no match to come can meet; ``following`` is where each partition has got to."""
+        if self._by_partition:
+            self._sweep(following)
+            return
+        kept = 0
+        while kept < len(self.spans) and following[0] - self.spans[kept].to_axis >= self._reach:
+            kept += 1
+        del self.spans[:kept]
+
+    def _sweep(self, following: Int64s) -> None:
+        """Where partitions have got to different places: drop event by event, but not often."""
+        held = sum(map(len, self.spans))
+        if held < 2 * self._swept:
+            return
+        for number, span in reversed(list(enumerate(self.spans))):
+            needed = np.flatnonzero(following[span.partitions] - span.axis < self._reach)
+            if not len(needed):
+                del self.spans[number]
+            elif 2 * len(needed) < len(span):
+                self.spans[number] = span.pick(needed)
+        self._swept = sum(map(len, self.spans))
+
+    def state(self) -> Arrays:
+        """All events as one span, for a snapshot."""
+        if not self.spans:
+            return {}
+        whole = self.spans[0]
+        for span in self.spans[1:]:
+            whole = whole.followed_by(span)
+        arrays: Arrays = {
+            "events": whole.events,
+            "partitions": whole.partitions,
+            "axis": whole.axis,
+        }
+        for number, column in enumerate(whole.columns):
+            arrays[f"values{number}"] = column.values
+            if column.valid is not None:
+                arrays[f"valid{number}"] = column.valid
+        return arrays
+
+    def load(self, state: Arrays, columns: int) -> None:
+        """Take the state of a snapshot."""
+        self.spans = []
+        if state:
+            kept = [
+                EncodedColumn(state[f"values{number}"], state.get(f"valid{number}"))
+                for number in range(columns)
+            ]
+            self.spans.append(Span.of(state["events"], state["partitions"], state["axis"], kept))
+
+
+def _taken(column: EncodedColumn, places: Int64s) -> EncodedColumn:
+    valid = None if column.valid is None else column.valid[places]
+    return EncodedColumn(column.values[places], valid)
+
+
+def _joined(pair: tuple[EncodedColumn, EncodedColumn]) -> EncodedColumn:
+    values = np.concatenate([column.values for column in pair])
+    if all(column.valid is None for column in pair):
+        return EncodedColumn(values, None)
+    known = [
+        np.ones(len(column.values), dtype=np.bool_) if column.valid is None else column.valid
+        for column in pair
+    ]
+    return EncodedColumn(values, np.concatenate(known))

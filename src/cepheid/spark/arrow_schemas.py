@@ -1,0 +1,102 @@
+"""The schemas of events and of results, between Spark and Arrow."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.types as arrow
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructType,
+)
+
+from cepheid.language import syntax as ast
+from cepheid.runtime.bindings import bindings_from_rows
+from cepheid.runtime.events import Events
+from cepheid.runtime.projection import project
+
+MATCH_ID = "match_id"
+"""The column that tells a match from every other, where it is asked for."""
+
+_PLAIN = (BooleanType, ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType)
+# What the argument is called depends on the version of Spark.
+_IN_UTC = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The schema that batches of a DataFrame have; points in time are in UTC."""
+    return to_arrow_schema(schema, **_IN_UTC)  # type: ignore[arg-type]
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """The schema of a DataFrame that is made of such batches.
+
+    >>> spark_schema(pa.schema([("start", pa.int64())])).simpleString()
+    'struct<start:bigint>'
+    """
+    return from_arrow_schema(schema)
+
+
+def plain_columns(schema: StructType) -> list[str]:
+    """The columns whose values Spark and the language compare alike.
+
+    Texts with a collation of their own are not among them, nor decimals, which are floats to the
+    language, nor points in time.
+    """
+    return [
+        field.name
+        for field in schema.fields
+        if isinstance(field.dataType, _PLAIN)
+        or (isinstance(field.dataType, StringType) and field.dataType == StringType())
+    ]
+
+
+def result_schema(query: ast.Query, events: Events, *, match_id: bool = False) -> pa.Schema:
+    """What the matches of a query over such events look like: as locally, in types of Spark's.
+
+    >>> from cepheid.language.parser import parse
+    >>> from cepheid.runtime.events import order_events
+    >>> events = order_events({"ts": [1], "type": ["A"]}, time="ts", type="type")
+    >>> result_schema(parse("PATTERN A+ a[] RETURN a.LEN AS n"), events).names
+    ['start', 'end', 'n']
+    """
+    nothing = bindings_from_rows(query.pattern, (), (), ())
+    schema = schema_for_spark(project(query, events, nothing).schema)
+    return schema.append(pa.field(MATCH_ID, pa.string())) if match_id else schema
+
+
+def schema_for_spark(schema: pa.Schema) -> pa.Schema:
+    """The nearest schema that a DataFrame can have."""
+    return pa.schema([field.with_type(_of_spark(field.type)) for field in schema])
+
+
+def _of_spark(kind: pa.DataType) -> pa.DataType:
+    """The nearest type that Spark has: it counts microseconds and knows no dictionaries."""
+    if arrow.is_dictionary(kind):
+        return _of_spark(kind.value_type)
+    if arrow.is_timestamp(kind):
+        return pa.timestamp("us", "UTC" if kind.tz else None)
+    if arrow.is_duration(kind):
+        return pa.duration("us")
+    if arrow.is_large_string(kind) or arrow.is_string_view(kind):
+        return pa.string()
+    if arrow.is_list(kind) or arrow.is_large_list(kind):
+        return pa.list_(_of_spark(kind.value_type))
+    if arrow.is_struct(kind):
+        return pa.struct([field.with_type(_of_spark(field.type)) for field in kind])
+    return kind
+
+
+def empty_events(schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
+    """No events, with these columns of a schema."""
+    return pa.schema([schema.field(name) for name in columns]).empty_table()

@@ -1,0 +1,145 @@
+"""By which columns events can be spread over workers, so that no match is torn apart.
+
+Events that are in one match agree on the partition keys of the query. What a key is decides the
+analysis; here it is only asked which column of an event has it, and whether something besides
+matches, such as contiguity, must not be torn apart either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
+
+from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent, PartitionKey
+from cepheid.language import syntax as ast
+from cepheid.schema import Kind
+from cepheid.spark.row_filter import column
+
+KeyOfType = Mapping[str, str]
+"""The attribute of each event type that has the key."""
+
+
+def key_columns(query: AnalysedQuery, output: str, type: str) -> list[Column]:
+    """What events of one match have in common, as columns; none where there is no such thing."""
+    assert query.schema is not None
+    tests = equivalence_keys(query)
+    if tests:
+        return [_comparable(query, name) for name in tests]
+    if _is_about_more_than_matches(query.query, output):
+        return []
+    for key in _common_keys(query):
+        # An event of a type that is not in the pattern may be anywhere.
+        branches = [
+            (column(type).cast("string") == F.lit(name), _comparable(query, attribute))
+            for name, attribute in key.items()
+        ]
+        return [F.coalesce(*(F.when(test, value) for test, value in branches))]
+    return []
+
+
+def equivalence_keys(query: AnalysedQuery) -> list[str]:
+    """The attributes of equivalence tests by which all events can be spread."""
+    tree, schema = query.query, query.schema
+    window = tree.window
+    if tree.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY or (
+        window is not None and window.measure is ast.WindowMeasure.EVENTS
+    ):
+        return []
+    counts_others = tree.strategy is ast.SelectionStrategy.PARTITION_CONTIGUITY or (
+        window is not None and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION
+    )
+    assert schema is not None
+    negated = {
+        name
+        for alternative in query.alternatives
+        for each in alternative.negations
+        for name in each.component.types
+    }
+    others = {*(schema.types or ())} if counts_others else negated
+    return [
+        test.attribute
+        for test in query.equivalences
+        if all(
+            PartitionKey((test.attribute,) * len(alternative.components), True)
+            in alternative.partition_keys
+            for alternative in query.alternatives
+        )
+        and all(schema.has_attribute(name, test.attribute) for name in others)
+    ]
+
+
+def _is_about_more_than_matches(query: ast.Query, output: str) -> bool:
+    """Whether events besides those of a match decide about it, by their order or number."""
+    skips = query.strategy in (
+        ast.SelectionStrategy.SKIP_TILL_ANY_MATCH,
+        ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH,
+    )
+    counts = query.window is not None and query.window.measure is not ast.WindowMeasure.TIME
+    return not skips or counts or output == "non_overlapping"
+
+
+def _common_keys(query: AnalysedQuery) -> Iterator[KeyOfType]:
+    """Keys by which every alternative can be spread: one attribute for each type."""
+
+    def join(found: list[dict[str, str]], alternative: Alternative) -> list[dict[str, str]]:
+        return [
+            {**left, **right}
+            for left in found
+            for right in _keys_by_type(query, alternative)
+            if all(left.get(name, attribute) == attribute for name, attribute in right.items())
+        ]
+
+    nothing: list[dict[str, str]] = [{}]
+    yield from reduce(join, query.alternatives, nothing)
+
+
+def _keys_by_type(query: AnalysedQuery, alternative: Alternative) -> Iterator[dict[str, str]]:
+    for key in alternative.partition_keys:
+        owners: list[tuple[ast.Component, str | None]] = [
+            *zip(alternative.components, key.attributes, strict=True),
+            *(
+                (negated.component, _equated(query, alternative, negated, key))
+                for negated in alternative.negations
+            ),
+        ]
+        pairs = {(name, attribute) for component, attribute in owners for name in component.types}
+        by_type = {name: attribute for name, attribute in pairs if attribute is not None}
+        if len(by_type) == len(pairs):
+            yield by_type
+
+
+def _equated(
+    query: AnalysedQuery, alternative: Alternative, negated: NegatedComponent, key: PartitionKey
+) -> str | None:
+    """The attribute of a negated component that must equal the key for a violation."""
+    schema = query.schema
+    assert schema is not None
+    keys = {
+        ast.Attribute(component.variable, attribute): component
+        for component, attribute in zip(alternative.components, key.attributes, strict=True)
+    }
+    for clause in negated.clauses:
+        match clause.literals:
+            case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
+                for own, other in ((left, right), (right, left)):
+                    types = negated.component.types
+                    if (
+                        own.variable == negated.component.variable
+                        and other in keys
+                        and schema.kind(own.attribute) is schema.kind(other.attribute)
+                        and all(schema.has_attribute(name, own.attribute) for name in types)
+                    ):
+                        return own.attribute
+    return None
+
+
+def _comparable(query: AnalysedQuery, attribute: str) -> Column:
+    """The column in a form in which values that are equal to the language are the same."""
+    assert query.schema is not None
+    value = column(attribute)
+    if query.schema.kind(attribute) is Kind.FLOAT:
+        return value.cast("double") + F.lit(0.0)  # Of two zeros one.
+    return value

@@ -1,0 +1,105 @@
+"""One partition of a DataFrame in a Python worker: its events in order, its matches out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.spark.worker_session import Answers, WorkerSession
+from cepheid.spark.worker_settings import WorkerSettings
+
+SLICE = "cepheid slice"
+"""The column that says in which slice of time a copy of an event is."""
+
+FED_AT_ONCE = 65_536
+"""How many events are gathered before they are fed: Spark sends some ten thousand at a time."""
+
+
+def run_partition(
+    settings: WorkerSettings, has_session: bool, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The matches among the events of a partition, which come in the order of time."""
+    yield from _run(settings, has_session, batches, None)
+
+
+def run_slices(
+    settings: WorkerSettings,
+    has_session: bool,
+    bounds: Sequence[int],
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """The matches that start in the slices of a partition.
+
+    The events come slice by slice, and in the order of time in each. ``bounds`` are the ticks at
+    which one slice ends and the next begins. A match belongs to the slice in which it starts;
+    what starts in the overlap is found again, in its own slice, and left out here.
+    """
+    ends = [-math.inf, *bounds, math.inf]
+    for number, events in _slices(batches):
+        yield from _run(settings, has_session, events, (ends[number], ends[number + 1]))
+
+
+def _run(
+    settings: WorkerSettings,
+    has_session: bool,
+    batches: Iterable[pa.RecordBatch],
+    starts: tuple[float, float] | None,
+) -> Iterator[pa.RecordBatch]:
+    if not has_session:
+        whole = list(batches)
+        if whole:
+            query = settings.query()
+            matches = query.match(pa.Table.from_batches(whole), **settings.reading())
+            yield from Answers(query.tree, settings).batches(matches, starts)
+        return
+    session: WorkerSession | None = None
+    for events in gathered(batches):
+        if session is None:
+            session = WorkerSession(settings, starts=starts)
+        yield from session.feed(events)
+    if session is not None:
+        yield from session.advance()
+
+
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The same events in fewer pieces."""
+    waiting: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            count += batch.num_rows
+        if count >= FED_AT_ONCE:
+            yield pa.Table.from_batches(waiting)
+            waiting, count = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _slices(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
+    """The events of each slice, without the column that says so; to be read one after another."""
+    pieces = _pieces(batches)
+    current = next(pieces, None)
+    while current is not None:
+        number = current[0]
+
+        def events(number: int = number) -> Iterator[pa.RecordBatch]:
+            nonlocal current
+            while current is not None and current[0] == number:
+                yield current[1]
+                current = next(pieces, None)
+
+        yield number, events()
+
+
+def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    for batch in batches:
+        numbers = batch.column(SLICE).to_numpy()
+        rest = batch.drop_columns([SLICE])
+        cuts = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+        for low, high in zip([0, *cuts], [*cuts, len(numbers)], strict=True):
+            if high > low:
+                yield int(numbers[low]), rest.slice(low, high - low)

@@ -1,0 +1,183 @@
+"""A query over a DataFrame, understood: what leaves the JVM, and what workers are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
+from pyspark.sql.types import StructType
+
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.api import CompiledQuery, schema_of
+from cepheid.errors import OptionError, list_words
+from cepheid.language.printer import print_query
+from cepheid.planning.evaluations import AUTO, check_output
+from cepheid.planning.options import read_options
+from cepheid.runtime.events import order_events
+from cepheid.runtime.time_axis import TimeAxis
+from cepheid.schema import Schema
+from cepheid.spark.arrow_schemas import (
+    MATCH_ID,
+    arrow_schema,
+    empty_events,
+    plain_columns,
+    result_schema,
+    spark_schema,
+)
+from cepheid.spark.key_columns import key_columns
+from cepheid.spark.needed_columns import needed_columns
+from cepheid.spark.row_filter import column, relevant_rows
+from cepheid.spark.worker_settings import WorkerSettings, functions_in
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A query over events of a certain schema, before anything is read.
+
+    ``window`` is in ticks of ``axis``, or in events. ``columns`` are those that the query needs,
+    ``plain`` those that Spark compares as the language does, and ``has_session`` tells whether
+    events can be fed in batches. There need not be a Spark session for it, but what is made of
+    columns needs one.
+    """
+
+    query: AnalysedQuery
+    window: int | None
+    axis: TimeAxis
+    columns: tuple[str, ...]
+    plain: tuple[str, ...]
+    has_session: bool
+    settings: WorkerSettings
+
+    @property
+    def rows(self) -> Column | None:
+        """The condition on rows that matter, or None for all."""
+        settings = self.settings
+        return relevant_rows(self.query, time=settings.time, type=settings.type, plain=self.plain)
+
+    @property
+    def key(self) -> list[Column]:
+        """What events of one match have in common; nothing where there is no such thing."""
+        return key_columns(self.query, self.settings.output, self.settings.type)
+
+    @property
+    def result(self) -> StructType:
+        """The schema of the resulting DataFrame."""
+        return spark_schema(self.settings.result_schema)
+
+    def relevant(self, events: DataFrame) -> DataFrame:
+        """The events and columns that matter."""
+        rows = self.rows
+        kept = events if rows is None else events.filter(rows)
+        return kept.select(*map(column, self.columns))
+
+    def order(self) -> list[Column]:
+        """By what events are sorted: time as it is compared, then what breaks ties.
+
+        Rows of a DataFrame have no order of their own. Where nothing was said of ties, events
+        of equal time are ordered by their other columns: events that are alike in all of them
+        are exchangeable, and so the answer does not depend on how Spark spread the rows.
+        """
+        return [time_order(self.axis), *map(column, self.settings.ties)]
+
+
+def prepare(
+    query: CompiledQuery,
+    schema: StructType,
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    tie_break: str | Sequence[str] | None = None,
+    evaluation: str = AUTO,
+    output: str = "all",
+    time_unit: str | None = None,
+    declared: Any = None,
+    match_id: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> Prepared:
+    """The query over a DataFrame of this schema, or why it cannot be run."""
+    check_output(output)
+    checked = read_options(options or {})
+    if type is None:
+        raise OptionError("say which column of the DataFrame holds the type of an event")
+    _refuse_doubles(schema)
+    whole = arrow_schema(schema)
+    own = schema_of(declared)
+    ties = (tie_break,) if isinstance(tie_break, str) else tuple(tie_break or ())
+    # All columns once, so that a mistake is found in what the user gave.
+    order_events(
+        whole.empty_table(),
+        time=time,
+        type=type,
+        tie_break=ties,
+        time_unit=time_unit,
+        schema=own,
+    )
+    columns = needed_columns(query.tree, whole.names, [time, type, *ties])
+    own = None if own is None else _restricted(own, columns)
+    events = order_events(
+        empty_events(whole, columns), time=time, type=type, time_unit=time_unit, schema=own
+    )
+    analysed, chosen, window = query.for_events(events, evaluation)
+    if match_id and MATCH_ID in result_schema(query.tree, events).names:
+        raise OptionError(f"the query returns a column {MATCH_ID!r} of its own; call it otherwise")
+    settings = WorkerSettings(
+        print_query(query.tree),
+        time,
+        type,
+        ties,
+        ties or tuple(orderable(schema, columns, besides=time)),
+        chosen.name,
+        output,
+        time_unit,
+        None if own is None else own.to_dict(),
+        asdict(checked),
+        result_schema(query.tree, events, match_id=match_id).serialize().to_pybytes(),
+        match_id,
+        functions_in(query.tree),
+    )
+    return Prepared(
+        analysed,
+        window,
+        events.time_axis,
+        tuple(columns),
+        tuple(plain_columns(schema)),
+        chosen.has_session,
+        settings,
+    )
+
+
+def time_order(axis: TimeAxis) -> Column:
+    """The time of an event as it is compared: floats count only to a millionth."""
+    moment = column(axis.column)
+    if axis.ticks_per_unit > 1:
+        return F.rint(moment * F.lit(float(axis.ticks_per_unit)))
+    return moment
+
+
+def orderable(schema: StructType, columns: Sequence[str], besides: str) -> list[str]:
+    """The columns by which Spark can sort."""
+    return [
+        name
+        for name in columns
+        if name != besides and "map" not in schema[name].dataType.simpleString()
+    ]
+
+
+def _restricted(schema: Schema, columns: Sequence[str]) -> Schema:
+    kept = frozenset(columns)
+    types = schema.types and {name: has & kept for name, has in schema.types.items()}
+    kinds = {name: kind for name, kind in schema.attributes.items() if name in kept}
+    return Schema(kinds, types)
+
+
+def _refuse_doubles(schema: StructType) -> None:
+    names = schema.names
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise OptionError(
+            f"the DataFrame has more than one column {list_words([repr(n) for n in doubled])}; "
+            "rename or drop the others"
+        )

@@ -1,0 +1,238 @@
+"""The rows that can be part of a match, as a condition that Catalyst evaluates.
+
+Under the skip strategies an event that fits no component is as good as none, and costs a hundred
+times more to bring to Python than to leave out. So the types of the components and those
+conditions that speak of one event alone become a filter. It may keep a row too many and never
+leaves one out that matters: a condition is translated only where Spark computes exactly what the
+language means, nulls and NaN included, and is left to the evaluation otherwise.
+
+No row is left out of what is counted: contiguity and windows of events speak of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import and_, or_
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
+
+from cepheid.analysis.model import AnalysedQuery, Clause, Edge
+from cepheid.language import syntax as ast
+from cepheid.schema import Kind, Schema
+
+_SKIPPING = (
+    ast.SelectionStrategy.SKIP_TILL_ANY_MATCH,
+    ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH,
+)
+_EXACT_FLOAT = 2**53
+"""Whole numbers below this are floats without loss."""
+_LITERAL_KINDS = {
+    int: Kind.INTEGER,
+    float: Kind.FLOAT,
+    str: Kind.STRING,
+    bool: Kind.BOOLEAN,
+    type(None): Kind.UNKNOWN,
+}
+_COMPARED_KINDS = (Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN)
+
+
+def relevant_rows(
+    query: AnalysedQuery, *, time: str, type: str, plain: Sequence[str]
+) -> Column | None:
+    """The rows that some component can be; None where all of them matter.
+
+    ``plain`` are the columns whose values Spark compares as the language does. Rows without a
+    time or a type are kept, so that they are refused as they are elsewhere.
+    """
+    window = query.query.window
+    counts_events = window is not None and window.measure is not ast.WindowMeasure.TIME
+    if query.query.strategy not in _SKIPPING or counts_events or query.schema is None:
+        return None
+    translation = _Translation(query.schema, frozenset(plain))
+    by_type: dict[str, list[Column]] = {}
+    free: set[str] = set()
+    for component, clauses in _components(query):
+        for name in component.types:
+            tests = [
+                *translation.of_clauses(name, clauses),
+                *translation.of_equivalences(name, query.equivalences),
+            ]
+            if tests:
+                by_type.setdefault(name, []).append(reduce(and_, tests))
+            else:
+                free.add(name)
+    fits: list[Column] = []
+    if free:
+        fits.append(column(type).cast("string").isin(*sorted(free)))
+    for name, some in by_type.items():
+        if name not in free:
+            fits.append((column(type).cast("string") == F.lit(name)) & reduce(or_, some))
+    return reduce(or_, fits) | column(type).isNull() | column(time).isNull()
+
+
+def column(name: str) -> Column:
+    """A column by its name, whatever characters that has."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def _components(query: AnalysedQuery) -> Iterator[tuple[ast.Component, list[Clause]]]:
+    """Every component, and the clauses that each of its events must satisfy by itself."""
+    for alternative in query.alternatives:
+        for ix, component in enumerate(alternative.components):
+            yield (
+                component,
+                [
+                    clause
+                    for clause in alternative.clauses
+                    # Under skip_till_next_match a run takes an event although a condition that
+                    # is tested later will fail: only what is tested at once can leave it out.
+                    if clause.component_ix == ix
+                    and clause.edge is not Edge.PROCEED
+                    and _speaks_of_each_event(clause, component)
+                ],
+            )
+        for negated in alternative.negations:
+            yield (
+                negated.component,
+                [
+                    clause
+                    for clause in negated.clauses
+                    if _speaks_of_each_event(clause, negated.component)
+                ],
+            )
+
+
+def _speaks_of_each_event(clause: Clause, component: ast.Component) -> bool:
+    """Whether the clause is a test of one event, which all events of the component must pass."""
+    if clause.variables != {component.variable} or clause.least_lengths:
+        return False
+    leaves = [
+        node for literal in clause.literals for node in literal.walk() if hasattr(node, "variable")
+    ]
+    if not component.is_kleene:
+        return all(isinstance(leaf, ast.Attribute) for leaf in leaves)
+    return set(clause.ranges.values()) == {1} and all(
+        isinstance(leaf, ast.Element) and leaf.index is ast.Index.CURRENT for leaf in leaves
+    )
+
+
+class _Untranslated(Exception):
+    """Spark might compute something else."""
+
+
+class _Translation:
+    """Conditions on one event as columns that are true, false or null as the condition is."""
+
+    def __init__(self, schema: Schema, plain: frozenset[str]) -> None:
+        self._schema = schema
+        self._plain = plain
+
+    def of_clauses(self, type_name: str, clauses: Sequence[Clause]) -> Iterator[Column]:
+        """The clauses that can be translated, for events of a type."""
+        for clause in clauses:
+            lacking = any(
+                not self._schema.has_attribute(type_name, node.attribute)
+                for literal in clause.literals
+                for node in literal.walk()
+                if isinstance(node, ast.Attribute | ast.Element)
+            )
+            if lacking:  # Some predicate of it is true.
+                continue
+            try:
+                yield self._truth(clause.expression)
+            except _Untranslated:
+                continue
+
+    def of_equivalences(self, type_name: str, tests: Sequence[ast.Equivalence]) -> Iterator[Column]:
+        """What an equivalence test asks of each event: a value, or the value that it names."""
+        for test in tests:
+            if not self._schema.has_attribute(type_name, test.attribute):
+                continue
+            if test.attribute not in self._plain:
+                continue
+            here = ast.Attribute("", test.attribute)
+            if test.value is None:
+                yield self._value(here).isNotNull()
+                continue
+            try:
+                yield self._truth(ast.Comparison("=", here, test.value))
+            except _Untranslated:
+                yield self._value(here).isNotNull()
+
+    def _truth(self, node: ast.Expression) -> Column:
+        match node:
+            case ast.And(operands):
+                return reduce(and_, map(self._truth, operands))
+            case ast.Or(operands):
+                return reduce(or_, map(self._truth, operands))
+            case ast.Not(operand):
+                return ~self._truth(operand)
+            case ast.Comparison(operator, left, right):
+                return self._comparison(operator, left, right)
+            case ast.In(operand, options):
+                return reduce(or_, [self._comparison("=", operand, each) for each in options])
+            case ast.Between(operand, low, high):
+                above = self._comparison(">=", operand, low)
+                return above & self._comparison("<=", operand, high)
+            case ast.IsNull(operand):
+                return self._value(operand).isNull()
+            case ast.Like(operand, pattern) if "\\" not in pattern:
+                if self._kind(operand) is Kind.STRING:
+                    return self._value(operand).like(pattern)
+            case ast.Attribute() | ast.Element() if self._kind(node) is Kind.BOOLEAN:
+                return self._value(node)
+        raise _Untranslated
+
+    def _comparison(self, operator: str, left: ast.Expression, right: ast.Expression) -> Column:
+        self._check_comparable(left, right)
+        here, there = self._value(left), self._value(right)
+        match operator:
+            case "=":
+                return here == there
+            case "!=":
+                return here != there
+            case "<":
+                return here < there
+            case "<=":
+                return here <= there
+            case ">":
+                return here > there
+        return here >= there
+
+    def _check_comparable(self, left: ast.Expression, right: ast.Expression) -> None:
+        """Refuse what Spark might round or convert before it compares."""
+        kinds = {self._kind(left), self._kind(right)}
+        if not kinds <= {*_COMPARED_KINDS}:
+            raise _Untranslated
+        if len(kinds) == 1:
+            return
+        literals = [side.value for side in (left, right) if isinstance(side, ast.Literal)]
+        small = any(
+            isinstance(value, int | float) and abs(value) < _EXACT_FLOAT for value in literals
+        )
+        if kinds != {Kind.INTEGER, Kind.FLOAT} or not small:
+            raise _Untranslated
+
+    def _kind(self, node: ast.Expression) -> Kind:
+        match node:
+            case ast.Literal(value):
+                return _LITERAL_KINDS[type(value)]
+            case ast.Attribute(_, attribute) | ast.Element(_, _, attribute):
+                if attribute in self._plain:
+                    return self._schema.kind(attribute)
+        raise _Untranslated
+
+    def _value(self, node: ast.Expression) -> Column:
+        match node:
+            case ast.Literal(value):
+                return F.lit(value)
+            case ast.Attribute(_, attribute) | ast.Element(_, _, attribute):
+                if attribute not in self._plain:
+                    raise _Untranslated
+                found = column(attribute)
+                if self._schema.kind(attribute) is Kind.FLOAT:
+                    return F.when(~F.isnan(found), found)  # To the language, NaN is null.
+                return found
+        raise _Untranslated

@@ -1,0 +1,167 @@
+"""Queries in SQL: a table function for any query, and views for those that have much to read.
+
+The table function takes and gives rows one by one, because Spark asks a function whose columns
+depend on its arguments for rows: some fifty times slower than ``q.match(frame)``, and the same
+matches. A view is ``q.match(frame)`` under a name, and as fast.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
+from pyspark.sql.conversion import LocalDataToArrowConversion
+from pyspark.sql.types import StructType
+from pyspark.sql.udtf import (
+    AnalyzeArgument,
+    AnalyzeResult,
+    OrderingColumn,
+    PartitioningColumn,
+    SelectedColumn,
+)
+
+from cepheid.api import CompiledQuery
+from cepheid.api import query as compile_query
+from cepheid.errors import OptionError
+from cepheid.runtime.matches import python_values
+from cepheid.spark.batch import match
+from cepheid.spark.key_columns import equivalence_keys
+from cepheid.spark.partition_run import FED_AT_ONCE, run_partition
+from cepheid.spark.preparation import prepare
+from cepheid.spark.worker_settings import WorkerSettings
+
+BUCKETS = 64
+"""Over how many calls of the function the keys of a query are spread."""
+
+
+def register(spark: SparkSession, name: str = "cep_match") -> None:
+    """Make the function that SQL calls for the matches of a query.
+
+    ``SELECT * FROM cep_match(TABLE(events), 'PATTERN …')`` has the columns of ``q.match``;
+    ``time``, ``type``, ``tie_break`` (with commas), ``output`` and ``time_unit`` are arguments by
+    name. The function itself says how the table is to be partitioned and ordered, so that the
+    call has no PARTITION BY and no ORDER BY.
+
+    Example::
+
+        cep.spark.register(spark)
+        spark.sql("SELECT * FROM cep_match(TABLE(events), 'PATTERN SEQ(A a, B b) WHERE [id]')")
+    """
+    function = F.udtf(_CepMatch, useArrow=True)
+    spark.udtf.register(name, function)  # type: ignore[arg-type]
+
+
+def create_view(
+    spark: SparkSession, name: str, query: CompiledQuery | str, table: str, **keywords: Any
+) -> DataFrame:
+    """A temporary view of the matches of a query over a table or view, which SQL can read.
+
+    Nothing is computed before the view is read, and then at the speed of ``q.match``, of which
+    this takes the keywords.
+
+    Example::
+
+        cep.spark.create_view(spark, "thefts", q, "readings", slices=8)
+        spark.sql("SELECT item, count(*) FROM thefts GROUP BY item")
+    """
+    compiled = compile_query(query) if isinstance(query, str) else query
+    matches = match(compiled, spark.table(table), **keywords)
+    matches.createOrReplaceTempView(name)
+    return matches
+
+
+@dataclass
+class _Understood(AnalyzeResult):
+    """What analysing the call found, for the workers."""
+
+    settings: bytes = b""
+    has_session: bool = True
+    columns: StructType = field(default_factory=StructType)
+
+
+class _CepMatch:
+    """The table function: rows are gathered, matched as columns, and given out as rows."""
+
+    def __init__(self, understood: _Understood) -> None:
+        self._settings: WorkerSettings = pickle.loads(understood.settings)
+        self._has_session = understood.has_session
+        self._columns = understood.columns
+        self._rows: list[Row] = []
+        self._tables: list[Any] = []
+
+    @staticmethod
+    def analyze(
+        table: AnalyzeArgument,
+        query: AnalyzeArgument,
+        time: AnalyzeArgument | None = None,
+        type: AnalyzeArgument | None = None,
+        tie_break: AnalyzeArgument | None = None,
+        output: AnalyzeArgument | None = None,
+        time_unit: AnalyzeArgument | None = None,
+    ) -> AnalyzeResult:
+        """The columns of the result, and how the table is to come."""
+        if not table.isTable or not isinstance(table.dataType, StructType):
+            raise OptionError(
+                "the first argument is a table: cep_match(TABLE(events), 'PATTERN …')"
+            )
+        text = _constant("query", query)
+        if text is None:
+            raise OptionError("the second argument is the text of a query")
+        ties = _constant("tie_break", tie_break)
+        prepared = prepare(
+            compile_query(text),
+            table.dataType,
+            time=_constant("time", time) or "ts",
+            type=_constant("type", type) or "type",
+            tie_break=[name.strip() for name in ties.split(",")] if ties else None,
+            output=_constant("output", output) or "all",
+            time_unit=_constant("time_unit", time_unit),
+        )
+        keys = equivalence_keys(prepared.query)
+        bucket = f"pmod(hash({', '.join(map(_quoted, keys))}), {BUCKETS})" if keys else "0"
+        return _Understood(
+            schema=prepared.result,
+            partitionBy=[PartitioningColumn(bucket)],
+            orderBy=[
+                OrderingColumn(_quoted(name))
+                for name in (prepared.settings.time, *prepared.settings.ties)
+            ],
+            select=[SelectedColumn(_quoted(name)) for name in prepared.columns],
+            settings=pickle.dumps(prepared.settings),
+            has_session=prepared.has_session,
+            columns=StructType([table.dataType[name] for name in prepared.columns]),
+        )
+
+    def eval(self, table: Row, *_arguments: Any, **_keywords: Any) -> None:
+        """Take one row."""
+        self._rows.append(table)
+        if len(self._rows) >= FED_AT_ONCE:
+            self._gather()
+
+    def terminate(self) -> Iterator[tuple[Any, ...]]:
+        """The matches of the rows of one bucket."""
+        self._gather()
+        batches = [batch for table in self._tables for batch in table.to_batches()]
+        for found in run_partition(self._settings, self._has_session, batches):
+            yield from zip(*(python_values(column) for column in found.columns), strict=True)
+
+    def _gather(self) -> None:
+        rows, self._rows = self._rows, []
+        if rows:
+            self._tables.append(LocalDataToArrowConversion.convert(rows, self._columns, False))
+
+
+def _constant(name: str, argument: AnalyzeArgument | None) -> str | None:
+    if argument is None:
+        return None
+    if not argument.isConstantExpression or not isinstance(argument.value, str):
+        raise OptionError(f"{name} is a text that is known before any row is read")
+    return argument.value
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,79 @@
+"""A query in a Python worker of Spark: Arrow batches in, matches with the declared schema out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.language import syntax as ast
+from cepheid.runtime.match_ids import match_ids
+from cepheid.runtime.matches import Matches
+from cepheid.spark.warm_kernels import compiled_once
+from cepheid.spark.worker_settings import WorkerSettings
+
+
+class WorkerSession:
+    """A session whose answers are batches of exactly the schema that Spark was told.
+
+    Events are fed in the order of their times, with the columns that the query needs and no
+    others: they are what a match's id is made of. ``starts`` is the interval of ticks, its end
+    excluded, in which the matches begin that are wanted.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        snapshot: bytes | None = None,
+        starts: tuple[float, float] | None = None,
+    ) -> None:
+        query, reading = settings.query(), settings.reading()
+        self._session = (
+            query.session(**reading) if snapshot is None else query.restore(snapshot, **reading)
+        )
+        self._answers = Answers(query.tree, settings)
+        self._starts = starts
+        self._task = f"{settings.text} {reading}"
+        self._is_warm = False
+
+    def feed(self, events: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The matches that these events complete."""
+        if not self._is_warm:
+            with compiled_once(f"{self._task} {events.schema}"):
+                self._session.feed(events.slice(0, 0))
+            self._is_warm = True
+        yield from self._answers.batches(self._session.feed(events), self._starts)
+
+    def advance(self, time: Any = None) -> Iterator[pa.RecordBatch]:
+        """The matches that are complete because time has passed; None: the stream has ended."""
+        yield from self._answers.batches(self._session.advance(time), self._starts)
+
+    def snapshot(self) -> bytes:
+        """The state as bytes, for the next session."""
+        return self._session.snapshot()
+
+
+class Answers:
+    """Matches as batches of the declared schema."""
+
+    def __init__(self, query: ast.Query, settings: WorkerSettings) -> None:
+        self._query = query
+        self._schema = settings.result_schema
+        self._match_id = settings.match_id
+
+    def batches(
+        self, matches: Matches, starts: tuple[float, float] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The matches, some ten thousand at a time; only those that start in an interval."""
+        for part, table in matches.pieces():
+            if not len(part):
+                continue
+            if self._match_id:
+                ids = match_ids(self._query, matches.parts()[0], part)
+                table = table.append_column(self._schema.field(len(self._schema) - 1), ids)
+            if starts is not None:
+                table = table.filter(
+                    pa.array((part.starts >= starts[0]) & (part.starts < starts[1]))
+                )
+            yield from table.cast(self._schema).combine_chunks().to_batches()

@@ -1,0 +1,80 @@
+"""What a Python worker needs to know to run a query: plain values, and functions of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.api import CompiledQuery, query
+from cepheid.automata.registered import register_function, registered_python
+from cepheid.functions import REGISTERED
+from cepheid.language import syntax as ast
+from cepheid.schema import Schema
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """A query and how it is run, as it travels to the workers.
+
+    Spark pickles it with the function that it ships; no session is ever pickled, nor any state.
+    ``text`` has the values of parameters in it. ``tie_break`` is what the user said, ``ties`` the
+    columns that order events of equal time, whether he said so or not. ``schema`` is the
+    declaration of types as plain values, ``result`` the serialised Arrow schema of the matches.
+    ``functions`` are those that the query calls and the program registered: a worker is another
+    process, and registers them itself.
+    """
+
+    text: str
+    time: str
+    type: str
+    tie_break: tuple[str, ...]
+    ties: tuple[str, ...]
+    evaluation: str
+    output: str
+    time_unit: str | None
+    schema: Mapping[str, Any] | None
+    options: Mapping[str, Any]
+    result: bytes
+    match_id: bool = False
+    functions: Mapping[str, FunctionType] = field(default_factory=dict)
+
+    @property
+    def result_schema(self) -> pa.Schema:
+        """The Arrow schema of the matches."""
+        return pa.ipc.read_schema(pa.py_buffer(self.result))
+
+    def query(self) -> CompiledQuery:
+        """The query, compiled in this process."""
+        register_missing(self.functions)
+        return query(self.text)
+
+    def reading(self) -> dict[str, Any]:
+        """The keywords of ``match`` and ``session``."""
+        return {
+            "time": self.time,
+            "type": self.type,
+            "tie_break": self.tie_break or None,
+            "evaluation": self.evaluation,
+            "output": self.output,
+            "time_unit": self.time_unit,
+            "schema": None if self.schema is None else Schema.from_dict(self.schema),
+            **self.options,
+        }
+
+
+def functions_in(tree: ast.Query) -> dict[str, FunctionType]:
+    """The registered functions that a query calls."""
+    called = {node.function for node in tree.walk() if isinstance(node, ast.Call)}
+    found = {name: registered_python(name) for name in sorted(called)}
+    return {name: function for name, function in found.items() if function is not None}
+
+
+def register_missing(functions: Mapping[str, FunctionType]) -> None:
+    """Register in this process what was registered where the query was made."""
+    for name, function in functions.items():
+        if name not in REGISTERED:
+            register_function(name, function)

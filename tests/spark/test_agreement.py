@@ -1,0 +1,88 @@
+"""Spark gives the matches that a local run gives, however the events are spread over workers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+import pyarrow as pa
+from agreement.strategies import Case, cases
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from spark.rows import found_together, local_rows
+
+import cepheid as cep
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Drawn = TypeVar("Drawn")
+
+QUERIES = 130
+TOGETHER = 44
+
+bounds = st.lists(st.integers(0, 12), min_size=1, max_size=4, unique=True).map(sorted)
+
+
+def draw(strategy: st.SearchStrategy[Drawn], count: int) -> list[Drawn]:
+    """So many examples at once, for a job that runs them all."""
+    found: list[Drawn] = []
+
+    @settings(max_examples=count, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(strategy)
+    def collect(example: Drawn) -> None:
+        found.append(example)
+
+    collect()
+    return found
+
+
+def numbered(case: Case) -> pa.Table:
+    """The events with a column that orders them, and not in their order."""
+    table = case.table()
+    table = table.append_column("seq", pa.array(range(len(table)), pa.int64()))
+    order = sorted(range(len(table)), key=lambda ix: ix * 7 % 11)
+    return table.take(pa.array(order, pa.int64()))
+
+
+def spread(query: cep.CompiledQuery, frame: DataFrame, limits: list[int], output: str) -> DataFrame:
+    """The matches, with these limits of the slices where there are slices."""
+    from cepheid.spark.batch import by_slice
+    from cepheid.spark.preparation import prepare
+    from cepheid.spark.slices import why_not_sliced, with_reach
+
+    prepared = prepare(query, frame.schema, tie_break="seq", output=output)
+    is_heavy = bool(limits[0] % 2)
+    if why_not_sliced(prepared) is not None or (prepared.key and not is_heavy):
+        return query.match(frame, tie_break="seq", output=output)
+    return by_slice(prepared, prepared.relevant(frame), with_reach(prepared, limits))
+
+
+def planned(
+    spark: SparkSession, drawn: list[tuple[Case, list[int], str]]
+) -> Iterator[tuple[Case, pa.Table, DataFrame]]:
+    """For each case what a local run gives, and what Spark is to give."""
+    for case, limits, output in drawn:
+        table = numbered(case)
+        try:
+            query = cep.query(case.query)
+            expected = query.match(table, tie_break="seq", output=output).to_arrow()
+        except (cep.QuerySemanticError, cep.EvaluationError):
+            continue
+        yield case, expected, spread(query, spark.createDataFrame(table), limits, output)
+
+
+def test_random_queries_have_the_same_matches(spark: SparkSession) -> None:
+    outputs = st.sampled_from(("all", "all", "all", "non_overlapping"))
+    drawn = draw(st.tuples(cases(), bounds, outputs), QUERIES)
+    agreed = 0
+    for low in range(0, len(drawn), TOGETHER):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cep.CepheidWarning)
+            plans = list(planned(spark, drawn[low : low + TOGETHER]))
+        rows = found_together([frame for _, _, frame in plans])
+        for (case, expected, _), found in zip(plans, rows, strict=True):
+            assert found == local_rows(expected), case
+            agreed += 1
+    assert agreed >= 100

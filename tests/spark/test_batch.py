@@ -1,0 +1,197 @@
+"""A query over a DataFrame: what is sent to the workers, what is refused, what comes back."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F  # noqa: N812
+from spark.rows import found_together, local_rows, spark_rows
+
+import cepheid as cep
+from cepheid.spark.preparation import prepare
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SCHEMA = "ts long, type string, id long, x double, s string"
+
+
+def events(spark: SparkSession, *rows: tuple[Any, ...]) -> DataFrame:
+    return spark.createDataFrame(list(rows), SCHEMA)
+
+
+def kept(frame: DataFrame, query: str) -> list[int]:
+    """The times of the events that are sent to the workers."""
+    prepared = prepare(cep.query(query), frame.schema)
+    return sorted(row["ts"] for row in prepared.relevant(frame).collect())
+
+
+def test_only_rows_that_can_match_are_sent(spark: SparkSession) -> None:
+    frame = events(
+        spark,
+        (1, "A", 1, 5.0, "u"),
+        (2, "A", 1, float("nan"), "u"),
+        (3, "A", None, 5.0, "u"),
+        (4, "B", 1, 5.0, "v%"),
+        (5, "B", 1, None, None),
+        (6, "Z", 1, 5.0, "u"),
+    )
+    by_query = {
+        "PATTERN SEQ(A a, B b)": [1, 2, 3, 4, 5],
+        "PATTERN SEQ(A a, B b) WHERE [id]": [1, 2, 4, 5],
+        "PATTERN SEQ(A a, B b) WHERE a.x > 1 AND b.x IS NULL": [1, 3, 5],
+        "PATTERN SEQ(A a, B b) WHERE NOT a.x > 1 AND b.s LIKE 'v_'": [4],
+        "PATTERN SEQ(A a, B+ b[]) WHERE b[i].x < 9 AND a.s IN ('u', 'w')": [1, 2, 3, 4],
+        "PATTERN SEQ(A a, B+ b[]) WHERE b[2].x < 9 AND a.x % 2 = 0": [1, 2, 3, 4, 5],
+        "PATTERN SEQ(A a, ~(B b), A c) WHERE b.x > 7": [1, 2, 3],
+        "PATTERN SEQ(A a, B b) WHERE strict_contiguity { a.x > 7 }": [1, 2, 3, 4, 5, 6],
+        "PATTERN SEQ(A a, B b) WHERE a.x > 7 WITHIN 3 EVENTS": [1, 2, 3, 4, 5, 6],
+        "PATTERN SEQ(A a, B b) WHERE skip_till_next_match { a.x < b.x OR a.x > 7 }": [
+            1,
+            2,
+            3,
+            4,
+            5,
+        ],
+    }
+    assert {query: kept(frame, query) for query in by_query} == by_query
+
+
+def test_only_columns_that_the_query_needs_are_sent(spark: SparkSession) -> None:
+    frame = events(spark)
+    query = cep.query("PATTERN SEQ(A a, B b) WHERE [id] RETURN a.x")
+    assert prepare(query, frame.schema).columns == ("ts", "type", "id", "x")
+    assert prepare(cep.query("PATTERN A a"), frame.schema).columns == tuple(frame.columns)
+
+
+def test_events_of_equal_time_are_ordered_by_their_other_columns(spark: SparkSession) -> None:
+    rows = [(1, "A", 1, 2.0, "u"), (1, "A", 1, 1.0, "u"), (1, "B", 1, 0.0, "u")]
+    query = cep.query("PATTERN SEQ(A+ a[], B b) WHERE strict_contiguity {[id]} RETURN a[].x AS xs")
+    frames = [events(spark, *rows), events(spark, *rows[::-1])]
+    with pytest.warns(cep.CepheidWarning, match="all events go to one worker"):
+        matches = [query.match(frame) for frame in frames]
+    found, again = found_together(matches)
+    assert (
+        found
+        == again
+        == {
+            (("start", 1), ("end", 1), ("xs", (1.0, 2.0))): 1,
+            (("start", 1), ("end", 1), ("xs", (2.0,))): 1,
+        }
+    )
+
+
+KINDS = pa.table(
+    {
+        "at": pa.array([0, 60_000_000, 120_000_000], pa.timestamp("us", "UTC")),
+        "local": pa.array([0, 60_000_000, 120_000_000], pa.timestamp("us")),
+        "day": pa.array([0, 1, 2], pa.date32()),
+        "seconds": pa.array([0.0, 60.0, 120.0]),
+        "kind": ["A", "B", "B"],
+        "cost": pa.array([Decimal("1.50"), Decimal("2.25"), None], pa.decimal128(10, 2)),
+        "tags": [["p"], [], None],
+        "data": [b"x", None, b"y"],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("time", "window"),
+    [("at", "90 seconds"), ("local", "90 seconds"), ("day", "36 hours"), ("seconds", "90")],
+)
+def test_times_and_values_of_every_kind_come_back(
+    spark: SparkSession, time: str, window: str
+) -> None:
+    query = cep.query(f"PATTERN SEQ(A a, B b) WHERE a.cost < b.cost WITHIN {window}")
+    local = query.match(KINDS, time=time, type="kind").to_arrow()
+    frame = spark.createDataFrame(KINDS).withColumn("local", F.col("local").cast("timestamp_ntz"))
+    found = query.match(frame, time=time, type="kind", slices=2).toArrow()
+    assert found.column_names == local.column_names
+    assert local_rows(found) == local_rows(local)
+    assert found.num_rows == 1
+
+
+def test_a_match_has_the_same_id_however_it_is_found(spark: SparkSession) -> None:
+    rows = [(n, "AB"[n % 2], n % 3, 1.0, "u") for n in range(12)] + [(3, "B", 0, 1.0, "u")]
+    query = cep.query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 7")
+    frame = events(spark, *rows)
+    by_key, by_slice = found_together(
+        [query.match(frame, match_id=True), query.match(frame, match_id=True, slices=3)]
+    )
+    assert by_key == by_slice
+    ids = [dict(row)["match_id"] for row in by_key.elements()]
+    assert len(set(ids)) == len(ids) == len(query.match(frame.toArrow()))
+
+
+def test_a_table_for_each_type(spark: SparkSession) -> None:
+    tables = {
+        "A": pa.table({"ts": [1, 2], "id": [1, 2], "x": [5, 6]}),
+        "B": pa.table({"ts": [3, 4], "id": [1, 2], "y": [0.5, None]}),
+    }
+    query = cep.query("PATTERN SEQ(A a, B b) WHERE [id] RETURN a.x, b.y")
+    frames = {name: spark.createDataFrame(table) for name, table in tables.items()}
+    assert spark_rows(query.match(frames)) == local_rows(query.match(tables).to_arrow())
+
+
+def test_a_registered_function_goes_along(spark: SparkSession) -> None:
+    cep.register_function("twice", lambda x: 2 * x)
+    query = cep.query("PATTERN SEQ(A a, B b) WHERE [id] AND twice(a.x) = b.x RETURN b.ts AS ts")
+    frame = events(spark, (1, "A", 1, 2.0, "u"), (2, "B", 1, 4.0, "u"), (3, "B", 1, 5.0, "u"))
+    assert [row["ts"] for row in query.match(frame).collect()] == [2]
+
+
+def test_what_cannot_be_run_is_refused_with_the_reason(spark: SparkSession) -> None:
+    frame = events(spark, (1, "A", 1, 2.0, "u"))
+    query = cep.query("PATTERN SEQ(A a, B b)")
+    with pytest.raises(
+        cep.OptionError, match="cannot be cut into slices of time: the query has no"
+    ):
+        query.match(frame, slices=2)
+    with pytest.raises(cep.OptionError, match="is an object in memory"):
+        query.match(frame, output="compressed")
+    with pytest.raises(cep.EventError, match="no time column 'time'"):
+        query.match(frame, time="time")
+    with pytest.raises(cep.QuerySemanticError, match="have no attribute 'z'"):
+        cep.query("PATTERN A a WHERE a.z = 1").match(frame)
+    with pytest.raises(cep.OptionError, match="returns a column 'match_id' of its own"):
+        cep.query("PATTERN A a RETURN a.x AS match_id").match(frame, match_id=True)
+
+
+def test_an_event_without_time_or_type_is_an_error_and_not_left_out(spark: SparkSession) -> None:
+    query = cep.query("PATTERN SEQ(A a, B b) WHERE [id]")
+    for row, said in (((None, "A", 1, 1.0, "u"), "time column"), ((1, None, 1, 1.0, "u"), "type")):
+        with pytest.raises(Exception, match=f"{said}.* is null in 1 of 1 events"):
+            query.match(events(spark, row)).collect()
+
+
+SCRIPT = """
+    PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 5 RETURN Rise(id = a.id, by = b.x - a.x);
+    PATTERN SEQ(Rise r, A a) WHERE [id] AND a.x > r.by WITHIN 9
+"""
+
+
+def test_a_script_is_one_job_with_the_matches_of_each_query(spark: SparkSession) -> None:
+    rows = [(n, "AB"[n % 2], n % 3, float(n * 7 % 5), "u") for n in range(40)]
+    script, frame = cep.script(SCRIPT), events(spark, *rows)
+    local = script.match(frame.toArrow())
+    found = script.match(frame)
+    assert list(found) == list(local) == ["Rise", "query_2"]
+    counted = found_together(list(found.values()))
+    assert counted == [local_rows(matches.to_arrow()) for matches in local.values()]
+    assert all(counted)
+
+
+def test_a_script_whose_composite_events_lose_the_key_runs_in_one_worker(
+    spark: SparkSession,
+) -> None:
+    rows = [(n, "AB"[n % 2], n % 3, float(n * 7 % 5), "u") for n in range(20)]
+    script = cep.script(SCRIPT.replace("id = a.id", "id = a.id + 1"))
+    frame = events(spark, *rows)
+    with pytest.warns(cep.CepheidWarning, match="all events go to one worker"):
+        found = script.match(frame)
+    local = script.match(frame.toArrow())
+    counted = found_together(list(found.values()))
+    assert counted == [local_rows(matches.to_arrow()) for matches in local.values()]

@@ -1,0 +1,99 @@
+"""``--spark`` at the command line gives the matches that a run without it gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner, Result
+
+from cepheid.cli import spark_run
+from cepheid.cli.app import app
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUERY = """PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag_id] WITHIN 12 hours
+RETURN a.tag_id AS item, c.ts - a.ts AS after, a.zone AS zone"""
+EVENTS = """\
+ts,type,tag_id,zone
+2024-03-01 09:00:00,Shelf,7,aisle 1
+2024-03-01 09:05:00,Shelf,8,aisle 2
+2024-03-01 09:20:00,Register,8,register 1
+2024-03-01 09:30:00.5,Exit,7,north door
+2024-03-01 09:40:00,Exit,8,
+"""
+
+
+class Unstoppable:
+    """The session of the tests, which goes on when a command ends."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def stop(self) -> None:
+        """Other tests need it."""
+
+
+@pytest.fixture(autouse=True)
+def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    def start(_master: str) -> Unstoppable:
+        # What the command's own session would have.
+        spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+        return Unstoppable(spark)
+
+    monkeypatch.setattr(spark_run, "start_spark", start)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    (tmp_path / "theft.sase").write_text(QUERY)
+    (tmp_path / "events.csv").write_text(EVENTS)
+    yield tmp_path
+    spark.conf.unset("spark.sql.timestampType")
+
+
+def run(*arguments: str) -> Result:
+    result = CliRunner().invoke(app, ["match", "theft.sase", "events.csv", *arguments])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_lines_and_tables_are_those_of_a_run_without_spark() -> None:
+    local, found = (json.loads(run(*extra).stdout) for extra in ((), ("--spark", "local[2]")))
+    del local["bindings"]
+    assert found == local
+    tables = [run("--format", "table", *extra) for extra in ((), ("--spark", "local[2]"))]
+    assert tables[0].stdout == tables[1].stdout
+    assert "1 match shown in " in tables[1].stderr
+
+
+def test_spark_writes_a_folder(folder: Path) -> None:
+    result = run("--spark", "local[2]", "-o", "thefts.parquet")
+    assert "1 match written in " in result.stderr
+    assert pyarrow.parquet.read_table(folder / "thefts.parquet")["item"].to_pylist() == [7]
+    again = run("--spark", "local[2]", "-o", "thefts.parquet")
+    assert again.exit_code != 0
+    assert "exists; Spark writes a new folder" in again.stderr
+
+
+def test_options_that_do_not_go_together_are_refused() -> None:
+    assert "--slices is for --spark" in run("--slices", "2").stderr
+    assert "without --spark" in run("--spark", "local[2]", "--metrics").stderr
+    assert "name it with -o" in run("--spark", "local[2]", "--format", "csv").stderr
+
+
+def test_the_demo_on_spark_shows_what_the_demo_shows() -> None:
+    shown = [
+        CliRunner().invoke(app, ["demo", "--scenario", "stock_trend", *extra]).stdout
+        for extra in ((), ("--spark", "local[2]"))
+    ]
+    without_seconds = [text.partition(" events in ")[0] for text in shown]
+    assert without_seconds[0] == without_seconds[1]
+    assert "matches among 1,500" in without_seconds[1]
