@@ -230,7 +230,9 @@ class CompiledQuery:
                 Of instance_stacks: ``construction`` (``ais`` or ``basic``), ``equivalence``
                 (``dynamic``, ``multi_pais``, ``pais`` or ``selection``), ``window`` (``scan``,
                 ``construction`` or ``selection``), and ``domains``: how many values attributes
-                have, such as ``{"id": 10_000}``. Of all: ``max_runs``, ``max_matches``.
+                have, such as ``{"id": 10_000}``. Of the lazy evaluations: ``negation``
+                (``first_chance`` or ``post_processing``) and ``statistics``: how many events of
+                a type or variable a window has, such as ``{"A": 0.1}``. Of all: ``max_runs``, ``max_matches``.
 
         >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
         >>> events = {
