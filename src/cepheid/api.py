@@ -232,7 +232,8 @@ class CompiledQuery:
                 ``construction`` or ``selection``), and ``domains``: how many values attributes
                 have, such as ``{"id": 10_000}``. Of the lazy evaluations: ``negation``
                 (``first_chance`` or ``post_processing``) and ``statistics``: how many events of
-                a type or variable a window has, such as ``{"A": 0.1}``. Of all: ``max_runs``, ``max_matches``.
+                a type or variable a window has, such as ``{"A": 0.1}``.
+                Of all: ``max_runs``, ``max_matches``.
 
         >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
         >>> events = {
