@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kolchinsky17", description=__doc__)
     parser.add_argument("--full", action="store_true", help="all windows and ratios")
     parser.add_argument("--only", choices=tuple(EXPERIMENTS), help="one experiment")
+    parser.add_argument("--windows", type=int, nargs="+", help="windows in minutes")
     parser.add_argument("--rounds", type=int, help="how often each case is measured")
     parser.add_argument("--per-minute", type=float, help="events of a minute, over windows")
     parser.add_argument("--output", type=Path, default=Path("build/benchmarks"))
@@ -43,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = FULL if given.full else QUICK
     if given.rounds:
         settings = replace(settings, rounds=given.rounds)
+    if given.windows:
+        settings = replace(settings, windows=tuple(given.windows))
     if given.per_minute:
         settings = replace(settings, per_minute=given.per_minute)
 
