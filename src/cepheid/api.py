@@ -235,7 +235,10 @@ class CompiledQuery:
                 Of instance_stacks: ``construction`` (``ais`` or ``basic``), ``equivalence``
                 (``dynamic``, ``multi_pais``, ``pais`` or ``selection``), ``window`` (``scan``,
                 ``construction`` or ``selection``), and ``domains``: how many values attributes
-                have, such as ``{"id": 10_000}``. Of all: ``max_runs``, ``max_matches``.
+                have, such as ``{"id": 10_000}``. Of the lazy evaluations: ``negation``
+                (``first_chance`` or ``post_processing``) and ``statistics``: how many events of
+                a type or variable a window has, such as ``{"A": 0.1}``.
+                Of all: ``max_runs``, ``max_matches``.
                 For times that are uncertain: ``uncertainty``, ``probabilities``,
                 ``granularity``, ``max_uncertainty``, ``method``, ``min_confidence`` and
                 ``top_k``, see the page on uncertain times.
@@ -357,7 +360,9 @@ class CompiledQuery:
 
         Where ``counts``, what can count matches without making them comes first.
         """
+        from cepheid.automata.evaluations import EVALUATIONS
         from cepheid.runtime.events import order_events
+        from cepheid.runtime.frequencies import choose_by_cost
         from cepheid.runtime.run import PreparedRun
 
         column, uncertain, others = split_uncertain_time(time, options)
@@ -376,6 +381,8 @@ class CompiledQuery:
         chosen = _choose(analysed, evaluation, uncertain, checked, compressed=compressed).evaluation
         self._warn_of_absent_types(ordered)
         window = self.window_ticks(ordered)
+        if evaluation == AUTO and not compressed and not chosen.weighs:
+            chosen = choose_by_cost(analysed, ordered, window, chosen, EVALUATIONS)
         return PreparedRun(chosen.name, analysed, ordered, window, output, checked, uncertain)
 
     def diagnose(

@@ -220,6 +220,13 @@ def match(
     equivalence: EquivalenceTests = DEFAULT_OPTIONS.equivalence,
     window: WindowTest = DEFAULT_OPTIONS.window,
     domain: Domains = None,
+    negation: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Of lazy_chain and lazy_tree: first_chance or post_processing; same matches.",
+        ),
+    ] = DEFAULT_OPTIONS.negation,
     max_matches: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Give up when there are more matches.")
     ] = None,
@@ -308,6 +315,7 @@ def match(
             "equivalence": equivalence,
             "window": window,
             "domains": read_domains(domain or ()),
+            "negation": negation,
             "max_matches": max_matches,
             "max_runs": max_runs,
         }

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.automata.instance_stacks import compile_instance_stacks
+from cepheid.automata.lazy import compile_lazy
 from cepheid.automata.nfa_b import compile_nfa_b
-from cepheid.planning.evaluations import INSTANCE_STACKS, NFA_B
+from cepheid.planning.evaluations import INSTANCE_STACKS, LAZY_CHAIN, LAZY_TREE, NFA_B
 from cepheid.planning.options import BACKTRACK, VERSIONED, Options
 from cepheid.runtime.engine import Engine
 from cepheid.runtime.instance_stacks_engine import InstanceStacksEngine
+from cepheid.runtime.lazy_engine import LazyEngine
 from cepheid.runtime.nfa_b_engine import NfaBEngine
 
 
@@ -85,9 +88,21 @@ def _instance_stacks(task: EngineTask) -> Engine:
     )
 
 
+def _lazy(task: EngineTask, is_tree: bool) -> Engine:
+    return LazyEngine(
+        compile_lazy(task.query, task.alternative),
+        task.window,
+        task.by_partition,
+        task.options,
+        is_tree=is_tree,
+    )
+
+
 _ENGINES: dict[str, Callable[[EngineTask], Engine]] = {
     INSTANCE_STACKS: _instance_stacks,
     NFA_B: _nfa_b,
+    LAZY_CHAIN: partial(_lazy, is_tree=False),
+    LAZY_TREE: partial(_lazy, is_tree=True),
 }
 
 
