@@ -42,7 +42,7 @@ def measure(
         row: dict[str, Any] = {"length": length, "window": window}
         seconds: dict[str, list[float]] = {}
         for name, way in WAYS.items():
-            if any(length >= l and share >= s for l, s in given_up[name]):
+            if any(length >= long and share >= wide for long, wide in given_up[name]):
                 continue
             found = way(spark.read.parquet(str(file)), length, window)
             begun = perf_counter()

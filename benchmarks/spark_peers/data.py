@@ -9,7 +9,7 @@ LETTERS = "ABCDEF"
 
 
 def events(count: int, ids: int, types: int, seed: int) -> pa.Table:
-    """Events of ``types`` types and ``ids`` ids, one at each tick; ``x`` and ``y`` are not asked for."""
+    """Events of so many types and ids, one at each tick; no query asks for ``x`` and ``y``."""
     random = np.random.default_rng(seed)
     names = np.array([*LETTERS, *(f"T{number}" for number in range(max(types - len(LETTERS), 0)))])
     return pa.table(
