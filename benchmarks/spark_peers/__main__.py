@@ -8,7 +8,9 @@ Experiments 5 and 6 of [Wu06] compare with a relational stream processor in the 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -91,6 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     count = given.count or (10_000_000 if given.full else 2_000_000)
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")

@@ -21,16 +21,17 @@ def self_joins(events: DataFrame, length: int, window: int) -> DataFrame:
     """One join for each further component, on the id and on time."""
     names = LETTERS[:length].lower()
     tables = [
-        events.where(f"type = '{name.upper()}'").selectExpr("id", f"ts AS {name}") for name in names
+        events.where(f"type = '{name.upper()}'").selectExpr(f"id AS id_{name}", f"ts AS {name}")
+        for name in names
     ]
     found = tables[0]
     for before, name, table in zip(names, names[1:], tables[1:], strict=False):
         follows = (
-            (found["id"] == table["id"])
+            (found[f"id_{names[0]}"] == table[f"id_{name}"])
             & (table[name] > found[before])
             & (table[name] < found[names[0]] + window)
         )
-        found = found.join(table, follows).drop(table["id"])
+        found = found.join(table, follows)
     return found.select(*names)
 
 
