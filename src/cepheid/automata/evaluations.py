@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.automata.imprecise import refuse_imprecise
 from cepheid.automata.instance_stacks import refuse_instance_stacks
+from cepheid.automata.lazy import refuse_lazy
 from cepheid.automata.nfa_b import refuse_nfa_b
-from cepheid.planning.evaluations import INSTANCE_STACKS, NFA_B, REFERENCE, Evaluation
+from cepheid.planning.evaluations import (
+    IMPRECISE,
+    INSTANCE_STACKS,
+    LAZY_CHAIN,
+    LAZY_TREE,
+    NFA_B,
+    REFERENCE,
+    Evaluation,
+)
 from cepheid.planning.sequence_plan import better_than_stacks
 
 
@@ -28,9 +38,25 @@ EVALUATIONS: tuple[Evaluation, ...] = (
         has_compressed=True,
     ),
     Evaluation(
+        LAZY_CHAIN,
+        "instances that bind rare events first, in an order of frequency",
+        refuse_lazy,
+    ),
+    Evaluation(
+        LAZY_TREE,
+        "instances that bind rare events first, in the order that each of them finds best",
+        refuse_lazy,
+    ),
+    Evaluation(
         REFERENCE,
         "the definition of the language, executed: correct for every query, and slow",
         _never,
         has_session=False,
+    ),
+    Evaluation(
+        IMPRECISE,
+        "events with uncertain times: signatures with a range of time and a confidence",
+        refuse_imprecise,
+        weighs=True,
     ),
 )
