@@ -140,8 +140,7 @@ def outcome(folder: Path, kills: int) -> Outcome:
     """What is in the output of a stream that has come to its end."""
     ids = json.loads((folder / "outcome.json").read_text())
     found, expected = ids["found"], set(ids["expected"])
-    files = (folder / "matches").glob("*.parquet")
-    written = sum(pq.read_metadata(path).num_rows for path in files)
+    written = sum(map(_rows, (folder / "matches").glob("*.parquet")))
     return Outcome(
         kills,
         len(expected),
@@ -151,6 +150,14 @@ def outcome(folder: Path, kills: int) -> Outcome:
         len(found) - len(set(found)),
         written - len(found),
     )
+
+
+def _rows(path: Path) -> int:
+    """How many rows a file has; none where its writer was killed in the middle."""
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except pa.ArrowInvalid:
+        return 0
 
 
 @contextmanager

@@ -33,6 +33,7 @@ def _functions_are_registered_for_one_test() -> Iterator[None]:
 
 SPARK_SETTINGS = {
     "spark.ui.enabled": "false",  # Nobody looks, and its port may be taken.
+    "spark.python.authenticate.socketTimeout": "120s",  # A busy machine starts workers slowly.
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",  # A task for a handful of rows costs more than they do.
     "spark.sql.adaptive.enabled": "false",  # What is spread over two workers stays there.

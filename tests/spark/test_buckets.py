@@ -30,7 +30,8 @@ COLUMNS = ("ts", "type", "x", "y", "k", "s", "seq")
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys and texts of the past are forgotten at the first opportunity."""
-    monkeypatch.setattr(session, "_FEW_NUMBERS", 0)
+    monkeypatch.setattr(session, "_FEW_STRINGS", 0)
+    monkeypatch.setattr(session, "_FEW_EVENTS", 0)
 
 
 def in_milliseconds(case: Case) -> tuple[str, pa.Table]:

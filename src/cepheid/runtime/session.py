@@ -172,7 +172,9 @@ class Session:
         """The first time that completes a match if no event comes before; None: no time does."""
         if self._measure is not ast.WindowMeasure.TIME:
             return None
-        return self.waiting_until
+        # What is held back comes with what it waits for.
+        waiting = [each.first_completion()[0] for each in self._alternatives if each.has_pending]
+        return min(waiting, default=None)
 
     @property
     def forgotten_from(self) -> int | None:

@@ -100,7 +100,8 @@ class Bucket:
         if self._session is not None:
             for time in (self._session.next_completion, self._session.forgotten_from):
                 times.extend([] if time is None else [time])
-        return min((-(-time // _TICKS) for time in times), default=None)
+        due = min((-(-time // _TICKS) for time in times), default=None)
+        return None if due is None else max(due, self._reached + 1)
 
     def stored(self) -> StoredBucket | None:
         """The state; None where there is nothing to remember."""
