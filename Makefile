@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-cluster check fmt bench docs clean
+.PHONY: help demo test test-cluster test-kafka check fmt bench docs clean
 
 help:
 	@echo 'make demo    answer three sample questions with cepheid, on Spark (needs Java 17 or later)'
 	@echo 'make test    run all checks, tests and documentation examples'
 	@echo 'make test-cluster  run a query on a Spark cluster of three JVMs on this machine'
+	@echo 'make test-kafka    run a query between two topics of a Kafka broker on this machine'
 	@echo 'make check   run the linter, the type checker and the import rules'
 	@echo 'make fmt     format the code and mend what the linter can mend'
 	@echo 'make bench   measure speed and memory (some minutes); results in build/benchmarks'
@@ -28,6 +29,17 @@ test: check
 test-cluster: $(VENV)/.installed-dev
 	CEPHEID_CLUSTER=1 $(BIN)/pytest tests/cluster
 
+# The broker and Spark's connector come from the Java registry, by Maven.
+KAFKA := build/kafka
+FETCH := mvn -q dependency:copy-dependencies -DincludeScope=runtime
+test-kafka: $(VENV)/.installed-dev
+	@if $(FETCH) -f tests/kafka/broker.xml -DoutputDirectory=$(CURDIR)/$(KAFKA)/broker \
+	&& $(FETCH) -f tests/kafka/connector.xml -DoutputDirectory=$(CURDIR)/$(KAFKA)/connector; then \
+		CEPHEID_KAFKA=$(CURDIR)/$(KAFKA) $(BIN)/pytest tests/kafka; \
+	else \
+		echo 'test-kafka is skipped: Maven could not fetch the broker and the connector'; \
+	fi
+
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -43,7 +55,11 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.agrawal08
 	$(BIN)/python -m benchmarks.buffers
 	$(BIN)/python -m benchmarks.c_bound
+	$(BIN)/python -m benchmarks.wu06
+	$(BIN)/python -m benchmarks.parquet_file
+	$(BIN)/python -m benchmarks.zhang10
 	$(BIN)/python -m benchmarks.streaming_memory
+	$(BIN)/python -m benchmarks.many_matches
 	$(BIN)/python -m benchmarks.first_use
 
 docs: $(VENV)/.installed-dev

@@ -33,9 +33,11 @@ from cepheid.planning.evaluations import (
     Evaluation,
     check_output,
     choose_evaluation,
+    refuse_weighing,
 )
 from cepheid.planning.explain import explain
-from cepheid.planning.options import read_options
+from cepheid.planning.options import DEFAULT_OPTIONS, Options, read_options
+from cepheid.planning.uncertain_time import UncertainTime, split_uncertain_time
 from cepheid.schema import Schema
 
 if TYPE_CHECKING:
@@ -43,7 +45,9 @@ if TYPE_CHECKING:
     from cepheid.runtime.compressed import CompressedMatches
     from cepheid.runtime.diagnosis import Diagnosis
     from cepheid.runtime.events import Events
+    from cepheid.runtime.match_stream import MatchStream
     from cepheid.runtime.matches import Matches
+    from cepheid.runtime.run import PreparedRun
     from cepheid.runtime.stream import StreamSession
 
 AUTOMATON_FORMATS = ("mermaid", "svg")
@@ -201,7 +205,7 @@ class CompiledQuery:
         self,
         events: Any,
         *,
-        time: str = "ts",
+        time: str | tuple[str, str] = "ts",
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
         evaluation: str = AUTO,
@@ -216,7 +220,8 @@ class CompiledQuery:
             events: an Arrow table or batch, a pandas or Polars frame, a mapping of columns, the
                 path of a Parquet, CSV or JSON-lines file, or a mapping of type to such a table.
                 Of a Spark DataFrame the matches are a DataFrame: see :mod:`cepheid.spark`.
-            time: the column with the time of an event: integer, float, timestamp or date.
+            time: the column with the time of an event: integer, float, timestamp or date; or two,
+                with the earliest and the latest time that it can have.
             type: the column with its type; not needed with a table per type.
             tie_break: the column or columns that order events of equal time; row order
                 otherwise.
@@ -234,6 +239,9 @@ class CompiledQuery:
                 (``first_chance`` or ``post_processing``) and ``statistics``: how many events of
                 a type or variable a window has, such as ``{"A": 0.1}``.
                 Of all: ``max_runs``, ``max_matches``.
+                For times that are uncertain: ``uncertainty``, ``probabilities``,
+                ``granularity``, ``max_uncertainty``, ``method``, ``min_confidence`` and
+                ``top_k``, see the page on uncertain times.
 
         >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
         >>> events = {
@@ -245,6 +253,7 @@ class CompiledQuery:
         [{'a': 0, 'c': 3}]
         """
         if are_spark_frames(events):
+            _refuse_on_spark(split_uncertain_time(time, options)[1] is not None)
             over_frames = import_module(_SPARK).match
             return over_frames(  # type: ignore[no-any-return]
                 self,
@@ -258,29 +267,123 @@ class CompiledQuery:
                 schema=schema,
                 **options,
             )
-        from cepheid.automata.evaluations import EVALUATIONS
-        from cepheid.runtime.events import order_events
-        from cepheid.runtime.frequencies import choose_by_cost
         from cepheid.runtime.matches import Matches
         from cepheid.runtime.run import run, run_compressed
 
         if output != COMPRESSED:
             check_output(output)
-        checked = read_options(options)
+        prepared = self._prepared(
+            events, time, type, tie_break, evaluation, time_unit, schema, options, output
+        )
+        if output == COMPRESSED:
+            return run_compressed(prepared)
+        parts, metrics = run(prepared)
+        return Matches(self._tree, prepared.events, parts, metrics)
+
+    def match_stream(
+        self,
+        events: Any,
+        *,
+        time: str | tuple[str, str] = "ts",
+        type: str | None = "type",
+        tie_break: str | Sequence[str] | None = None,
+        evaluation: str = AUTO,
+        output: str = "all",
+        time_unit: str | None = None,
+        schema: Any = None,
+        **options: Any,
+    ) -> MatchStream:
+        """The matches of the query, made as they are read: for more than memory can hold.
+
+        The arguments are those of :meth:`match`. What is wrong with a limit is known only
+        when it is reached, in the middle of reading.
+
+        >>> q = query("PATTERN SEQ(A a, B+ b[], C c)")
+        >>> events = {"ts": list(range(22)), "type": ["A", *["B"] * 20, "C"]}
+        >>> sum(batch.num_rows for batch in q.match_stream(events).to_batches())
+        1048575
+        """
+        from cepheid.runtime.run import run_stream
+
+        check_output(output)
+        return run_stream(
+            self._prepared(
+                events, time, type, tie_break, evaluation, time_unit, schema, options, output
+            )
+        )
+
+    def count(
+        self,
+        events: Any,
+        *,
+        time: str | tuple[str, str] = "ts",
+        type: str | None = "type",
+        tie_break: str | Sequence[str] | None = None,
+        evaluation: str = AUTO,
+        output: str = "all",
+        time_unit: str | None = None,
+        schema: Any = None,
+        **options: Any,
+    ) -> int:
+        """How many matches there are, exactly and without making them where that can be.
+
+        The arguments are those of :meth:`match`. A query with a negation or OR makes its
+        matches, a part at a time, to see which of them count.
+
+        >>> q = query("PATTERN SEQ(A a, B+ b[], C c)")
+        >>> q.count({"ts": list(range(72)), "type": ["A", *["B"] * 70, "C"]})
+        1180591620717411303423
+        """
+        from cepheid.runtime.run import run_count
+
+        check_output(output)
+        return run_count(
+            self._prepared(
+                events, time, type, tie_break, evaluation, time_unit, schema, options, output, True
+            )
+        )
+
+    def _prepared(
+        self,
+        events: Any,
+        time: str | tuple[str, str],
+        type: str | None,
+        tie_break: str | Sequence[str] | None,
+        evaluation: str,
+        time_unit: str | None,
+        schema: Any,
+        options: Mapping[str, Any],
+        output: str,
+        counts: bool = False,
+    ) -> PreparedRun:
+        """The query analysed for the events, what will run it, and the events in order.
+
+        Where ``counts``, what can count matches without making them comes first.
+        """
+        from cepheid.automata.evaluations import EVALUATIONS
+        from cepheid.runtime.events import order_events
+        from cepheid.runtime.frequencies import choose_by_cost
+        from cepheid.runtime.run import PreparedRun
+
+        column, uncertain, others = split_uncertain_time(time, options)
+        checked = read_options(others)
         declared = schema_of(schema)
         ordered = order_events(
-            events, time=time, type=type, tie_break=tie_break, time_unit=time_unit, schema=declared
+            events,
+            time=column,
+            type=type,
+            tie_break=tie_break,
+            time_unit=time_unit,
+            schema=declared,
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
-        chosen = _choose(analysed, evaluation, compressed=output == COMPRESSED).evaluation
+        compressed = counts or output == COMPRESSED
+        chosen = _choose(analysed, evaluation, uncertain, checked, compressed=compressed).evaluation
         self._warn_of_absent_types(ordered)
         window = self.window_ticks(ordered)
-        if evaluation == AUTO and output != COMPRESSED:
+        if evaluation == AUTO and not compressed and not chosen.weighs:
             chosen = choose_by_cost(analysed, ordered, window, chosen, EVALUATIONS)
-        if output == COMPRESSED:
-            return run_compressed(chosen.name, analysed, ordered, window, checked)
-        parts, metrics = run(chosen.name, analysed, ordered, window, output, checked)
-        return Matches(self._tree, ordered, parts, metrics)
+        return PreparedRun(chosen.name, analysed, ordered, window, output, checked, uncertain)
 
     def diagnose(
         self,
@@ -324,7 +427,7 @@ class CompiledQuery:
     def session(
         self,
         *,
-        time: str = "ts",
+        time: str | tuple[str, str] = "ts",
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
         evaluation: str = AUTO,
@@ -350,7 +453,7 @@ class CompiledQuery:
         self,
         snapshot: bytes,
         *,
-        time: str = "ts",
+        time: str | tuple[str, str] = "ts",
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
         evaluation: str = AUTO,
@@ -372,7 +475,7 @@ class CompiledQuery:
         self,
         snapshot: bytes | None,
         evaluation: str,
-        time: str,
+        time: str | tuple[str, str],
         type: str | None,
         tie_break: str | Sequence[str] | None,
         output: str,
@@ -383,26 +486,30 @@ class CompiledQuery:
         from cepheid.runtime.stream import StreamSession, StreamSettings
 
         check_output(output)
+        column, uncertain, others = split_uncertain_time(time, options)
+        checked = read_options(others)
+        declared = schema_of(schema)
         settings = StreamSettings(
-            time, type, tie_break, time_unit, schema_of(schema), output, read_options(options)
+            column, type, tie_break, time_unit, declared, output, checked, uncertain
         )
-        return StreamSession(
-            settings, partial(self._for_session, evaluation), self.window_ticks, snapshot
-        )
+        analyse = partial(self._for_session, evaluation, uncertain, checked)
+        return StreamSession(settings, analyse, self.window_ticks, snapshot)
 
-    def _for_session(self, evaluation: str, schema: Schema) -> tuple[AnalysedQuery, str]:
-        from cepheid.automata.evaluations import EVALUATIONS
-
+    def _for_session(
+        self, evaluation: str, uncertain: UncertainTime | None, options: Options, schema: Schema
+    ) -> tuple[AnalysedQuery, str]:
         analysed = analyse(self._tree, schema, self._text, self._source)
-        in_batches = [each for each in EVALUATIONS if each.has_session]
-        return analysed, choose_evaluation(analysed, evaluation, in_batches).evaluation.name
+        chosen = _choose(analysed, evaluation, uncertain, options, in_batches=True).evaluation
+        return analysed, chosen.name
 
     def for_events(
         self, events: Events, evaluation: str = AUTO
     ) -> tuple[AnalysedQuery, Evaluation, int | None]:
         """The query as it is about such events, what runs it, and its window in ticks."""
         analysed = analyse(self._tree, events.schema, self._text, self._source)
-        return analysed, _choose(analysed, evaluation).evaluation, self.window_ticks(events)
+        chosen = _choose(analysed, evaluation).evaluation
+        _refuse_on_spark(chosen.weighs)
+        return analysed, chosen, self.window_ticks(events)
 
     def window_ticks(self, events: Events) -> int | None:
         """The extent of WITHIN over these events: in ticks of their time, or in events."""
@@ -420,7 +527,7 @@ class CompiledQuery:
 
 
 def warn_of_absent_types(
-    named: set[str], known: Iterable[str], made: Iterable[str] = (), stacklevel: int = 4
+    named: set[str], known: Iterable[str], made: Iterable[str] = (), stacklevel: int = 5
 ) -> None:
     """A type that never occurs but is spelt almost like one that does is probably a slip.
 
@@ -439,13 +546,43 @@ def warn_of_absent_types(
             )
 
 
-def _choose(query: AnalysedQuery, wanted: str, *, compressed: bool = False) -> Choice:
+def _choose(
+    query: AnalysedQuery,
+    wanted: str,
+    uncertain: UncertainTime | None = None,
+    options: Options = DEFAULT_OPTIONS,
+    *,
+    in_batches: bool = False,
+    compressed: bool = False,
+) -> Choice:
+    """The evaluation of a query: one that weighs matches where something asks for that."""
     # Loaded here, since the tables of an automaton need NumPy and ``import cepheid`` does not.
     from cepheid.automata.evaluations import EVALUATIONS
+    from cepheid.automata.imprecise import refuse_method
 
+    asks = uncertain is not None or query.query.confidence is not None
+    known = [each for each in EVALUATIONS if each.has_session or not in_batches]
     # A stable order: of those that have a compressed output, and of the rest, the preferred first.
-    ordered = sorted(EVALUATIONS, key=lambda each: compressed and not each.has_compressed)
-    return choose_evaluation(query, wanted, ordered)
+    known.sort(key=lambda each: compressed and not each.has_compressed)
+    choice = choose_evaluation(query, wanted, known, asks)
+    if not choice.evaluation.weighs:
+        refuse_weighing(choice.evaluation.name, asks, options)
+    elif (reason := refuse_method(query, options.method)) is not None:
+        raise EvaluationError(f"{choice.evaluation.name} cannot run this query: {reason}")
+    elif in_batches and options.top_k is not None:
+        raise OptionError(
+            "top_k ranks all matches of a stream, and a session does not know those to come; "
+            "min_confidence leaves out those that are not sure enough"
+        )
+    return choice
+
+
+def _refuse_on_spark(weighs: bool) -> None:
+    if weighs:
+        raise EvaluationError(
+            "uncertain times and WITH CONFIDENCE are not run on Spark; give the events as an Arrow "
+            "table, or in batches to query.session()"
+        )
 
 
 def are_spark_frames(events: object) -> bool:

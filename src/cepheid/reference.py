@@ -60,11 +60,16 @@ def evaluate(
     return _non_overlapping(query, matches) if output == "non_overlapping" else matches
 
 
-def find(query: ast.Query, events: Sequence[Event], window: int | None = None) -> Iterator[Match]:
+def find(
+    query: ast.Query,
+    events: Sequence[Event],
+    window: int | None = None,
+    evaluation: type[Evaluation] | None = None,
+) -> Iterator[Match]:
     """The matches as they are found; one that two alternatives find comes twice."""
     for flat in _expand(query.pattern):
         if flat.positives:
-            yield from _Evaluation(query, flat, events, window).matches()
+            yield from (evaluation or Evaluation)(query, flat, events, window).matches()
 
 
 def returned(query: ast.Query, match: Match) -> list[Any]:
@@ -120,7 +125,7 @@ def _non_overlapping(query: ast.Query, matches: list[Match]) -> list[Match]:
     return kept
 
 
-class _Evaluation:
+class Evaluation:
     """One alternative of a query over one stream."""
 
     def __init__(
@@ -145,6 +150,7 @@ class _Evaluation:
                     self.conditions.append(condition)
 
     def matches(self) -> Iterator[Match]:
+        """The matches, in no particular order."""
         if self.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH:
             bindings = self._runs()
         else:

@@ -148,7 +148,8 @@ class CompiledScript:
         texts = []
         for number, each in enumerate(self._linked):
             analysed = analyse(each.query, schemas[number], self._text, self._source)
-            choice = choose_evaluation(analysed, evaluation, EVALUATIONS)
+            usable = [each for each in EVALUATIONS if not each.weighs]
+            choice = choose_evaluation(analysed, evaluation, usable)
             read = [f"{self._linked[ix].type_name} of query {ix + 1}" for ix in each.reads]
             heading = (
                 f"--- {each.name}: query {number + 1} of {len(self._linked)}, reads "
@@ -375,7 +376,9 @@ class CompiledScript:
         from cepheid.automata.evaluations import EVALUATIONS
 
         analysed = analyse(self._linked[number].query, schema, self._text, self._source)
-        usable = [each for each in EVALUATIONS if each.has_session or not in_batches]
+        usable = [
+            each for each in EVALUATIONS if (each.has_session or not in_batches) and not each.weighs
+        ]
         return analysed, choose_evaluation(analysed, evaluation, usable).evaluation.name
 
     def _schemas(

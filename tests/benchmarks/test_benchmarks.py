@@ -5,7 +5,14 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import buffers, first_use, registered_functions, streaming_memory
+from benchmarks import (
+    buffers,
+    first_use,
+    many_matches,
+    parquet_file,
+    registered_functions,
+    streaming_memory,
+)
 from benchmarks.agrawal08 import experiments
 from benchmarks.agrawal08.__main__ import main as agrawal08
 from benchmarks.c_bound import native
@@ -14,6 +21,8 @@ from benchmarks.kolchinsky17 import experiments as lazy_experiments
 from benchmarks.kolchinsky17 import regions
 from benchmarks.sessions import CompiledStocks, sorted_matches
 from benchmarks.stocks import QUERIES, StockStream, query_text
+from benchmarks.wu06.__main__ import main as wu06
+from benchmarks.zhang10.__main__ import main as zhang10
 
 import cepheid as cep
 
@@ -71,11 +80,32 @@ def test_the_experiments_are_written_as_csv_and_json(tmp_path, capsys):
     assert {"cpu", "numba", "cepheid"} <= set(written["machine"])
 
 
+def test_the_methods_for_uncertain_times_are_measured(tmp_path, capsys):
+    small = ["--events", "300", "--point-events", "60"]
+    zhang10([*small, "--output", str(tmp_path)])
+    assert "default query" in capsys.readouterr().out
+    rows = json.loads((tmp_path / "zhang10.json").read_text())["rows"]
+    assert {row["method"] for row in rows} >= {"point", "any_state", "query_order", "selectivity"}
+
+
 @needs_gcc
 def test_c_finds_the_same_matches(tmp_path, capsys):
     c_bound(["--events", "5000", "--rounds", "1", "--output", str(tmp_path)])
     assert "counting_cepheid/c" in capsys.readouterr().out
     assert len(json.loads((tmp_path / "c_bound_profile.json").read_text())["rows"]) == 12
+
+
+@needs_gcc
+def test_stacks_find_what_c_finds_and_every_experiment_is_written(tmp_path, capsys):
+    wu06(["--tiny", "--events", "60000", "--output", str(tmp_path)])
+    assert "session/c" in capsys.readouterr().out
+    rows = json.loads((tmp_path / "wu06.json").read_text())["rows"]
+    assert {row["experiment"] for row in rows} == {1, 2, 3, 4, 5}
+
+
+def test_a_file_goes_through_the_command_line(tmp_path, capsys):
+    parquet_file.main(["--events", "3000", "--rounds", "1", "--output", str(tmp_path)])
+    assert "peak_MB" in capsys.readouterr().out
 
 
 def test_memory_is_sampled_along_the_stream(tmp_path, capsys):
@@ -94,6 +124,11 @@ def test_a_process_tells_how_long_its_first_match_took():
 
 def test_a_registered_function_is_timed_beside_its_expression():
     assert registered_functions.ratio(2_000, 1) > 0
+
+
+@pytest.mark.parametrize("way", many_matches.WAYS[1:])
+def test_every_way_to_many_matches_finds_them_all(way):
+    assert many_matches.run_way(way, bursts=3, size=6)["matches"] == 3 * (2**6 - 1)
 
 
 def test_buffers_and_algorithms_are_compared(tmp_path):

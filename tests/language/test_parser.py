@@ -6,6 +6,7 @@ import pytest
 
 from cepheid.language import syntax as ast
 from cepheid.language.parser import parse, parse_script
+from cepheid.language.printer import print_query
 from cepheid.language.syntax import SelectionStrategy, WindowMeasure
 
 X, Y, Z = (ast.Attribute("a", name) for name in "xyz")
@@ -485,6 +486,30 @@ def test_durations(written, amount, unit):
     assert value(f"a.x + {written}") == arithmetic("+", X, duration)
     assert value(f"-{written}") == ast.Negative(duration)
     assert window(written) == ast.Window(duration.amount, unit=unit)
+
+
+# --- WITH CONFIDENCE ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "is_strict"),
+    [
+        ("> 0.25", Fraction(1, 4), True),
+        (">= 1", Fraction(1), False),
+        ("≥ 80%", Fraction(4, 5), False),
+        ("> T", Fraction(1, 2), True),
+    ],
+)
+def test_a_confidence_is_a_number_a_percentage_or_a_parameter(text, least, is_strict):
+    query = parse(f"EVENT A WITHIN 5 with\nconfidence {text} RETURN A", parameters={"T": 0.5})
+    assert query.confidence == ast.Confidence(least, is_strict)
+    assert parse(print_query(query)) == query
+
+
+def test_a_percentage_may_stand_before_a_confidence():
+    query = parse("EVENT A WHERE x < 80% WITH CONFIDENCE > 10%")
+    assert query.condition.right == EIGHTY
+    assert query.confidence.least == Fraction(1, 10)
 
 
 # --- WITHIN -------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ def check_pattern(query: ast.Query) -> Iterator[Fault]:
     yield from _check_positive(pattern)
     yield from _check_strategy(query, declared)
     yield from _check_window(query, alternatives)
+    yield from _check_confidence(query)
 
 
 def _check_variables(alternatives: list[Outline], declared: Declared) -> Iterator[Fault]:
@@ -117,19 +118,37 @@ def _check_strategy(query: ast.Query, declared: Declared) -> Iterator[Fault]:
                 break
 
 
+def _check_confidence(query: ast.Query) -> Iterator[Fault]:
+    clause = query.confidence
+    if clause is None:
+        return
+    if isinstance(clause.least, ast.Parameter):
+        yield _without_value(clause.least)
+    elif not 0 <= clause.least <= 1:
+        yield Fault(
+            "a confidence is a number from 0 to 1",
+            clause.span,
+            hint="It is the probability that a match is one: write 0.8 or 80%.",
+        )
+
+
+def _without_value(parameter: ast.Parameter) -> Fault:
+    name = parameter.name
+    return Fault(
+        f"the name '{name}' has no value",
+        parameter.span,
+        found=name,
+        hint="The value of a parameter is given along with the query "
+        f'(parameters={{"{name}": …}}).',
+    )
+
+
 def _check_window(query: ast.Query, alternatives: list[Outline]) -> Iterator[Fault]:
     window = query.window
     if window is None:
         yield from _check_waiting(alternatives)
     elif isinstance(window.extent, ast.Parameter):
-        name = window.extent.name
-        yield Fault(
-            f"the name '{name}' has no value",
-            window.extent.span,
-            found=name,
-            hint="The value of a parameter is given along with the query "
-            f'(parameters={{"{name}": …}}).',
-        )
+        yield _without_value(window.extent)
     elif window.extent <= 0:
         yield Fault(
             "a window of 0 holds no event",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.automata.imprecise import refuse_imprecise
 from cepheid.automata.instance_stacks import refuse_instance_stacks
 from cepheid.automata.lazy import refuse_lazy
 from cepheid.automata.nfa_b import refuse_nfa_b
 from cepheid.planning.evaluations import (
+    IMPRECISE,
     INSTANCE_STACKS,
     LAZY_CHAIN,
     LAZY_TREE,
@@ -50,5 +52,11 @@ EVALUATIONS: tuple[Evaluation, ...] = (
         "the definition of the language, executed: correct for every query, and slow",
         _never,
         has_session=False,
+    ),
+    Evaluation(
+        IMPRECISE,
+        "events with uncertain times: signatures with a range of time and a confidence",
+        refuse_imprecise,
+        weighs=True,
     ),
 )

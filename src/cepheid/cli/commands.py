@@ -16,7 +16,7 @@ from cepheid.cli.formats import Format
 from cepheid.cli.reporting import EXIT_CODES, EXIT_FAULT, busy, report, reporting, say, took, usage
 from cepheid.errors import CepheidError, OptionError, closest, list_words
 from cepheid.planning.evaluations import AUTO, check_output
-from cepheid.planning.options import DEFAULT_OPTIONS, EQUIVALENCES, WINDOWS
+from cepheid.planning.options import DEFAULT_OPTIONS, EQUIVALENCES, METHODS, WINDOWS
 
 app = typer.Typer(
     name="cepheid",
@@ -83,7 +83,11 @@ EvaluationName = Annotated[
     ),
 ]
 TimeColumn = Annotated[
-    str, typer.Option(metavar="COLUMN", help="The column with the time of an event.")
+    str,
+    typer.Option(
+        metavar="COLUMN",
+        help="The column with the time of an event; two with a comma: its earliest and latest.",
+    ),
 ]
 TypeColumn = Annotated[str, typer.Option(metavar="COLUMN", help="The column with its type.")]
 TieBreak = Annotated[
@@ -169,7 +173,6 @@ Examples:
   cepheid match theft.sase events.parquet
   cepheid match theft.sase Shelf=shelf.csv Register=register.csv Exit=exit.csv -o thefts.csv
   cepheid match -q 'PATTERN SEQ(Shelf a, Exit c) WHERE [tag_id]' events.parquet --limit 5
-  cepheid match theft.sase events/ --spark 'local[*]' --format parquet -o thefts
 """
 )
 def match(
@@ -230,6 +233,35 @@ def match(
     max_runs: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Give up when there are more runs.")
     ] = None,
+    count: Annotated[
+        bool,
+        typer.Option("--count", help="Write only how many matches there are, making none."),
+    ] = False,
+    uncertainty: Annotated[
+        str | None,
+        typer.Option(
+            metavar="EXTENT",
+            help="How far an event can be from its time, such as '7 s', or 'Task=0.5 s,Load=7 s'.",
+        ),
+    ] = None,
+    probabilities: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column with the probability of each instant."),
+    ] = None,
+    granularity: Annotated[
+        str | None, typer.Option(metavar="EXTENT", help="How long an instant is, such as '100 ms'.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help=f"Of imprecise: {list_words(METHODS, 'or')}.")
+    ] = DEFAULT_OPTIONS.method,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="Of imprecise: only matches that are at least so sure."),
+    ] = None,
+    top_k: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Of imprecise: only the N surest matches."),
+    ] = None,
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Tell on stderr what the evaluation did, as JSON.")
     ] = False,
@@ -259,8 +291,10 @@ def match(
         read_queries,
         split_columns,
         split_query,
+        time_columns,
+        uncertainty_of,
     )
-    from cepheid.cli.results import found, write_results
+    from cepheid.cli.results import found, write_results, write_text
     from cepheid.cli.scripts import match_script
 
     with reporting():
@@ -285,6 +319,20 @@ def match(
             "max_matches": max_matches,
             "max_runs": max_runs,
         }
+        weighing: dict[str, Any] = {
+            "uncertainty": uncertainty_of(uncertainty),
+            "probabilities": probabilities,
+            "granularity": granularity,
+            "method": None if method == DEFAULT_OPTIONS.method else method,
+            "min_confidence": min_confidence,
+            "top_k": top_k,
+        }
+        weighing = {name: value for name, value in weighing.items() if value is not None}
+        if weighing and (isinstance(query, CompiledScript) or spark is not None):
+            flag = f"--{next(iter(weighing)).replace('_', '-')}"
+            raise typer.BadParameter(
+                f"{flag} is for one query over events in this process, not for a script or --spark"
+            )
         if isinstance(query, CompiledScript):
             match_script(query, source, keywords, format, file, limit, metrics)
             return
@@ -301,11 +349,16 @@ def match(
         if slices is not None:
             raise typer.BadParameter("--slices is for --spark")
         started = clock.perf_counter()
+        if count:
+            with busy("Counting"):
+                write_text(f"{query.count(source, **keywords)}\n", file)
+            return
         with busy("Matching"):
-            matches = query.match(source, **keywords)
-        seconds = clock.perf_counter() - started
+            matches = query.match_stream(
+                source, **{**keywords, **weighing, "time": time_columns(time)}
+            )
         shown = write_results(matches, query.tree, chosen, file, limit, (time, type))
-        say(f"{found(len(matches), shown)} in {took(seconds)}")
+        say(f"{found(matches.found, shown)} in {took(clock.perf_counter() - started)}")
         if metrics:
             say(json.dumps(matches.metrics.to_dict()))
 

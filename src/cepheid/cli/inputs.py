@@ -166,6 +166,28 @@ def split_columns(given: Sequence[str] | None) -> list[str]:
     return [column for each in given or () for column in each.split(",") if column]
 
 
+def time_columns(given: str) -> str | tuple[str, str]:
+    """The time column, or those of the earliest and the latest time.
+
+    >>> time_columns("ts"), time_columns("lower,upper")
+    ('ts', ('lower', 'upper'))
+    """
+    first, comma, second = given.partition(",")
+    return (first, second) if comma else given
+
+
+def uncertainty_of(given: str | None) -> str | dict[str, str] | None:
+    """How uncertain times are: a length of time, or one for each type.
+
+    >>> uncertainty_of("5 s"), uncertainty_of("Task=0.5 s, Load=7.5 s")
+    ('5 s', {'Task': '0.5 s', 'Load': '7.5 s'})
+    """
+    if given is None or "=" not in given:
+        return given
+    pairs = (each.partition("=") for each in given.split(","))
+    return {name.strip(): extent.strip() for name, _, extent in pairs}
+
+
 def declared_schema(given: str | None) -> dict[str, Any] | None:
     """The attributes of each type, from a JSON file or from JSON itself."""
     if given is None:

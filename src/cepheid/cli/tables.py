@@ -81,6 +81,8 @@ def _columns(
         "start": [match.start for match in shown],
         "end": [match.end for match in shown],
     }
+    if shown and shown[0].confidence is not None:
+        columns["confidence"] = [round(match.confidence or 0.0, 4) for match in shown]
     for component in _positives(query):
         without = hidden if len(component.types) == 1 else hidden[:1]
         name = component.variable

@@ -33,6 +33,22 @@ def split_variables(ids, offsets, base, positions, counts, totals):
     return 0
 
 
+@kernel(I64(I64S_2D, I64S_2D, I64, I64S, I64S))
+def tag_columns(positions, columns, count, ids, offsets):
+    """Write matches that are columns, the events of each component, as tags.
+
+    The events of component c in match m are ``positions[c, columns[c, m]:columns[c, m + 1]]``.
+    """
+    at = 0
+    for m in range(count):
+        for component in range(len(columns)):
+            for place in range(columns[component, m], columns[component, m + 1]):
+                ids[at] = (positions[component, place] << TAG_SHIFT) | component
+                at += 1
+        offsets[m + 1] = at
+    return at
+
+
 @kernel(I64(I64S, I64S))
 def rename_variables(ids, names):
     """Replace the variable of each tag by ``names[variable]``."""

@@ -185,6 +185,26 @@ class _Assembler(ExpressionAssembler):
             return ast.Window(Fraction(1), span=span)
         return ast.Window(Fraction(number), unit=known, span=span)
 
+    def confidence_clause(self, meta: Meta, children: list[Any]) -> ast.Confidence:
+        comparison, amount = children
+        if comparison not in (">", ">=", "≥"):
+            self._fault(
+                "a confidence is asked for from below",
+                span_of_token(comparison),
+                "Write WITH CONFIDENCE > 0.8, or >=.",
+            )
+        if isinstance(amount, Token) and amount.type == "PERCENTAGE":
+            amount = self.percentage(meta, [amount])
+        elif isinstance(amount, Token):
+            amount = ast.Parameter(str(amount), span=span_of_token(amount))
+            if amount.name in self._parameters:
+                amount = self._value_of(amount)
+        if isinstance(amount, ast.Literal) and type(amount.value) not in (int, float):
+            self._fault(f"a confidence is a number, not {amount.value!r}", amount.span)
+            amount = ast.Literal(0)
+        least = amount if isinstance(amount, ast.Parameter) else self._exact(amount)
+        return ast.Confidence(least, comparison == ">", span=span_of(meta))
+
     def return_clause(self, meta: Meta, items: list[ast.ReturnItem]) -> ast.Return:
         composite = _composite(items[0]) if len(items) == 1 else None
         if composite is not None:
@@ -193,7 +213,7 @@ class _Assembler(ExpressionAssembler):
         return ast.Return(tuple(map(_named, items)), span=span_of(meta))
 
     def query(self, meta: Meta, children: list[Any]) -> ast.Query:
-        stream, pattern, condition, window, returns = children
+        stream, pattern, condition, window, confidence, returns = children
         pattern = name_components(pattern)
         strategy, condition = self._split_strategy(condition)
         names = Names(pattern, self._parameters, self._faults)
@@ -212,6 +232,7 @@ class _Assembler(ExpressionAssembler):
             returns,
             stream,
             strategy.head if strategy else None,
+            confidence,
             span=span_of(meta),
         )
 

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -138,6 +139,23 @@ class PatternBuilder:
         if query.window is None or query.returns is not None:
             raise OptionError(f"'{in_words}' is no window: write it like '10 minutes'")
         return self._with(window=ast.rewrite(query.window, lambda node: replace(node, span=None)))
+
+    def with_confidence(
+        self, *, more_than: float | None = None, at_least: float | None = None
+    ) -> PatternBuilder:
+        """How sure a match must be, where the times of events are uncertain.
+
+        >>> print(event("A").with_confidence(at_least=0.8))
+        PATTERN A
+        WITH CONFIDENCE >= 0.8
+        """
+        given: Any = more_than if at_least is None else at_least
+        if given is None or (more_than is not None and at_least is not None):
+            raise OptionError("with_confidence is given either more_than or at_least")
+        if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
+            raise OptionError(f"a confidence is a number from 0 to 1, not {given!r}")
+        clause = ast.Confidence(Fraction(str(given)), is_strict=at_least is None)
+        return self._with(confidence=clause)
 
     def returns(self, /, *items: object, **named: object) -> PatternBuilder:
         """What a match gives: variables, lists such as ``a.all.x``, and expressions."""

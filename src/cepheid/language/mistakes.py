@@ -27,6 +27,7 @@ _SHOWN = {
     "LBRACE": "'{'", "COMMA": "','", "RPAR": "')'", "RSQB": "']'", "RBRACE": "'}'",
     "SEQ": "SEQ", "ANY": "ANY", "NOT": "NOT", "NULL": "NULL", "_AS": "AS", "AND": "AND",
     "OR": "OR", "_FROM": "FROM", "_PATTERN": "PATTERN", "_WHERE": "WHERE", "_WITHIN": "WITHIN",
+    "_WITH_CONFIDENCE": "WITH CONFIDENCE",
     "_RETURN": "RETURN", "$END": "the end of the query",
 }  # fmt: skip
 
@@ -215,7 +216,9 @@ def _rule_broken(place: _Place) -> str | None:
     if found.upper() in ("PATTERN", "EVENT") and "$END" in accepts:
         return "A query has one PATTERN. Queries of a script are separated by ';'."
     if found.upper() in _CLAUSES and "$END" in accepts:
-        return "The order is FROM, PATTERN, WHERE, WITHIN, RETURN, each at most once."
+        return (
+            "The order is FROM, PATTERN, WHERE, WITHIN, WITH CONFIDENCE, RETURN, each at most once."
+        )
     if found.upper() in ("AND", "OR") and "_WHERE" in accepts:
         return f"In a pattern, {found.upper()} stands before its parts: {found.upper()}(A a, B b)."
     if found in _COMPARISONS and "AND" in accepts and "SEQ" not in accepts:
@@ -236,7 +239,7 @@ def _rule_broken(place: _Place) -> str | None:
     is_digits = found.isdigit()
     if (found == "-" and accepts == {"_PATTERN"}) or (is_digits and {"NAME", "LBRACE"} <= accepts):
         return "A name is a letter, then letters, digits and _; any other stands in backticks."
-    if is_digits and accepts <= {"_RETURN", "$END", "SEMICOLON", "DOT"}:
+    if is_digits and accepts <= {"_WITH_CONFIDENCE", "_RETURN", "$END", "SEMICOLON", "DOT"}:
         return "A window is one number with one unit, such as 90 minutes."
     if accepts == {"NAME", "INTEGER", "DECIMAL"}:
         return "A window is a number with a unit, such as 10 minutes, or a parameter."

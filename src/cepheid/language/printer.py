@@ -36,6 +36,8 @@ def print_query(query: ast.Query) -> str:
         lines.append(f"WHERE {where}")
     if query.window:
         lines.append(f"WITHIN {print_window(query.window)}")
+    if query.confidence:
+        lines.append(f"WITH CONFIDENCE {_confidence(query.confidence)}")
     if query.returns:
         lines.append(f"RETURN {_returns(query.returns, printer)}")
     return "\n".join(lines)
@@ -60,6 +62,12 @@ def print_window(window: ast.Window) -> str:
     if window.measure is not ast.WindowMeasure.TIME:
         return f"{shown} {window.measure.value}"
     return f"{shown} {_unit(window.unit, extent)}" if window.unit else shown
+
+
+def _confidence(clause: ast.Confidence) -> str:
+    least = clause.least
+    shown = _name(least.name) if isinstance(least, ast.Parameter) else _fraction(least)
+    return f"{'>' if clause.is_strict else '>='} {shown}"
 
 
 def item_name(item: ast.ReturnItem, query: ast.Query) -> str:

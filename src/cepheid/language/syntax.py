@@ -371,6 +371,17 @@ class Window(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Confidence(Node):
+    """``WITH CONFIDENCE > 0.8``: how sure a match must be where times are uncertain.
+
+    ``least`` is a Parameter until its value is given.
+    """
+
+    least: Fraction | Parameter
+    is_strict: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ReturnItem(Node):
     """One item of RETURN, with the name that the query gives it, if any."""
 
@@ -401,6 +412,7 @@ class Query(Node):
     returns: Return | None = None
     stream: str | None = None
     strategy_span: Span | None = field(default=None, compare=False, repr=False)
+    confidence: Confidence | None = None
 
 
 def rewrite(node: N, change: Callable[[Node], Node]) -> N:

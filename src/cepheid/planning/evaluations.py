@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import EvaluationError, OptionError, closest, list_words
+from cepheid.planning.options import DEFAULT_OPTIONS, WEIGHING, Options
 
 AUTO = "auto"
 INSTANCE_STACKS = "instance_stacks"
 NFA_B = "nfa_b"
 LAZY_CHAIN = "lazy_chain"
 LAZY_TREE = "lazy_tree"
+IMPRECISE = "imprecise"
 REFERENCE = "reference"
 OUTPUTS = ("all", "non_overlapping")
 COMPRESSED = "compressed"
@@ -25,7 +27,7 @@ class Evaluation:
     ``has_automaton`` where what runs is the NFA^b of each alternative, which can be shown;
     ``has_session`` where events can come in batches, ``has_compressed`` where matches can be
     had as a structure that is not listed. ``better`` names an evaluation that ``auto`` takes in
-    its stead, and says why.
+    its stead, and says why. ``weighs`` where times are uncertain and matches have a confidence.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Evaluation:
     has_session: bool = True
     has_compressed: bool = False
     better: Callable[[AnalysedQuery], tuple[str, str] | None] = lambda _query: None
+    weighs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +49,18 @@ class Choice:
 
 
 def choose_evaluation(
-    query: AnalysedQuery, wanted: str, evaluations: Sequence[Evaluation]
+    query: AnalysedQuery, wanted: str, evaluations: Sequence[Evaluation], weighs: bool = False
 ) -> Choice:
-    """The evaluation that was asked for, or the first of these that accepts the query."""
+    """The evaluation that was asked for, or the first of these that accepts the query.
+
+    ``weighs`` where times are uncertain; a query that asks for a confidence says so itself.
+    """
     if wanted == AUTO:
+        weighs = weighs or query.query.confidence is not None
         refusals: list[str] = []
         for evaluation in evaluations:
+            if evaluation.weighs != weighs:
+                continue
             reason = evaluation.refusal(query)
             better = evaluation.better(query) if reason is None else None
             if better is not None and _accepts(query, better[0], evaluations):
@@ -59,6 +68,11 @@ def choose_evaluation(
             if reason is None:
                 return Choice(evaluation, tuple(refusals))
             refusals.append(f"not {evaluation.name}: {reason}")
+        if weighs and not refusals:
+            raise EvaluationError(
+                "WITH CONFIDENCE is for events with uncertain times, and a script has none; run "
+                "the query on its own"
+            )
         raise EvaluationError("no evaluation can run this query: " + "; ".join(refusals))
     by_name = {evaluation.name: evaluation for evaluation in evaluations}
     if wanted not in by_name:
@@ -80,6 +94,30 @@ def refuse_compressed(query: AnalysedQuery) -> str | None:
     if query.alternatives[0].negations:
         return "it has a negation, which removes matches one by one"
     return None
+
+
+def refuse_weighing(evaluation: str, is_uncertain: bool, options: Options) -> None:
+    """Refuse what only an evaluation with confidences can do."""
+    if is_uncertain:
+        raise EvaluationError(
+            f"{evaluation} needs one time for each event; times that are uncertain, and WITH "
+            f"CONFIDENCE, are for evaluation='{IMPRECISE}'"
+        )
+    for name in WEIGHING:
+        if getattr(options, name) != getattr(DEFAULT_OPTIONS, name):
+            raise OptionError(
+                f"{name} is for events with uncertain times; say how uncertain they are, with "
+                "time=('lower', 'upper') or uncertainty='5 seconds'"
+            )
+
+
+def refuse_output(output: str) -> None:
+    """Refuse an output other than all matches where they have confidences."""
+    if output != OUTPUTS[0]:
+        raise OptionError(
+            f"where times are uncertain there is no output {output!r}: every match that some "
+            "possible world has is reported, and min_confidence or top_k leave out the others"
+        )
 
 
 def check_output(output: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from cepheid.errors import OptionError, closest, list_words
 from cepheid.planning.statistics import check_statistics
+from cepheid.planning.uncertain_time import KEYWORDS
 
 BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
 ALGORITHMS = (MERGING, BASIC, BACKTRACK)
@@ -18,12 +19,17 @@ NEGATIONS = (FIRST_CHANCE, POST_PROCESSING)
 CONSTRUCTIONS = ("ais", BASIC)
 EQUIVALENCES = ("dynamic", "multi_pais", "pais", "selection")
 WINDOWS = ("scan", "construction", "selection")
+AUTO_METHOD, POINT, ANY_STATE = "auto", "point", "any_state"
+QUERY_ORDER, SELECTIVITY = "query_order", "selectivity"
+METHODS = (AUTO_METHOD, POINT, ANY_STATE, QUERY_ORDER, SELECTIVITY)
+WEIGHING = ("method", "min_confidence", "top_k")
 CHOICES = {
     "algorithm": ALGORITHMS,
     "buffer": BUFFERS,
     "construction": CONSTRUCTIONS,
     "equivalence": EQUIVALENCES,
     "window": WINDOWS,
+    "method": METHODS,
     "negation": NEGATIONS,
 }
 LIMITS = ("max_runs", "max_matches")
@@ -43,6 +49,9 @@ class Options:
     soon as what is around it is bound, or when a match is complete, and how many events of
     types or variables there are in a window, where that is known. ``max_runs`` (of the others:
     instances) and ``max_matches`` are limits that end the evaluation with an error.
+
+    The others are for imprecise: ``method`` is how signatures are found [Zhang10 §4, §5];
+    ``min_confidence`` leaves out those with less, ``top_k`` all but the k surest.
     """
 
     algorithm: str = MERGING
@@ -55,6 +64,9 @@ class Options:
     max_matches: int | None = None
     negation: str = FIRST_CHANCE
     statistics: Mapping[str, float] | None = None
+    method: str = AUTO_METHOD
+    min_confidence: float | None = None
+    top_k: int | None = None
 
     def shaping(self) -> dict[str, Any]:
         """The options by which a snapshot is laid out: all but the limits and statistics."""
@@ -77,7 +89,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
     known = [field.name for field in fields(Options)]
     for name in given:
         if name not in known:
-            near = closest(name, known)
+            near = closest(name, [*known, *KEYWORDS])
             raise OptionError(
                 f"there is no option {name!r}; there are {list_words(known)}"
                 + (f". Did you mean {near[0]!r}?" if near else "")
@@ -98,7 +110,12 @@ def read_options(given: Mapping[str, Any]) -> Options:
         )
     if options.statistics is not None:
         check_statistics(options.statistics)
-    for name in LIMITS:
+    least: Any = options.min_confidence
+    if least is not None and (
+        isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1
+    ):
+        raise OptionError(f"min_confidence is a number from 0 to 1, not {least!r}")
+    for name in (*LIMITS, "top_k"):
         limit = getattr(options, name)
         if limit is not None and (not isinstance(limit, int) or limit < 1):
             raise OptionError(f"{name} is a positive whole number, not {limit!r}")

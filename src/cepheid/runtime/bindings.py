@@ -60,11 +60,15 @@ class ListPositions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bindings:
-    """The matches of a query over a stream; times are ticks of its time axis."""
+    """The matches of a query over a stream; times are ticks of its time axis.
+
+    ``confidences`` are there where the times of events are uncertain.
+    """
 
     variables: Mapping[str, SinglePositions | ListPositions]
     starts: Int64s
     ends: Int64s
+    confidences: npt.NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -79,7 +83,9 @@ class Bindings:
                 offsets = column.offsets[low : high + 1]
                 flat = column.positions[offsets[0] : offsets[-1]]
                 variables[name] = ListPositions(offsets - offsets[0], flat)
-        return Bindings(variables, self.starts[low:high], self.ends[low:high])
+        sure = self.confidences
+        confidences = None if sure is None else sure[low:high]
+        return Bindings(variables, self.starts[low:high], self.ends[low:high], confidences)
 
     def pick(self, chosen: Int64s) -> Bindings:
         """These matches, in this order."""

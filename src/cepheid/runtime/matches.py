@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -33,12 +33,17 @@ Rows = dict[str, int | str | list[int | str]]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One match: when it starts and ends, its events as row numbers, and its columns."""
+    """One match: when it starts and ends, its events as row numbers, and its columns.
+
+    Where times are uncertain these are the earliest start and the latest end that it can have,
+    and ``confidence`` is the probability that it is a match.
+    """
 
     start: Any
     end: Any
     bindings: Rows
     values: dict[str, Any]
+    confidence: float | None = field(default=None, repr=False)
 
     def __getitem__(self, column: str) -> Any:
         """A column of the match: the event or events of a variable, or an item of RETURN."""
@@ -87,8 +92,11 @@ class Matches:
             rows = [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns)]  # noqa: B905
             starts = python_values(self._events.time_axis.decode(part.starts, wide=True))
             ends = python_values(self._events.time_axis.decode(part.ends, wide=True))
+            sure = part.confidences
             for ix, row in enumerate(rows):
-                yield Match(starts[ix], ends[ix], self._rows_of(part.one(ix)), row)
+                confidence = None if sure is None else float(sure[ix])
+                bound = self._rows_of(part.one(ix))
+                yield Match(starts[ix], ends[ix], bound, row, confidence)
 
     def __repr__(self) -> str:
         shown = [repr(binding) for binding, _ in zip(self._row_numbers(), range(_SHOWN))]  # noqa: B905
@@ -119,6 +127,11 @@ class Matches:
         from cepheid.runtime.notebook import matches_html
 
         return matches_html(self)
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns of the result, with their types."""
+        return self._table(self._parts[0].slice(0, 0)).schema
 
     def to_arrow(self) -> pa.Table:
         """The matches as an Arrow table: start, end, and the variables or RETURN's items."""

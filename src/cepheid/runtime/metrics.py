@@ -34,6 +34,8 @@ class Metrics:
     also write matches; ``seconds_construction`` that of listing the matches of merged runs.
     Of instance stacks, ``runs_peak`` is the most instances at once, ``buffer_nodes`` how many
     were pushed, and ``sequences`` how many sequences were constructed before selection.
+    The last two are of events with uncertain times: those that came after one that is sure to be
+    later, and those of them that were left out because they came too late.
     """
 
     events: int = 0
@@ -48,6 +50,8 @@ class Metrics:
     seconds_matching: float = 0.0
     seconds_construction: float = 0.0
     sequences: int = 0
+    arrival_violations: int = 0
+    late_events: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The metrics as plain values.

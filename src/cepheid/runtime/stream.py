@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import EventError, OptionError
+from cepheid.planning.evaluations import IMPRECISE, refuse_output
 from cepheid.planning.options import Options
+from cepheid.planning.uncertain_time import UncertainTime
 from cepheid.runtime.events import Events, order_events
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.session import Session
 from cepheid.runtime.time_axis import TimeAxis
 from cepheid.schema import Schema
+
+if TYPE_CHECKING:
+    from cepheid.runtime.imprecise.session import ImpreciseSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,7 @@ class StreamSettings:
     schema: Schema | None
     output: str
     options: Options
+    uncertain: UncertainTime | None = None
 
     def ordered(self, events: Any) -> Events:
         """A batch of the stream in order."""
@@ -85,7 +91,7 @@ class StreamSession:
         self._settings = settings
         self._analyse = analyse
         self._window = window
-        self._session: Session | None = None
+        self._session: Session | ImpreciseSession | None = None
         self._snapshot = snapshot
 
     def feed(self, events: Any) -> Matches:
@@ -115,16 +121,29 @@ class StreamSession:
         return self._session.snapshot()
 
     @property
+    def next_completion(self) -> int | None:
+        """The first time, in ticks, that completes a match if no event comes before."""
+        return self._session.next_completion if isinstance(self._session, Session) else None
+
+    @property
+    def forgotten_from(self) -> int | None:
+        """The time, in ticks, from which on nothing that was fed matters any more."""
+        return self._session.forgotten_from if isinstance(self._session, Session) else None
+
+    @property
     def metrics(self) -> Metrics:
         """What the evaluation has done so far."""
         return self._session.metrics if self._session else Metrics()
 
-    def _running(self, batch: Events) -> Session:
+    def _running(self, batch: Events) -> Session | ImpreciseSession:
         if self._session is None and self._snapshot is not None:
             self._restored(batch.schema)
         if self._session is None:
             query, evaluation = self._analyse(batch.schema)
             settings = self._settings
+            if evaluation == IMPRECISE:
+                self._session = self._weighing(query, self._window(batch))
+                return self._session
             self._session = Session(
                 query,
                 self._window(batch),
@@ -134,9 +153,24 @@ class StreamSession:
             )
         return self._session
 
-    def _restored(self, schema: Schema | None = None) -> Session:
+    def _restored(self, schema: Schema | None = None) -> Session | ImpreciseSession:
         assert self._snapshot is not None
         known = schema or Session.schema_of(self._snapshot)
-        query, _ = self._analyse(known)
-        self._session = Session.restore(query, self._snapshot, self._settings.options)
+        query, evaluation = self._analyse(known)
+        if evaluation == IMPRECISE:
+            self._session = self._weighing(query, None, self._snapshot)
+        else:
+            self._session = Session.restore(query, self._snapshot, self._settings.options)
         return self._session
+
+    def _weighing(
+        self, query: AnalysedQuery, window: int | None, snapshot: bytes | None = None
+    ) -> ImpreciseSession:
+        """The session of a query over uncertain times, new or from a snapshot."""
+        from cepheid.runtime.imprecise.session import ImpreciseSession
+
+        refuse_output(self._settings.output)
+        said, options = self._settings.uncertain or UncertainTime(), self._settings.options
+        if snapshot is not None:
+            return ImpreciseSession.restore(query, snapshot, said, options)
+        return ImpreciseSession(query, window, said, options)

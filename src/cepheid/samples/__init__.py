@@ -4,6 +4,9 @@ The three are the introductory queries of [Agrawal08 Figure 1]: a negation, a Kl
 skip_till_any_match, and a Kleene plus with a running aggregate under skip_till_next_match.
 Events are generated, not stored: the same count and seed give the same table. In each stream
 some answers are planted and the rest is noise; noise may add answers of its own.
+
+Beside them :mod:`cepheid.samples.cluster_load` has a cluster of computers, with times that are
+uncertain [Zhang10 §3.1].
 """
 
 from __future__ import annotations

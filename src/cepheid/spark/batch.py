@@ -76,8 +76,6 @@ def match(
     if isinstance(events, Mapping):
         events, columns = one_frame(events, type or "type")
         type, schema = type or "type", columns if schema is None else schema
-    if events.isStreaming:
-        raise OptionError("the DataFrame is streaming; read it as a table")
     if output == "compressed":
         raise OptionError(
             "output='compressed' is an object in memory; over a DataFrame the output is all or "

@@ -53,6 +53,16 @@ class WorkerSession:
         """The state as bytes, for the next session."""
         return self._session.snapshot()
 
+    @property
+    def next_completion(self) -> int | None:
+        """The first time, in ticks, that completes a match if no event comes before."""
+        return self._session.next_completion
+
+    @property
+    def forgotten_from(self) -> int | None:
+        """The time, in ticks, from which on nothing that was fed matters any more."""
+        return self._session.forgotten_from
+
 
 class Answers:
     """Matches as batches of the declared schema."""

@@ -1,0 +1,1 @@
+"""Uncertain times: the synthetic experiments of [Zhang10 §6.1]."""

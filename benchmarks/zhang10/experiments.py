@@ -1,0 +1,113 @@
+"""The streams and queries of [Zhang10 §6.1, C], and what is measured of them.
+
+An event comes at every unit of time, with a value that counts from 1 to 1000 and begins again,
+and an interval of ± δ. A component takes the values that its number divides; by default W = 100,
+three components, each with about a twentieth of all events, and δ = 10. Under
+skip_till_next_match no event matches two components, as in the first case of §4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import cepheid as cep
+from benchmarks.timing import time_in_turn
+
+Row = dict[str, Any]
+
+DIVISORS = (19, 23, 29, 31, 37)
+EXCLUSIVE = (29, 37, 41)
+"""No value up to 1000 is divided by two of these: an event matches at most one component."""
+SKEWS = ((19, 29), (9, 61), (5, 110), (3, 184))
+"""Divisors of the first and the last component: ever more of the first, and less of the last."""
+
+EVENT_BASED = ("any_state", "query_order", "selectivity")
+ANY, NEXT = "skip_till_any_match", "skip_till_next_match"
+WINDOW, LENGTH, DELTA = 100, 3, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is measured; the point-based method gets shorter streams."""
+
+    events: int
+    point_events: int
+    deltas: tuple[int, ...]
+    lengths: tuple[int, ...]
+    rounds: int
+
+
+QUICK = Settings(100_000, 1_500, (1, 10, 30), (2, 3, 4), 1)
+FULL = Settings(200_000, 3_000, (1, 10, 20, 30, 50), (2, 3, 4, 5), 3)
+
+
+def stream(events: int) -> pa.Table:
+    """So many events of the experiments."""
+    times = np.arange(events)
+    kind = pa.DictionaryArray.from_arrays(np.zeros(events, np.int32), ["E"])
+    return pa.table({"ts": times, "type": kind, "value": times % 1_000 + 1})
+
+
+def query(divisors: Sequence[int], strategy: str) -> cep.CompiledQuery:
+    """The query with these components."""
+    names = [f"e{number}" for number in range(1, len(divisors) + 1)]
+    tests = [f"{name}.value % {by} = 0" for name, by in zip(names, divisors, strict=True)]
+    pattern = ", ".join(f"E {name}" for name in names)
+    where = " AND ".join([strategy, *tests])
+    return cep.query(f"PATTERN SEQ({pattern}) WHERE {where} WITHIN {WINDOW}")
+
+
+def measure(settings: Settings) -> Iterator[Row]:
+    """A row for each experiment, case and method."""
+    default = DIVISORS[:LENGTH]
+    for delta in settings.deltas:
+        for strategy in (ANY, NEXT):
+            methods = ("point", *EVENT_BASED)
+            case = {"experiment": f"delta, {strategy}", "case": delta}
+            divisors = default if strategy == ANY else EXCLUSIVE
+            yield from _measured(settings, case, divisors, strategy, delta, methods)
+    for length in settings.lengths:
+        case = {"experiment": "length", "case": length}
+        yield from _measured(settings, case, DIVISORS[:length], ANY, DELTA, EVENT_BASED)
+    for first, last in SKEWS:
+        case = {"experiment": "skew", "case": f"1/{first} … 1/{last}"}
+        divisors = (first, *default[1:-1], last)
+        yield from _measured(settings, case, divisors, ANY, DELTA, EVENT_BASED)
+    case = {"experiment": "default query", "case": DELTA}
+    yield from _measured(settings, case, default, ANY, DELTA, ("auto",))
+
+
+def _measured(
+    settings: Settings,
+    case: Row,
+    divisors: Sequence[int],
+    strategy: str,
+    delta: int,
+    methods: Sequence[str],
+) -> Iterator[Row]:
+    compiled = query(divisors, strategy)
+    events = {
+        method: stream(settings.point_events if method == "point" else settings.events)
+        for method in methods
+    }
+    contestants = {
+        method: partial(compiled.match, events[method], uncertainty=delta, method=method)
+        for method in methods
+    }
+    seconds = time_in_turn(contestants, settings.rounds)
+    for method in methods:
+        matches = compiled.match(events[method], uncertainty=delta, method=method)
+        count = events[method].num_rows
+        yield {
+            **case,
+            "method": method,
+            "events_per_s": count / min(seconds[method]),
+            "matches_per_event": len(matches) / count,
+            "paths_per_event": matches.metrics.runs_created / count,
+        }

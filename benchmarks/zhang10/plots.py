@@ -1,0 +1,44 @@
+"""The results as figures, in the spirit of figure 4 of [Zhang10]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+Rows = Sequence[dict[str, Any]]
+
+_FIGURES = (
+    ("delta, skip_till_any_match", "skip_till_any_match (4a, 4b)", "δ"),
+    ("delta, skip_till_next_match", "skip_till_next_match (4e)", "δ"),
+    ("length", "length of the pattern (4c)", "components"),
+    ("skew", "ever more of the first, less of the last (4d)", "share of events"),
+)
+
+
+def draw(rows: Rows, path: Path) -> bool:
+    """Draw the experiments into an SVG or PNG file; False where matplotlib is not installed."""
+    try:
+        import matplotlib
+    except ImportError:
+        return False
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(2, 2, figsize=(12, 8), layout="constrained")
+    figure.suptitle("Uncertain times: events per second, with confidences")
+    for axis, (experiment, title, label) in zip(axes.flat, _FIGURES, strict=True):
+        here = [row for row in rows if row["experiment"] == experiment]
+        axis.set_title(title)
+        axis.set_xlabel(label)
+        axis.set_ylabel("events/s")
+        axis.set_yscale("log")
+        for method in dict.fromkeys(row["method"] for row in here):
+            of_method = [row for row in here if row["method"] == method]
+            cases = [row["case"] for row in of_method]
+            speeds = [row["events_per_s"] for row in of_method]
+            axis.plot(cases, speeds, marker="o", label=method)
+        axis.legend()
+    figure.savefig(path)
+    pyplot.close(figure)
+    return True

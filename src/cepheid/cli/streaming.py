@@ -1,0 +1,219 @@
+"""A query over a folder or a topic, from the shell: Spark's sources, sinks and progress."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cepheid import CompiledQuery
+from cepheid.cli.reporting import plural, say
+from cepheid.errors import EventError, OptionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_TOPIC = re.compile(r"kafka://(?P<servers>[^/]+)/(?P<topic>[^/]+)")
+_READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".jsonl": "json"}
+_READERS |= {".json": "json", ".ndjson": "json"}
+_OWN_ERROR = re.compile(r"cepheid\.errors\.\w+: (.*?)(?:\n SQLSTATE|\Z)", re.DOTALL)
+"""An error of cepheid's, in what Spark says of a task that failed with it."""
+_POLL_SECONDS = 1
+
+SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""What Spark is told, unless the command line says otherwise."""
+
+
+def run_stream(
+    query: CompiledQuery,
+    source: str,
+    target: str | None,
+    checkpoint: Path,
+    *,
+    columns: str | None,
+    master: str,
+    configuration: Sequence[str],
+    once: bool,
+    **keywords: Any,
+) -> None:
+    """Run the query until it is interrupted, or with ``once`` until everything has been read."""
+    spark = _session(master, configuration)
+    try:
+        events = _read(spark, source, columns)
+        matches: DataFrame = query.match(events, **keywords)
+        with _interrupt_once() as interrupted:
+            running = _write(matches, target, checkpoint, once)
+            _follow(running, interrupted)
+    finally:
+        spark.stop()
+
+
+def _session(master: str, configuration: Sequence[str]) -> SparkSession:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise OptionError(
+            "a stream is run by Spark, which is not installed: pip install 'cepheid[spark]'"
+        ) from None
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(master).appName("cepheid stream")
+    for name, value in {**SETTINGS, **dict(map(_setting, configuration))}.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--conf")
+    return name, value
+
+
+def _read(spark: SparkSession, source: str, columns: str | None) -> DataFrame:
+    topic = _TOPIC.fullmatch(source)
+    if topic:
+        from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
+
+        if columns is None:
+            raise OptionError("the events of a topic are JSON; say with --columns what is in it")
+        rows = (
+            spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", topic["servers"])
+            .option("subscribe", topic["topic"])
+            .option("startingOffsets", "earliest")
+            .load()
+        )
+        return rows.select(F.from_json(F.col("value").cast("string"), columns).alias("e")).select(
+            "e.*"
+        )
+    folder = Path(source)
+    if not folder.is_dir():
+        raise OptionError(f"{source!r} is neither a folder nor kafka://HOST:PORT/TOPIC")
+    names = sorted(path for path in folder.iterdir() if path.suffix in _READERS)
+    suffix = names[0].suffix if names else ".parquet"
+    if columns is None and (not names or _READERS[suffix] != "parquet"):
+        raise OptionError(
+            f"say with --columns what is in the files of {source!r}; only Parquet files that are "
+            "there already tell it themselves"
+        )
+    schema = spark.read.parquet(str(names[0])).schema if columns is None else columns
+    reader = spark.readStream.format(_READERS[suffix]).schema(schema)
+    if _READERS[suffix] == "csv":
+        reader = reader.option("header", "true")
+    return reader.load(str(folder))
+
+
+def _write(matches: DataFrame, target: str | None, checkpoint: Path, once: bool) -> StreamingQuery:
+    from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
+
+    topic = _TOPIC.fullmatch(target) if target else None
+    as_text = matches.select(
+        F.col("match_id").alias("key"), F.to_json(F.struct("*")).alias("value")
+    )
+    if topic:
+        writer = (
+            as_text.writeStream.format("kafka")
+            .option("kafka.bootstrap.servers", topic["servers"])
+            .option("topic", topic["topic"])
+        )
+    elif target:
+        writer = matches.writeStream.format("parquet").option("path", target)
+    else:
+        writer = as_text.writeStream.foreachBatch(_print)
+    if once:
+        writer = writer.trigger(availableNow=True)
+    return writer.option("checkpointLocation", str(checkpoint)).start()
+
+
+def _print(batch: DataFrame, _: int) -> None:
+    for row in batch.toLocalIterator():
+        typer.echo(row["value"])
+
+
+@contextmanager
+def _interrupt_once() -> Iterator[list[int]]:
+    """The signals that came: the stream ends between two polls, not in the middle of a call."""
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: came.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _follow(running: StreamingQuery, interrupted: Sequence[int]) -> None:
+    told = -1
+    while not interrupted and not _has_ended(running):
+        told = _tell(running, told)
+    if interrupted:
+        say("stopping")
+        running.stop()
+    _tell(running, told)
+    say("stopped; the same command goes on from here" if interrupted else "all has been read")
+
+
+def _has_ended(running: StreamingQuery) -> bool:
+    """Wait a moment; whether the stream has come to its end, or why it broke off."""
+    from pyspark.errors import StreamingQueryException
+
+    try:
+        return bool(running.awaitTermination(_POLL_SECONDS))
+    except StreamingQueryException as error:
+        own = _OWN_ERROR.search(str(error))
+        raise EventError(own[1].strip() if own else str(error)) from None
+
+
+def _tell(running: StreamingQuery, told: int) -> int:
+    for progress in running.recentProgress:
+        if progress.batchId > told:
+            told = progress.batchId
+            say(progress_line(progress))
+    return told
+
+
+def progress_line(progress: StreamingQueryProgress) -> str:
+    """What a micro-batch did."""
+    counted = progress.observedMetrics.get("cepheid")
+    matches, late = (counted["matches"], counted["late"]) if counted else (0, 0)
+    held = sum(
+        int(state.customMetrics.get("rocksdbSstFileSize", 0)) or state.memoryUsedBytes
+        for state in progress.stateOperators
+    )
+    return (
+        f"batch {progress.batchId}: {plural(progress.numInputRows, 'event')}, "
+        f"{plural(matches, 'match', 'matches')}, {late:,} late, state {held / 2**20:.1f} MiB, "
+        f"lag {_lag(progress.eventTime)}"
+    )
+
+
+def _lag(times: dict[str, str]) -> str:
+    """How far the watermark of a micro-batch is behind its newest event."""
+    newest, watermark = times.get("max"), times.get("watermark")
+    if newest is None or watermark is None or watermark.startswith("1970"):
+        return "-"
+    behind = datetime.fromisoformat(newest) - datetime.fromisoformat(watermark)
+    return f"{behind.total_seconds():.1f} s"

@@ -1,0 +1,111 @@
+"""How uncertain the times of events are, as users say it: keywords of ``match``, and flags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import timedelta
+from fractions import Fraction
+from typing import Any
+
+from cepheid.errors import OptionError
+
+Extent = tuple[Fraction, str | None]
+"""A length of time: an amount and its unit, or None where it is the unit of the time column."""
+
+_QUANTITY = re.compile(r"\s*(?P<amount>\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>[^\W\d]*)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class UncertainTime:
+    """What is known of the time of an event [Zhang10 §3.2].
+
+    Either ``upper`` names the column with the latest time, beside the time column with the
+    earliest; or an event is at most ``uncertainty`` away from its time, which may differ by
+    type. ``probabilities`` is a column with a list: the probability of each instant.
+    ``granularity`` is how long an instant is, and ``max_uncertainty`` the length that no interval
+    of the stream exceeds.
+    """
+
+    upper: str | None = None
+    uncertainty: Any = None
+    probabilities: str | None = None
+    granularity: Any = None
+    max_uncertainty: Any = None
+
+    def describe(self) -> dict[str, Any]:
+        """The same as plain data, for a snapshot."""
+        return {
+            name: {key: str(each) for key, each in value.items()}
+            if isinstance(value, Mapping)
+            else None
+            if value is None
+            else str(value)
+            for name, value in asdict(self).items()
+        }
+
+
+KEYWORDS = tuple(field.name for field in fields(UncertainTime) if field.name != "upper")
+
+
+def split_uncertain_time(
+    time: str | tuple[str, str], keywords: Mapping[str, Any]
+) -> tuple[str, UncertainTime | None, dict[str, Any]]:
+    """The time column, what is uncertain about it, and the keywords that say something else.
+
+    >>> split_uncertain_time(("low", "high"), {"top_k": 3})[::2]
+    ('low', {'top_k': 3})
+    >>> split_uncertain_time("ts", {})
+    ('ts', None, {})
+    """
+    said = {name: keywords[name] for name in KEYWORDS if keywords.get(name) is not None}
+    others = {name: value for name, value in keywords.items() if name not in KEYWORDS}
+    upper = None
+    if not isinstance(time, str):
+        columns = tuple(time)
+        if len(columns) != 2 or not all(isinstance(name, str) for name in columns):
+            raise OptionError(
+                "time is the name of a column, or those of the earliest and the latest time of an "
+                f"event: time=('lower', 'upper'), not {time!r}"
+            )
+        time, upper = columns
+        if time == upper:
+            raise OptionError(
+                f"time=({time!r}, {upper!r}) names one column twice; an event whose time is known "
+                f"has one column: time={time!r}"
+            )
+        if "uncertainty" in said:
+            raise OptionError(
+                f"the columns {time!r} and {upper!r} say how uncertain a time is, and so does "
+                "uncertainty; give one of them"
+            )
+    for name in ("granularity", "max_uncertainty"):
+        if name in said and read_extent(name, said[name])[0] <= 0:
+            raise OptionError(f"{name} is a length of time above 0, not {said[name]!r}")
+    if "uncertainty" in said:
+        given = said["uncertainty"]
+        for each in given.values() if isinstance(given, Mapping) else [given]:
+            read_extent("uncertainty", each)
+    if upper is None and not said:
+        return time, None, others
+    return time, UncertainTime(upper, **said), others
+
+
+def read_extent(name: str, given: Any) -> Extent:
+    """A length of time from a text, a number or a timedelta.
+
+    >>> read_extent("uncertainty", "7.5 seconds"), read_extent("granularity", 3)
+    ((Fraction(15, 2), 'seconds'), (Fraction(3, 1), None))
+    """
+    if isinstance(given, timedelta) and given >= timedelta(0):
+        return Fraction(given // timedelta(microseconds=1)), "microseconds"
+    if isinstance(given, int | float | Fraction) and not isinstance(given, bool) and given >= 0:
+        return Fraction(str(given)), None
+    found = _QUANTITY.fullmatch(given) if isinstance(given, str) else None
+    if found is None:
+        raise OptionError(
+            f"{name} is a length of time such as '7.5 seconds', or a number in the unit of the "
+            f"time column, not {given!r}"
+        )
+    return Fraction(found["amount"]), found["unit"] or None

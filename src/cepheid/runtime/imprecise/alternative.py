@@ -1,0 +1,152 @@
+"""One alternative of a query over events with uncertain times: its matches and confidences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.automata.nfa_b import compile_negation, compile_nfa_b
+from cepheid.kernels import match_lists
+from cepheid.planning.options import Options
+from cepheid.runtime.alternative_run import too_many_matches
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.imprecise.confidences import Weighing
+from cepheid.runtime.imprecise.frame import Frame
+from cepheid.runtime.imprecise.intervals import Floats
+from cepheid.runtime.imprecise.signatures import SignatureSearch
+from cepheid.runtime.match_list import MatchList, empty_list, joined
+
+_SLACK = 1 - 1e-9
+"""So that rounding never leaves out a signature that is just sure enough."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighed:
+    """Signatures and their confidences."""
+
+    matches: MatchList
+    confidences: Floats
+
+    def pick(self, chosen: Int64s) -> Weighed:
+        """These signatures, in this order."""
+        return Weighed(self.matches.pick(chosen), self.confidences[chosen])
+
+
+def joined_weighed(parts: list[Weighed]) -> Weighed:
+    """All signatures of these parts."""
+    if not parts:
+        return Weighed(empty_list(), np.zeros(0))
+    return Weighed(
+        joined([part.matches for part in parts]),
+        np.concatenate([part.confidences for part in parts]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """How sure a match must be: more than ``more_than``, and at least ``at_least``."""
+
+    more_than: float
+    at_least: float
+
+    def passed(self, confidences: Floats) -> np.ndarray:
+        """Which of these are sure enough; those of no world never are."""
+        return (confidences > self.more_than) & (confidences >= self.at_least)
+
+    @property
+    def bound(self) -> float:
+        """What a signature must be able to reach."""
+        return max(self.more_than, self.at_least) * _SLACK
+
+
+class ImpreciseAlternative:
+    """Finds the signatures of one alternative and weighs them."""
+
+    def __init__(
+        self,
+        query: AnalysedQuery,
+        alternative: Alternative,
+        window: int,
+        numbers: dict[str, int],
+        threshold: Threshold,
+        options: Options,
+    ) -> None:
+        self._search = SignatureSearch(
+            compile_nfa_b(query, alternative), window, options.method, options.max_runs
+        )
+        negations = [
+            compile_negation(query, alternative, negated) for negated in alternative.negations
+        ]
+        self._weighing = Weighing(self._search, negations, window)
+        self.has_rivals = self._weighing.has_rivals
+        self.looks_back = self._weighing.looks_back
+        self._components = alternative.components
+        self._places = np.array(
+            [numbers[component.variable] for component in alternative.components], dtype=np.int64
+        )
+        self._threshold = threshold
+        self._top_k = options.top_k
+        self._max_matches = options.max_matches
+        self.count = 0
+
+    @property
+    def paths(self) -> int:
+        """How many partial matches, runs or points were looked at."""
+        return self._search.paths
+
+    def found(self, frame: Frame, place_of: Int64s) -> Weighed:
+        """The signatures of a frame that are sure enough, in terms of the query's variables.
+
+        ``place_of`` is where each event of the frame is among those in memory.
+        """
+        least = np.array([self._threshold.bound])
+        parts: list[Weighed] = []
+        is_first = True
+        for ids, offsets, known in self._search.found(frame, not self.has_rivals, least):
+            if is_first:
+                self._weighing.look_at(frame)
+                is_first = False
+            if len(offsets) < 2:
+                continue
+            matches = MatchList(ids, offsets, offsets[1:], offsets[1:], offsets[1:])
+            if self.has_rivals:
+                decided = np.flatnonzero(self._weighing.decided(frame, ids, offsets))
+                matches, known = matches.pick(decided), None
+            if known is None:
+                known = self._weighing.weigh(frame, matches.ids, matches.offsets)
+            chosen = np.flatnonzero(self._threshold.passed(known[0]))
+            parts.append(_kept(matches, known, chosen))
+            self._check(len(chosen))
+            if self._top_k is not None:
+                parts = [surest(joined_weighed(parts), self._top_k)]
+                if len(parts[0].matches) == self._top_k:
+                    least[0] = max(least[0], parts[0].confidences.min() * _SLACK)
+        weighed = joined_weighed(parts)
+        ids = weighed.matches.ids
+        tags = (place_of[ids >> 5] << 5) | (ids & 31)
+        match_lists.rename_variables(tags, self._places)
+        found = weighed.matches
+        renamed = MatchList(tags, found.offsets, found.starts, found.ends, found.end_positions)
+        return Weighed(renamed, weighed.confidences)
+
+    def _check(self, found: int) -> None:
+        self.count += found
+        if self._max_matches is not None and self.count > self._max_matches:
+            raise too_many_matches(self._max_matches, self._components)
+
+
+def surest(weighed: Weighed, count: int) -> Weighed:
+    """The signatures with the highest confidences, those first."""
+    order = np.argsort(-weighed.confidences, kind="stable")[:count]
+    return weighed.pick(np.ascontiguousarray(order))
+
+
+def _kept(matches: MatchList, known: tuple[Floats, Int64s, Int64s], chosen: Int64s) -> Weighed:
+    confidences, starts, ends = known
+    picked = matches.pick(chosen)
+    return Weighed(
+        MatchList(picked.ids, picked.offsets, starts[chosen], ends[chosen], ends[chosen]),
+        confidences[chosen],
+    )

@@ -1,0 +1,94 @@
+"""Events in the order of their earliest times, as the kernels of this evaluation read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.automata.nfa_b_tables import EventTest
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.event_batch import EventBatch
+from cepheid.runtime.imprecise.intervals import Intervals
+from cepheid.runtime.kernel_tables import Registers
+from cepheid.runtime.partition_numbers import PartitionNumbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """The events that are in memory; ``fresh`` are those that no search has seen.
+
+    Instants are counted from ``base``. A signature is *decided* when nothing that can still come
+    changes its confidence: those that are so from ``decided`` on, and before ``settled``, are
+    wanted where other events have a say; elsewhere those with a fresh event.
+    """
+
+    batch: EventBatch
+    intervals: Intervals
+    fresh: Int64s
+    base: int
+    decided: int
+    settled: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """The events that pass each test, by partition and in the order of their earliest times.
+
+    ``places[index[t, p]:index[t, p + 1]]`` are those of test t in partition p; ``reach[t]`` is
+    how long the longest of their intervals is.
+    """
+
+    places: Int64s
+    index: npt.NDArray[np.int64]
+    reach: Int64s
+
+    @property
+    def counts(self) -> Int64s:
+        """How many events pass each test."""
+        counted: Int64s = self.index[:, -1] - self.index[:, 0]
+        return counted
+
+
+def partitions_of(frame: Frame, attributes: tuple[str, ...]) -> tuple[Int64s, int]:
+    """The partition of each event of a frame, and how many there are."""
+    numbers = PartitionNumbers()
+    keys = [frame.batch.column(name) for name in attributes]
+    found = numbers.number(keys, len(frame.batch))
+    return found, max(numbers.count, 1)
+
+
+def find_candidates(
+    frame: Frame,
+    tests: list[EventTest],
+    registers: Registers,
+    columns: tuple[str, ...],
+    predicate: int,
+    partition_of: Int64s,
+    partitions: int,
+) -> tuple[Candidates, Int64s]:
+    """The events that pass each test, and for each event the tests that it passes, as bits."""
+    batch = frame.batch
+    registers.point_at([batch.column(name) for name in columns], batch.strings, batch.lists)
+    mask = batch.mask(tests, predicate, registers.context)
+    if len(partition_of) and partition_of.min() < 0:
+        mask[partition_of < 0] = 0
+    index = np.zeros((len(tests), partitions + 1), dtype=np.int64)
+    reach = np.zeros(len(tests), dtype=np.int64)
+    lists = []
+    begun = 0
+    for bit, test in enumerate(tests):
+        places = np.flatnonzero(mask & (1 << bit)) if test.types else np.zeros(0, np.int64)
+        if partitions > 1:
+            own = partition_of[places]
+            places = places[np.argsort(own, kind="stable")]
+            index[bit, 1:] = np.cumsum(np.bincount(own, minlength=partitions))
+        else:
+            index[bit, 1] = len(places)
+        index[bit] += begun
+        begun += len(places)
+        if len(places):
+            reach[bit] = (frame.intervals.upper[places] - frame.intervals.lower[places]).max()
+        lists.append(places)
+    return Candidates(np.concatenate(lists).astype(np.int64), index, reach), mask

@@ -1,0 +1,257 @@
+"""The uncertainty intervals of events, as instants of a discrete axis.
+
+An instant is ``granule`` ticks long. Intervals follow from the events and what is said of their
+times alone, so that a session keeps only events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.errors import EventError, OptionError, closest, list_words
+from cepheid.kernels.interval_masses import sum_masses
+from cepheid.language.units import NANOSECONDS_PER
+from cepheid.planning.uncertain_time import Extent, UncertainTime, read_extent
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.encoding import one_array, writable
+from cepheid.runtime.events import Events
+from cepheid.runtime.time_axis import TimeAxis, unit_named
+
+Floats = npt.NDArray[np.float64]
+
+MOST_INSTANTS = 1_000_000
+"""How many instants an interval may have: a sum over all of them is made for each match."""
+
+_SURE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals:
+    """The instants at which each event can be, and how likely each is.
+
+    ``mass_at`` is negative where all are equally likely; else ``masses[mass_at + k]`` is the
+    probability of the first k.
+    """
+
+    lower: Int64s
+    upper: Int64s
+    mass_at: Int64s
+    masses: Floats
+
+    def take(self, places: Int64s, base: int = 0) -> Intervals:
+        """The intervals of these events, counted from ``base``."""
+        lower, upper = self.lower[places] - base, self.upper[places] - base
+        return Intervals(lower, upper, self.mass_at[places], self.masses)
+
+    @property
+    def longest(self) -> int:
+        """The largest difference between the latest and the earliest time of an event."""
+        return int((self.upper - self.lower).max()) if len(self.lower) else 0
+
+
+def granule_of(axis: TimeAxis, said: UncertainTime) -> int:
+    """How many ticks an instant has."""
+    if said.granularity is None:
+        return 1
+    ticks = _ticks(axis, "granularity", read_extent("granularity", said.granularity))
+    if ticks < 1 or ticks.denominator != 1:
+        raise OptionError(
+            f"granularity={said.granularity!r} is not a whole number of the smallest steps that "
+            f"column {axis.column!r} ({axis.arrow_type}) can tell apart"
+        )
+    return int(ticks)
+
+
+def longest_said(axis: TimeAxis, said: UncertainTime, granule: int) -> int | None:
+    """The length, in instants, that no interval of the stream exceeds, where that is known."""
+    if said.max_uncertainty is not None:
+        extent = read_extent("max_uncertainty", said.max_uncertainty)
+        return -floor(-_ticks(axis, "max_uncertainty", extent) / granule)
+    if said.uncertainty is None:
+        return 0 if said.upper is None else None
+    given = said.uncertainty
+    each = given.values() if isinstance(given, Mapping) else [given]
+    reach = [_reach(axis, extent) for extent in each]
+    return -(-2 * max(reach, default=0) // granule)
+
+
+def read_intervals(events: Events, said: UncertainTime) -> Intervals:
+    """The intervals of the events; refused where one ends before it begins."""
+    axis = events.time_axis
+    granule = granule_of(axis, said)
+    if said.upper is not None:
+        lower, upper = events.ticks, _upper_ticks(events, said.upper)
+        wrong = np.flatnonzero(lower > upper)
+        if len(wrong):
+            first = int(wrong[np.argmin(events.rows[wrong])])
+            raise EventError(
+                f"{len(wrong)} of {len(events)} events end before they begin, first in row "
+                f"{int(events.rows[first])} (counting from 0): {axis.column!r} is "
+                f"{axis.decode_one(int(lower[first]))} and {said.upper!r} is "
+                f"{axis.decode_one(int(upper[first]))}; an earliest time is at most the latest one"
+            )
+    else:
+        reach = _reach_of_types(events, said)[events.type_codes] if len(events) else events.ticks
+        lower, upper = events.ticks - reach, events.ticks + reach
+    lower, upper = lower // granule, upper // granule
+    longest = int((upper - lower).max()) + 1 if len(lower) else 0
+    if longest > MOST_INSTANTS:
+        raise OptionError(
+            f"an event has {longest:,} possible instants, more than {MOST_INSTANTS:,}; say how "
+            "finely time is to be told apart, for instance granularity='100 ms'"
+        )
+    uniform = Intervals(lower, upper, np.full(len(lower), -1, dtype=np.int64), np.zeros(1))
+    if said.probabilities is None:
+        return uniform
+    return _with_probabilities(events, uniform, said.probabilities)
+
+
+def _upper_ticks(events: Events, name: str) -> Int64s:
+    axis = events.time_axis
+    names = events.table.column_names
+    if name not in names:
+        near = closest(name, names)
+        raise EventError(
+            f"the events have no column {name!r} for the latest time of an event; the columns are "
+            f"{list_words(names[:12])}" + (f". Did you mean {near[0]!r}?" if near else "")
+        )
+    column = events.table.column(name)
+    if pa.types.is_string(column.type) and axis.is_clock:
+        zone = axis.arrow_type.tz if pa.types.is_timestamp(axis.arrow_type) else None
+        with suppress(pa.ArrowInvalid):
+            column = column.cast(pa.timestamp("us", zone))
+    there = TimeAxis.of(name, column.type, axis.unit if not axis.is_clock else None)
+    if there.kind != axis.kind or there.ticks_per_unit < axis.ticks_per_unit:
+        if there.kind == axis.kind:
+            column = column.cast(pa.float64())
+        else:
+            raise EventError(
+                f"column {axis.column!r} is {axis.arrow_type} ({axis.kind}) but {name!r} is "
+                f"{column.type} ({there.kind}); both must tell the same kind of time"
+            )
+    if there.ticks_per_unit > axis.ticks_per_unit:
+        raise EventError(
+            f"column {axis.column!r} is {axis.arrow_type} but {name!r} is {column.type}; make both "
+            "of one type"
+        )
+    shown = TimeAxis(name, axis.arrow_type, axis.unit)
+    return shown.encode(column, lambda row: f"row {int(events.rows[row])}")
+
+
+def _ticks(axis: TimeAxis, name: str, extent: Extent) -> Fraction:
+    amount, unit = extent
+    if unit is None:
+        if axis.is_clock:
+            raise OptionError(
+                f"{name} needs a unit, such as '500 ms', since column {axis.column!r} is "
+                f"{axis.arrow_type}"
+            )
+        return amount * axis.ticks_per_unit
+    if axis.tick_ns is None:
+        raise OptionError(
+            f"column {axis.column!r} holds plain numbers, and nothing says how many of them are "
+            f"{name}='{float(amount):g} {unit}'; pass e.g. time_unit=\"ms\" (--time-unit ms), or "
+            f"give {name} as a plain number"
+        )
+    return amount * NANOSECONDS_PER[unit_named(unit)] / axis.tick_ns
+
+
+def _reach(axis: TimeAxis, given: object) -> int:
+    return floor(_ticks(axis, "uncertainty", read_extent("uncertainty", given)))
+
+
+def _reach_of_types(events: Events, said: UncertainTime) -> Int64s:
+    """How far an event of each type can be from its time, in ticks."""
+    given, axis = said.uncertainty, events.time_axis
+    if given is None:
+        given = {}
+    if not isinstance(given, Mapping):
+        return np.full(len(events.type_names), _reach(axis, given), dtype=np.int64)
+    known = {name: _reach(axis, extent) for name, extent in given.items()}
+    return np.array([known.get(name, 0) for name in events.type_names], dtype=np.int64)
+
+
+def _with_probabilities(events: Events, uniform: Intervals, name: str) -> Intervals:
+    """The intervals without the instants at their ends that have no probability."""
+    names = events.table.column_names
+    if name not in names:
+        near = closest(name, names)
+        raise EventError(
+            f"the events have no column {name!r} of probabilities; the columns are "
+            f"{list_words(names[:12])}" + (f". Did you mean {near[0]!r}?" if near else "")
+        )
+    column = one_array(events.table.column(name))
+    if pa.types.is_null(column.type):
+        return uniform
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        raise EventError(
+            f"column {name!r} of probabilities is {column.type}; it holds a list of numbers, one "
+            "for each instant of the event, or null where all are equally likely"
+        )
+    given = column.is_valid().to_numpy(zero_copy_only=False)
+    lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    values = column.flatten().cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(lengths)
+    firsts = ends - lengths
+    sizes = uniform.upper - uniform.lower + 1
+    _refuse(
+        events, name, given & (lengths != sizes),
+        lambda row: f"has {lengths[row]} numbers for {sizes[row]} instants",
+    )  # fmt: skip
+    event_of = np.repeat(np.arange(len(lengths)), lengths)
+    bad = np.zeros(len(lengths), dtype=np.bool_)
+    bad[event_of[~(values >= 0.0)]] = True
+    _refuse(events, name, bad, lambda _row: "has a number below 0, or none")
+    totals: Floats = np.bincount(event_of, weights=values, minlength=len(lengths)).astype(
+        np.float64, copy=False
+    )
+    _refuse(
+        events, name, given & (np.abs(totals - 1.0) > _SURE),
+        lambda row: f"adds up to {totals[row]:.6g}, and not to 1",
+    )  # fmt: skip
+    return _trimmed(uniform, given, firsts, lengths, values, event_of, totals)
+
+
+def _trimmed(
+    uniform: Intervals,
+    given: npt.NDArray[np.bool_],
+    firsts: Int64s,
+    lengths: Int64s,
+    values: Floats,
+    event_of: Int64s,
+    totals: Floats,
+) -> Intervals:
+    positive = np.flatnonzero(values > 0.0)
+    owner = event_of[positive]
+    places = positive - firsts[owner]
+    low, high = np.zeros(len(lengths), np.int64), np.maximum(lengths - 1, 0)
+    # The last write wins: the first positive place comes last when read backwards.
+    low[owner[::-1]] = places[::-1]
+    high[owner] = places
+    lower = np.where(given, uniform.lower + low, uniform.lower)
+    upper = np.where(given, uniform.lower + high, uniform.upper)
+    # Each list becomes its sums from 0 to 1, one more number than it has.
+    masses = np.zeros(len(values) + len(lengths) + 1)
+    sum_masses(writable(values), firsts, lengths, np.ascontiguousarray(high), totals, masses)
+    mass_at = np.where(given, firsts + np.arange(len(lengths)) + low, -1)
+    return Intervals(lower, upper, np.ascontiguousarray(mass_at), masses)
+
+
+def _refuse(events: Events, name: str, bad: npt.NDArray[np.bool_], what: object) -> None:
+    if not bad.any():
+        return
+    first = int(np.flatnonzero(bad)[0])
+    assert callable(what)
+    raise EventError(
+        f"column {name!r} of probabilities {what(first)} in row {int(events.rows[first])} "
+        f"(counting from 0; {int(bad.sum())} of {len(events)} events are like that); it holds the "
+        "probability of each instant, from the earliest to the latest"
+    )

@@ -1,0 +1,333 @@
+"""A query over a stream of events with uncertain times, between batches.
+
+Events come in any order in which an event is never followed by one that is sure to be earlier
+[Zhang10 §3.2]. What has come so far then bounds what can come: an event to come begins no
+earlier than the latest beginning so far, less the longest interval. Before that time, the stream
+is *settled*. A match is reported when all its events have come; where others have a say in its
+confidence (skip_till_next_match, negation), when it is decided, so that however the stream is
+cut into batches, each match is reported once and with the same confidence.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.errors import CepheidWarning, EventError, SnapshotError
+from cepheid.language import syntax as ast
+from cepheid.language.printer import print_query
+from cepheid.planning.evaluations import IMPRECISE
+from cepheid.planning.options import DEFAULT_OPTIONS, Options
+from cepheid.planning.uncertain_time import UncertainTime
+from cepheid.runtime.bindings import Bindings, Int64s
+from cepheid.runtime.encoding import StringCodes
+from cepheid.runtime.event_batch import EventBatch
+from cepheid.runtime.events import Events
+from cepheid.runtime.imprecise.alternative import (
+    ImpreciseAlternative,
+    Threshold,
+    Weighed,
+    joined_weighed,
+    surest,
+)
+from cepheid.runtime.imprecise.frame import Frame
+from cepheid.runtime.imprecise.intervals import (
+    Intervals,
+    granule_of,
+    longest_said,
+    read_intervals,
+)
+from cepheid.runtime.match_list import to_bindings
+from cepheid.runtime.matches import Matches
+from cepheid.runtime.metrics import Metrics
+from cepheid.runtime.retained import Retained
+from cepheid.runtime.snapshot import pack, part, prefixed, unpack
+from cepheid.runtime.time_axis import TimeAxis
+
+NEVER = -(1 << 62)
+END = 1 << 62
+_LONGEST_WINDOW = 1 << 60
+
+
+class ImpreciseSession:
+    """The state of a query over uncertain times: the events that it still needs."""
+
+    def __init__(
+        self,
+        query: AnalysedQuery,
+        window: int | None,
+        said: UncertainTime,
+        options: Options = DEFAULT_OPTIONS,
+    ) -> None:
+        self._query = query
+        self._window_ticks = window
+        self._said = said
+        self._options = options
+        self._strings = StringCodes()
+        self._retained = Retained(keeps_partitions=False)
+        self._rows = 0
+        self._settled = self._begun = NEVER
+        self._longest = 0
+        self._violations = self._late = 0
+        self._alternatives: list[ImpreciseAlternative] = []
+        self._granule = 1
+        self._window = _LONGEST_WINDOW
+        components = ast.components(query.query.pattern)
+        self._variables = {c.variable: c for c, negated in components if not negated}
+
+    def feed(self, batch: Events) -> Matches:
+        """The matches that a batch of events decides."""
+        self._open(batch.time_axis)
+        first_number = self._retained.next_number
+        self._retained.append(self._on_time(batch))
+        self._rows += len(batch)
+        return self._matches(self._evaluate(first_number, self._settled_now()))
+
+    def advance(self, ticks: int | None = None) -> Matches:
+        """The matches that are decided because no event to come begins before that time.
+
+        None: the stream has ended.
+        """
+        self._open(self._retained.time_axis)
+        settled = END if ticks is None else max(self._settled, ticks // self._granule)
+        return self._matches(self._evaluate(self._retained.next_number, settled))
+
+    def run(self, events: Events) -> list[Bindings]:
+        """All matches of a whole stream."""
+        self._open(events.time_axis)
+        self._notice(events, read_intervals(events, self._said))
+        self._retained.append(events)
+        self._rows += len(events)
+        return [self._evaluate(0, END)]
+
+    @property
+    def rows_read(self) -> int:
+        """How many events have been fed."""
+        return self._rows
+
+    @property
+    def time_axis(self) -> TimeAxis:
+        """How times become ticks."""
+        return self._retained.time_axis
+
+    @property
+    def metrics(self) -> Metrics:
+        """What the evaluation has done so far."""
+        return Metrics(
+            events=self._rows,
+            matches=sum(each.count for each in self._alternatives),
+            runs_created=sum(each.paths for each in self._alternatives),
+            arrival_violations=self._violations,
+            late_events=self._late,
+        )
+
+    def snapshot(self) -> bytes:
+        """The state as bytes, from which :meth:`restore` goes on."""
+        events = self._retained.events
+        header = {
+            "query": print_query(self._query.query),
+            "window": self._window_ticks,
+            "evaluation": IMPRECISE,
+            "options": self._options.shaping(),
+            "time": self._said.describe(),
+            "settled": self._settled,
+            "begun": self._begun,
+            "longest": self._longest,
+            "rows": self._rows,
+            "violations": self._violations,
+            "late": self._late,
+            "types": list(events.type_names),
+            "schema": events.schema.to_dict(),
+            "time_axis": events.time_axis.to_dict(),
+        }
+        return pack(header, prefixed("retained", self._retained.state()))
+
+    @classmethod
+    def restore(
+        cls,
+        query: AnalysedQuery,
+        snapshot: bytes,
+        said: UncertainTime,
+        options: Options = DEFAULT_OPTIONS,
+    ) -> ImpreciseSession:
+        """The session of a snapshot, which must be of the same query and kind of time."""
+        header, arrays = unpack(snapshot)
+        if header["query"] != print_query(query.query):
+            raise SnapshotError(
+                "the snapshot is of another query; read the stream from its beginning. "
+                f"It was made by:\n{header['query']}"
+            )
+        given = {**options.shaping(), **said.describe()}
+        made = {**header["options"], **header.get("time", {})}
+        for name, value in made.items():
+            if given.get(name) != value:
+                raise SnapshotError(
+                    f"the snapshot was made with {name}={value!r}; restore it with the same"
+                )
+        assert query.schema is not None
+        session = cls(query, header["window"], said, options)
+        session._settled, session._begun = header["settled"], header["begun"]
+        session._longest, session._rows = header["longest"], header["rows"]
+        session._violations, session._late = header["violations"], header["late"]
+        axis = TimeAxis.from_dict(header["time_axis"])
+        session._retained.load(part("retained", arrays), header["types"], axis, query.schema)
+        return session
+
+    def _open(self, axis: TimeAxis) -> None:
+        """Settle what depends on the time column, with the first batch."""
+        if self._alternatives:
+            return
+        self._granule = granule_of(axis, self._said)
+        if self._window_ticks is not None:
+            self._window = min(-(-self._window_ticks // self._granule), _LONGEST_WINDOW)
+        clause = self._query.query.confidence
+        more_than, at_least = 0.0, self._options.min_confidence or 0.0
+        if clause is not None:
+            assert not isinstance(clause.least, ast.Parameter)
+            if clause.is_strict:
+                more_than = float(clause.least)
+            else:
+                at_least = max(at_least, float(clause.least))
+        threshold = Threshold(more_than, at_least)
+        numbers = {name: number for number, name in enumerate(self._variables)}
+        self._alternatives = [
+            ImpreciseAlternative(
+                self._query, alternative, self._window, numbers, threshold, self._options
+            )
+            for alternative in self._query.alternatives
+        ]
+
+    def _on_time(self, batch: Events) -> Events:
+        """The events of a batch that did not come too late; the others are counted."""
+        intervals = read_intervals(batch, self._said)
+        said = longest_said(batch.time_axis, self._said, self._granule)
+        if self._said.max_uncertainty is not None and said is not None and intervals.longest > said:
+            row = int(batch.rows[int(np.argmax(intervals.upper - intervals.lower))])
+            raise EventError(
+                f"the event in row {row} (counting from 0) has an interval that is longer than "
+                f"max_uncertainty={self._said.max_uncertainty!r}; give the longest there is"
+            )
+        late = intervals.lower < self._settled
+        self._notice(batch, intervals)
+        self._longest = max(self._longest, intervals.longest) if said is None else said
+        if not late.any():
+            return batch
+        self._late += int(late.sum())
+        row = int(batch.rows[int(np.flatnonzero(late)[0])])
+        warnings.warn(
+            f"{int(late.sum())} of {len(batch)} events came too late and are left out, first that "
+            f"in row {row} (counting from 0): they may be earlier than what was already decided. "
+            "max_uncertainty says how long intervals can be, where the stream does not show it at "
+            "once; order the stream otherwise",
+            CepheidWarning,
+            stacklevel=4,
+        )
+        return _picked(batch, np.flatnonzero(~late))
+
+    def _notice(self, batch: Events, intervals: Intervals) -> None:
+        """Count the events that come after one that is sure to be later, in arrival order."""
+        if not len(batch):
+            return
+        by_row = np.argsort(batch.rows, kind="stable")
+        latest = np.maximum.accumulate(np.concatenate([[self._begun], intervals.lower[by_row]]))
+        self._violations += int((intervals.upper[by_row] < latest[:-1]).sum())
+        self._begun = int(latest[-1])
+
+    def _settled_now(self) -> int:
+        if self._begun == NEVER:
+            return self._settled
+        return max(self._settled, self._begun - self._longest)
+
+    def _evaluate(self, first_fresh: int, settled: int) -> Bindings:
+        """The matches of fresh events and those that are decided now; then forget old events."""
+        retained = self._retained
+        found: list[Weighed] = []
+        if len(retained):
+            intervals = read_intervals(retained.events, self._said)
+            order = _order_of(intervals.lower)
+            frame = self._frame(intervals, order, first_fresh, settled)
+            has_fresh = bool(frame.fresh.any())
+            found = [
+                each.found(frame, order)
+                for each in self._alternatives
+                if has_fresh or each.has_rivals
+            ]
+            found = [_shifted(part, frame.base) for part in found]
+        weighed = joined_weighed([part for part in found if len(part.matches)])
+        if self._options.top_k is not None:
+            weighed = surest(weighed, self._options.top_k)
+        else:
+            by_time = np.lexsort((weighed.matches.starts, weighed.matches.ends))
+            weighed = weighed.pick(np.ascontiguousarray(by_time))
+        self._settled = settled
+        bindings = to_bindings(weighed.matches, self._variables)
+        return replace(
+            bindings,
+            starts=bindings.starts * self._granule,
+            ends=bindings.ends * self._granule,
+            confidences=weighed.confidences,
+        )
+
+    def _frame(self, intervals: Intervals, order: Int64s, first_fresh: int, settled: int) -> Frame:
+        events = self._retained.events
+        ordered = events if _is_identity(order) else _picked(events, order)
+        fresh = (self._retained.numbers[order] >= first_fresh).astype(np.int64)
+        base = int(intervals.lower.min())
+        return Frame(
+            EventBatch.of(ordered, 0, self._strings),
+            intervals.take(order, base),
+            fresh,
+            base,
+            max(self._settled, NEVER // 2),
+            settled,
+        )
+
+    def _matches(self, bindings: Bindings) -> Matches:
+        matches = Matches(self._query.query, self._retained.events, [bindings])
+        self._forget()
+        return matches
+
+    def _forget(self) -> None:
+        """Drop the events that no match to come can contain, and that have no say in one."""
+        if not len(self._retained) or self._settled == NEVER:
+            return
+        reach = self._window
+        if any(each.has_rivals for each in self._alternatives):
+            reach += self._longest + 1
+        if any(each.looks_back for each in self._alternatives):
+            reach += self._window
+        wanted = read_intervals(self._retained.events, self._said).upper > self._settled - reach
+        # Dropping costs a copy of what is kept: it pays when at least half goes.
+        if 2 * np.count_nonzero(wanted) <= len(wanted):
+            self._retained.keep(wanted)
+
+
+def _order_of(lower: Int64s) -> Int64s:
+    if (lower[1:] >= lower[:-1]).all():
+        return np.arange(len(lower), dtype=np.int64)
+    return np.argsort(lower, kind="stable").astype(np.int64)
+
+
+def _is_identity(order: Int64s) -> bool:
+    return bool((order[1:] > order[:-1]).all())
+
+
+def _picked(events: Events, places: Int64s) -> Events:
+    return Events(
+        events.table.take(places),
+        events.rows[places],
+        events.ticks[places],
+        events.time_axis,
+        events.type_codes[places],
+        events.type_names,
+        events.schema,
+    )
+
+
+def _shifted(weighed: Weighed, base: int) -> Weighed:
+    matches = weighed.matches
+    moved = replace(matches, starts=matches.starts + base, ends=matches.ends + base)
+    return Weighed(moved, weighed.confidences)

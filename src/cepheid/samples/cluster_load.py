@@ -1,0 +1,74 @@
+"""A cluster of computers: when tasks start and finish, and how busy each node is.
+
+Tasks are logged by one clock, which is up to half a second from that of a node. The load is a
+sample of the last fifteen seconds: the peak that it tells of was at any moment of them, up to
+seven and a half seconds from its time [Zhang10 §3.1, §6.2].
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+QUERY = """\
+PATTERN SEQ(TaskStart a, CPU b, TaskFinish c, CPU d)
+WHERE a.task_id = c.task_id
+  AND b.node_id = a.node_id
+  AND d.node_id = a.node_id
+  AND b.value > 95%
+  AND d.value <= 70%
+  AND skip_till_any_match(a, b, c, d)
+WITHIN 15 seconds
+RETURN a.task_id AS task, a.node_id AS node, b.value AS peak, d.value AS after
+"""
+
+UNCERTAINTY = {"TaskStart": "0.5 seconds", "TaskFinish": "0.5 seconds", "CPU": "7.5 seconds"}
+GRANULARITY = "100 ms"
+"""What a query over these events is run with."""
+
+OPENING_MS = 1_709_544_600_000  # 2024-03-04 09:30
+SAMPLE_MS = 15_000
+NODES = 10
+BUSY_SHARE = 0.2
+
+
+def generate(count: int, seed: int) -> pa.Table:
+    """So many events: a task at a time on each node, some of which keep it busy.
+
+    While a busy task runs, the sample of its node is above 95%; else between 20% and 70%.
+
+    >>> events = generate(1_000, seed=1)
+    >>> events.num_rows, sorted(set(events["type"].to_pylist()))
+    (1000, ['CPU', 'TaskFinish', 'TaskStart'])
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    rng = np.random.default_rng(seed)
+    rows: list[tuple[int, str, str, str | None, float | None]] = []
+    # A round of fifteen seconds has a sample and at most one task on each node.
+    for number in range(count // NODES + 1):
+        begin = OPENING_MS + number * SAMPLE_MS
+        for node_ix in range(NODES):
+            node = f"node-{node_ix:02}"
+            busy = rng.random() < BUSY_SHARE
+            value = rng.uniform(0.96, 1.0) if busy else rng.uniform(0.2, 0.7)
+            rows.append((begin + SAMPLE_MS // 2 + 10 * node_ix, "CPU", node, None, round(value, 3)))
+            if busy or rng.random() < 0.5:
+                task = f"task-{number:05}-{node_ix:02}"
+                start = begin + int(rng.integers(0, 5_000))
+                finish = start + int(rng.integers(4_000, 9_000))
+                rows.append((start, "TaskStart", node, task, None))
+                rows.append((finish, "TaskFinish", node, task, None))
+    rows.sort(key=lambda row: row[0])
+    columns: list[Any] = list(zip(*rows[:count], strict=True)) if count else [()] * 5
+    names = ("ts", "type", "node_id", "task_id", "value")
+    types = (pa.timestamp("ms"), pa.string(), pa.string(), pa.string(), pa.float64())
+    return pa.table(
+        {
+            name: pa.array(column, kind)
+            for name, column, kind in zip(names, columns, types, strict=True)
+        }
+    )

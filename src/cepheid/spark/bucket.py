@@ -1,0 +1,188 @@
+"""The events of one hash bucket of a stream: those that wait for their turn, and their session.
+
+Events come out of order, and a session reads them in order. So an event waits until the watermark
+has passed it: until no event can come, but late ones, that would have to be read before it. The
+answer of a step depends on nothing but the state, the step's events and its watermarks: a step
+that is run again gives the same matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.errors import EventError
+from cepheid.spark.packing import compressed, decompressed, from_blob, to_blob
+from cepheid.spark.worker_session import WorkerSession
+from cepheid.spark.worker_settings import WorkerSettings
+
+_EPOCH = datetime(1970, 1, 1)
+_TICKS = 1_000
+"""Watermarks are in milliseconds, times of events in microseconds."""
+_NO_TIME = -(2**63)
+"""Before all events."""
+
+
+@dataclass(frozen=True)
+class StoredBucket:
+    """The state of a bucket between two steps.
+
+    A snapshot of its session, a blob of the events that wait, and the watermark it has reached.
+    """
+
+    session: bytes | None
+    waiting: bytes | None
+    reached: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step gives: batches of matches, and the events that came too late."""
+
+    matches: list[pa.RecordBatch]
+    late: pa.Table | None
+
+
+class Bucket:
+    """The events of a bucket, which advance with the watermark.
+
+    ``columns`` are those that the query needs; an event that is late is given with all it has.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        columns: Sequence[str],
+        stored: StoredBucket | None = None,
+    ) -> None:
+        self._settings = settings
+        self._columns = list(columns)
+        self._waiting: pa.Table | None = None
+        self._session: WorkerSession | None = None
+        self._reached = 0 if stored is None else stored.reached
+        if stored is not None and stored.waiting is not None:
+            self._waiting = from_blob(stored.waiting)
+        if stored is not None and stored.session is not None:
+            self._session = WorkerSession(settings, decompressed(stored.session))
+
+    def step(self, fresh: Sequence[pa.Table], before: int, after: int) -> Step:
+        """Take events that have come, and answer up to a watermark.
+
+        Watermarks are in milliseconds, and 0 is none yet. An event is late that is older than the
+        watermark ``before`` the step, or than one that the bucket has reached. ``after`` the step
+        no event comes, but late ones, that is older than that watermark.
+        """
+        late, in_time = self._without_late(fresh, _ticks(max(before, self._reached)))
+        self._reached = max(before, self._reached, after)
+        now = _ticks(self._reached)
+        known = [*([] if self._waiting is None else [self._waiting]), *in_time]
+        matches: list[pa.RecordBatch] = []
+        if known:
+            ready, self._waiting = self._before(pa.concat_tables(known), now)
+            if ready is not None:
+                matches.extend(self._running().feed(self._in_order(ready)))
+        if self._session is not None and self._reached:
+            now_as_time = _EPOCH + timedelta(milliseconds=self._reached)
+            matches.extend(self._session.advance(now_as_time))
+            self._let_go(now)
+        return Step(matches, late)
+
+    @property
+    def due(self) -> int | None:
+        """The watermark at which the bucket has something to do although no event comes."""
+        times = [] if self._waiting is None else [int(self._times(self._waiting).min()) + 1]
+        if self._session is not None:
+            for time in (self._session.next_completion, self._session.forgotten_from):
+                times.extend([] if time is None else [time])
+        return min((-(-time // _TICKS) for time in times), default=None)
+
+    def stored(self) -> StoredBucket | None:
+        """The state; None where there is nothing to remember."""
+        if self._waiting is None and self._session is None:
+            return None
+        return StoredBucket(
+            None if self._session is None else compressed(self._session.snapshot()),
+            None if self._waiting is None else to_blob(self._waiting),
+            self._reached,
+        )
+
+    def _running(self) -> WorkerSession:
+        if self._session is None:
+            self._session = WorkerSession(self._settings)
+        return self._session
+
+    def _let_go(self, now: int) -> None:
+        assert self._session is not None
+        forgotten = self._session.forgotten_from
+        if forgotten is not None and forgotten <= now:
+            self._session = None
+
+    def _without_late(
+        self, fresh: Sequence[pa.Table], now: int
+    ) -> tuple[pa.Table | None, list[pa.Table]]:
+        late, in_time = [], []
+        for table in fresh:
+            is_late = self._times(table) < now
+            if is_late.any():
+                late.append(table.filter(pa.array(is_late)))
+                table = table.filter(pa.array(~is_late))
+            in_time.append(table.select(self._columns))
+        return (pa.concat_tables(late) if late else None), in_time
+
+    def _before(self, events: pa.Table, now: int) -> tuple[pa.Table | None, pa.Table | None]:
+        """The events before a time, and the others."""
+        is_before = self._times(events) < now
+        if is_before.all():
+            return events, None
+        if not is_before.any():
+            return None, events
+        return events.filter(pa.array(is_before)), events.filter(pa.array(~is_before))
+
+    def _times(self, events: pa.Table) -> npt.NDArray[np.int64]:
+        column = events.column(self._settings.time)
+        if column.null_count:
+            raise EventError(
+                f"time column {self._settings.time!r} is null in {column.null_count} of "
+                f"{len(column)} events; an event needs a time: leave such rows out of the stream, "
+                "or fill it in"
+            )
+        times: npt.NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+        return times
+
+    def _in_order(self, events: pa.Table) -> pa.Table:
+        """The events by time, and those of one time by the columns that break ties."""
+        events = events.combine_chunks()
+        times = self._times(events)
+        order = np.argsort(times, kind="stable")
+        same = np.diff(times[order]) == 0
+        if same.any():
+            tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
+            keys = _sort_keys(events.take(pa.array(order[tied])), self._settings.ties)
+            table = pa.table({"time": times[order[tied]], **keys})
+            among = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
+            order[tied] = order[tied][among.to_numpy()]
+        return events.take(pa.array(order))
+
+
+def _ticks(watermark: int) -> int:
+    return watermark * _TICKS if watermark else _NO_TIME
+
+
+def _sort_keys(events: pa.Table, ties: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+    """What orders events of equal time: nulls come first and NaN last, as Spark has it."""
+    keys: dict[str, pa.ChunkedArray] = {}
+    for number, name in enumerate(ties):
+        column = events.column(name)
+        if column.null_count:
+            keys[f"value {number}"] = column.is_valid()
+        if pa.types.is_floating(column.type):
+            keys[f"nan {number}"] = pc.is_nan(column)
+        if not pa.types.is_nested(column.type):
+            keys[f"tie {number}"] = column
+    return keys

@@ -1,0 +1,86 @@
+"""``cepheid stream`` over a folder, as a person runs it: started, stopped with Ctrl-C, gone on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic, sleep
+
+from typer.testing import CliRunner
+
+from cepheid.cli.app import app
+
+QUERY = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10 seconds RETURN a.id AS id"
+COLUMNS = "ts timestamp, type string, id long"
+PATIENCE_SECONDS = 600
+
+
+def put(folder: Path, name: str, *rows: tuple[int, str, int]) -> None:
+    lines = [
+        json.dumps({"ts": f"2024-01-01T00:00:{second:02}Z", "type": type, "id": id_})
+        for second, type, id_ in rows
+    ]
+    part = folder.parent / name
+    part.write_text("\n".join(lines))
+    part.rename(folder / name)
+
+
+def start(folder: Path, more: Sequence[str] = ()) -> subprocess.Popen[str]:
+    command = [
+        *(sys.executable, "-W", "ignore", "-c", "from cepheid.cli import main; main()", "stream"),
+        *("-q", QUERY, str(folder / "events"), "--columns", COLUMNS),
+        *("--checkpoint", str(folder / "checkpoint"), "--lateness", "1 second"),
+        *("--spark", "local[1]", "--conf", "spark.sql.shuffle.partitions=1", *more),
+    ]
+    with (folder / "said").open("a") as said:
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=said, text=True, start_new_session=True
+        )
+
+
+def test_a_stream_is_stopped_and_goes_on(tmp_path: Path) -> None:
+    events = tmp_path / "events"
+    events.mkdir()
+    put(events, "one.jsonl", (0, "A", 7), (3, "B", 7), (5, "A", 8))
+    first = start(tmp_path)
+    until = monotonic() + PATIENCE_SECONDS
+    try:
+        while "batch 0" not in (tmp_path / "said").read_text() and first.poll() is None:
+            assert monotonic() < until
+            sleep(0.1)
+        # A terminal sends it to all processes, Java's as well.
+        os.killpg(first.pid, signal.SIGINT)
+        found, _ = first.communicate(timeout=PATIENCE_SECONDS)
+    finally:
+        first.kill()
+        first.wait()
+    said = (tmp_path / "said").read_text()
+    assert first.returncode == 0, said
+    assert "batch 0: 3 events, 1 match, 0 late, state" in said
+    assert "stopped; the same command goes on from here" in said
+    assert [json.loads(line)["id"] for line in found.splitlines()] == [7]
+
+    put(events, "two.jsonl", (6, "B", 8), (30, "A", 9))
+    second = start(tmp_path, ["--once"])
+    try:
+        found, _ = second.communicate(timeout=PATIENCE_SECONDS)
+    finally:
+        second.kill()
+        second.wait()
+    assert [json.loads(line)["id"] for line in found.splitlines()] == [8]
+    assert "all has been read" in (tmp_path / "said").read_text()
+
+
+def test_what_is_missing_is_said() -> None:
+    run = CliRunner().invoke
+    result = run(app, ["stream", "-q", QUERY, "nowhere"])
+    assert result.exit_code == 2
+    assert "--checkpoint" in result.output
+    result = run(app, ["stream", "-q", QUERY, "--checkpoint", "x"])
+    assert result.exit_code == 2
+    assert "SOURCE" in result.output
