@@ -74,9 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for name, each in means.items()
         ]
         print_table("The rarest type changes", table)
-    write_results(given.output, "kolchinsky17", rows, asdict(settings))
+    name = f"kolchinsky17_{given.only}" if given.only else "kolchinsky17"
+    write_results(given.output, name, rows, asdict(settings))
     drawn = draw(rows, given.output, given.format)
-    print(f"\nResults are in {given.output}/kolchinsky17.csv and .json.")
+    print(f"\nResults are in {given.output}/{name}.csv and .json.")
     print(f"Figures: {', '.join(map(str, drawn))}" if drawn else "No figures without matplotlib.")
 
 

@@ -154,12 +154,13 @@ def test_regions_are_as_frequent_as_they_have_stocks():
     assert table["history"][5].as_py()[-1] == table["price"][5].as_py()
 
 
-def test_an_eager_pattern_has_the_matches_of_a_conjunction():
+def test_an_eager_pattern_has_the_matches_of_a_conjunction(monkeypatch):
+    monkeypatch.setattr(regions, "THRESHOLD", 0.3)
     regions.register()
-    table = regions.stream(30, 30, 1, {"MeCompany": 2, "SaCompany": 2, "AfrCompany": 2})
+    table = regions.stream(10, 30, 1, {"MeCompany": 2, "SaCompany": 2, "AfrCompany": 2})
     pattern, groups = regions.PATTERNS["AND3"]
-    lazy = cep.query(regions.pattern_text(pattern, groups, 2))
-    eager = cep.query(regions.pattern_text(regions.eager_pattern("AND3"), groups, 2))
+    lazy = cep.query(regions.pattern_text(pattern, groups, 1))
+    eager = cep.query(regions.pattern_text(regions.eager_pattern("AND3"), groups, 1))
     found = [
         sorted(str(sorted(match.items())) for match in query.match(table, time_unit="s").bindings())
         for query in (lazy, eager)

@@ -72,7 +72,11 @@ def test_frequencies_are_those_of_a_window() -> None:
 
 
 def test_over_many_events_auto_takes_what_costs_least() -> None:
-    query = cep.query("PATTERN SEQ(A a, B b, C c) WHERE a.x > b.x AND c.x < b.x / 50 WITHIN 200")
+    """The rare type is in the middle, where neither forward nor backward is a good order."""
+    query = cep.query(
+        "PATTERN SEQ(A a, C c, B b, A d, C e) "
+        "WHERE a.x > b.x AND c.x > a.x AND d.x < b.x / 5 AND e.x < d.x WITHIN 60"
+    )
     table = skewed()
     chosen, lazy = query.match(table), query.match(table, evaluation="lazy_chain")
     assert chosen.metrics.evaluations == lazy.metrics.evaluations
