@@ -55,8 +55,11 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.agrawal08
 	$(BIN)/python -m benchmarks.buffers
 	$(BIN)/python -m benchmarks.c_bound
+	$(BIN)/python -m benchmarks.wu06
+	$(BIN)/python -m benchmarks.parquet_file
 	$(BIN)/python -m benchmarks.zhang10
 	$(BIN)/python -m benchmarks.streaming_memory
+	$(BIN)/python -m benchmarks.many_matches
 	$(BIN)/python -m benchmarks.first_use
 
 docs: $(VENV)/.installed-dev

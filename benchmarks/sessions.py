@@ -1,7 +1,7 @@
 """A query run over events in the ways that are measured.
 
-The one module here that reaches into a session: that matches are only counted, or not even
-that, is nothing that cepheid offers.
+The one module here that reaches into a session: that no match is made is nothing that cepheid
+offers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import numpy as np
 
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.kernels import unions
 from cepheid.language.parser import parse
 from cepheid.planning.options import Options
 from cepheid.runtime.events import Events
@@ -44,20 +43,16 @@ class CompiledStocks:
         return _fed(self.session(algorithm), events)
 
     def match_only(self, events: Events, algorithm: str) -> Session:
-        """Read all events and construct no match; with ``basic`` they are counted."""
+        """Read all events, keep what matches are made of, and make none."""
         session = self.session(algorithm)
         engine = engine_of(session)
-        engine._control[0]["emit"] = 0
-        engine._listed = lambda: _dropped(engine)
+        engine._listed = lambda _first_event: _dropped(engine)
         return _fed(session, events)
 
     def count(self, events: Events, algorithm: str) -> Session:
         """Read all events and count the matches, without making them."""
-        session = self.session(algorithm)
-        engine = engine_of(session)
-        engine._control[0]["emit"] = 0
-        engine._listed = lambda: _counted(engine)
-        return _fed(session, events)
+        options = Options(algorithm=algorithm)
+        return _fed(Session(self.query, self.window, "all", options, counts=True), events)
 
 
 def engine_of(session: Session) -> NfaBEngine:
@@ -74,22 +69,6 @@ def _fed(session: Session, events: Events) -> Session:
 
 def _dropped(engine: NfaBEngine) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     engine._control[0]["finals"] = 0
-    return iter(())
-
-
-def _counted(engine: NfaBEngine) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    control = engine._control[0]
-    count = int(control["finals"])
-    if count:
-        used = int(control["top_node"] - control["base_node"])
-        oldest, chains = np.empty(used, dtype=np.int64), np.empty(used)
-        out = np.empty(count)
-        base = control["base_node"]
-        unions.count_chains(engine._nodes, base, oldest, chains)
-        stack = np.empty(used + 2, dtype=np.int64)
-        unions.count_finals(engine._nodes, base, oldest, chains, engine._finals, count, stack, out)
-        control["matches_found"] += int(out.sum())
-        control["finals"] = 0
     return iter(())
 
 

@@ -24,7 +24,6 @@ import pyarrow.parquet as pq
 
 from benchmarks.timing import print_table, write_results
 
-RESULTS = Path(__file__).parent / "results"
 EVENTS = 1_000_000
 KEYS = 100_000
 SECONDS = 60
@@ -198,6 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batches", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--windows", type=int, nargs="*", default=[10, 60])
+    parser.add_argument("--output", type=Path, default=Path("build/benchmarks"))
     chosen = parser.parse_args(arguments)
     cores = 2
     rows: list[dict[str, Any]] = []
@@ -246,7 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             }
         )
     print_table("A query over a stream beside nothing", results)
-    write_results(RESULTS, "spark_streaming", results, {"events": EVENTS, "keys": KEYS})
+    write_results(chosen.output, "spark_streaming", results, {"events": EVENTS, "keys": KEYS})
 
 
 if __name__ == "__main__":

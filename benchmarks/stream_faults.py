@@ -36,7 +36,7 @@ QUERY = """
 """
 START_US = 1_704_067_200_000_000
 LATENESS = "5 seconds"
-PATIENCE_SECONDS = 240
+PATIENCE_SECONDS = 600
 
 
 def write_files(folder: Path, files: int, events: int = 400, keys: int = 12) -> None:

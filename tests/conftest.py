@@ -7,6 +7,7 @@ change broke something. ``long`` looks for new failures; what it finds becomes a
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -47,6 +48,8 @@ def spark() -> Iterator[SparkSession]:
     """One session for all tests of a process: to start one takes seconds."""
     from pyspark.sql import SparkSession
 
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java 17 or later, and there is none")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("tests")
     for name, value in SPARK_SETTINGS.items():

@@ -9,9 +9,8 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.sessions import CompiledStocks
-from cepheid.kernels import nfa_b, unions
+from cepheid.kernels import match_columns, nfa_b, unions
 from cepheid.runtime import session as sessions
-from cepheid.runtime.alternative_run import AlternativeRun
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.events import Events
 from cepheid.runtime.partition_numbers import PartitionNumbers
@@ -27,10 +26,7 @@ PARTS: tuple[tuple[str, Any, str], ...] = (
     ("runs", nfa_b, "advance_runs"),
     ("nodes", nfa_b, "drop_nodes"),
     ("nodes", unions, "keep_reachable"),
-    ("construction", unions, "list_matches"),
-    ("first and last", AlternativeRun, "_completed"),
-    ("places", Retained, "places_of"),
-    ("splitting", sessions, "to_bindings"),
+    ("construction", match_columns, "list_columns"),
     ("retaining", Retained, "append"),
     ("forgetting", sessions.Session, "_forget"),
 )

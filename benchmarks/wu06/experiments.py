@@ -111,7 +111,7 @@ def equivalences(settings: Settings) -> Iterator[Row]:
 
 def predicates(settings: Settings) -> Iterator[Row]:
     """Experiment 4: a simple and a parameterised predicate more, pushed down and not."""
-    domains = {"attr1": 50, "attr2": 20, "attr3": 10, "attr4": 100}
+    domains = {"attr1": 10, "attr2": 5, "attr3": 10, "attr4": 100}
     stream = table(settings.few_events, domains)
     simple = "e1.attr3 = 1"
     # The same test, written so that it cannot be seen to be about one event.

@@ -33,7 +33,6 @@ from cepheid.planning.evaluations import (
     Evaluation,
     check_output,
     choose_evaluation,
-    refuse_output,
     refuse_weighing,
 )
 from cepheid.planning.explain import explain
@@ -46,7 +45,9 @@ if TYPE_CHECKING:
     from cepheid.runtime.compressed import CompressedMatches
     from cepheid.runtime.diagnosis import Diagnosis
     from cepheid.runtime.events import Events
+    from cepheid.runtime.match_stream import MatchStream
     from cepheid.runtime.matches import Matches
+    from cepheid.runtime.run import PreparedRun
     from cepheid.runtime.stream import StreamSession
 
 AUTOMATON_FORMATS = ("mermaid", "svg")
@@ -234,7 +235,10 @@ class CompiledQuery:
                 Of instance_stacks: ``construction`` (``ais`` or ``basic``), ``equivalence``
                 (``dynamic``, ``multi_pais``, ``pais`` or ``selection``), ``window`` (``scan``,
                 ``construction`` or ``selection``), and ``domains``: how many values attributes
-                have, such as ``{"id": 10_000}``. Of all: ``max_runs``, ``max_matches``.
+                have, such as ``{"id": 10_000}``. Of the lazy evaluations: ``negation``
+                (``first_chance`` or ``post_processing``) and ``statistics``: how many events of
+                a type or variable a window has, such as ``{"A": 0.1}``.
+                Of all: ``max_runs``, ``max_matches``.
                 For times that are uncertain: ``uncertainty``, ``probabilities``,
                 ``granularity``, ``max_uncertainty``, ``method``, ``min_confidence`` and
                 ``top_k``, see the page on uncertain times.
@@ -263,12 +267,104 @@ class CompiledQuery:
                 schema=schema,
                 **options,
             )
-        from cepheid.runtime.events import order_events
         from cepheid.runtime.matches import Matches
         from cepheid.runtime.run import run, run_compressed
 
         if output != COMPRESSED:
             check_output(output)
+        prepared = self._prepared(
+            events, time, type, tie_break, evaluation, time_unit, schema, options, output
+        )
+        if output == COMPRESSED:
+            return run_compressed(prepared)
+        parts, metrics = run(prepared)
+        return Matches(self._tree, prepared.events, parts, metrics)
+
+    def match_stream(
+        self,
+        events: Any,
+        *,
+        time: str | tuple[str, str] = "ts",
+        type: str | None = "type",
+        tie_break: str | Sequence[str] | None = None,
+        evaluation: str = AUTO,
+        output: str = "all",
+        time_unit: str | None = None,
+        schema: Any = None,
+        **options: Any,
+    ) -> MatchStream:
+        """The matches of the query, made as they are read: for more than memory can hold.
+
+        The arguments are those of :meth:`match`. What is wrong with a limit is known only
+        when it is reached, in the middle of reading.
+
+        >>> q = query("PATTERN SEQ(A a, B+ b[], C c)")
+        >>> events = {"ts": list(range(22)), "type": ["A", *["B"] * 20, "C"]}
+        >>> sum(batch.num_rows for batch in q.match_stream(events).to_batches())
+        1048575
+        """
+        from cepheid.runtime.run import run_stream
+
+        check_output(output)
+        return run_stream(
+            self._prepared(
+                events, time, type, tie_break, evaluation, time_unit, schema, options, output
+            )
+        )
+
+    def count(
+        self,
+        events: Any,
+        *,
+        time: str | tuple[str, str] = "ts",
+        type: str | None = "type",
+        tie_break: str | Sequence[str] | None = None,
+        evaluation: str = AUTO,
+        output: str = "all",
+        time_unit: str | None = None,
+        schema: Any = None,
+        **options: Any,
+    ) -> int:
+        """How many matches there are, exactly and without making them where that can be.
+
+        The arguments are those of :meth:`match`. A query with a negation or OR makes its
+        matches, a part at a time, to see which of them count.
+
+        >>> q = query("PATTERN SEQ(A a, B+ b[], C c)")
+        >>> q.count({"ts": list(range(72)), "type": ["A", *["B"] * 70, "C"]})
+        1180591620717411303423
+        """
+        from cepheid.runtime.run import run_count
+
+        check_output(output)
+        return run_count(
+            self._prepared(
+                events, time, type, tie_break, evaluation, time_unit, schema, options, output, True
+            )
+        )
+
+    def _prepared(
+        self,
+        events: Any,
+        time: str | tuple[str, str],
+        type: str | None,
+        tie_break: str | Sequence[str] | None,
+        evaluation: str,
+        time_unit: str | None,
+        schema: Any,
+        options: Mapping[str, Any],
+        output: str,
+        counts: bool = False,
+    ) -> PreparedRun:
+        """The query analysed for the events, what will run it, and the events in order.
+
+        Where ``counts``, what can count matches without making them comes first.
+        """
+        from cepheid.automata.evaluations import EVALUATIONS
+        from cepheid.runtime.events import order_events
+        from cepheid.runtime.frequencies import choose_by_cost
+        from cepheid.runtime.run import PreparedRun
+
         column, uncertain, others = split_uncertain_time(time, options)
         checked = read_options(others)
         declared = schema_of(schema)
@@ -281,20 +377,13 @@ class CompiledQuery:
             schema=declared,
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
-        compressed = output == COMPRESSED
+        compressed = counts or output == COMPRESSED
         chosen = _choose(analysed, evaluation, uncertain, checked, compressed=compressed).evaluation
         self._warn_of_absent_types(ordered)
         window = self.window_ticks(ordered)
-        if chosen.weighs:
-            from cepheid.runtime.imprecise.session import ImpreciseSession
-
-            refuse_output(output)
-            weighing = ImpreciseSession(analysed, window, uncertain or UncertainTime(), checked)
-            return Matches(self._tree, ordered, weighing.run(ordered), weighing.metrics)
-        if output == COMPRESSED:
-            return run_compressed(chosen.name, analysed, ordered, window, checked)
-        parts, metrics = run(chosen.name, analysed, ordered, window, output, checked)
-        return Matches(self._tree, ordered, parts, metrics)
+        if evaluation == AUTO and not compressed and not chosen.weighs:
+            chosen = choose_by_cost(analysed, ordered, window, chosen, EVALUATIONS)
+        return PreparedRun(chosen.name, analysed, ordered, window, output, checked, uncertain)
 
     def diagnose(
         self,
@@ -438,7 +527,7 @@ class CompiledQuery:
 
 
 def warn_of_absent_types(
-    named: set[str], known: Iterable[str], made: Iterable[str] = (), stacklevel: int = 4
+    named: set[str], known: Iterable[str], made: Iterable[str] = (), stacklevel: int = 5
 ) -> None:
     """A type that never occurs but is spelt almost like one that does is probably a slip.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cepheid.errors import OptionError, closest, list_words
@@ -180,6 +181,7 @@ def _declared_kind(type_name: str, attribute: object, given: object) -> Kind:
         ) from None
 
 
+@lru_cache(maxsize=1_024)
 def kind_of(arrow_type: pa.DataType) -> Kind:
     """The kind of the values of an Arrow column.
 

@@ -377,9 +377,7 @@ class CompiledScript:
 
         analysed = analyse(self._linked[number].query, schema, self._text, self._source)
         usable = [
-            each
-            for each in EVALUATIONS
-            if (each.has_session or not in_batches) and not each.weighs
+            each for each in EVALUATIONS if (each.has_session or not in_batches) and not each.weighs
         ]
         return analysed, choose_evaluation(analysed, evaluation, usable).evaluation.name
 

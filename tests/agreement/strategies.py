@@ -246,3 +246,42 @@ def sequence_cases(draw: st.DrawFn, negation: bool) -> Case:
     if not tests:
         query = f"PATTERN {pattern} {window}"
     return Case(query, draw(streams(14)))
+
+
+@st.composite
+def nested_patterns(draw: st.DrawFn) -> tuple[str, list[Part]]:
+    """A pattern of SEQ, AND and OR of any depth, and its components."""
+    parts = draw(sequences(negation=True))
+    if len(parts) > 1 and draw(st.booleans()):
+        number = len(parts)
+        types = draw(st.sampled_from(TYPES))
+        parts.append(Part(f"{types} {'abcde'[number]}", "abcde"[number], False, False))
+    pieces = [(part.text, part.negated) for part in parts]
+    while len(pieces) > 1:
+        size = draw(st.integers(2, len(pieces)))
+        low = draw(st.integers(0, len(pieces) - size))
+        joined = pieces[low : low + size]
+        # A branch that is all negation has no events to match.
+        operators = ["SEQ", "SEQ", "AND", "AND"]
+        if not any(negated for _, negated in joined):
+            operators.append("OR")
+        operator = draw(st.sampled_from(operators))
+        text = f"{operator}({', '.join(text for text, _ in joined)})"
+        pieces[low : low + size] = [(text, all(negated for _, negated in joined))]
+    text = pieces[0][0]
+    return text if text[:3] in ("SEQ", "AND", "OR(") else f"SEQ({text})", parts
+
+
+@st.composite
+def nested_cases(draw: st.DrawFn) -> Case:
+    """A query of any composition under skip_till_any_match, and a stream."""
+    pattern, parts = draw(nested_patterns())
+    tests = [draw(conditions(parts)) for _ in range(draw(st.integers(0, 3)))]
+    if draw(st.integers(0, 2)) == 0:
+        tests.append(draw(st.sampled_from(("[k]", "[k]", "[k, s]", "[s = 'p']", "[k = 1]"))))
+    elif draw(st.integers(0, 3)) == 0:
+        singles = [part.variable for part in parts if not part.kleene and not part.negated]
+        tests += [f"{a}.k = {b}.k" for a, b in pairwise(singles)]
+    window = draw(windows(any(part.negated for part in parts)))
+    query = f"PATTERN {pattern} WHERE skip_till_any_match {{ {' AND '.join(tests)} }} {window}"
+    return Case(query, draw(streams(9)))

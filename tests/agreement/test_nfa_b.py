@@ -15,8 +15,14 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.automata.nfa_b import refuse_nfa_b
 from cepheid.language import syntax as ast
-from cepheid.planning.options import Options
-from cepheid.runtime import nfa_b_engine, session, versioned_engine
+from cepheid.planning.options import ALGORITHMS, Options
+from cepheid.runtime import (
+    match_columns,
+    nfa_b_engine,
+    partition_numbers,
+    session,
+    versioned_engine,
+)
 from cepheid.runtime.events import order_events
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.session import Session
@@ -34,12 +40,21 @@ WAYS = (
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything that can be full is full soon, so that growing and forgetting are tested too."""
-    rooms = {"_FIRST_RUNS": 2, "_FIRST_NODES": 8, "_OUTPUT_IDS": 16, "_OUTPUT_MATCHES": 8}
-    for name, room in {**rooms, "_FINALS": 4}.items():
+    for name, room in {"_FIRST_RUNS": 2, "_FIRST_NODES": 8, "_FINALS": 4}.items():
         monkeypatch.setattr(nfa_b_engine, name, room)
-    for name, room in {"_FIRST_ROWS": 4, "_COMPLETE": 2}.items():
+    monkeypatch.setattr(match_columns, "ROOM_EVENTS", 16)
+    monkeypatch.setattr(match_columns, "ROOM_MATCHES", 5)
+    for name, room in {
+        "_FIRST_ROWS": 4,
+        "_COMPLETE": 2,
+        "_OUTPUT_IDS": 16,
+        "_OUTPUT_MATCHES": 8,
+    }.items():
         monkeypatch.setattr(versioned_engine, name, room)
     monkeypatch.setattr(session, "CHUNK", 3)
+    monkeypatch.setattr(session, "_FEW_STRINGS", 0)
+    monkeypatch.setattr(session, "_FEW_EVENTS", 0)
+    monkeypatch.setattr(partition_numbers, "FEW", 0)
 
 
 def answers(
@@ -137,6 +152,29 @@ def test_compressed_output_expands_to_all(case: Case) -> None:
     assert sorted(comparable(compressed.expand())) == expected
     assert compressed.count() == len(expected)
     assert set(comparable(compressed.sample(5, seed=1))) <= set(expected)
+
+
+@pytest.mark.parametrize("output", ["all", "non_overlapping"])
+@settings(suppress_health_check=list(HealthCheck))
+@given(case=cases(), algorithm=st.sampled_from(ALGORITHMS))
+def test_counts_and_streams_agree(output: str, case: Case, algorithm: str) -> None:
+    if not is_valid(case.query):
+        return
+    query = cep.query(case.query)
+    keywords = {"evaluation": "nfa_b", "output": output, "algorithm": algorithm}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cep.CepheidWarning)
+        try:
+            count = query.count(case.table(), **keywords)
+        except (cep.EvaluationError, cep.QuerySemanticError):
+            return
+        stream = query.match_stream(case.table(), **keywords)
+        streamed = [
+            f"{match.bindings} {{'start': {match.start}, 'end': {match.end}}}" for match in stream
+        ]
+    expected = answers(query, case, "reference", output)
+    assert count == stream.found == len(expected)
+    assert sorted(streamed) == expected
 
 
 @pytest.mark.parametrize("strategy", ["skip_till_any_match", "skip_till_next_match"])

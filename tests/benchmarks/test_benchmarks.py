@@ -5,14 +5,26 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import buffers, first_use, registered_functions, streaming_memory
+from benchmarks import (
+    buffers,
+    first_use,
+    many_matches,
+    parquet_file,
+    registered_functions,
+    streaming_memory,
+)
 from benchmarks.agrawal08 import experiments
 from benchmarks.agrawal08.__main__ import main as agrawal08
 from benchmarks.c_bound import native
 from benchmarks.c_bound.__main__ import main as c_bound
+from benchmarks.kolchinsky17 import experiments as lazy_experiments
+from benchmarks.kolchinsky17 import regions
 from benchmarks.sessions import CompiledStocks, sorted_matches
 from benchmarks.stocks import QUERIES, StockStream, query_text
+from benchmarks.wu06.__main__ import main as wu06
 from benchmarks.zhang10.__main__ import main as zhang10
+
+import cepheid as cep
 
 needs_gcc = pytest.mark.skipif(
     not native.has_compiler(), reason="the C queries are compiled with gcc, which is not installed"
@@ -83,6 +95,19 @@ def test_c_finds_the_same_matches(tmp_path, capsys):
     assert len(json.loads((tmp_path / "c_bound_profile.json").read_text())["rows"]) == 12
 
 
+@needs_gcc
+def test_stacks_find_what_c_finds_and_every_experiment_is_written(tmp_path, capsys):
+    wu06(["--tiny", "--events", "60000", "--output", str(tmp_path)])
+    assert "session/c" in capsys.readouterr().out
+    rows = json.loads((tmp_path / "wu06.json").read_text())["rows"]
+    assert {row["experiment"] for row in rows} == {1, 2, 3, 4, 5}
+
+
+def test_a_file_goes_through_the_command_line(tmp_path, capsys):
+    parquet_file.main(["--events", "3000", "--rounds", "1", "--output", str(tmp_path)])
+    assert "peak_MB" in capsys.readouterr().out
+
+
 def test_memory_is_sampled_along_the_stream(tmp_path, capsys):
     streaming_memory.main(["--batches", "3", "--batch-size", "2000", "--output", str(tmp_path)])
     assert "The peak grew by" in capsys.readouterr().out
@@ -101,6 +126,11 @@ def test_a_registered_function_is_timed_beside_its_expression():
     assert registered_functions.ratio(2_000, 1) > 0
 
 
+@pytest.mark.parametrize("way", many_matches.WAYS[1:])
+def test_every_way_to_many_matches_finds_them_all(way):
+    assert many_matches.run_way(way, bursts=3, size=6)["matches"] == 3 * (2**6 - 1)
+
+
 def test_buffers_and_algorithms_are_compared(tmp_path):
     buffers.main(["--windows-long", "2", "--rounds", "1", "--output", str(tmp_path)])
     with (tmp_path / "buffers.csv").open() as file:
@@ -108,3 +138,43 @@ def test_buffers_and_algorithms_are_compared(tmp_path):
     assert [row["query"] for row in rows] == [*QUERIES, "any"]
     for row in rows:
         assert int(row["basic_versioned_nodes"]) <= int(row["basic_nodes"])
+
+
+def test_regions_are_as_frequent_as_they_have_stocks():
+    table = regions.stream(100, 100, 1)
+    counts = dict(
+        zip(
+            *np.unique(table["type"].to_numpy(zero_copy_only=False), return_counts=True),
+            strict=True,
+        )
+    )
+    total = sum(regions.STOCKS.values())
+    assert counts["NACompany"] == pytest.approx(10_000 * 1400 / total, rel=0.05)
+    assert all(len(history) == regions.HISTORY for history in table["history"].to_pylist())
+    assert table["history"][5].as_py()[-1] == table["price"][5].as_py()
+
+
+def test_an_eager_pattern_has_the_matches_of_a_conjunction():
+    regions.register()
+    table = regions.stream(30, 30, 1, {"MeCompany": 2, "SaCompany": 2, "AfrCompany": 2})
+    pattern, groups = regions.PATTERNS["AND3"]
+    lazy = cep.query(regions.pattern_text(pattern, groups, 2))
+    eager = cep.query(regions.pattern_text(regions.eager_pattern("AND3"), groups, 2))
+    found = [
+        sorted(str(sorted(match.items())) for match in query.match(table, time_unit="s").bindings())
+        for query in (lazy, eager)
+    ]
+    assert found[0] == found[1] != []
+
+
+def test_the_experiments_on_lazy_automata_are_measured():
+    regions.register()
+    settings = lazy_experiments.Settings((1,), (3,), 20, 200, 2, 200, 1, 1)
+    rows = [
+        *lazy_experiments.measure_ratios(settings),
+        *lazy_experiments.measure_changes(settings),
+    ]
+    assert {row["experiment"] for row in rows} == {"ratio", "change"}
+    for name in regions.PATTERNS:
+        for contestant in lazy_experiments.contestants_of(name, 5).values():
+            assert "corr(" in cep.query(contestant.text).explain()

@@ -81,7 +81,8 @@ def test_an_interrupt_is_130(run, command, monkeypatch):
     def interrupted(*_arguments, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(CompiledQuery, "match", interrupted)
+    for name in ("match", "match_stream"):
+        monkeypatch.setattr(CompiledQuery, name, interrupted)
     outcome = run(*command)
     assert outcome.code == 130
     assert outcome.err == "interrupted\n"
@@ -91,7 +92,7 @@ def test_a_bug_is_not_hidden(run, monkeypatch):
     def broken(*_arguments, **_options):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(CompiledQuery, "match", broken)
+    monkeypatch.setattr(CompiledQuery, "match_stream", broken)
     with pytest.raises(ZeroDivisionError):
         run("match", "theft.sase", "events.csv")
 

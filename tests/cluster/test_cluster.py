@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 )
 JOB = Path(__file__).parent / "job.py"
 PACKAGE = Path(cepheid.__file__).parent
-PATIENCE = 300
+PATIENCE = 1200
 
 
 def free_port() -> int:
@@ -110,6 +110,13 @@ def archive(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of compiled code that all executors share: CEPHEID_CACHE_DIR, or a new one."""
+    given = os.environ.get("CEPHEID_CACHE_DIR")
+    return Path(given) if given else tmp_path_factory.mktemp("cache")
+
+
 def executors(job: int) -> list[int]:
     """The processes that are executors of the job with this process."""
     found = []
@@ -149,14 +156,14 @@ def _target(link: Path) -> str:
 
 @pytest.mark.parametrize("killed", [False, True], ids=["undisturbed", "an executor killed"])
 def test_the_matches_are_those_of_a_local_run(
-    master: str, archive: Path, tmp_path: Path, killed: bool
+    master: str, archive: Path, tmp_path: Path, cache: Path, killed: bool
 ) -> None:
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     environment["PYTHONPATH"] = str(PACKAGE.parent)
     log = tmp_path / "job.log"
     with log.open("wb") as errors:
         job = subprocess.Popen(
-            [sys.executable, str(JOB), master, str(archive), str(tmp_path / "cache")],
+            [sys.executable, str(JOB), master, str(archive), str(cache)],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -126,7 +126,7 @@ class Page:
 
 
 def on_spark(page: Path) -> bool:
-    return page.stem.startswith("spark")
+    return page.stem.startswith(("spark", "streaming"))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ QUERY = (
     "PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 10 seconds RETURN a.id AS id, b.x AS x"
 )
 COLUMNS = "ts timestamp, type string, id long, x long"
-PATIENCE_SECONDS = 240
+PATIENCE_SECONDS = 600
 
 pytestmark = pytest.mark.skipif(
     not JARS, reason="make test-kafka fetches a broker, and sets CEPHEID_KAFKA to where it is"

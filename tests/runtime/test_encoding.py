@@ -85,11 +85,11 @@ def test_codes_of_strings_do_not_depend_on_batches(batches, as_dictionary):
     for batch in batches:
         column = pa.array(batch, pa.string())
         codes += strings.encode(column.dictionary_encode() if as_dictionary else column).tolist()
-        strings = StringCodes.from_list(strings.to_list())
+        strings = StringCodes.from_state(strings.state())
     texts = [text for batch in batches for text in batch]
     seen = list(dict.fromkeys(text for text in texts if text is not None))
     assert codes == [NULL_CODE if text is None else seen.index(text) for text in texts]
-    assert strings.to_list() == seen
+    assert list(strings.state()["codes"]) == seen
     assert len(strings) == len(seen)
     assert strings.decode(np.array(codes, np.int64)).to_pylist() == texts
     whole = pa.chunked_array(batches, pa.string())

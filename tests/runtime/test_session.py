@@ -70,10 +70,10 @@ def test_a_session_that_was_never_fed_says_so() -> None:
         session.snapshot()
 
 
-def test_a_query_that_nfa_b_refuses_has_no_session() -> None:
-    session = cep.query("PATTERN AND(A a, B b) WITHIN 5").session()
-    with pytest.raises(cep.EvaluationError, match=r"no evaluation can run this query: .*not nfa_b"):
-        session.feed(events("AB"))
+def test_a_query_that_every_engine_refuses_has_no_session() -> None:
+    session = cep.query("PATTERN SEQ(A a, B b) WHERE a.s < b.s WITHIN 5").session()
+    with pytest.raises(cep.EvaluationError, match="no evaluation can run this query: not "):
+        session.feed({"ts": [1, 2], "type": ["A", "B"], "s": ["p", "q"]})
 
 
 class TestSnapshot:
@@ -112,6 +112,55 @@ class TestSnapshot:
             cep.query(QUERY).restore(b"hello").advance()
 
 
+class TestNewKeys:
+    """A stream whose keys are ever new ones needs no more memory than its window does."""
+
+    @pytest.mark.parametrize(
+        "where",
+        [
+            "[key]",
+            "[key, other]",
+            "a.key = b.key",
+            "skip_till_next_match { [key] }",
+            "strict_contiguity { a.key = b.key }",
+        ],
+    )
+    @pytest.mark.parametrize("output", ["all", "non_overlapping"])
+    def test_are_forgotten_with_their_events(self, where: str, output: str) -> None:
+        query = cep.query(f"PATTERN SEQ(A a, B b) WHERE {where} WITHIN 100")
+        session = query.session(output=output, evaluation="nfa_b")
+        found, sizes = 0, []
+        for batch in range(40):
+            numbers = [batch * 500 + n // 2 for n in range(1_000)]
+            found += len(
+                session.feed(
+                    {
+                        "ts": [batch * 1_000 + n for n in range(1_000)],
+                        "type": ["A", "B"] * 500,
+                        "key": [f"key {n}" for n in numbers],
+                        "other": numbers,
+                    }
+                )
+            )
+            sizes.append(len(session.snapshot()))
+        assert found == 20_000
+        assert max(sizes[10:]) <= 1.2 * max(sizes[:10])
+        inner = session._session
+        assert len(inner._strings) < 6_000
+        assert inner._partitions.count < 15_000
+
+    def test_keep_their_number_while_they_are_needed(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B b) WHERE [key] WITHIN 1000000")
+        session = query.session(evaluation="nfa_b")
+        session.feed({"ts": [0], "type": ["A"], "key": ["kept"]})
+        for batch in range(1, 11):
+            keys = [f"key {batch} {n}" for n in range(1_000)]
+            session.feed({"ts": [batch] * 1_000, "type": ["A"] * 1_000, "key": keys})
+        assert session.feed({"ts": [11], "type": ["B"], "key": ["kept"]}).bindings() == [
+            {"a": 0, "b": 10_001}
+        ]
+
+
 class TestLimits:
     def test_too_many_matches_names_what_multiplies_them(self) -> None:
         with pytest.raises(cep.LimitError, match=r"more than 50 matches.*'B\+ b\[\]'"):
@@ -130,6 +179,30 @@ class TestLimits:
         matches = query.match(many, algorithm="merging", max_runs=1_024)
         assert len(matches) == 2**16 - 1
         assert matches.metrics.runs_peak < 10
+
+    def test_runs_are_limited_exactly(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B b) WITHIN 10")
+        options = {"evaluation": "nfa_b", "algorithm": "basic"}
+        assert len(query.match(events("AAAB"), max_runs=3, **options)) == 3
+        with pytest.raises(cep.LimitError, match="more than 2 runs, most of them at 'B b'"):
+            query.match(events("AAAB"), max_runs=2, **options)
+
+    def test_runs_that_have_left_the_window_are_not_counted(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B b) WITHIN 3")
+        options = {"evaluation": "nfa_b", "algorithm": "basic"}
+        assert len(query.match(events("A" * 50 + "B"), max_runs=3, **options)) == 2
+
+
+class TestNonOverlapping:
+    def test_a_match_ends_the_other_runs_of_its_partition(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B+ b[], C c)")
+        matches = query.match(events("A" + "AB" * 5 + "CC" + "ABC"), output="non_overlapping")
+        assert matches.bindings() == [
+            {"a": 9, "b": [10], "c": 11},
+            {"a": 13, "b": [14], "c": 15},
+        ]
+        everything = query.match(events("A" + "AB" * 5 + "CC" + "ABC")).metrics
+        assert matches.metrics.matches < everything.matches / 2
 
 
 class TestMetrics:
@@ -172,6 +245,42 @@ class TestCompressed:
             cep.query("PATTERN SEQ(A a, ~(B b), C c)").match(events("AC"), output="compressed")
         with pytest.raises(cep.OptionError, match="only nfa_b has it"):
             cep.query("PATTERN AND(A a, C c)").match(events("AC"), output="compressed")
+
+
+class TestCount:
+    def test_is_exact_however_many(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B+ b[], C c)")
+        assert query.count(events("A" + "B" * 300 + "C")) == 2**300 - 1
+
+    def test_makes_no_match_and_no_chain(self) -> None:
+        """What counting keeps does not grow with the length of matches."""
+        query = cep.query("PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_next_match WITHIN 5000")
+        assert query.count(events("A" + "B" * 4_000 + "C"), algorithm="basic") == 1
+
+    def test_looks_at_matches_that_a_negation_may_remove(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, ~(D d), C c) WITHIN 100")
+        assert query.count(events("ACDACC")) == 3
+        assert query.count(events("ACDACC"), output="non_overlapping") == 2
+
+    def test_obeys_the_limit(self) -> None:
+        with pytest.raises(cep.LimitError, match="more than 5 matches"):
+            cep.query("PATTERN SEQ(A a, B+ b[], C c)").count(events("ABBBC"), max_matches=5)
+
+
+class TestMatchStream:
+    def test_gives_what_match_gives(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B+ b[], C c) RETURN a.x AS x, count(b[]) AS n")
+        stream = query.match_stream(events("A" + "B" * 12 + "C"))
+        batches = list(stream.to_batches(1_000))
+        assert [batch.num_rows for batch in batches] == [1_000] * 4 + [95]
+        table = query.match(events("A" + "B" * 12 + "C")).to_arrow()
+        assert pa.Table.from_batches(batches, stream.arrow_schema).equals(table)
+        assert stream.found == stream.metrics.matches == 2**12 - 1
+
+    def test_has_columns_without_matches(self) -> None:
+        stream = cep.query("PATTERN SEQ(A a, C c) RETURN a.x AS x").match_stream(events("A"))
+        assert list(stream.to_batches()) == []
+        assert stream.arrow_schema.names == ["start", "end", "x"]
 
 
 def test_matches_come_in_batches() -> None:

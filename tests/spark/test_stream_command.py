@@ -17,7 +17,7 @@ from cepheid.cli.app import app
 
 QUERY = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10 seconds RETURN a.id AS id"
 COLUMNS = "ts timestamp, type string, id long"
-PATIENCE_SECONDS = 240
+PATIENCE_SECONDS = 600
 
 
 def put(folder: Path, name: str, *rows: tuple[int, str, int]) -> None:

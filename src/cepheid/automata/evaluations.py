@@ -5,10 +5,13 @@ from __future__ import annotations
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.automata.imprecise import refuse_imprecise
 from cepheid.automata.instance_stacks import refuse_instance_stacks
+from cepheid.automata.lazy import refuse_lazy
 from cepheid.automata.nfa_b import refuse_nfa_b
 from cepheid.planning.evaluations import (
     IMPRECISE,
     INSTANCE_STACKS,
+    LAZY_CHAIN,
+    LAZY_TREE,
     NFA_B,
     REFERENCE,
     Evaluation,
@@ -33,6 +36,16 @@ EVALUATIONS: tuple[Evaluation, ...] = (
         refuse_nfa_b,
         has_automaton=True,
         has_compressed=True,
+    ),
+    Evaluation(
+        LAZY_CHAIN,
+        "instances that bind rare events first, in an order of frequency",
+        refuse_lazy,
+    ),
+    Evaluation(
+        LAZY_TREE,
+        "instances that bind rare events first, in the order that each of them finds best",
+        refuse_lazy,
     ),
     Evaluation(
         REFERENCE,

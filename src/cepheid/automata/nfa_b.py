@@ -61,6 +61,11 @@ def compile_negation(
     return SequenceCompiler(query, alternative).compile_negation(negated)
 
 
+def partition_attributes(query: AnalysedQuery, alternative: Alternative) -> tuple[str, ...]:
+    """The attributes in which all events of a match agree, and by which they are kept apart."""
+    return SequenceCompiler(query, alternative)._partition_attributes()
+
+
 class SequenceCompiler:
     """Compiles one alternative of a query: its conditions to tests and predicates."""
 
@@ -76,8 +81,6 @@ class SequenceCompiler:
         self._check()
 
     def _check(self) -> None:
-        if not self._alternative.is_sequence:
-            raise Untranslatable("it has AND, and an NFA^b reads a sequence")
         if len(self._components) > layout.MAX_COMPONENTS:
             raise Untranslatable(f"it has more than {layout.MAX_COMPONENTS} components")
         counts_partitions = (
@@ -106,6 +109,8 @@ class SequenceCompiler:
 
     def compile_automaton(self) -> NfaB:
         """The automaton that the kernels of nfa_b run."""
+        if not self._alternative.is_sequence:
+            raise Untranslatable("it has AND, and an NFA^b reads a sequence")
         last = len(self._components) - 1
         steps = []
         for ix, component in enumerate(self._components):
@@ -380,17 +385,22 @@ class SequenceCompiler:
         return ast.Comparison("=", here, there)
 
     def _check_attributes(self, clause: Clause, components: tuple[ast.Component, ...]) -> None:
-        for component in components:
-            for literal in clause.literals:
-                for node in literal.walk():
-                    attribute = getattr(node, "attribute", None)
-                    if getattr(node, "variable", None) == component.variable and attribute:
-                        for name in component.types:
-                            if not self._schema.has_attribute(name, attribute):
-                                raise Untranslatable(
-                                    f"{name} has no attribute '{attribute}', and a condition "
-                                    "compares it across events"
-                                )
+        check_attributes(self._schema, clause, components)
+
+
+def check_attributes(schema: Schema, clause: Clause, components: tuple[ast.Component, ...]) -> None:
+    """Refuse a clause across events of types that lack an attribute which it names."""
+    for component in components:
+        for literal in clause.literals:
+            for node in literal.walk():
+                attribute = getattr(node, "attribute", None)
+                if getattr(node, "variable", None) == component.variable and attribute:
+                    for name in component.types:
+                        if not schema.has_attribute(name, attribute):
+                            raise Untranslatable(
+                                f"{name} has no attribute '{attribute}', and a condition "
+                                "compares it across events"
+                            )
 
 
 def _is_tied(negated: NegatedComponent, attribute: str) -> bool:

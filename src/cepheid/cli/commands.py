@@ -173,7 +173,6 @@ Examples:
   cepheid match theft.sase events.parquet
   cepheid match theft.sase Shelf=shelf.csv Register=register.csv Exit=exit.csv -o thefts.csv
   cepheid match -q 'PATTERN SEQ(Shelf a, Exit c) WHERE [tag_id]' events.parquet --limit 5
-  cepheid match theft.sase events/ --spark 'local[*]' --format parquet -o thefts
 """
 )
 def match(
@@ -221,12 +220,23 @@ def match(
     equivalence: EquivalenceTests = DEFAULT_OPTIONS.equivalence,
     window: WindowTest = DEFAULT_OPTIONS.window,
     domain: Domains = None,
+    negation: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Of lazy_chain and lazy_tree: first_chance or post_processing; same matches.",
+        ),
+    ] = DEFAULT_OPTIONS.negation,
     max_matches: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Give up when there are more matches.")
     ] = None,
     max_runs: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Give up when there are more runs.")
     ] = None,
+    count: Annotated[
+        bool,
+        typer.Option("--count", help="Write only how many matches there are, making none."),
+    ] = False,
     uncertainty: Annotated[
         str | None,
         typer.Option(
@@ -284,7 +294,7 @@ def match(
         time_columns,
         uncertainty_of,
     )
-    from cepheid.cli.results import found, write_results
+    from cepheid.cli.results import found, write_results, write_text
     from cepheid.cli.scripts import match_script
 
     with reporting():
@@ -305,6 +315,7 @@ def match(
             "equivalence": equivalence,
             "window": window,
             "domains": read_domains(domain or ()),
+            "negation": negation,
             "max_matches": max_matches,
             "max_runs": max_runs,
         }
@@ -338,11 +349,16 @@ def match(
         if slices is not None:
             raise typer.BadParameter("--slices is for --spark")
         started = clock.perf_counter()
+        if count:
+            with busy("Counting"):
+                write_text(f"{query.count(source, **keywords)}\n", file)
+            return
         with busy("Matching"):
-            matches = query.match(source, **{**keywords, **weighing, "time": time_columns(time)})
-        seconds = clock.perf_counter() - started
+            matches = query.match_stream(
+                source, **{**keywords, **weighing, "time": time_columns(time)}
+            )
         shown = write_results(matches, query.tree, chosen, file, limit, (time, type))
-        say(f"{found(len(matches), shown)} in {took(seconds)}")
+        say(f"{found(matches.found, shown)} in {took(clock.perf_counter() - started)}")
         if metrics:
             say(json.dumps(matches.metrics.to_dict()))
 

@@ -23,6 +23,7 @@ from cepheid.language.printer import item_name
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from cepheid.runtime.match_stream import MatchStream
     from cepheid.runtime.matches import Match, Matches
 
 
@@ -74,7 +75,7 @@ def open_binary(file: Path | None) -> AbstractContextManager[BinaryIO]:
 
 
 def write_matches(
-    matches: Matches,
+    matches: Matches | MatchStream,
     query: ast.Query,
     chosen: Format,
     sink: BinaryIO,
@@ -135,18 +136,19 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def _batches(matches: Matches, limit: int | None) -> Iterator[pa.Table]:
+def _batches(matches: Matches | MatchStream, limit: int | None) -> Iterator[pa.Table]:
     """The result table, a part at a time; at least one, so that there are columns."""
     import pyarrow as pa
 
-    left = len(matches) if limit is None else min(limit, len(matches))
-    if not left:
-        yield matches.to_arrow().slice(0, 0)
+    yield matches.arrow_schema.empty_table()
+    left = limit
     for batch in matches.to_batches():
-        if left <= 0:
+        if left is not None:
+            batch = batch.slice(0, left)
+            left -= batch.num_rows
+        yield pa.Table.from_batches([batch])
+        if left == 0:
             break
-        yield pa.Table.from_batches([batch.slice(0, left)])
-        left -= batch.num_rows
 
 
 def _write_parquet(batches: Iterator[pa.Table], sink: BinaryIO) -> None:
@@ -154,7 +156,6 @@ def _write_parquet(batches: Iterator[pa.Table], sink: BinaryIO) -> None:
 
     first = next(batches)
     with pyarrow.parquet.ParquetWriter(sink, first.schema) as writer:
-        writer.write_table(first)
         for batch in batches:
             writer.write_table(batch)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -16,7 +17,8 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name, print_window
 
 if TYPE_CHECKING:
-    from cepheid.runtime.matches import Matches
+    from cepheid.runtime.match_stream import MatchStream
+    from cepheid.runtime.matches import Match, Matches
 
 MOST_TABLE_ROWS = 50
 """How many matches a table shows where no limit is given."""
@@ -25,7 +27,7 @@ FILE_TABLE_WIDTH = 160
 
 
 def write_results(
-    matches: Matches,
+    matches: Matches | MatchStream,
     query: ast.Query,
     chosen: Format,
     file: Path | None,
@@ -33,15 +35,18 @@ def write_results(
     hidden: Sequence[str],
 ) -> int:
     """Write the matches, and return how many were written; ``hidden`` is what a table hides."""
+    from cepheid.runtime.matches import Matches
+
     if chosen is Format.TABLE and limit is None:
         limit = MOST_TABLE_ROWS
-    shown = len(matches) if limit is None else min(limit, len(matches))
     with open_binary(file) as sink:
         if chosen is Format.TABLE:
-            write_table(matches, query, file, sink, shown, hidden)
+            head = list(islice(matches, limit))
+            write_table(head, query, file, sink, len(head), hidden)
         else:
             write_matches(matches, query, chosen, sink, limit)
-    return shown
+    count = len(matches) if isinstance(matches, Matches) else matches.exhaust()
+    return count if limit is None else min(limit, count)
 
 
 def write_text(text: str, file: Path | None) -> None:
@@ -84,7 +89,7 @@ def summary(query: ast.Query) -> str:
 
 
 def write_table(
-    matches: Matches,
+    matches: Iterable[Match],
     query: ast.Query,
     file: Path | None,
     sink: BinaryIO,

@@ -19,8 +19,8 @@ from cepheid.kernels.nfa_b_layout import (
     CONTROL,
     DONE,
     FINAL,
+    NEED_FINALS,
     NEED_NODES,
-    NEED_OUTPUT,
     NEED_RUNS,
     NODE,
     NONE,
@@ -70,27 +70,27 @@ def _push(stack, top, run_ix, event_ix, moves):
 
 
 @helper
-def _lack(control, runs, ids, offsets, nodes, length):
-    """What there is too little room of for any one move of a run with so many events."""
+def _lack(control, runs, finals, nodes):
+    """What there is too little room of for any one move of a run."""
     if control[0].live + 2 > len(runs):
         return NEED_RUNS
     if control[0].top_node - control[0].base_node + 4 > len(nodes):
         return NEED_NODES
-    if control[0].ids + 2 * length + 4 > len(ids) or control[0].matches + 3 > len(offsets):
-        return NEED_OUTPUT
+    if control[0].finals + 2 > len(finals):
+        return NEED_FINALS
     return DONE
 
 
 @kernel(
     I64(
         array_of(STEP), array_of(UPDATE), I64S, array_of(CONTROL), array_of(RUN), I64S_2D, F64S_2D,
-        I64S, array_of(PARTITION), array_of(NODE), I64S, I64S, array_of(FINAL), I64S,
+        I64S, array_of(PARTITION), array_of(NODE), array_of(FINAL), I64S, I64S,
         array_of(POSTPONED), I64S, I64S, I64S, I64S, I64S, I64S,
     )
 )  # fmt: skip
 def search_runs(
-    steps, updates, context, control, runs, ints, floats, valid, partitions, nodes, ids, offsets,
-    finals, evaluations, stack, heads, following, mask,
+    steps, updates, context, control, runs, ints, floats, valid, partitions, nodes, finals,
+    unused, evaluations, stack, heads, following, mask,
     partition_of, axis, cursor,
 ):  # fmt: skip
     """Search all runs through a batch, from where the cursor stands."""
@@ -115,7 +115,6 @@ def search_runs(
                     run_ix = runs[run_ix].next
                 partitions[partition].first = NONE
                 partitions[partition].live = 0
-                partitions[partition].length = 0
             partitions[partition].now = axis[i]
             done = _RESUMED
         while top > 0:
@@ -130,7 +129,7 @@ def search_runs(
                     control[0].runs_expired += 1
                     free_run(runs, control, run_ix)
                     break
-                status = _lack(control, runs, ids, offsets, nodes, runs[run_ix].length)
+                status = _lack(control, runs, finals, nodes)
                 if status != DONE:
                     top = _push(stack, top, run_ix, at, moves)
                     break
@@ -145,8 +144,7 @@ def search_runs(
                 if moves & BEGINS:
                     if target == last and single_last:
                         _emit(
-                            nodes, control, runs[run_ix].head, runs[run_ix].length, event, target,
-                            ids, offsets, finals, now,
+                            nodes, control, runs[run_ix].head, event, target, finals, unused, now
                         )  # fmt: skip
                         # The run is complete: back to what it could have done instead.
                         if others:
@@ -159,7 +157,7 @@ def search_runs(
                             top = _push(stack, top, copy, at, others)
                         lives = _enter(
                             steps, updates, context, control, runs, ints, floats, valid, nodes,
-                            ids, offsets, finals, evaluations, run_ix, target, at, event, now,
+                            finals, unused, evaluations, run_ix, target, at, event, now,
                         )  # fmt: skip
                 elif moves & TAKES:
                     if moves & STAYS:
@@ -173,7 +171,7 @@ def search_runs(
                     )  # fmt: skip
                     runs[run_ix].count += 1
                     lives = _settle(
-                        steps, control, runs, nodes, ids, offsets, finals, evaluations, run_ix,
+                        steps, control, runs, nodes, finals, unused, evaluations, run_ix,
                         component, at, component == last, now,
                     )  # fmt: skip
                 elif moves & STAYS == 0:
@@ -186,7 +184,7 @@ def search_runs(
             if status != DONE:
                 break
         if status == DONE and done == _RESUMED and mask[i] & steps[0].begin_bit != 0:
-            status = _lack(control, runs, ids, offsets, nodes, 0)
+            status = _lack(control, runs, finals, nodes)
             if status == DONE:
                 done = _STARTED
                 run_ix = new_run(runs, control)
@@ -203,11 +201,11 @@ def search_runs(
                 if not holds(steps[0].begin, control, i, run_ix, evaluations):
                     control[0].runs_created -= 1
                 elif last == 0 and single_last:
-                    _emit(nodes, control, NONE, 0, base_event + i, 0, ids, offsets, finals, axis[i])
+                    _emit(nodes, control, NONE, base_event + i, 0, finals, unused, axis[i])
                 else:
                     lives = _enter(
-                        steps, updates, context, control, runs, ints, floats, valid, nodes, ids,
-                        offsets, finals, evaluations, run_ix, 0, i, base_event + i, axis[i],
+                        steps, updates, context, control, runs, ints, floats, valid, nodes,
+                        finals, unused, evaluations, run_ix, 0, i, base_event + i, axis[i],
                     )  # fmt: skip
                 if lives:
                     top = _push(stack, top, run_ix, following[i], _UNKNOWN)

@@ -59,6 +59,9 @@ _PLAIN = {"error_model": "numpy", "_nrt": False}
 helper = _njit(inline="never", **_PLAIN)
 """A small function that kernels call; compiled as part of them."""
 
+small = _njit(forceinline=True, **_PLAIN)
+"""The same for one that is short and on the way of every event: a call would cost more than it."""
+
 array_helper = numba.njit(inline="never", error_model="numpy")
 """The same for one that makes an array of memory that it is given."""
 

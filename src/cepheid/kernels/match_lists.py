@@ -17,7 +17,7 @@ def split_variables(ids, offsets, base, positions, counts, totals):
     """Write the events of each variable, match after match, counted from ``base``.
 
     ``positions[variable]`` gets ``totals[variable]`` events, ``counts[variable, match]`` of
-    each match. The events of a variable stand next to each other in a match.
+    each match.
     """
     for m in range(len(offsets) - 1):
         at, end = offsets[m], offsets[m + 1]
@@ -28,9 +28,25 @@ def split_variables(ids, offsets, base, positions, counts, totals):
             while at < end and ids[at] & _VARIABLE == variable:
                 positions[variable, total + at - first] = (ids[at] >> TAG_SHIFT) - base
                 at += 1
-            counts[variable, m] = at - first
+            counts[variable, m] += at - first
             totals[variable] = total + at - first
     return 0
+
+
+@kernel(I64(I64S_2D, I64S_2D, I64, I64S, I64S))
+def tag_columns(positions, columns, count, ids, offsets):
+    """Write matches that are columns, the events of each component, as tags.
+
+    The events of component c in match m are ``positions[c, columns[c, m]:columns[c, m + 1]]``.
+    """
+    at = 0
+    for m in range(count):
+        for component in range(len(columns)):
+            for place in range(columns[component, m], columns[component, m + 1]):
+                ids[at] = (positions[component, place] << TAG_SHIFT) | component
+                at += 1
+        offsets[m + 1] = at
+    return at
 
 
 @kernel(I64(I64S, I64S))
@@ -70,11 +86,51 @@ def pick_matches(ids, offsets, chosen, new_ids, new_offsets):
 
 
 @helper
+def _follows_pattern(ids, low, high):
+    """Whether the events of a match, in stream order, are also in the order of the pattern."""
+    at = low + 1
+    while at < high and ids[at] & _VARIABLE >= ids[at - 1] & _VARIABLE:
+        at += 1
+    return at >= high
+
+
+@helper
+def _next_of(ids, at, end, variable):
+    """The next place from ``at`` on with an event of the variable, or ``end``."""
+    while at < end and ids[at] & _VARIABLE != variable:
+        at += 1
+    return at
+
+
+@helper
+def _is_smaller(ids, low, high, other_low, other_high):
+    """Whether one match comes before another by its events in the order of the pattern."""
+    for variable in range(_VARIABLE + 1):
+        a, b = low, other_low
+        while True:
+            a = _next_of(ids, a, high, variable)
+            b = _next_of(ids, b, other_high, variable)
+            if a == high or b == other_high:
+                if a != high or b != other_high:
+                    return a == high
+                break
+            if ids[a] != ids[b]:
+                return ids[a] < ids[b]
+            a += 1
+            b += 1
+    return False
+
+
+@helper
 def _is_shorter(ids, offsets, m, other):
     """Whether match m starts later, or else comes first in the order of its events."""
     a, b = offsets[m], offsets[other]
     if ids[a] >> TAG_SHIFT != ids[b] >> TAG_SHIFT:
         return ids[a] >> TAG_SHIFT > ids[b] >> TAG_SHIFT
+    if not (
+        _follows_pattern(ids, a, offsets[m + 1]) and _follows_pattern(ids, b, offsets[other + 1])
+    ):
+        return _is_smaller(ids, a, offsets[m + 1], b, offsets[other + 1])
     while a < offsets[m + 1] and b < offsets[other + 1]:
         if ids[a] != ids[b]:
             variable, other_variable = ids[a] & _VARIABLE, ids[b] & _VARIABLE

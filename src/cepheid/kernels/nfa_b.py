@@ -6,8 +6,9 @@ latest back to the first; runs with a common past share its nodes. What later pr
 of selected events is kept beside, in registers (the value vector of §5.2).
 
 Where runs are merged [§5.2.2], a run stands for all runs that have the same future: its chain
-begins with a *union* of the chains of those that were merged. What it finds is then not
-written as matches but as *finals*, from which :mod:`cepheid.kernels.unions` lists them.
+begins with a *union* of the chains of those that were merged. What runs find is written as
+*finals*, from which :mod:`cepheid.kernels.match_columns` lists the matches; where they are
+only to be counted, no chain is kept but of where runs start.
 
 Kernels are resumable: before each event there must be room for the most that it can add, or
 the kernel returns what it lacks and where it stopped.
@@ -15,7 +16,7 @@ the kernel returns what it lacks and where it stopped.
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel, small
 from cepheid.kernels.nfa_b_layout import (
     ANY,
     CONTROL,
@@ -24,7 +25,6 @@ from cepheid.kernels.nfa_b_layout import (
     FINAL,
     NEED_FINALS,
     NEED_NODES,
-    NEED_OUTPUT,
     NEED_RUNS,
     NODE,
     NONE,
@@ -33,14 +33,16 @@ from cepheid.kernels.nfa_b_layout import (
     RUN,
     STEP,
     TAG_SHIFT,
+    TOO_MANY_RUNS,
     UPDATE,
 )
 from cepheid.kernels.pointers import call_predicate
 from cepheid.kernels.registers import update_registers
-from cepheid.kernels.runs import clone_run, free_run, join_run, link_run, new_run
+from cepheid.kernels.runs import clone_run, free_all, free_run, join_run, link_run, new_run
+from cepheid.kernels.unions import chains_after
 
 
-@helper
+@small
 def _holds(predicate, control, event_ix, run_ix, evaluations):
     if predicate < 0:
         return True
@@ -49,14 +51,24 @@ def _holds(predicate, control, event_ix, run_ix, evaluations):
     return call_predicate(c.predicate, predicate, c.context, event_ix, run_ix) != 0
 
 
-@helper
+@small
 def _select(runs, nodes, control, run_ix, event, component):
     """Add an event to the chain of a run."""
+    previous = runs[run_ix].head
+    if control[0].counts != 0 and (previous >= 0 or control[0].merging == 0):
+        return
     node = control[0].top_node
     place = node - control[0].base_node
     nodes[place].tag = (event << TAG_SHIFT) | component
-    nodes[place].previous = runs[run_ix].head
+    nodes[place].previous = previous
     nodes[place].youngest = runs[run_ix].start
+    if previous >= 0:
+        before = previous - control[0].base_node
+        nodes[place].oldest = nodes[before].oldest
+        nodes[place].chains = nodes[before].chains
+    else:
+        nodes[place].oldest = runs[run_ix].start
+        nodes[place].chains = 1.0
     control[0].top_node = node + 1
     control[0].nodes_created += 1
     runs[run_ix].head = node
@@ -66,39 +78,29 @@ def _select(runs, nodes, control, run_ix, event, component):
 
 
 @helper
-def _emit(nodes, control, head, length, event, component, ids, offsets, finals, now):
-    """Write the match that ends with this event after the chain; NONE: the chain is the match."""
-    if control[0].merging != 0:
-        at = control[0].finals
-        finals[at].head = head
-        finals[at].tag = (event << TAG_SHIFT) | component if component >= 0 else NONE
-        finals[at].after = now - control[0].window
-        control[0].finals = at + 1
+def _emit(nodes, control, head, event, component, finals, stack, now):
+    """Note the matches that end with this event after the chains of a node, or count them.
+
+    Without a component the chains themselves are the matches.
+    """
+    after = now - control[0].window
+    if control[0].counts != 0:
+        control[0].counted += (
+            chains_after(nodes, control[0].base_node, head, after, stack)
+            if control[0].merging != 0
+            else 1.0
+        )
         return
-    extra = 1 if component >= 0 else 0
-    total = length + extra
-    control[0].matches_found += 1
-    control[0].ids_found += total
-    if control[0].emit == 0:
-        return
-    at = control[0].ids + total
-    control[0].ids = at
-    control[0].matches += 1
-    offsets[control[0].matches] = at
-    if extra:
-        at -= 1
-        ids[at] = (event << TAG_SHIFT) | component
-    base = control[0].base_node
-    node = head
-    while node >= 0:
-        at -= 1
-        ids[at] = nodes[node - base].tag
-        node = nodes[node - base].previous
+    at = control[0].finals
+    finals[at].head = head
+    finals[at].tag = (event << TAG_SHIFT) | component if component >= 0 else NONE
+    finals[at].after = after
+    control[0].finals = at + 1
 
 
 @helper
 def _enter(
-    steps, updates, context, control, runs, ints, floats, valid, nodes, ids, offsets, finals,
+    steps, updates, context, control, runs, ints, floats, valid, nodes, finals, stack,
     evaluations, run_ix, component, event_ix, event, now,
 ):  # fmt: skip
     """A run takes its first event of a component; whether it lives on."""
@@ -113,22 +115,21 @@ def _enter(
         return True
     runs[run_ix].count = 1
     return _settle(
-        steps, control, runs, nodes, ids, offsets, finals, evaluations, run_ix, component,
+        steps, control, runs, nodes, finals, stack, evaluations, run_ix, component,
         event_ix, last, now,
     )  # fmt: skip
 
 
-@helper
+@small
 def _settle(
-    steps, control, runs, nodes, ids, offsets, finals, evaluations, run_ix, component, event_ix,
+    steps, control, runs, nodes, finals, stack, evaluations, run_ix, component, event_ix,
     last, now,
 ):  # fmt: skip
     """A Kleene component has taken an event: a trailing one yields a match, a full one ends."""
     step = steps[component]
     count = runs[run_ix].count
     if last and count >= step.least and _holds(step.final, control, event_ix, run_ix, evaluations):
-        run = runs[run_ix]
-        _emit(nodes, control, run.head, run.length, 0, NONE, ids, offsets, finals, now)
+        _emit(nodes, control, runs[run_ix].head, 0, NONE, finals, stack, now)
     if count == step.most:
         runs[run_ix].state = 2 * (component + 1)
         return not last
@@ -138,15 +139,15 @@ def _settle(
 
 _ADVANCE = I64(
     array_of(STEP), array_of(UPDATE), I64S, array_of(CONTROL), array_of(RUN), I64S_2D, F64S_2D,
-    I64S, array_of(PARTITION), array_of(NODE), I64S, I64S, array_of(FINAL), I64S, I64S, I64S,
-    I64S, I64S, I64S, I64S, I64, I64S,
+    I64S, array_of(PARTITION), array_of(NODE), array_of(FINAL), I64S, I64S, I64S, I64S, I64S,
+    I64S, I64S, I64S, I64, I64S,
 )  # fmt: skip
 
 
 @kernel(_ADVANCE)
 def advance_runs(
-    steps, updates, context, control, runs, ints, floats, valid, partitions, nodes, ids, offsets,
-    finals, until, table, stamps, evaluations, mask, partition_of, axis, event_ix, stopped_at,
+    steps, updates, context, control, runs, ints, floats, valid, partitions, nodes, finals, stack,
+    until, table, stamps, evaluations, mask, partition_of, axis, event_ix, stopped_at,
 ):  # fmt: skip
     """Read events from ``event_ix`` on; ``stopped_at[0]`` is the first that was not read."""
     c = control[0]
@@ -167,22 +168,16 @@ def advance_runs(
             return NEED_RUNS
         if control[0].top_node - control[0].base_node + 4 * live + 4 > len(nodes):
             return NEED_NODES
-        if control[0].merging != 0:
-            if control[0].finals + live + 2 > len(finals):
-                return NEED_FINALS
-            control[0].stamp += 1
-        elif control[0].emit != 0:
-            if control[0].ids + partitions[partition].length + live + 2 > len(ids):
-                return NEED_OUTPUT
-            if control[0].matches + live + 2 >= len(offsets):
-                return NEED_OUTPUT
+        if control[0].finals + live + 2 > len(finals):
+            return NEED_FINALS
+        control[0].stamp += 1
+        found = control[0].finals
         now = axis[i]
         partitions[partition].now = now
         event = base_event + i
         run_ix = partitions[partition].first
         partitions[partition].first = NONE
         partitions[partition].live = 0
-        partitions[partition].length = 0
         while run_ix >= 0:
             following = runs[run_ix].next
             if now - runs[run_ix].start >= window:
@@ -213,26 +208,25 @@ def advance_runs(
             if begins:
                 if target == last and single_last:
                     _emit(
-                        nodes, control, runs[run_ix].head, runs[run_ix].length, event, target,
-                        ids, offsets, finals, now,
+                        nodes, control, runs[run_ix].head, event, target, finals, stack, now
                     )  # fmt: skip
                 elif stays or takes:
                     copy = clone_run(runs, control, ints, floats, valid, run_ix)
                     if _enter(
-                        steps, updates, context, control, runs, ints, floats, valid, nodes, ids,
-                        offsets, finals, evaluations, copy, target, i, event, now,
+                        steps, updates, context, control, runs, ints, floats, valid, nodes, finals,
+                        stack, evaluations, copy, target, i, event, now,
                     ):  # fmt: skip
                         join_run(
                             steps, runs, control, nodes, partitions, partition, ints, floats,
-                            valid, until, table, stamps, copy,
+                            valid, until, table, stamps, live, copy,
                         )  # fmt: skip
                     else:
                         free_run(runs, control, copy)
                 else:
                     moved = True
                     stays = _enter(
-                        steps, updates, context, control, runs, ints, floats, valid, nodes, ids,
-                        offsets, finals, evaluations, run_ix, target, i, event, now,
+                        steps, updates, context, control, runs, ints, floats, valid, nodes, finals,
+                        stack, evaluations, run_ix, target, i, event, now,
                     )  # fmt: skip
             if takes:
                 taker = run_ix
@@ -240,19 +234,21 @@ def advance_runs(
                     taker = clone_run(runs, control, ints, floats, valid, run_ix)
                 step = steps[component]
                 _select(runs, nodes, control, taker, event, component)
-                update_registers(
-                    updates, step.take_low, step.take_high, context, i, taker, ints, floats, valid
-                )
+                if step.take_low < step.take_high:
+                    update_registers(
+                        updates, step.take_low, step.take_high, context, i, taker, ints, floats,
+                        valid,
+                    )  # fmt: skip
                 runs[taker].count += 1
                 lives = _settle(
-                    steps, control, runs, nodes, ids, offsets, finals, evaluations, taker,
+                    steps, control, runs, nodes, finals, stack, evaluations, taker,
                     component, i, component == last, now,
                 )  # fmt: skip
                 if strategy == ANY:
                     if lives:
                         join_run(
                             steps, runs, control, nodes, partitions, partition, ints, floats,
-                            valid, until, table, stamps, taker,
+                            valid, until, table, stamps, live, taker,
                         )  # fmt: skip
                     else:
                         free_run(runs, control, taker)
@@ -264,7 +260,7 @@ def advance_runs(
             elif stays:
                 join_run(
                     steps, runs, control, nodes, partitions, partition, ints, floats, valid, until,
-                    table, stamps, run_ix,
+                    table, stamps, live, run_ix,
                 )  # fmt: skip
             else:
                 free_run(runs, control, run_ix)
@@ -283,18 +279,23 @@ def advance_runs(
                 control[0].runs_created -= 1
                 free_run(runs, control, run_ix)
             elif last == 0 and single_last:
-                _emit(nodes, control, NONE, 0, event, 0, ids, offsets, finals, now)
+                _emit(nodes, control, NONE, event, 0, finals, stack, now)
                 free_run(runs, control, run_ix)
             elif _enter(
-                steps, updates, context, control, runs, ints, floats, valid, nodes, ids, offsets,
-                finals, evaluations, run_ix, 0, i, event, now,
+                steps, updates, context, control, runs, ints, floats, valid, nodes, finals, stack,
+                evaluations, run_ix, 0, i, event, now,
             ):  # fmt: skip
                 join_run(
                     steps, runs, control, nodes, partitions, partition, ints, floats, valid, until,
-                    table, stamps, run_ix,
+                    table, stamps, live, run_ix,
                 )  # fmt: skip
             else:
                 free_run(runs, control, run_ix)
+        if control[0].prunes != 0 and control[0].finals > found:
+            free_all(runs, control, partitions, partition)
+        if control[0].live > control[0].max_runs:
+            stopped_at[0] = i + 1
+            return TOO_MANY_RUNS
     stopped_at[0] = len(mask)
     return DONE
 
@@ -315,7 +316,6 @@ def expire_runs(control, runs, partitions, now, by_partition):
         here = partitions[partition].now if by_partition else now
         partitions[partition].first = NONE
         partitions[partition].live = 0
-        partitions[partition].length = 0
         while run_ix >= 0:
             following = runs[run_ix].next
             if here - runs[run_ix].start >= window:

@@ -48,7 +48,6 @@ PARTITION = np.dtype(
     [
         ("first", "i8"),  # list of live runs
         ("live", "i8"),  # how many
-        ("length", "i8"),  # events selected by all of them
         ("now", "i8"),  # where the partition has got to, on the axis that the window measures
     ]
 )
@@ -57,6 +56,8 @@ NODE = np.dtype(
         ("tag", "i8"),  # event × 32 + component; of a union: -1 - its other branch
         ("previous", "i8"),  # the node selected before, or NONE; of a union: one branch
         ("youngest", "i8"),  # the latest start of the chains that end here
+        ("oldest", "i8"),  # the first start of them
+        ("chains", "f8"),  # how many there are
     ]
 )
 FINAL = np.dtype(
@@ -70,7 +71,9 @@ CONTROL = np.dtype(
     [
         ("strategy", "i8"),
         ("window", "i8"),
-        ("emit", "i8"),  # 1: matches are written; 0: they are counted
+        ("counts", "i8"),  # 1: matches are counted, and what is only there to list them is left out
+        ("prunes", "i8"),  # 1: a match ends all runs of its partition
+        ("max_runs", "i8"),  # more runs than these at once are an error
         ("merging", "i8"),  # 1: runs that cannot be told apart any more become one
         ("stamp", "i8"),  # number of the event for which the table of runs was filled
         ("finals", "i8"),  # finals written
@@ -83,14 +86,13 @@ CONTROL = np.dtype(
         ("live", "i8"),  # live runs of all partitions
         ("top_node", "i8"),  # absolute number of the next node
         ("base_node", "i8"),  # absolute number of the first node that is kept
-        ("ids", "i8"),  # tags written
-        ("matches", "i8"),  # matches written
         ("runs_created", "i8"),
         ("runs_expired", "i8"),
         ("runs_peak", "i8"),
         ("nodes_created", "i8"),
         ("matches_found", "i8"),
         ("ids_found", "i8"),
+        ("counted", "f8"),  # matches that were counted
     ]
 )
 
@@ -98,6 +100,8 @@ NONE = -1
 FREE = -1
 DEAD = -2
 """A branch of a union all of whose chains have left the window."""
+VERY_FEW_RUNS = 8
+"""So many runs of a partition are compared with each other without a hash table."""
 FEW_RUNS = 64
 """Of more runs in a partition, those that an event leaves as they are are not compared again."""
 UNBOUNDED = 2**62
@@ -109,7 +113,7 @@ MAX_REGISTERS = 62
 """A run has one bit for each, which says whether its value is known."""
 
 STRICT, PARTITION_CONTIGUITY, NEXT, ANY = 0, 1, 2, 3
-DONE, NEED_OUTPUT, NEED_RUNS, NEED_NODES, NEED_FINALS = 0, 1, 2, 3, 4
+DONE, NEED_RUNS, NEED_NODES, NEED_FINALS, TOO_MANY_RUNS = 0, 1, 2, 3, 4
 
 SET_INT, SET_FLOAT, SET_INT_AT, SET_FLOAT_AT = 0, 1, 2, 3
 MIN_INT, MIN_FLOAT, MAX_INT, MAX_FLOAT, SUM_INT, SUM_FLOAT, COUNT, LENGTH = 4, 5, 6, 7, 8, 9, 10, 11

@@ -19,6 +19,25 @@ def _hash(a, b):
     return (x >> 31) & 0x1FFFFFFFF
 
 
+@kernel(I64(I64S, I64S, I64S))
+def number_small(direct, values, numbers):
+    """Number values whose number a table has at their place; the first place that lacks one.
+
+    A negative number, which stands for null, stays as it is.
+    """
+    for i in range(len(values)):
+        value = values[i]
+        if value < 0 or value >= len(direct):
+            if numbers[i] >= 0:
+                return i
+        elif numbers[i] >= 0:
+            number = direct[value]
+            if number < 0:
+                return i
+            numbers[i] = number
+    return len(values)
+
+
 @kernel(I64(I64S_2D, I64, I64S, I64, I64, I64S, I64S, I64S))
 def number_pairs(slots, used, left, places, place, right, out, stopped_at):
     """Number the pairs (left × places + place, right); stops when the table is half full.
@@ -64,6 +83,38 @@ def rehash(slots, larger):
             for column in range(3):
                 larger[slot, column] = slots[old, column]
     return 0
+
+
+@kernel(I64(I64S_2D, I64, I64S, I64S, I64S_2D))
+def keep_used(slots, places, used, renumbered, kept):
+    """Move the pairs whose number is used to another table, numbered anew in the same order.
+
+    The number of a pair of an earlier place is used where one that goes on from it is.
+    ``renumbered`` has the new number of each, or EMPTY. Returns how many there are.
+    """
+    for _ in range(places - 1):
+        for slot in range(len(slots)):
+            if slots[slot, 2] != EMPTY and slots[slot, 0] % places > 0 and used[slots[slot, 2]]:
+                used[slots[slot, 0] // places] = 1
+    count = 0
+    for number in range(len(used)):
+        renumbered[number] = EMPTY
+        if used[number]:
+            renumbered[number] = count
+            count += 1
+    mask = len(kept) - 1
+    for old in range(len(slots)):
+        number = slots[old, 2]
+        if number == EMPTY or not used[number]:
+            continue
+        a, b, place = slots[old, 0], slots[old, 1], slots[old, 0] % places
+        if place > 0:
+            a = renumbered[a // places] * places + place
+        slot = _hash(a, b) & mask
+        while kept[slot, 2] != EMPTY:
+            slot = (slot + 1) & mask
+        kept[slot, 0], kept[slot, 1], kept[slot, 2] = a, b, renumbered[number]
+    return count
 
 
 @kernel(I64(I64S, I64S, I64S))

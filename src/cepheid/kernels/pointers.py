@@ -11,6 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 
@@ -48,6 +49,34 @@ def call_predicate(
         word = ir.IntType(64)
         function = ir.FunctionType(word, [word] * 4).as_pointer()
         return builder.call(builder.inttoptr(arguments[0], function), arguments[1:])
+
+    return signature, generate
+
+
+@intrinsic
+def copy_numbers(
+    _typing_context: Any, _target: Any, _target_at: Any, _source: Any, _source_at: Any, _count: Any
+) -> Any:
+    """Copy ``count`` numbers of 8 bytes from a place of one contiguous array to one of another.
+
+    Places count through all dimensions. A loop would test every index for being negative.
+    """
+    number = types.int64
+    signature = types.void(_target, number, _source, number, number)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target_type, _, source_type, _, _ = signature.args
+        target, target_at, source, source_at, count = arguments
+        target_data = context.make_array(target_type)(context, builder, target).data
+        source_data = context.make_array(source_type)(context, builder, source).data
+        cgutils.raw_memcpy(
+            builder,
+            cgutils.gep(builder, target_data, target_at),
+            cgutils.gep(builder, source_data, source_at),
+            count,
+            8,
+        )
+        return context.get_dummy_value()
 
     return signature, generate
 

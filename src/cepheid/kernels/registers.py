@@ -84,12 +84,12 @@ def fill_registers(ids, low, high, base, steps, updates, context, ints, floats, 
     valid[0] = 0
     for register in range(ints.shape[1]):
         ints[0, register] = 0
-    previous = -1
+    seen = 0  # the events of a list need not stand next to each other below AND
     for at in range(low, high):
         component = ids[at] & ((1 << TAG_SHIFT) - 1)
         event_ix = (ids[at] >> TAG_SHIFT) - base
         step = steps[component]
-        if component != previous:
+        if (seen >> component) & 1 == 0:
             update_registers(
                 updates, step.begin_low, step.begin_high, context, event_ix, 0, ints, floats, valid
             )
@@ -97,4 +97,4 @@ def fill_registers(ids, low, high, base, steps, updates, context, ints, floats, 
             update_registers(
                 updates, step.take_low, step.take_high, context, event_ix, 0, ints, floats, valid
             )
-        previous = component
+        seen |= 1 << component

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.kernels.jit import helper
+from cepheid.kernels.jit import helper, small
 from cepheid.kernels.nfa_b_layout import (
     FREE,
+    NONE,
     UNBOUNDED,
+    VERY_FEW_RUNS,
 )
 
 _FRACTIONS = 1_048_576.0
 """By how much a float is scaled before its whole part is hashed."""
 
 
-@helper
+@small
 def new_run(runs, control):
     """Take a run from the free list."""
     run_ix = control[0].free
@@ -30,13 +32,25 @@ def new_run(runs, control):
     return run_ix
 
 
-@helper
+@small
 def free_run(runs, control, run_ix):
     """Give a run back to the free list."""
     runs[run_ix].state = FREE
     runs[run_ix].next = control[0].free
     control[0].free = run_ix
     control[0].live -= 1
+
+
+@helper
+def free_all(runs, control, partitions, partition):
+    """Give back all runs of a partition."""
+    run_ix = partitions[partition].first
+    partitions[partition].first = NONE
+    partitions[partition].live = 0
+    while run_ix >= 0:
+        following = runs[run_ix].next
+        free_run(runs, control, run_ix)
+        run_ix = following
 
 
 @helper
@@ -52,13 +66,12 @@ def clone_run(runs, control, ints, floats, valid, run_ix):
     return copy
 
 
-@helper
+@small
 def link_run(runs, partitions, partition, run_ix):
     """Add a run to those of its partition."""
     runs[run_ix].next = partitions[partition].first
     partitions[partition].first = run_ix
     partitions[partition].live += 1
-    partitions[partition].length += runs[run_ix].length
 
 
 @helper
@@ -80,7 +93,7 @@ def _distinct(steps, runs, ints, floats, valid, until, run_ix, other):
     return False
 
 
-@helper
+@small
 def _counted(steps, runs, run_ix):
     """The count of a Kleene component, so far as its bounds still ask for it."""
     state = runs[run_ix].state
@@ -111,13 +124,36 @@ def _fingerprint(steps, runs, ints, floats, valid, until, run_ix):
     return x
 
 
-@helper
+@small
 def join_run(
     steps, runs, control, nodes, partitions, partition, ints, floats, valid, until, table, stamps,
-    run_ix,
+    live, run_ix,
 ):  # fmt: skip
-    """Link a run to its partition, or merge it with one that has the same future."""
-    if control[0].merging == 0:
+    """Link a run to its partition, or merge it with one that has the same future.
+
+    ``live`` is how many runs the partition had before the event.
+    """
+    if control[0].merging == 0 or (live <= VERY_FEW_RUNS and partitions[partition].first < 0):
+        link_run(runs, partitions, partition, run_ix)
+    else:
+        _compare_run(
+            steps, runs, control, nodes, partitions, partition, ints, floats, valid, until, table,
+            stamps, live, run_ix,
+        )  # fmt: skip
+
+
+@helper
+def _compare_run(
+    steps, runs, control, nodes, partitions, partition, ints, floats, valid, until, table, stamps,
+    live, run_ix,
+):  # fmt: skip
+    if live <= VERY_FEW_RUNS:
+        other = partitions[partition].first
+        while other >= 0:
+            if not _distinct(steps, runs, ints, floats, valid, until, run_ix, other):
+                _merge(runs, control, nodes, other, run_ix)
+                return
+            other = runs[other].next
         link_run(runs, partitions, partition, run_ix)
         return
     mask = len(table) - 1
@@ -144,6 +180,8 @@ def _merge(runs, control, nodes, into, run_ix):
     nodes[node - base].tag = -1 - right
     nodes[node - base].previous = left
     nodes[node - base].youngest = nodes[left - base].youngest
+    nodes[node - base].oldest = min(nodes[left - base].oldest, nodes[right - base].oldest)
+    nodes[node - base].chains = nodes[left - base].chains + nodes[right - base].chains
     control[0].top_node = node + 1
     control[0].nodes_created += 1
     control[0].runs_merged += 1

@@ -202,7 +202,6 @@ def advance_versioned_runs(
         run_ix = partitions[partition].first
         partitions[partition].first = NONE
         partitions[partition].live = 0
-        partitions[partition].length = 0
         while run_ix >= 0:
             following = runs[run_ix].next
             if now - runs[run_ix].start >= window:

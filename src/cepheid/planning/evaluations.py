@@ -12,6 +12,8 @@ from cepheid.planning.options import DEFAULT_OPTIONS, WEIGHING, Options
 AUTO = "auto"
 INSTANCE_STACKS = "instance_stacks"
 NFA_B = "nfa_b"
+LAZY_CHAIN = "lazy_chain"
+LAZY_TREE = "lazy_tree"
 IMPRECISE = "imprecise"
 REFERENCE = "reference"
 OUTPUTS = ("all", "non_overlapping")

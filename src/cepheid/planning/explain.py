@@ -12,6 +12,7 @@ from cepheid.errors import list_words
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_pattern, print_query
 from cepheid.planning.build_automaton import build_automaton
+from cepheid.planning.estimates import estimate_lines
 from cepheid.planning.evaluations import INSTANCE_STACKS, Choice
 from cepheid.planning.options import DEFAULT_OPTIONS, QUERY_ORDER, SELECTIVITY, Options
 from cepheid.planning.sequence_plan import SequencePlan
@@ -27,6 +28,8 @@ def explain(query: AnalysedQuery, choice: Choice, options: Options = DEFAULT_OPT
     lines = [print_query(query.query), ""]
     evaluation = choice.evaluation
     lines += _section("evaluation", [f"{evaluation.name}: {evaluation.summary}", *choice.refusals])
+    if options.statistics is not None:
+        lines += _section("estimates", estimate_lines(query, options.statistics))
     lines += _section("selection strategy", _selection(query))
     if evaluation.weighs:
         lines += _section("method", [_method(query)])

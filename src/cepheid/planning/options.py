@@ -7,12 +7,15 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from cepheid.errors import OptionError, closest, list_words
+from cepheid.planning.statistics import check_statistics
 from cepheid.planning.uncertain_time import KEYWORDS
 
 BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
 ALGORITHMS = (MERGING, BASIC, BACKTRACK)
 UNIONS, VERSIONED = "unions", "versioned"
 BUFFERS = (UNIONS, VERSIONED)
+FIRST_CHANCE, POST_PROCESSING = "first_chance", "post_processing"
+NEGATIONS = (FIRST_CHANCE, POST_PROCESSING)
 CONSTRUCTIONS = ("ais", BASIC)
 EQUIVALENCES = ("dynamic", "multi_pais", "pais", "selection")
 WINDOWS = ("scan", "construction", "selection")
@@ -27,6 +30,7 @@ CHOICES = {
     "equivalence": EQUIVALENCES,
     "window": WINDOWS,
     "method": METHODS,
+    "negation": NEGATIONS,
 }
 LIMITS = ("max_runs", "max_matches")
 
@@ -40,9 +44,11 @@ class Options:
     ``buffer`` is how it keeps what runs have selected: ``unions`` of chains, or ``versioned``,
     the shared versioned buffer of [Agrawal08 §5.1]. The next four are for instance_stacks
     [Wu06 §4]: how sequences are constructed, where equivalence tests and the window are
-    tested, and how many values attributes have, as far as it is known. ``max_runs`` (of
-    instance_stacks: instances) and ``max_matches`` are limits that end the evaluation with an
-    error.
+    tested, and how many values attributes have, as far as it is known. ``negation`` and
+    ``statistics`` are for the lazy evaluations [Kolchinsky17]: whether a negation is tested as
+    soon as what is around it is bound, or when a match is complete, and how many events of
+    types or variables there are in a window, where that is known. ``max_runs`` (of the others:
+    instances) and ``max_matches`` are limits that end the evaluation with an error.
 
     The others are for imprecise: ``method`` is how signatures are found [Zhang10 §4, §5];
     ``min_confidence`` leaves out those with less, ``top_k`` all but the k surest.
@@ -56,6 +62,8 @@ class Options:
     domains: Mapping[str, int] = field(default_factory=dict)
     max_runs: int | None = None
     max_matches: int | None = None
+    negation: str = FIRST_CHANCE
+    statistics: Mapping[str, float] | None = None
     method: str = AUTO_METHOD
     min_confidence: float | None = None
     top_k: int | None = None
@@ -65,7 +73,7 @@ class Options:
         return {
             name: value
             for name, value in asdict(self).items()
-            if name not in LIMITS and name != "domains"
+            if name not in (*LIMITS, "domains", "statistics")
         }
 
 
@@ -100,6 +108,8 @@ def read_options(given: Mapping[str, Any]) -> Options:
             "a versioned buffer is shared by the runs that read an event together, and backtrack "
             "reads with one run at a time; use algorithm 'basic' or 'merging', or buffer 'unions'"
         )
+    if options.statistics is not None:
+        check_statistics(options.statistics)
     least: Any = options.min_confidence
     if least is not None and (
         isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1

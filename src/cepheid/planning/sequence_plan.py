@@ -143,8 +143,8 @@ class SequencePlan:
         return [key for key in self._keys if key is not self._pushed]
 
     def _transformation(self) -> tuple[str, str]:
-        returned = self.query.query.returns
-        return "transformation", "the items of RETURN" if returned else "the variables of each match"
+        items = "the items of RETURN" if self.query.query.returns else "the variables of each match"
+        return "transformation", items
 
     def _negations(self) -> Iterator[tuple[str, str]]:
         for negation in self.alternative.negations:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,16 +15,19 @@ from cepheid.kernels import match_lists
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern
-from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.bindings import Bindings, Int64s
 from cepheid.runtime.encoding import StringCodes
+from cepheid.runtime.engine import ColumnEngine, RenumberingEngine
 from cepheid.runtime.engines import EngineTask, make_engine
 from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.kernel_tables import int64s
+from cepheid.runtime.kernel_tables import int64s, padded
+from cepheid.runtime.match_columns import MatchColumns
 from cepheid.runtime.match_list import (
     WINDOW_END,
     MatchList,
     empty_list,
     joined,
+    to_bindings,
 )
 from cepheid.runtime.metrics import EngineMetrics
 from cepheid.runtime.negation_filter import NegationFilter
@@ -113,6 +117,7 @@ class AlternativeRun:
     ) -> None:
         query, alternative, window = task.query, task.alternative, task.window
         self._engine = make_engine(evaluation, task)
+        self._gives_columns = isinstance(self._engine, ColumnEngine)
         self._lists = PartitionNumbers()
         self._filters = [
             NegationFilter(compile_negation(query, alternative, negated), window, task.by_partition)
@@ -135,6 +140,32 @@ class AlternativeRun:
     def reads_tests(self) -> bool:
         """Whether the runs are kept apart by the equivalence tests of the query."""
         return self._engine.reads_partitions and self._by_test
+
+    def used_partitions(self, now: int) -> Int64s | None:
+        """For each partition of the equivalence tests 1 if it has runs; None if nobody knows."""
+        engine = self._engine
+        if self._filters or not isinstance(engine, RenumberingEngine):
+            return None if self.reads_tests or self._filters else int64s(0)
+        return engine.used_partitions(now) if self.reads_tests else int64s(0)
+
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give the runs of partition p to partition ``numbers[p]``."""
+        if self.reads_tests:
+            cast("RenumberingEngine", self._engine).renumber_partitions(numbers)
+
+    def forget_keys(self, now: int) -> None:
+        """Take back the numbers of keys, other than equivalence tests, that have no runs."""
+        engine = self._engine
+        if self._lists.are_many and not self._filters and isinstance(engine, RenumberingEngine):
+            used = padded(engine.used_partitions(now), self._lists.count)
+            engine.renumber_partitions(self._lists.keep(used))
+
+    @property
+    def counted(self) -> float:
+        """How many matches there are, where the engine was told to count them."""
+        if isinstance(self._engine, NfaBEngine):
+            return self._engine.counted
+        return float(self._engine.metrics.matches)
 
     @property
     def buffer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], int]:
@@ -194,6 +225,25 @@ class AlternativeRun:
         for ids, offsets in self._engine.feed(chunk.events, *lists, chunk.axis):
             self._check_limit()
             yield self._completed(retained, ids, offsets)
+
+    def found_bindings(self, chunk: Chunk, retained: Retained) -> Iterator[Bindings]:
+        """The same, as the places of each variable; without negations these are the answer."""
+        if not self._gives_columns:
+            for found in self.found(chunk, retained):
+                placed = replace(found, ids=retained.places_of(found))
+                yield to_bindings(placed, {part.variable: part for part in self._components})
+            return
+        lists, count = self._partitions_of(chunk)
+        base = retained.first_number if retained.are_consecutive else 0
+        engine = cast("ColumnEngine", self._engine)
+        for block in engine.feed_columns(chunk.events, lists, count, chunk.axis, base):
+            self._check_limit()
+            if not retained.are_consecutive:
+                places = np.ascontiguousarray(retained.places(block.positions))
+                block = MatchColumns(places, block.offsets, block.count)
+            ticks = retained.ticks
+            variables = block.variables(self._components)
+            yield Bindings(variables, ticks[block.first()], ticks[block.last()])
 
     def _partitions_of(self, chunk: Chunk) -> tuple[Int64s, int]:
         """The partitions of the events as the engine reads them, and how many there are."""

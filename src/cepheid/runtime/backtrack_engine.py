@@ -12,6 +12,7 @@ from cepheid.kernels import nfa_b_layout as layout
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import grown, int64s
+from cepheid.runtime.match_columns import MatchColumns
 from cepheid.runtime.nfa_b_engine import NfaBEngine
 from cepheid.runtime.snapshot import Arrays
 
@@ -25,9 +26,14 @@ class BacktrackEngine(NfaBEngine):
     _events_read = 0
     _stack = np.zeros(0, dtype=backtrack.POSTPONED)
 
-    def feed(
-        self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
-    ) -> Iterator[tuple[Int64s, Int64s]]:
+    def feed_columns(
+        self,
+        batch: EventBatch,
+        partition_of: Int64s,
+        partitions: int,
+        axis: Int64s,
+        first_event: int,
+    ) -> Iterator[MatchColumns]:
         """Read a batch; its matches come in the order in which the search finds them."""
         mask = self._begin_batch(batch, partitions)
         control = self._control[0]
@@ -49,9 +55,8 @@ class BacktrackEngine(NfaBEngine):
                 self._registers.valid,
                 self._partitions,
                 self._nodes,
-                self._ids,
-                self._offsets,
                 self._finals,
+                self._counting_stack,
                 self._evaluations,
                 self._stack,
                 heads,
@@ -67,15 +72,14 @@ class BacktrackEngine(NfaBEngine):
             if status == layout.NEED_RUNS:
                 self._make_room_for_runs(int(axis[cursor[backtrack.EVENT]]))
             elif status == layout.NEED_NODES:
+                yield from self._listed(first_event)
                 self._make_room_for_nodes()
-            elif control["matches"]:
-                yield self._drained()
             else:
-                self._ids = int64s(2 * len(self._ids))
-                self._offsets = int64s(2 * len(self._offsets))
+                if not control["finals"]:
+                    self._finals = grown(self._finals, 2 * len(self._finals))
+                yield from self._listed(first_event)
         self._events_read += int(cursor[backtrack.READ])
-        if control["matches"]:
-            yield self._drained()
+        yield from self._listed(first_event)
 
     @property
     def events_read(self) -> int:

@@ -19,8 +19,9 @@ from cepheid.language import syntax as ast
 from cepheid.runtime.bindings import Bindings, Int64s
 from cepheid.runtime.events import Events
 from cepheid.runtime.kernel_tables import int64s
+from cepheid.runtime.match_columns import MatchLister
 from cepheid.runtime.match_list import MatchList, to_bindings
-from cepheid.runtime.matches import BATCH_SIZE, Match, Matches
+from cepheid.runtime.matches import Match, Matches
 from cepheid.runtime.metrics import Metrics
 
 _EXACT = 2.0**53
@@ -95,25 +96,18 @@ class CompressedMatches:
     # --- counting
 
     @cached_property
-    def _chains(self) -> tuple[Int64s, npt.NDArray[np.float64]]:
-        oldest, chains = int64s(len(self._nodes)), np.zeros(len(self._nodes))
-        unions.count_chains(self._nodes, _BASE, oldest, chains)
-        return oldest, chains
-
-    @cached_property
     def _counts(self) -> npt.NDArray[np.float64]:
         return self._count(self._finals)
 
     def _count(self, finals: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
-        oldest, chains = self._chains
         counts = np.zeros(len(finals))
         stack = int64s(len(self._nodes) + 2)
-        unions.count_finals(self._nodes, _BASE, oldest, chains, finals, len(finals), stack, counts)
+        unions.count_finals(self._nodes, _BASE, finals, len(finals), stack, counts)
         return counts
 
     def _exact_count(self) -> int:
         """The same with integers of any size, where floats are not exact any more."""
-        oldest, _ = self._chains
+        oldest = self._nodes["oldest"].tolist()
         previous, tags = self._nodes["previous"].tolist(), self._nodes["tag"].tolist()
         youngest = self._nodes["youngest"].tolist()
         chains: list[int] = []
@@ -143,30 +137,12 @@ class CompressedMatches:
     # --- listing
 
     def _blocks(self) -> Iterator[Bindings]:
-        room = max(4 * self._longest, 1 << 16)
-        ids, offsets = int64s(room), int64s(BATCH_SIZE)
-        size = len(self._nodes) + 2
-        stack, depths, path = int64s(size), int64s(size), int64s(self._longest + 1)
-        cursor, written = int64s(2), int64s(2)
-        status = unions.FULL
-        while status == unions.FULL:
-            status = unions.list_matches(
-                self._nodes,
-                _BASE,
-                self._finals,
-                len(self._finals),
-                self._longest,
-                stack,
-                depths,
-                path,
-                cursor,
-                ids,
-                offsets,
-                written,
-            )
-            if written[1]:
-                yield self._bindings(ids[: written[0]], offsets[: written[1] + 1])
-                written[:] = 0
+        lister = MatchLister(len(self._variables))
+        blocks = lister.blocks(self._nodes, _BASE, self._finals, self._longest, 0)
+        ticks = self._events.ticks
+        for block in blocks:
+            variables = block.variables(list(self._variables.values()))
+            yield Bindings(variables, ticks[block.first()], ticks[block.last()])
 
     def _walk(self, final: np.void, random: np.random.Generator) -> list[int]:
         """One chain of a final, drawn at random."""

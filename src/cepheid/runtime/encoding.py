@@ -9,7 +9,7 @@ they are compiled for such arrays only; but it may be the column itself, and nob
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,15 +29,17 @@ NULL_CODE = -1
 
 
 class StringCodes:
-    """Integers for strings: dense from 0 in order of first sight, and never changed.
+    """Integers for strings: 0, 1, 2, … in order of first sight, and never given out twice.
 
     One object serves all columns and all batches of a run, so that two strings are equal exactly
-    when their codes are. The order of codes says nothing about the order of strings.
+    when their codes are. The order of codes says nothing about the order of strings. A string
+    that was forgotten has another code when it is seen again: only those may be forgotten that
+    nothing compares any more.
     """
 
     def __init__(self) -> None:
         self._code_of: dict[str, int] = {}
-        self._texts: pa.Array = pa.array([], pa.string())
+        self._next = 0
 
     def __len__(self) -> int:
         return len(self._code_of)
@@ -49,7 +51,9 @@ class StringCodes:
         >>> strings.code("north"), strings.code("south"), strings.code("north")
         (0, 1, 0)
         """
-        return self._code_of.setdefault(text, len(self._code_of))
+        code = self._code_of.setdefault(text, self._next)
+        self._next += code == self._next
+        return code
 
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Int64s:
         """The codes of a column of strings, plain or dictionary-encoded; null is NULL_CODE.
@@ -66,9 +70,9 @@ class StringCodes:
         encoded = one_array(column)
         distinct = encoded.dictionary.to_pylist()
         fresh = [text for text in distinct if text is not None and text not in self._code_of]
-        first_fresh = len(self._code_of)
-        for offset, text in enumerate(dict.fromkeys(fresh)):
-            self._code_of[text] = first_fresh + offset
+        for text in dict.fromkeys(fresh):
+            self._code_of[text] = self._next
+            self._next += 1
         # The last place is where index -1, a null, points to.
         codes = [self._code_of.get(text, NULL_CODE) for text in distinct]
         code_at = np.array([*codes, NULL_CODE], np.int64)
@@ -79,33 +83,53 @@ class StringCodes:
     def decode(self, codes: Int64s) -> pa.Array:
         """The strings of codes that were given out before; NULL_CODE is null.
 
-        >>> strings = StringCodes.from_list(["north", "south"])
+        >>> strings = StringCodes()
+        >>> _ = strings.encode(pa.array(["north", "south"]))
         >>> strings.decode(np.array([1, -1, 0])).to_pylist()
         ['south', None, 'north']
         """
-        if len(self._texts) < len(self._code_of):
-            self._texts = pa.array(self.to_list(), pa.string())
-        return self._texts.take(pa.array(codes, pa.int64(), mask=codes == NULL_CODE))
+        texts = pa.array(self._code_of, pa.string())
+        known = np.fromiter(self._code_of.values(), np.int64, len(self._code_of))
+        places = np.searchsorted(known, codes)
+        return texts.take(pa.array(places, pa.int64(), mask=codes == NULL_CODE))
 
-    def to_list(self) -> list[str]:
-        """All strings, each at the place of its code: the whole state, as plain data.
+    def forget_all_but(self, columns: Iterable[pa.ChunkedArray]) -> None:
+        """Forget the strings that are in none of these columns, of texts or of lists of texts.
+
+        >>> strings = StringCodes()
+        >>> _ = strings.encode(pa.array(["north", "south"]))
+        >>> strings.forget_all_but([pa.chunked_array([["south"]])])
+        >>> len(strings), strings.code("south"), strings.code("north")
+        (1, 1, 2)
+        """
+        kept: set[str] = set()
+        for column in columns:
+            while kind_of(column.type) is Kind.LIST:
+                column = pc.list_flatten(column)
+            if kind_of(column.type) is Kind.STRING:
+                plain = _undictionary(one_array(column))
+                kept.update(text for text in plain.unique().to_pylist() if text is not None)
+        self._code_of = {text: code for text, code in self._code_of.items() if text in kept}
+
+    def state(self) -> dict[str, Any]:
+        """All strings and their codes, as plain data.
 
         >>> strings = StringCodes()
         >>> _ = strings.encode(pa.array(["b", "a"]))
-        >>> strings.to_list()
-        ['b', 'a']
+        >>> strings.state()
+        {'codes': {'b': 0, 'a': 1}, 'next': 2}
         """
-        return list(self._code_of)
+        return {"codes": dict(self._code_of), "next": self._next}
 
     @classmethod
-    def from_list(cls, texts: Iterable[str]) -> StringCodes:
-        """The codes that :meth:`to_list` wrote down.
+    def from_state(cls, state: Mapping[str, Any]) -> StringCodes:
+        """The codes that :meth:`state` wrote down.
 
-        >>> StringCodes.from_list(["b", "a"]).code("a")
-        1
+        >>> StringCodes.from_state({"codes": {"b": 4}, "next": 7}).code("a")
+        7
         """
         strings = cls()
-        strings._code_of = {text: code for code, text in enumerate(texts)}
+        strings._code_of, strings._next = dict(state["codes"]), state["next"]
         return strings
 
 

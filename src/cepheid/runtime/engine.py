@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
+from cepheid.runtime.match_columns import MatchColumns
 from cepheid.runtime.metrics import EngineMetrics
 from cepheid.runtime.snapshot import Arrays
 
@@ -45,3 +46,40 @@ class Engine(Protocol):
     @property
     def metrics(self) -> EngineMetrics:
         """What the engine has done so far."""
+
+
+@runtime_checkable
+class ColumnEngine(Protocol):
+    """An engine that also gives matches as columns, which is faster.
+
+    A session asks for them where what the engine finds is the answer: one alternative, no
+    negation, all output.
+    """
+
+    def feed_columns(
+        self,
+        batch: EventBatch,
+        partition_of: Int64s,
+        partitions: int,
+        axis: Int64s,
+        first_event: int,
+    ) -> Iterator[MatchColumns]:
+        """Read a batch; the events of each component, as numbers from ``first_event`` on."""
+
+
+@runtime_checkable
+class RenumberingEngine(Protocol):
+    """An engine that can be told that partitions have other numbers from now on.
+
+    Without it the numbers of partitions are not taken back, and a stream of ever new keys
+    needs ever more memory.
+    """
+
+    def used_partitions(self, now: int) -> Int64s:
+        """For each partition 1 if the engine still keeps something for it, at least.
+
+        ``now`` is the least that an event to come can measure on the axis of the window.
+        """
+
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give what is kept for partition p to partition ``numbers[p]``; unused ones have -1."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.automata.instance_stacks import compile_instance_stacks
+from cepheid.automata.lazy import compile_lazy
 from cepheid.automata.nfa_b import compile_nfa_b
-from cepheid.planning.evaluations import INSTANCE_STACKS, NFA_B
+from cepheid.planning.evaluations import INSTANCE_STACKS, LAZY_CHAIN, LAZY_TREE, NFA_B
 from cepheid.planning.options import BACKTRACK, VERSIONED, Options
 from cepheid.runtime.engine import Engine
 from cepheid.runtime.instance_stacks_engine import InstanceStacksEngine
+from cepheid.runtime.lazy_engine import LazyEngine
 from cepheid.runtime.nfa_b_engine import NfaBEngine
 
 
@@ -20,7 +23,9 @@ class EngineTask:
     """What an engine is made for: one alternative of a query, its window and the options.
 
     ``by_partition`` says that the window counts the events of a partition. An engine that
-    ``keeps_all`` lists no matches: what it keeps is the answer.
+    ``keeps_all`` lists no matches: what it keeps is the answer. One that ``counts`` need only
+    find how many there are, and one that ``prunes`` only those after which no other begins
+    before they end, in each partition; engines that do not know how find all.
     """
 
     query: AnalysedQuery
@@ -29,6 +34,8 @@ class EngineTask:
     by_partition: bool
     options: Options
     keeps_all: bool = False
+    counts: bool = False
+    prunes: bool = False
 
 
 def _nfa_b_engine(options: Options) -> type[NfaBEngine]:
@@ -45,13 +52,30 @@ def _nfa_b_engine(options: Options) -> type[NfaBEngine]:
 
 
 def _nfa_b(task: EngineTask) -> Engine:
-    return _nfa_b_engine(task.options)(
-        compile_nfa_b(task.query, task.alternative),
+    automaton = compile_nfa_b(task.query, task.alternative)
+    tests = tuple(test.attribute for test in task.query.equivalences)
+    # Runs are listed by what matches must not overlap in.
+    prunes = task.prunes and tests == (
+        automaton.partition_attributes if automaton.lists_by_partition else ()
+    )
+    engine = _nfa_b_engine(task.options)
+    if engine is not NfaBEngine:
+        return engine(
+            automaton,
+            task.window,
+            task.by_partition,
+            task.options.algorithm,
+            task.options.max_runs,
+        )
+    return NfaBEngine(
+        automaton,
         task.window,
         task.by_partition,
         task.options.algorithm,
         task.options.max_runs,
         task.keeps_all,
+        task.counts,
+        prunes,
     )
 
 
@@ -64,9 +88,21 @@ def _instance_stacks(task: EngineTask) -> Engine:
     )
 
 
+def _lazy(task: EngineTask, is_tree: bool) -> Engine:
+    return LazyEngine(
+        compile_lazy(task.query, task.alternative),
+        task.window,
+        task.by_partition,
+        task.options,
+        is_tree=is_tree,
+    )
+
+
 _ENGINES: dict[str, Callable[[EngineTask], Engine]] = {
     INSTANCE_STACKS: _instance_stacks,
     NFA_B: _nfa_b,
+    LAZY_CHAIN: partial(_lazy, is_tree=False),
+    LAZY_TREE: partial(_lazy, is_tree=True),
 }
 
 

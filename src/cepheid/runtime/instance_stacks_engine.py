@@ -268,6 +268,31 @@ class InstanceStacksEngine:
         if self._plan[0]["basic"]:
             self._cells = _more(self._cells, size)
 
+    # --- partitions that have other numbers from now on
+
+    def used_partitions(self, now: int) -> Int64s:
+        """For each partition of the session 1 if it has instances."""
+        components = len(self._compiled.steps)
+        count = len(self._stacks) // components
+        if self._plan[0]["basic"] or not self._plan[0]["pushed"]:
+            return np.ones(count, dtype=np.int64)
+        self._drop(now)
+        used = int64s(count)
+        used[self._instances["stack"][: self._state[0]["used"]] // components] = 1
+        return used
+
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give the stacks of partition p to partition ``numbers[p]``."""
+        if self._plan[0]["basic"] or not self._plan[0]["pushed"]:
+            return
+        components = len(self._compiled.steps)
+        stacks = self._instances["stack"][: self._state[0]["used"]]
+        stacks[:] = numbers[stacks // components] * components + stacks % components
+        kept = np.flatnonzero(numbers[: len(self._stacks) // components] >= 0)
+        self._stacks = self._stacks.reshape(-1, components)[kept].ravel()
+        if len(self._reached):
+            self._reached = self._reached[kept]
+
     # --- snapshots
 
     def state(self) -> Arrays:

@@ -136,3 +136,10 @@ def grown(array: npt.NDArray[np.void], size: int) -> npt.NDArray[np.void]:
 def int64s(size: int) -> Int64s:
     """An array of zeros."""
     return np.zeros(size, dtype=np.int64)
+
+
+def padded(array: Int64s, size: int) -> Int64s:
+    """The first ``size`` numbers, with zeros where there are fewer."""
+    out = int64s(size)
+    out[: len(array)] = array[:size]
+    return out

@@ -118,6 +118,12 @@ class NonOverlapping:
         """Take the state of a snapshot."""
         self.last_ticks, self.last_positions = state["ticks"], state["positions"]
 
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give the end of partition p to partition ``numbers[p]``; forget those of -1."""
+        kept = numbers[: len(self.last_ticks)] >= 0
+        self.last_ticks = self.last_ticks[: len(kept)][kept]
+        self.last_positions = self.last_positions[: len(kept)][kept]
+
     def choose(self, matches: MatchList, partition: Int64s, partitions: int) -> MatchList:
         """Some of the matches, which come in no particular order; calls follow in time."""
         added = max(partitions - len(self.last_ticks), 0)

@@ -128,6 +128,11 @@ class Matches:
 
         return matches_html(self)
 
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns of the result, with their types."""
+        return self._table(self._parts[0].slice(0, 0)).schema
+
     def to_arrow(self) -> pa.Table:
         """The matches as an Arrow table: start, end, and the variables or RETURN's items."""
         return pa.concat_tables(map(self._table, self._parts))

@@ -18,13 +18,12 @@ from cepheid.planning.options import BASIC, MERGING
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import Registers, grown, int64s, step_tables
+from cepheid.runtime.match_columns import MatchColumns, MatchLister
 from cepheid.runtime.metrics import EngineMetrics
 from cepheid.runtime.snapshot import Arrays, part, prefixed
 
 _FIRST_RUNS = 1_024
 _FIRST_NODES = 16_384
-_OUTPUT_IDS = 1 << 20
-_OUTPUT_MATCHES = 1 << 17
 _FINALS = 1 << 16
 
 
@@ -33,7 +32,9 @@ class NfaBEngine:
 
     ``by_partition`` says that the window counts the events of a partition. With the algorithm
     ``merging``, runs that cannot be told apart any more become one [Agrawal08 §5.2.2]. An
-    engine that ``keeps_all`` lists no matches: its nodes and finals are the answer.
+    engine that ``keeps_all`` lists no matches: its nodes and finals are the answer. One that
+    ``counts`` finds how many there are and nothing else. One that ``prunes`` lets a match end
+    all runs of its partition, as those that do not overlap ask for.
     """
 
     def __init__(
@@ -44,15 +45,19 @@ class NfaBEngine:
         algorithm: str = BASIC,
         max_runs: int | None = None,
         keeps_all: bool = False,
+        counts: bool = False,
+        prunes: bool = False,
     ) -> None:
         self.automaton = automaton
+        self._lister = MatchLister(len(automaton.steps))
         self._keeps_all = keeps_all
-        self._seconds_matching = self._seconds_construction = 0.0
+        self._seconds_matching = 0.0
         self._by_partition = by_partition
         self._max_runs = max_runs
         self._steps, self._updates = step_tables(automaton.steps, automaton.columns)
         self._runs = np.zeros(0, dtype=layout.RUN)
         self._nodes = np.zeros(_FIRST_NODES, dtype=layout.NODE)
+        self._counting_stack = int64s(_FIRST_NODES + 2 if counts else 0)
         self._partitions = np.zeros(0, dtype=layout.PARTITION)
         self._registers = Registers(
             automaton.registers, automaton.columns, automaton.constants, _FIRST_RUNS
@@ -60,7 +65,6 @@ class NfaBEngine:
         self._tests = [
             test for step in automaton.steps for test in (step.begin_test, step.take_test)
         ]
-        self._ids, self._offsets = int64s(_OUTPUT_IDS), int64s(_OUTPUT_MATCHES)
         self._evaluations = int64s(max(automaton.predicate_count, 1))
         self._finals = np.zeros(_FINALS, dtype=layout.FINAL)
         self._until = np.array(automaton.read_until, dtype=np.int64)
@@ -68,7 +72,9 @@ class NfaBEngine:
         control = self._control[0]
         control["strategy"] = automaton.strategy
         control["window"] = window
-        control["emit"] = 1
+        control["counts"] = counts
+        control["prunes"] = prunes
+        control["max_runs"] = layout.UNBOUNDED if max_runs is None else max_runs
         control["merging"] = algorithm == MERGING
         control["free"] = layout.NONE
         control["predicate"] = predicate_address(automaton.source)
@@ -84,13 +90,27 @@ class NfaBEngine:
         """Whether runs are listed by partition."""
         return self.automaton.lists_by_partition
 
+    @property
+    def counted(self) -> float:
+        """How many matches an engine that only counts them has found; exact below 2 ** 53."""
+        return float(self._control[0]["counted"])
+
     def feed(
         self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
     ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Read a batch; the tags and offsets of the matches that it completes, in blocks.
+        """Read a batch; the tags and offsets of the matches that it completes, in blocks."""
+        for block in self.feed_columns(batch, partition_of, partitions, axis, 0):
+            yield block.tags()
 
-        A block is valid until the next one is asked for.
-        """
+    def feed_columns(
+        self,
+        batch: EventBatch,
+        partition_of: Int64s,
+        partitions: int,
+        axis: Int64s,
+        first_event: int,
+    ) -> Iterator[MatchColumns]:
+        """The same, as the events of each component, counted from ``first_event``."""
         mask = self._begin_batch(batch, partitions)
         control = self._control[0]
         at = int64s(1)
@@ -108,9 +128,8 @@ class NfaBEngine:
                 self._registers.valid,
                 self._partitions,
                 self._nodes,
-                self._ids,
-                self._offsets,
                 self._finals,
+                self._counting_stack,
                 self._until,
                 self._table,
                 self._stamps,
@@ -126,21 +145,18 @@ class NfaBEngine:
                 break
             if status == layout.NEED_RUNS:
                 self._make_room_for_runs(int(axis[at[0]]))
+            elif status == layout.TOO_MANY_RUNS:
+                self._expire(int(axis[at[0] - 1]))
+                if control["live"] > control["max_runs"]:
+                    raise self._too_many_runs()
             elif status == layout.NEED_NODES:
-                yield from self._listed()
+                yield from self._listed(first_event)
                 self._make_room_for_nodes()
-            elif status == layout.NEED_FINALS:
+            else:
                 if not control["finals"] or self._keeps_all:
                     self._finals = grown(self._finals, 2 * len(self._finals))
-                yield from self._listed()
-            elif control["matches"]:
-                yield self._drained()
-            else:
-                self._ids = int64s(2 * len(self._ids))
-                self._offsets = int64s(2 * len(self._offsets))
-        if control["matches"]:
-            yield self._drained()
-        yield from self._listed()
+                yield from self._listed(first_event)
+        yield from self._listed(first_event)
 
     def _begin_batch(self, batch: EventBatch, partitions: int) -> Int64s:
         """Let predicates read a batch; the mask of its events."""
@@ -151,42 +167,24 @@ class NfaBEngine:
         control["base_event"] = batch.first_event
         return batch.mask(self._tests, int(control["predicate"]), self._registers.context)
 
-    def _listed(self) -> Iterator[tuple[Int64s, Int64s]]:
-        """The matches of the finals that merged runs have written, in blocks."""
+    def _listed(self, first_event: int) -> Iterator[MatchColumns]:
+        """The matches of the finals that the runs have written, in blocks."""
         control = self._control[0]
-        count, longest = int(control["finals"]), int(control["longest"]) + 1
+        count = int(control["finals"])
         if not count or self._keeps_all:
             return
         control["finals"] = 0
-        if len(self._ids) < 2 * longest:
-            self._ids = int64s(4 * longest)
         used = int(control["top_node"] - control["base_node"])
-        stack, depths = int64s(used + 2), int64s(used + 2)
-        path, cursor, written = int64s(longest + 1), int64s(2), int64s(2)
-        while True:
-            begun = perf_counter()
-            status = unions.list_matches(
-                self._nodes,
-                control["base_node"],
-                self._finals,
-                count,
-                longest,
-                stack,
-                depths,
-                path,
-                cursor,
-                self._ids,
-                self._offsets,
-                written,
-            )
-            self._seconds_construction += perf_counter() - begun
-            if written[1]:
-                control["matches_found"] += written[1]
-                control["ids_found"] += written[0]
-                yield self._ids[: written[0]], self._offsets[: written[1] + 1]
-                written[:] = 0
-            if status == unions.LISTED:
-                return
+        for block in self._lister.blocks(
+            self._nodes[:used],
+            int(control["base_node"]),
+            self._finals[:count],
+            int(control["longest"]) + 1,
+            first_event,
+        ):
+            control["matches_found"] += len(block)
+            control["ids_found"] += block.events
+            yield block
 
     @property
     def buffer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], int]:
@@ -194,6 +192,18 @@ class NfaBEngine:
         control = self._control[0]
         nodes = self._nodes[: control["top_node"] - control["base_node"]]
         return nodes, self._finals[: control["finals"]], int(control["longest"]) + 1
+
+    def used_partitions(self, now: int) -> Int64s:
+        """For each partition 1 if it has runs."""
+        self._expire(now)
+        return np.asarray(self._partitions["first"] >= 0, dtype=np.int64)
+
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give the runs of partition p to partition ``numbers[p]``."""
+        old = self._partitions[: len(numbers)][numbers[: len(self._partitions)] >= 0]
+        self._partitions = np.zeros(0, dtype=layout.PARTITION)
+        self._grow_partitions(len(old))
+        self._partitions[: len(old)] = old
 
     def state(self) -> Arrays:
         """All runs and what they share as arrays, for a snapshot; dead nodes are left out."""
@@ -213,9 +223,10 @@ class NfaBEngine:
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot; addresses in it are those of this process."""
-        predicate = self._control[0]["predicate"]
+        own = {name: self._control[0][name] for name in ("predicate", "max_runs")}
         self._control = state["control"]
-        self._control[0]["predicate"] = predicate
+        for name, value in own.items():
+            self._control[0][name] = value
         self._runs, self._partitions = state["runs"], state["partitions"]
         self._evaluations = state["evaluations"]
         self._nodes = grown(state["nodes"], max(2 * len(state["nodes"]), _FIRST_NODES))
@@ -223,19 +234,17 @@ class NfaBEngine:
         self._table, self._stamps = int64s(4 * len(self._runs)), int64s(4 * len(self._runs))
         self._control[0]["stamp"] = 0
 
-    def _drained(self) -> tuple[Int64s, Int64s]:
-        control = self._control[0]
-        block = self._ids[: control["ids"]], self._offsets[: control["matches"] + 1]
-        control["ids"] = control["matches"] = 0
-        return block
-
-    def _make_room_for_runs(self, now: int) -> None:
-        freed = nfa_b.expire_runs(
+    def _expire(self, now: int) -> int:
+        freed: int = nfa_b.expire_runs(
             self._control, self._runs, self._partitions, now, self._by_partition
         )
+        return freed
+
+    def _make_room_for_runs(self, now: int) -> None:
+        freed = self._expire(now)
+        if self._control[0]["live"] > self._control[0]["max_runs"]:
+            raise self._too_many_runs()
         if freed <= len(self._runs) // 4:
-            if self._max_runs is not None and len(self._runs) >= self._max_runs:
-                raise self._too_many_runs()
             self._grow_runs(2 * len(self._runs))
 
     def _too_many_runs(self) -> LimitError:
@@ -264,6 +273,8 @@ class NfaBEngine:
     def _make_room_for_nodes(self) -> None:
         if self._keeps_all or self._drop_nodes() <= len(self._nodes) // 2:
             self._nodes = grown(self._nodes, 2 * len(self._nodes))
+            if len(self._counting_stack):
+                self._counting_stack = int64s(len(self._nodes) + 2)
 
     def _drop_nodes(self) -> int:
         """Forget the nodes that no match to come can contain; how many there were."""
@@ -292,9 +303,9 @@ class NfaBEngine:
             runs_expired=int(control["runs_expired"]),
             runs_peak=int(control["runs_peak"]),
             nodes_created=int(control["nodes_created"]),
-            matches=int(control["matches_found"]),
+            matches=int(control["matches_found"]) + int(control["counted"]),
             events_in_matches=int(control["ids_found"]),
             evaluations={edge: int(self._evaluations[ix]) for ix, edge in self.automaton.edges},
             seconds_matching=self._seconds_matching,
-            seconds_construction=self._seconds_construction,
+            seconds_construction=self._lister.seconds,
         )

@@ -43,18 +43,19 @@ class _Projector:
     def __init__(self, query: ast.Query, events: Events, bindings: Bindings) -> None:
         self._events = events
         self._bindings = bindings
-        self._vectorised = Vectorised(len(bindings), self.resolve, self.missing)
         self._types: dict[str, set[str]] = {}
         for component, _ in ast.components(query.pattern):
             self._types.setdefault(component.variable, set()).update(component.types)
 
     def returned(self, item: ast.Expression) -> pa.Array:
         """An item of RETURN for each match: null as a whole where what it names is not there."""
-        values = self._vectorised.value(item)
+        # Not kept: it holds this object, and the two would keep the matches in memory for long.
+        vectorised = Vectorised(len(self._bindings), self.resolve, self.missing)
+        values = vectorised.value(item)
         match item:
             case ast.Length() | ast.Aggregate("count") | ast.EventReference() | ast.Elements():
                 return values
-        lacking = self._vectorised.missing(item)
+        lacking = vectorised.missing(item)
         for variable in variables_in(item):
             lacking = lacking | self._bindings.variables[variable].absent
         return values.take(pa.array(np.arange(len(values)), mask=lacking))

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from cepheid.errors import EventError
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.kernels.partition_ids import first_within
 from cepheid.language.syntax import WindowMeasure
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import StringCodes
@@ -137,7 +138,8 @@ class Retained:
         self.next_number += len(batch)
         self._lists = None
         batch = self._with_known_types(batch)
-        self._latest = _nothing_like(batch)
+        if self._latest is None or not _are_alike(batch, self._latest):
+            self._latest = _nothing_like(batch)
         if not len(batch):
             return
         self._ticks.append(batch.ticks)
@@ -170,11 +172,27 @@ class Retained:
             self._whole = len(self._pieces[0]) if self._pieces else 0
         if count:
             first = self._pieces[0].slice(count, len(self._pieces[0]))
-            # A slice keeps all of its table in memory.
-            if 2 * len(first) <= self._whole:
+            # A slice keeps all of its table in memory. One of the latest batch is left as it is:
+            # usually the next one makes it go as a whole.
+            if 2 * len(first) <= self._whole and len(self._pieces) > 1:
                 first = _taken(first, np.arange(len(first)))
                 self._whole = len(first)
             self._pieces[0] = first
+
+    def first_within(self, counts: Int64s, extent: int) -> int:
+        """The place of the first event that is less than an extent before the end of its partition.
+
+        Only for a window that counts the events of partitions, of which there are ``counts``.
+        """
+        first = 0
+        partitions = self._partition.pieces if self._keeps_partitions else None
+        for axis in self._axis.pieces:
+            partition = next(partitions) if partitions else np.zeros(len(axis), np.int64)
+            here = first_within(partition, axis, counts, extent)
+            first += here
+            if here < len(axis):
+                break
+        return first
 
     def keep(self, wanted: npt.NDArray[np.bool_]) -> None:
         """Forget the events that are not wanted."""
@@ -189,7 +207,7 @@ class Retained:
     def renumber_partitions(self, numbers: Int64s) -> None:
         """Give each partition p the number ``numbers[p]``."""
         partition = self._partition.values
-        partition[:] = np.where(partition >= 0, numbers[partition], partition)
+        self._partition.replace(np.where(partition >= 0, numbers[partition], partition))
 
     def lists(self, strings: StringCodes) -> ListColumns:
         """The list attributes of all retained events."""
@@ -298,6 +316,16 @@ def _joined(pieces: Sequence[Events] | deque[Events], last: Events) -> Events:
         np.concatenate([piece.type_codes for piece in pieces]),
         last.type_names,
         last.schema,
+    )
+
+
+def _are_alike(batch: Events, other: Events) -> bool:
+    """Whether the same is known of both, whatever events they have."""
+    return (
+        batch.time_axis == other.time_axis
+        and batch.type_names == other.type_names
+        and batch.schema == other.schema
+        and batch.table.schema.equals(other.table.schema)
     )
 
 

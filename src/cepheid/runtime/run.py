@@ -2,51 +2,116 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import OptionError
-from cepheid.planning.evaluations import NFA_B, REFERENCE, refuse_compressed
+from cepheid.planning.evaluations import (
+    IMPRECISE,
+    NFA_B,
+    REFERENCE,
+    refuse_compressed,
+    refuse_output,
+)
 from cepheid.planning.options import BACKTRACK, MERGING, UNIONS, VERSIONED, Options
+from cepheid.planning.uncertain_time import UncertainTime
 from cepheid.runtime.bindings import Bindings
 from cepheid.runtime.events import Events
 from cepheid.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
     from cepheid.runtime.compressed import CompressedMatches
-
-
-def run(
-    evaluation: str,
-    query: AnalysedQuery,
-    events: Events,
-    window: int | None,
-    output: str,
-    options: Options,
-) -> tuple[list[Bindings], Metrics]:
-    """All matches of the query, in parts, by the evaluation with this name, and what it did."""
-    if evaluation == REFERENCE:
-        from cepheid.runtime.reference_run import run_reference
-
-        found = run_reference(query.query, events, window, output, options.max_matches)
-        return [found], Metrics(events=len(events), matches=len(found))
+    from cepheid.runtime.match_stream import MatchStream
     from cepheid.runtime.session import Session
 
-    session = Session(query, window, output, options, evaluation=evaluation)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedRun:
+    """A query analysed for some events in order, and the evaluation that will run it."""
+
+    evaluation: str
+    query: AnalysedQuery
+    events: Events
+    window: int | None
+    output: str
+    options: Options
+    uncertain: UncertainTime | None = None
+
+    def session(self) -> Session:
+        """A session for the events."""
+        from cepheid.runtime.session import Session
+
+        return Session(
+            self.query, self.window, self.output, self.options, evaluation=self.evaluation
+        )
+
+
+def run(prepared: PreparedRun) -> tuple[list[Bindings], Metrics]:
+    """All matches of the query, in parts, and what the evaluation did."""
+    query, events, options = prepared.query, prepared.events, prepared.options
+    if prepared.evaluation == REFERENCE:
+        from cepheid.runtime.reference_run import run_reference
+
+        found = run_reference(
+            query.query, events, prepared.window, prepared.output, options.max_matches
+        )
+        return [found], Metrics(events=len(events), matches=len(found))
+    if prepared.evaluation == IMPRECISE:
+        from cepheid.runtime.imprecise.session import ImpreciseSession
+
+        refuse_output(prepared.output)
+        uncertain = prepared.uncertain or UncertainTime()
+        weighing = ImpreciseSession(query, prepared.window, uncertain, options)
+        return weighing.run(events), weighing.metrics
+    session = prepared.session()
     parts = session.run(events)
     return parts, session.metrics
 
 
-def run_compressed(
-    evaluation: str, query: AnalysedQuery, events: Events, window: int | None, options: Options
-) -> CompressedMatches:
+def run_stream(prepared: PreparedRun) -> MatchStream:
+    """The same, made as they are read."""
+    from cepheid.runtime.bindings import bindings_from_rows
+    from cepheid.runtime.match_stream import MatchStream
+    from cepheid.runtime.matches import Matches
+
+    tree, events = prepared.query.query, prepared.events
+    if prepared.evaluation in (REFERENCE, IMPRECISE):
+        parts, metrics = run(prepared)
+        nothing = Matches(tree, events, [parts[0].slice(0, 0)])
+        return MatchStream(nothing, iter([Matches(tree, events, parts)]), lambda: metrics)
+    nothing = Matches(tree, events, [bindings_from_rows(tree.pattern, [], [], [])])
+    session = prepared.session()
+    return MatchStream(nothing, session.stream(events), lambda: session.metrics)
+
+
+def run_count(prepared: PreparedRun) -> int:
+    """How many matches the query has; made only where they have to be looked at to be counted."""
+    query, options = prepared.query, prepared.options
+    makes_unions = options.buffer == UNIONS and options.algorithm != BACKTRACK
+    is_plain = prepared.output == "all" and refuse_compressed(query) is None
+    if prepared.evaluation != NFA_B or not makes_unions or not is_plain:
+        return run_stream(prepared).exhaust()
+    from cepheid.runtime.alternative_run import too_many_matches
+    from cepheid.runtime.session import Session
+
+    session = Session(query, prepared.window, prepared.output, options, counts=True)
+    count = session.count(prepared.events)
+    if count is None:
+        count = run_compressed(prepared).count()
+    if options.max_matches is not None and count > options.max_matches:
+        raise too_many_matches(options.max_matches, query.alternatives[0].components)
+    return count
+
+
+def run_compressed(prepared: PreparedRun) -> CompressedMatches:
     """All matches of the query in the buffer that its runs share."""
     from cepheid.runtime.session import Session
 
+    query, options = prepared.query, prepared.options
     refusal = refuse_compressed(query)
-    if evaluation != NFA_B:
-        refusal = f"only {NFA_B} has it, and {evaluation} runs this query"
+    if prepared.evaluation != NFA_B:
+        refusal = f"only {NFA_B} has it, and {prepared.evaluation} runs this query"
     if refusal is not None:
         raise OptionError(f"there is no compressed output for this query: {refusal}")
     if options.buffer != UNIONS or options.algorithm == BACKTRACK:
@@ -55,4 +120,5 @@ def run_compressed(
             f"algorithm {BACKTRACK!r} makes; leave these options out, or use output 'all'"
         )
     merging = replace(options, algorithm=MERGING)
-    return Session(query, window, "all", merging, keeps_all=True).run_compressed(events)
+    session = Session(query, prepared.window, "all", merging, keeps_all=True)
+    return session.run_compressed(prepared.events)

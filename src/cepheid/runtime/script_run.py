@@ -10,7 +10,7 @@ from cepheid.runtime.bindings import joined_bindings
 from cepheid.runtime.composites import Composites, Unsettled
 from cepheid.runtime.events import Events
 from cepheid.runtime.matches import Matches
-from cepheid.runtime.run import run
+from cepheid.runtime.run import PreparedRun, run
 from cepheid.runtime.script_plan import PlannedQuery, Script, named_matches, naming, plan_script
 
 
@@ -37,7 +37,7 @@ def run_script(script: Script, events: Events, upto: int | None = None) -> list[
             answers.append(Answered(query, stream, Matches(query.each.query, stream, [])))
             break
         with naming(number, query.each):
-            parts, metrics = run(
+            prepared = PreparedRun(
                 query.evaluation,
                 query.analysed,
                 stream,
@@ -45,6 +45,7 @@ def run_script(script: Script, events: Events, upto: int | None = None) -> list[
                 script.output,
                 script.options,
             )
+            parts, metrics = run(prepared)
         if query.each.is_read:
             places = np.arange(len(stream), dtype=np.int64)
             whole = joined_bindings(parts)

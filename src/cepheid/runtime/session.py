@@ -13,7 +13,7 @@ import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import EventError, SnapshotError
-from cepheid.kernels.partition_ids import count_within, first_within
+from cepheid.kernels.partition_ids import count_within
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import NFA_B
@@ -25,7 +25,7 @@ from cepheid.runtime.encoding import StringCodes
 from cepheid.runtime.engines import EngineTask
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.events import Events
-from cepheid.runtime.kernel_tables import int64s
+from cepheid.runtime.kernel_tables import int64s, padded
 from cepheid.runtime.match_list import (
     MatchList,
     NonOverlapping,
@@ -48,6 +48,12 @@ _GAPS = 4
 _FEW_EVENTS = 1_024
 """Among so many events no gaps are made."""
 
+_EXACT = 2.0**53
+"""What is counted by floats is exact below this."""
+
+_FEW_STRINGS = 256
+"""So many strings are never forgotten."""
+
 CHUNK = 65_536
 """How many events are read at once: the temporary arrays of so many stay in the cache."""
 
@@ -64,6 +70,7 @@ class Session:
         *,
         evaluation: str = NFA_B,
         keeps_all: bool = False,
+        counts: bool = False,
     ) -> None:
         self._evaluation = evaluation
         self._query = query
@@ -79,10 +86,20 @@ class Session:
         self._variables = {c.variable: c for c, negated in components if not negated}
         numbers = {name: number for number, name in enumerate(self._variables)}
         by_partition = self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION
+        is_simple = len(query.alternatives) == 1 and not query.alternatives[0].negations
         self._alternatives = [
             AlternativeRun(
                 evaluation,
-                EngineTask(query, alternative, self._window, by_partition, options, keeps_all),
+                EngineTask(
+                    query,
+                    alternative,
+                    self._window,
+                    by_partition,
+                    options,
+                    keeps_all,
+                    counts,
+                    prunes=output == "non_overlapping" and is_simple,
+                ),
                 self._measure,
                 numbers,
             )
@@ -97,14 +114,13 @@ class Session:
             or any(alternative.negations for alternative in query.alternatives)
         )
         self._reads_tests = keeps_partitions or any(each.reads_tests for each in self._alternatives)
+        self._has_negations = any(each.negations for each in query.alternatives)
         self._retained = Retained(self._measure, keeps_partitions)
-        self._after_sweep = 0
+        self._after_sweep = self._strings_kept = 0
         self._reported = empty_list()
         self._held = empty_list()
         # One automaton without negation, all output: what it finds is the answer.
-        self._is_plain = (
-            len(self._alternatives) == 1 and not query.alternatives[0].negations and output == "all"
-        )
+        self._is_plain = is_simple and output == "all"
 
     def feed(self, batch: Events) -> Matches:
         """The matches that a batch of events completes; they follow those fed before."""
@@ -179,7 +195,7 @@ class Session:
             "evaluation": self._evaluation,
             "options": self._options.shaping(),
             "now": self._now,
-            "strings": self._strings.to_list(),
+            "strings": self._strings.state(),
             "types": list(retained.type_names),
             "schema": retained.schema.to_dict(),
             "time_axis": retained.time_axis.to_dict(),
@@ -227,7 +243,7 @@ class Session:
         evaluation = header["evaluation"]
         session = cls(query, header["window"], header["output"], options, evaluation=evaluation)
         session._now = header["now"]
-        session._strings = StringCodes.from_list(header["strings"])
+        session._strings = StringCodes.from_state(header["strings"])
         session._counts = arrays["counts"]
         axis = TimeAxis.from_dict(header["time_axis"])
         session._retained.load(part("retained", arrays), header["types"], axis, query.schema)
@@ -259,6 +275,29 @@ class Session:
             matches = matches.pick(np.ascontiguousarray(order))
         return [self._bindings(matches)]
 
+    def count(self, events: Events) -> int | None:
+        """How many matches a whole stream has, without making them.
+
+        None where this is more than a float counts; for a session that ``counts``.
+        """
+        assert self._is_plain
+        for chunk in self._chunks(events):
+            for _ in self._alternatives[0].found_bindings(chunk, self._retained):
+                pass
+        counted = self._alternatives[0].counted
+        return int(counted) if counted < _EXACT else None
+
+    def stream(self, events: Events) -> Iterator[Matches]:
+        """All matches of a whole stream, in parts that need not be in memory together."""
+        if self._is_plain:
+            for block in self.found(events):
+                yield Matches(self._query.query, events, [block])
+            return
+        for low in range(0, len(events), CHUNK):
+            yield self.feed(events.slice(low, min(low + CHUNK, len(events))))
+        if len(events):
+            yield self.advance()
+
     def found(self, events: Events) -> Iterator[Bindings]:
         """The matches as they are found, for a query of one alternative without negations.
 
@@ -267,16 +306,15 @@ class Session:
         """
         assert self._is_plain
         for chunk in self._chunks(events):
-            for block in self._alternatives[0].found(chunk, self._retained):
-                yield self._bindings(block)
+            yield from self._alternatives[0].found_bindings(chunk, self._retained)
             yield self._bindings(empty_list())
 
     def _feed(self, batch: Events) -> list[Bindings]:
         if self._is_plain:
             blocks = (
-                self._bindings(block)
+                block
                 for chunk in self._chunks(batch)
-                for block in self._alternatives[0].found(chunk, self._retained)
+                for block in self._alternatives[0].found_bindings(chunk, self._retained)
             )
             return list(blocks) or [self._bindings(empty_list())]
         self._read(batch)
@@ -299,7 +337,8 @@ class Session:
         lists = self._retained.lists(self._strings)
         attributes = [test.attribute for test in self._query.equivalences if self._reads_tests]
         for low in range(0, len(batch), CHUNK):
-            part = batch.slice(low, min(low + CHUNK, len(batch)))
+            high = min(low + CHUNK, len(batch))
+            part = batch if high - low == len(batch) else batch.slice(low, high)
             events = EventBatch.of(part, first_event + low, self._strings, lists)
             keys = [events.column(attribute) for attribute in attributes]
             partition = self._partitions.number(keys, len(part))
@@ -401,6 +440,8 @@ class Session:
         self._retained.drop_first(first)
         if self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
             self._drop_gaps(extent)
+        self._forget_keys()
+        self._forget_strings()
 
     def _first_wanted(self, extent: int) -> int:
         """The place of the first event that is less than an extent before those to come."""
@@ -411,8 +452,7 @@ class Session:
             return int(np.searchsorted(retained.ticks, since, side="right"))
         if self._measure is ast.WindowMeasure.EVENTS:
             return min(max(len(retained) - extent + 1, 0), len(retained))
-        first: int = first_within(retained.partition, retained.axis, self._counts, extent)
-        return first
+        return retained.first_within(self._counts, extent)
 
     def _drop_gaps(self, extent: int) -> None:
         """Drop what is not wanted between events of a quiet partition.
@@ -430,3 +470,39 @@ class Session:
         if _GAPS * np.count_nonzero(wanted) < len(wanted):
             retained.keep(wanted)
         self._after_sweep = len(retained)
+
+    def _forget_keys(self) -> None:
+        """Take back the numbers of partitions of which nothing is kept, where they are many."""
+        is_time = self._measure is ast.WindowMeasure.TIME
+        now = self._now if is_time and self._now is not None else self._retained.next_number
+        for alternative in self._alternatives:
+            alternative.forget_keys(now)
+        if not self._partitions.are_many:
+            return
+        used = int64s(self._partitions.count)
+        partition = self._retained.partition
+        used[partition[partition >= 0]] = 1
+        for alternative in self._alternatives:
+            with_runs = alternative.used_partitions(now)
+            if with_runs is None:
+                return
+            used |= padded(with_runs, len(used))
+        numbers = self._partitions.keep(used)
+        self._retained.renumber_partitions(numbers)
+        self._counts = self._counts[numbers[: len(self._counts)] >= 0]
+        if self._non_overlapping is not None:
+            self._non_overlapping.renumber_partitions(numbers)
+        for alternative in self._alternatives:
+            alternative.renumber_partitions(numbers)
+
+    def _forget_strings(self) -> None:
+        """Forget the strings of no event that is retained, where they are many.
+
+        What runs know of strings is of events that they have selected, which are retained; what
+        negations know is not.
+        """
+        if self._has_negations:
+            return
+        if len(self._strings) > 2 * self._strings_kept + _FEW_STRINGS:
+            self._strings.forget_all_but(self._retained.events.table.columns)
+            self._strings_kept = len(self._strings)

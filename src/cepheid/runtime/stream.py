@@ -123,12 +123,12 @@ class StreamSession:
     @property
     def next_completion(self) -> int | None:
         """The first time, in ticks, that completes a match if no event comes before."""
-        return self._session.next_completion if self._session else None
+        return self._session.next_completion if isinstance(self._session, Session) else None
 
     @property
     def forgotten_from(self) -> int | None:
         """The time, in ticks, from which on nothing that was fed matters any more."""
-        return self._session.forgotten_from if self._session else None
+        return self._session.forgotten_from if isinstance(self._session, Session) else None
 
     @property
     def metrics(self) -> Metrics:

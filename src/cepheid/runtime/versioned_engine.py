@@ -19,6 +19,8 @@ from cepheid.runtime.kernel_tables import grown, int64s
 from cepheid.runtime.nfa_b_engine import NfaBEngine
 from cepheid.runtime.snapshot import Arrays, part, prefixed
 
+_OUTPUT_IDS = 1 << 20
+_OUTPUT_MATCHES = 1 << 17
 _FIRST_ROWS = 4_096
 _COMPLETE = 1 << 14
 _PARTS = {
@@ -33,6 +35,7 @@ class VersionedEngine(NfaBEngine):
     """Holds runs, and apart from them the buffer that they share [Agrawal08 §5.1]."""
 
     _version_of: Int64s = int64s(0)
+    feed_columns = None  # type: ignore[assignment]  # a match is retrieved as a whole
 
     def __init__(
         self,
@@ -45,6 +48,7 @@ class VersionedEngine(NfaBEngine):
     ) -> None:
         assert not keeps_all
         super().__init__(automaton, window, by_partition, algorithm, max_runs)
+        self._ids, self._offsets = int64s(_OUTPUT_IDS), int64s(_OUTPUT_MATCHES)
         self._tops = np.zeros(1, dtype=shared.TOPS)
         self._parts: dict[str, npt.NDArray[np.void]] = {
             name: np.zeros(_FIRST_ROWS, dtype=row) for name, row in _PARTS.items()
@@ -96,18 +100,18 @@ class VersionedEngine(NfaBEngine):
             if status == layout.NEED_RUNS:
                 self._make_room_for_runs(self._now)
             elif status == layout.NEED_NODES:
-                yield from self._listed()
+                yield from self._retrieved()
                 self._make_room_in_buffer(not_enough=int(at[0]) == lacked_at)
                 lacked_at = int(at[0])
             else:
                 if not self._tops[0]["complete"]:
                     self._complete = grown(self._complete, 2 * len(self._complete))
-                yield from self._listed()
+                yield from self._retrieved()
         if len(axis):
             self._now = int(axis[-1])
-        yield from self._listed()
+        yield from self._retrieved()
 
-    def _listed(self) -> Iterator[tuple[Int64s, Int64s]]:
+    def _retrieved(self) -> Iterator[tuple[Int64s, Int64s]]:
         """The matches of complete runs, in blocks: retrieved from the buffer."""
         control = self._control[0]
         count, longest = int(self._tops[0]["complete"]), int(control["longest"]) + 1
@@ -137,7 +141,7 @@ class VersionedEngine(NfaBEngine):
                 self._offsets,
                 written,
             )
-            self._seconds_construction += perf_counter() - begun
+            self._lister.seconds += perf_counter() - begun
             assert status != versioned_matches.BROKEN, "an entry lacks a compatible pointer"
             if written[1]:
                 control["matches_found"] += written[1]

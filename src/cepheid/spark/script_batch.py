@@ -67,6 +67,11 @@ def match_script(
     All are parts of one DataFrame that runs the script: ``cache()`` is worth it for whoever
     reads several of them. Keywords are those of ``query.match``.
     """
+    if events.isStreaming:
+        raise OptionError(
+            "a script is not run over a streaming DataFrame: run its queries as streams of their "
+            "own, where none reads what another makes"
+        )
     if type is None:
         raise OptionError("say which column of the DataFrame holds the type of an event")
     ties = (tie_break,) if isinstance(tie_break, str) else tuple(tie_break or ())

@@ -1,0 +1,1 @@
+"""Lazy automata against eager ones: the experiments of [Kolchinsky17 §8]."""

@@ -1,0 +1,156 @@
+"""Streams in the shape of those of [Kolchinsky17 §8], and the patterns that are looked for.
+
+Stocks belong to eight regions, which are the types of events; how frequent a type is follows from
+how many stocks its region has. Each event has the latest prices of its stock as a list, and all
+patterns ask that the prices of any two of their events go up and down together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations, pairwise, permutations
+
+import numpy as np
+import pyarrow as pa
+
+import cepheid as cep
+
+STOCKS = {
+    "NACompany": 1400,
+    "AsCompany": 270,
+    "EuCompany": 267,
+    "MeCompany": 60,
+    "SaCompany": 24,
+    "OcCompany": 16,
+    "AfrCompany": 8,
+    "CarCompany": 2,
+}
+HISTORY = 20
+THRESHOLD = 0.95
+
+
+def corr(u: Sequence[float], v: Sequence[float]) -> float:
+    """The correlation of two lists of prices [Pearson]."""
+    n = len(u)
+    su = sv = 0.0
+    for i in range(n):
+        su += u[i]
+        sv += v[i]
+    su /= n
+    sv /= n
+    uv = uu = vv = 0.0
+    for i in range(n):
+        du = u[i] - su
+        dv = v[i] - sv
+        uv += du * dv
+        uu += du * du
+        vv += dv * dv
+    return uv / math.sqrt(uu * vv)
+
+
+def register() -> None:
+    """Let queries call ``corr``."""
+    cep.register_function("corr", corr)
+
+
+def stream(
+    minutes: float, per_minute: float, seed: int, stocks: Mapping[str, int] = STOCKS
+) -> pa.Table:
+    """Price updates of all stocks at random moments, as many per minute as given.
+
+    The columns are ts, in seconds, type, price and history.
+    """
+    random = np.random.default_rng(seed)
+    names = list(stocks)
+    number = sum(stocks.values())
+    region = np.repeat(np.arange(len(names)), list(stocks.values()))
+    size = int(minutes * per_minute)
+    ts = np.sort(random.random(size) * minutes * 60)
+    stock = random.integers(0, number, size)
+    walk = np.empty((size, HISTORY))
+    order = np.argsort(stock, kind="stable")
+    bounds = np.searchsorted(stock[order], np.arange(number + 1))
+    for low, high in pairwise(bounds.tolist()):
+        if high > low:
+            steps = random.normal(size=HISTORY - 1 + high - low)
+            prices = 100 + np.cumsum(steps)
+            walk[order[low:high]] = np.lib.stride_tricks.sliding_window_view(prices, HISTORY)
+    offsets = np.arange(0, (size + 1) * HISTORY, HISTORY)
+    types = pa.DictionaryArray.from_arrays(pa.array(region[stock].astype(np.int32)), names)
+    return pa.table(
+        {
+            "ts": ts,
+            "type": types,
+            "price": walk[:, -1],
+            "history": pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(walk.ravel())),
+        }
+    )
+
+
+def changing_stream(size: int, rare: int, every: int, seed: int) -> pa.Table:
+    """Events of types A, B and C, of which another is the rare one after every so many events."""
+    random = np.random.default_rng(seed)
+    rarest = np.arange(size) // every % 3
+    others = (rarest + 1 + random.integers(0, 2, size)) % 3
+    types = np.where(random.random(size) < 1 / rare, rarest, others)
+    names = pa.DictionaryArray.from_arrays(pa.array(types.astype(np.int32)), ["A", "B", "C"])
+    return pa.table({"ts": np.arange(size), "type": names, "x": random.random(size)})
+
+
+def correlated(variables: Sequence[str]) -> str:
+    """Every two of these variables go together."""
+    return " AND ".join(
+        f"corr({a}.history, {b}.history) > {THRESHOLD}" for a, b in combinations(variables, 2)
+    )
+
+
+def pattern_text(pattern: str, variables: Sequence[Sequence[str]], window: float) -> str:
+    """A query; the variables of each list go together, two by two."""
+    condition = " AND ".join(correlated(group) for group in variables)
+    return (
+        f"PATTERN {pattern}\nWHERE skip_till_any_match {{ {condition} }}\nWITHIN {window} minutes"
+    )
+
+
+SEQ5 = "NACompany a, AsCompany b, EuCompany c, MeCompany d, AfrCompany e"
+PATTERNS: dict[str, tuple[str, list[str]]] = {
+    "SEQ3": ("SEQ(NACompany a, EuCompany b, AfrCompany c)", ["abc"]),
+    "SEQ4": ("SEQ(NACompany a, AsCompany b, EuCompany c, AfrCompany d)", ["abcd"]),
+    "SEQ5": (f"SEQ({SEQ5})", ["abcde"]),
+    "AND2": ("AND(EuCompany a, AfrCompany b)", ["ab"]),
+    "AND3": ("AND(MeCompany a, SaCompany b, AfrCompany c)", ["abc"]),
+    "NEG-SEQ3": ("SEQ(NACompany a, ~(EuCompany b), AfrCompany c)", ["abc"]),
+    "NEG-AND3": ("AND(EuCompany a, ~(SaCompany b), AfrCompany c)", ["abc"]),
+    "NEG-SEQ5": (f"SEQ({SEQ5.replace('AsCompany b', '~(AsCompany b)')})", ["abcde"]),
+    "ITER3": ("SEQ(EuCompany a, SaCompany+ b[], AfrCompany c)", ["ac"]),
+    "OR2SEQ2": (
+        "OR(SEQ(NACompany a, AfrCompany b), SEQ(AsCompany c, CarCompany d))",
+        ["ab", "cd"],
+    ),
+    "OR4SEQ2": (
+        "OR(SEQ(NACompany a, AfrCompany b), SEQ(AsCompany c, CarCompany d), "
+        "SEQ(EuCompany e, OcCompany f), SEQ(MeCompany g, SaCompany h))",
+        ["ab", "cd", "ef", "gh"],
+    ),
+    "OR2SEQ4": (
+        "OR(SEQ(NACompany a, AsCompany b, EuCompany c, AfrCompany d), "
+        "SEQ(NACompany e, EuCompany f, MeCompany g, CarCompany h))",
+        ["abcd", "efgh"],
+    ),
+}
+
+
+def eager_pattern(name: str) -> str | None:
+    """A pattern that nfa_b runs and that has the same matches, or None.
+
+    Without AND it is the same one. AND is an OR of all orders, but not where it has a negation.
+    """
+    pattern, _ = PATTERNS[name]
+    if not pattern.startswith("AND"):
+        return pattern
+    if "~" in pattern:
+        return None
+    parts = pattern.removeprefix("AND(").removesuffix(")").split(", ")
+    orders = [", ".join(order) for order in permutations(parts)]
+    return f"OR({', '.join(f'SEQ({order})' for order in orders)})"

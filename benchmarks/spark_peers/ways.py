@@ -1,0 +1,96 @@
+"""What one writes on Spark without cepheid: joins, window functions, a loop in Python.
+
+Each gives the times of the events of every match as columns a, b, …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from benchmarks.spark_peers.data import LETTERS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql import DataFrame
+
+Way = Callable[["DataFrame", int, int], "DataFrame"]
+
+
+def self_joins(events: DataFrame, length: int, window: int) -> DataFrame:
+    """One join for each further component, on the id and on time."""
+    names = LETTERS[:length].lower()
+    tables = [
+        events.where(f"type = '{name.upper()}'").selectExpr(f"id AS id_{name}", f"ts AS {name}")
+        for name in names
+    ]
+    found = tables[0]
+    for before, name, table in zip(names, names[1:], tables[1:], strict=False):
+        follows = (
+            (found[f"id_{names[0]}"] == table[f"id_{name}"])
+            & (table[name] > found[before])
+            & (table[name] < found[names[0]] + window)
+        )
+        found = found.join(table, follows)
+    return found.select(*names)
+
+
+def window_functions(events: DataFrame, length: int, window: int) -> DataFrame:
+    """At each last event, lists of those before it in the window; their combinations, filtered."""
+    names = LETTERS[:length].lower()
+    *earlier, last = names
+    frame = f"PARTITION BY id ORDER BY ts RANGE BETWEEN {window - 1} PRECEDING AND 1 PRECEDING"
+    lists = [
+        f"collect_list(CASE WHEN type = '{name.upper()}' THEN ts END) OVER ({frame}) AS {name}s"
+        for name in earlier
+    ]
+    types = ", ".join(f"'{name.upper()}'" for name in names)
+    found = events.where(f"type IN ({types})").selectExpr("type", f"ts AS {last}", *lists)
+    found = found.where(f"type = '{last.upper()}'")
+    for place, name in enumerate(earlier):
+        kept = [column for column in found.columns if column != f"{name}s"]
+        found = found.selectExpr(*kept, f"explode({name}s) AS {name}")
+        if place:
+            found = found.where(f"{name} > {earlier[place - 1]}")
+    return found.select(*names)
+
+
+def python_loop(events: DataFrame, length: int, window: int) -> DataFrame:
+    """A loop over the events of each id, in a function on pandas frames."""
+    names = LETTERS[:length].lower()
+    schema = ", ".join(f"{name} long" for name in names)
+    wanted = events.where(f"type IN ({', '.join(repr(name.upper()) for name in names)})")
+
+    def find(group: pd.DataFrame) -> pd.DataFrame:
+        import pandas
+
+        ordered = group.sort_values("ts")
+        partial: list[list[tuple[int, ...]]] = [[] for _ in names]
+        for ts, type_ in zip(ordered["ts"], ordered["type"], strict=True):
+            place = LETTERS.index(type_)
+            if place == 0:
+                partial[0].append((ts,))
+                continue
+            partial[place - 1] = [each for each in partial[place - 1] if each[0] > ts - window]
+            partial[place] += [(*each, ts) for each in partial[place - 1]]
+        return pandas.DataFrame(partial[-1], columns=list(names), dtype="int64")
+
+    return wanted.select("id", "ts", "type").groupBy("id").applyInPandas(find, schema)
+
+
+def cepheid(events: DataFrame, length: int, window: int) -> DataFrame:
+    """The query, on the frame itself."""
+    import cepheid as cep
+    from benchmarks.spark_peers.data import sequence_query
+
+    found = cep.query(sequence_query(length, window)).match(events, tie_break="ts")
+    frame: DataFrame = found.select(*LETTERS[:length].lower())
+    return frame
+
+
+WAYS: dict[str, Way] = {
+    "cepheid": cepheid,
+    "self-joins": self_joins,
+    "window functions": window_functions,
+    "Python loop": python_loop,
+}

@@ -1,0 +1,112 @@
+"""What predicates of a lazy automaton read: attributes of bound events, by their slots.
+
+In a lazy order any component may be bound before any other. A value of a single event is read
+through the slot that says which event it is; registers are kept only for what sums up a list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cepheid.automata.nfa_b_tables import Phase, Update
+from cepheid.automata.predicates import Storage, Value
+from cepheid.automata.value_vector import ValueVector
+from cepheid.kernels import lazy_layout as layout
+from cepheid.language import syntax as ast
+from cepheid.schema import Schema
+
+PRIOR = "'"
+"""Ends the name of the registers of what was before an element, in a test of all elements."""
+
+
+class SlotVector(ValueVector):
+    """The columns, slots and registers that the predicates of an alternative read."""
+
+    def __init__(self, schema: Schema, components: tuple[ast.Component, ...]) -> None:
+        super().__init__(schema, components)
+        self._places = {component.variable: ix for ix, component in enumerate(components)}
+
+    def column(self, attribute: str) -> int:
+        """The place of a column in the context."""
+        shift = layout.CONTEXT_COLUMNS - layout.CONTEXT_SLOTS
+        return super().column(attribute) + shift
+
+    def at_hand(
+        self, node: ast.Node, own: str, begins: bool = False, at: int | None = None
+    ) -> Value:
+        """Code for a leaf where an event is at hand that would be bound to ``own``.
+
+        Of a Kleene variable it is the first event where it ``begins``, and the one with the
+        number ``at`` where that is given.
+        """
+        match node:
+            case ast.Attribute(variable, attribute) if variable == own:
+                return self._current(attribute)
+            case ast.Element(variable, ast.Index.CURRENT, attribute) if variable == own:
+                return self._current(attribute)
+            case ast.Element(variable, ast.Index.PREVIOUS, attribute) if variable == own:
+                return self._slot(variable, layout.SLOT_LAST, attribute)
+            case ast.Element(variable, int(number), attribute) if variable == own:
+                if number == (1 if begins else at):
+                    return self._current(attribute)
+            case ast.Aggregate(_, variable, _, None) if variable == own:
+                return self._stored(variable, "length", None)
+            case ast.Aggregate(function, variable, _, str(attribute)) if variable == own:
+                if function in ("first", "last"):
+                    slot = layout.SLOT_FIRST if function == "first" else layout.SLOT_LAST
+                    return self._slot(variable, slot, attribute)
+                return self._aggregate(function, variable, attribute)
+        return self.of_instance(node)
+
+    def of_instance(self, node: ast.Node) -> Value:
+        """Code for a leaf where all that is named is bound; ``i`` is what slots say it is."""
+        match node:
+            case ast.Attribute(variable, attribute):
+                return self._slot(variable, layout.SLOT_LAST, attribute)
+            case ast.Element(variable, ast.Index.CURRENT, attribute):
+                return self._slot(variable, layout.SLOT_CURRENT, attribute)
+            case ast.Element(variable, ast.Index.PREVIOUS, attribute):
+                return self._slot(variable, layout.SLOT_PREVIOUS, attribute)
+            case ast.Element(variable, ast.Index.LAST, attribute):
+                return self._slot(variable, layout.SLOT_LAST, attribute)
+            case ast.Element(variable, 1, attribute):
+                return self._slot(variable, layout.SLOT_FIRST, attribute)
+            case ast.Element(variable, int(number), attribute):
+                return self._stored(variable, f"at {number}", attribute)
+            case ast.Length(variable):
+                return self._stored(variable, "length", None)
+            case ast.Aggregate("count", variable, scope, None):
+                return self._stored(self._summed(variable, scope), "length", None)
+            case ast.Aggregate("first", variable, _, str(attribute)):
+                return self._slot(variable, layout.SLOT_FIRST, attribute)
+            case ast.Aggregate("last", variable, scope, str(attribute)):
+                prior = scope is ast.Scope.PRIOR
+                slot = layout.SLOT_PREVIOUS if prior else layout.SLOT_LAST
+                return self._slot(variable, slot, attribute)
+            case ast.Aggregate(function, variable, scope, attribute):
+                return self._aggregate(function, self._summed(variable, scope), attribute)
+        raise AssertionError(f"{node!r} is not a leaf")
+
+    def register_bits(self, variable: str) -> int:
+        """The registers of this name, as bits."""
+        return sum(
+            1 << ix for ix, register in enumerate(self.registers) if register.variable == variable
+        )
+
+    def prior_updates(self, component: ast.Component, phase: Phase) -> tuple[Update, ...]:
+        """What an element does to the registers of what was before the next one."""
+        return self.updates(replace(component, variable=component.variable + PRIOR), phase)
+
+    @staticmethod
+    def _summed(variable: str, scope: ast.Scope) -> str:
+        return variable + PRIOR if scope is ast.Scope.PRIOR else variable
+
+    def _slot(self, variable: str, role: int, attribute: str) -> Value:
+        """An attribute of the event that a slot of the instance names."""
+        column = self.column(attribute)
+        place = role * len(self._components) + self._places[variable]
+        row = f"I(c[{layout.CONTEXT_SLOTS}])[r * c[{layout.CONTEXT_SLOTS_STRIDE}] + {place}]"
+        pointer = "F" if self.columns[attribute] is Storage.FLOAT else "I"
+        known = f"c[{column + 1}] == 0 or B(c[{column + 1}])[{row}] != 0"
+        kind = self._schema.kind(attribute)
+        return self._read(attribute, Value(f"{pointer}(c[{column}])[{row}]", known, kind))

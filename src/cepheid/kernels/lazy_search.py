@@ -1,0 +1,109 @@
+"""Where in its input buffer an instance finds events for its next component [Kolchinsky17 §4.1].
+
+A buffer is in stream order, so that ordering filters and the window are binary searches.
+"""
+
+from __future__ import annotations
+
+from cepheid.kernels.jit import helper
+from cepheid.kernels.lazy_layout import FAR, NONE, PLANS, SLOT_FIRST, WHOLE
+
+
+@helper
+def slot_of_first(components, count, component):
+    """The slot with the first event of a bound component: a single one has but one."""
+    if components[component].is_kleene != 0:
+        return SLOT_FIRST * count + component
+    return component
+
+
+@helper
+def lower_bound(components, slots, instance_ix, bound, component):
+    """The last event that must come before an event of the component, or NONE."""
+    lower = NONE
+    earlier = components[component].earlier & bound
+    for other in range(len(components)):
+        if (earlier >> other) & 1 and slots[instance_ix, other] > lower:
+            lower = slots[instance_ix, other]
+    return lower
+
+
+@helper
+def upper_bound(components, slots, instance_ix, bound, component):
+    """The first event that must come after an event of the component, or FAR."""
+    upper = FAR
+    later = components[component].later & bound
+    count = len(components)
+    for other in range(count):
+        if (later >> other) & 1:
+            event = slots[instance_ix, slot_of_first(components, count, other)]
+            upper = min(upper, event)
+    return upper
+
+
+@helper
+def first_place(pool, axis, low, high, after, finish, window):
+    """The first place in pool[low:high] with an event after one and in the window of another."""
+    while low < high:
+        middle = (low + high) >> 1
+        event = pool[middle]
+        if event > after and finish - axis[event] < window:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@helper
+def end_place(pool, axis, low, high, upper, start, window):
+    """The first place in pool[low:high] with an event that comes too late."""
+    while low < high:
+        middle = (low + high) >> 1
+        event = pool[middle]
+        if event >= upper or axis[event] - start >= window:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@helper
+def choose_next(
+    instances, instance_ix, components, slots, orders, plans, buffers, pool, axis, window
+):
+    """The component that an instance binds next.
+
+    In a chain it is the next one of the frequency order. In a tree it is the one for which
+    there are the fewest events at this moment, counting only the part of them that is taken to
+    satisfy the conditions with what is bound [Kolchinsky17 §7].
+    """
+    row = instances[instance_ix]
+    count = len(components)
+    if plans[row.plan].is_tree == 0:
+        for place in range(count):
+            if (row.bound >> orders[row.plan, place]) & 1 == 0:
+                return orders[row.plan, place]
+    best, fewest = NONE, 1e300
+    for component in range(count):
+        if (row.bound >> component) & 1:
+            continue
+        buffer = buffers[row.partition, component]
+        low, high = buffer.low, buffer.low + buffer.count
+        after = lower_bound(components, slots, instance_ix, row.bound, component)
+        upper = upper_bound(components, slots, instance_ix, row.bound, component)
+        if upper != FAR:
+            # Nothing to come can be taken: what is there is all there is.
+            low = first_place(pool, axis, low, high, after, row.finish, window)
+            high = end_place(pool, axis, low, high, upper, row.start, window)
+        else:
+            low = first_place(pool, axis, low, high, NONE, row.finish, window)
+        found = high - low
+        if components[component].is_kleene != 0 and components[component].most > 1:
+            found = 1 << min(found, 40)
+        fitting = float(found)
+        for other in range(count):
+            if (row.bound >> other) & 1:
+                fitting *= orders[PLANS + component, other] / WHOLE
+        if fitting < fewest:
+            best, fewest = component, fitting
+    return best

@@ -1,0 +1,74 @@
+"""How frequent events are: counted in the stream, or told by the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cepheid.errors import OptionError, list_words
+from cepheid.language import syntax as ast
+
+HALF_LIFE = 4_096
+"""After so many events an event counts half in a running count."""
+
+
+class RunningCounts:
+    """How many events fit each component, the recent ones more than those long ago."""
+
+    def __init__(self, components: int) -> None:
+        self.counts = [0.0] * components
+        self.seen = 0.0
+
+    def add(self, counts: Sequence[int], events: int) -> None:
+        """Count what some events fit.
+
+        >>> running = RunningCounts(2)
+        >>> running.add([3, 1], 4)
+        >>> running.rates()
+        [0.75, 0.25]
+        """
+        kept = 0.5 ** (events / HALF_LIFE)
+        self.counts = [kept * old + new for old, new in zip(self.counts, counts, strict=True)]
+        self.seen = kept * self.seen + events
+
+    def rates(self) -> list[float]:
+        """The part of all events that fits each component."""
+        return [count / max(self.seen, 1.0) for count in self.counts]
+
+
+def given_rates(
+    statistics: Mapping[str, float], components: Sequence[ast.Component]
+) -> list[float]:
+    """How many events of each component a window has, from what is known of names or types.
+
+    >>> from cepheid.language.parser import parse
+    >>> parts = [part for part, _ in ast.components(parse("PATTERN SEQ(A a, B b)").pattern)]
+    >>> given_rates({"A": 0.1, "b": 0.9}, parts)
+    [0.1, 0.9]
+    """
+    rates = []
+    for component in components:
+        names = [component.variable] if component.variable in statistics else component.types
+        lacking = [name for name in names if name not in statistics]
+        if lacking:
+            raise OptionError(
+                f"statistics do not say how many events of {list_words(lacking)} a window has; "
+                "give a number for every type or variable of the pattern"
+            )
+        rates.append(float(sum(statistics[name] for name in names)))
+    return rates
+
+
+def check_statistics(given: Any) -> None:
+    """Refuse statistics that are not a mapping of names to numbers."""
+    if not isinstance(given, Mapping):
+        raise OptionError(
+            "statistics are a mapping of types or variables to how many events of them a window "
+            f"has, not {type(given).__name__}"
+        )
+    for name, rate in given.items():
+        is_number = isinstance(rate, int | float) and not isinstance(rate, bool)
+        if not isinstance(name, str) or not is_number or not 0 <= rate < float("inf"):
+            raise OptionError(
+                f"how many events of {name!r} a window has is a number of 0 or more, not {rate!r}"
+            )

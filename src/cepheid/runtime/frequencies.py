@@ -1,0 +1,91 @@
+"""How frequent the types of events in memory are, for the choice of an evaluation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.compute as pc
+
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.language import syntax as ast
+from cepheid.planning.estimates import Frequencies, cheapest, estimate_costs
+from cepheid.planning.evaluations import REFERENCE, Evaluation
+from cepheid.runtime.events import Events
+
+FEW_EVENTS = 10_000
+"""Fewer events than this are not worth the choice."""
+_MOST_ALTERNATIVES = 16
+_SAMPLE = 4_096
+_PARTS = 4
+_DRIFT = 4.0
+"""Frequencies drift where a type is so many times as frequent in one part as in another."""
+
+
+def observe(query: AnalysedQuery, events: Events, window: int | None) -> Frequencies:
+    """How many events of each type there are in a window of these events."""
+    named = {name for part, _ in ast.components(query.query.pattern) for name in part.types}
+    share = _share_of_window(query, events, window)
+    codes = {name: code for code, name in enumerate(events.type_names)}
+    counts = np.bincount(events.type_codes, minlength=len(codes) or 1)
+    per_window = {
+        name: float(counts[codes[name]]) * share if name in codes else 0.0 for name in named
+    }
+    wanted = [codes[name] for name in named if name in codes]
+    return Frequencies(per_window, _partitions(query, events), _drifts(events, wanted))
+
+
+def choose_by_cost(
+    query: AnalysedQuery,
+    events: Events,
+    window: int | None,
+    accepted: Evaluation,
+    evaluations: tuple[Evaluation, ...],
+) -> Evaluation:
+    """Of the evaluations that accept the query, the one that is estimated to cost least here.
+
+    ``accepted`` is the first of them.
+    """
+    if len(events) < FEW_EVENTS or len(query.alternatives) > _MOST_ALTERNATIVES:
+        return accepted
+    later = evaluations[evaluations.index(accepted) :]
+    able = {
+        each.name: each for each in later if each.name != REFERENCE and each.refusal(query) is None
+    }
+    if len(able) < 2:
+        return accepted
+    costs = estimate_costs(query, observe(query, events, window))
+    return able[cheapest(costs, able)]
+
+
+def _share_of_window(query: AnalysedQuery, events: Events, window: int | None) -> float:
+    """Which part of all events one window has."""
+    if window is None:
+        return 1.0
+    measure = query.query.window.measure if query.query.window else ast.WindowMeasure.TIME
+    if measure is ast.WindowMeasure.TIME:
+        span = int(events.ticks[-1]) - int(events.ticks[0]) + 1
+        return min(window / span, 1.0)
+    return min(window / len(events), 1.0)
+
+
+def _partitions(query: AnalysedQuery, events: Events) -> float:
+    """How many values the keys have in a sample; 1 where the window counts within one anyway."""
+    measure = query.query.window.measure if query.query.window else None
+    keys = query.alternatives[0].partition_keys
+    if not keys or measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
+        return 1.0
+    sample = events.table.slice(0, _SAMPLE)
+    values = [pc.count_distinct(sample.column(key.attributes[0])).as_py() for key in keys]
+    return float(max(*values, 1))
+
+
+def _drifts(events: Events, codes: list[int]) -> bool:
+    size = len(events) // _PARTS
+    if not codes or size < _SAMPLE:
+        return False
+    shares = np.array(
+        [
+            np.bincount(events.type_codes[low : low + size], minlength=max(codes) + 1)[codes]
+            for low in range(0, _PARTS * size, size)
+        ]
+    )
+    return bool((shares.max(axis=0) > _DRIFT * (shares.min(axis=0) + 4)).any())

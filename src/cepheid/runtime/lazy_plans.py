@@ -1,0 +1,235 @@
+"""In which order a lazy automaton binds components, and when that changes.
+
+A plan is an order of frequency; of a tree only its first component counts, the rest is chosen by
+each instance. A new plan finds the matches whose first event comes after it was made, and the
+old one goes on until all others are found, one window later: so every match is found once. Its
+last instances have left the window after another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.automata.lazy_tables import LazyAutomaton
+from cepheid.kernels import lazy_layout as layout
+from cepheid.kernels import lazy_memory
+from cepheid.planning.cost import Workload, best_order, order_cost
+from cepheid.planning.statistics import RunningCounts, given_rates
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.lazy_store import EventStore
+from cepheid.runtime.snapshot import Arrays
+from cepheid.runtime.time_axis import MAX_TICKS
+
+_SAMPLE = 256
+"""How many pairs of events tell how often a condition holds."""
+_GAIN = 1.5
+"""A plan is replaced where another is better by this factor."""
+_SETTLED = 16_384
+"""After so many events a chain keeps its order: a tree is for what changes."""
+
+
+class LazyPlans:
+    """The plans of an automaton; ``orders`` and ``table`` are what the kernel reads."""
+
+    def __init__(
+        self,
+        automaton: LazyAutomaton,
+        statistics: Mapping[str, float] | None,
+        is_tree: bool,
+        window: int,
+        by_partition: bool,
+    ) -> None:
+        self._automaton = automaton
+        self._is_tree = is_tree
+        self._window = window
+        self._by_partition = by_partition
+        count = len(automaton.components)
+        self.orders = np.zeros((layout.PLANS + count, count), dtype=np.int64)
+        self.orders[layout.PLANS :] = layout.WHOLE
+        self.table: npt.NDArray[np.void] = np.zeros(layout.PLANS, dtype=layout.PLAN)
+        self.table["is_tree"] = is_tree
+        self._counts = RunningCounts(count)
+        self._seen = self._sampled = 0
+        self._density = 0.0
+        self._latest = 0
+        self._retires: int | None = None
+        self._selectivities: dict[tuple[int, int], float] = {}
+        self._is_given = statistics is not None
+        if statistics is not None:
+            rates = given_rates(statistics, [each.component for each in automaton.components])
+            self._begin(best_order(self._workload(rates)))
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The components in the order of the latest plan."""
+        return tuple(int(each) for each in self.orders[self._latest])
+
+    def update(
+        self,
+        store: EventStore,
+        low: int,
+        high: int,
+        control: npt.NDArray[np.void],
+        context: Int64s,
+    ) -> None:
+        """Look at the events that are read next, and make a new plan where that pays."""
+        self._retire(int(control[0]["now"]))
+        if self._is_given or (not self._is_tree and self._seen > _SETTLED):
+            return
+        self._count(store, low, high)
+        is_first = not self.table["is_alive"].any()
+        if not is_first and (self._by_partition or self._window == MAX_TICKS):
+            return
+        if self._retires is not None:
+            return
+        if self._seen >= 2 * self._sampled:
+            self._sample(store, int(control[0]["predicate"]), context, high)
+        workload = self._workload(self._counts.rates())
+        order = best_order(workload)
+        if is_first:
+            self._begin(order)
+        elif self._is_better(workload, order):
+            self._switch(order, low, int(control[0]["now"]))
+
+    def _is_better(self, workload: Workload, order: tuple[int, ...]) -> bool:
+        old = self.order
+        if self._is_tree:
+            first, other = workload.events[order[0]], workload.events[old[0]]
+            return order[0] != old[0] and _GAIN * first < other
+        return _GAIN * order_cost(workload, order) < order_cost(workload, old)
+
+    def _begin(self, order: tuple[int, ...]) -> None:
+        self.orders[0] = order
+        self.table[0]["is_alive"], self.table[0]["until"] = 1, layout.FAR
+
+    def _switch(self, order: tuple[int, ...], at: int, now: int) -> None:
+        old, new = self._latest, 1 - self._latest
+        self.table[old]["until"] = at
+        self.orders[new] = order
+        row = self.table[new]
+        row["is_alive"], row["since"], row["until"] = 1, at, layout.FAR
+        self._latest = new
+        self._retires = now + self._window
+
+    def _retire(self, now: int) -> None:
+        if self._retires is None or now < self._retires:
+            return
+        self.table[1 - self._latest]["is_alive"] = 0
+        # What it has begun last leaves the window only now: its place can be taken.
+        if now - self._retires >= self._window:
+            self._retires = None
+
+    def renumber(self, places: Int64s, count: int) -> None:
+        """Events have new numbers: ``places`` by the old one."""
+        for name in ("since", "until"):
+            for plan in range(layout.PLANS):
+                at = int(self.table[plan][name])
+                if 0 < at < layout.FAR:
+                    self.table[plan][name] = places[at] if at < len(places) else count
+
+    # --- statistics
+
+    def _count(self, store: EventStore, low: int, high: int) -> None:
+        masks = store.masks[low:high]
+        fitting = [int(((masks >> ix) & 1).sum()) for ix in range(self.orders.shape[1])]
+        span = int(store.axis[high - 1]) - int(store.axis[low]) if high > low else 0
+        self._counts.add(fitting, high - low)
+        self._seen += high - low
+        partitions = len(np.unique(store.partitions[low:high])) if high > low else 1
+        self._density = (high - low) / max(span, 1) / max(partitions, 1)
+
+    def _workload(self, rates: list[float]) -> Workload:
+        """What a window of one partition has, as far as it is known."""
+        events = self._density * min(self._window, 1e15)
+        seen = max(self._counts.seen, 1.0)
+        scale = min(events, seen) if self._density else seen
+        if self._is_given:
+            scale = 1.0
+        parts = self._automaton.components
+        before = {
+            (ix, other)
+            for ix, each in enumerate(parts)
+            for other in range(len(parts))
+            if each.later >> other & 1
+        }
+        lists = frozenset(ix for ix, each in enumerate(parts) if each.most > 1)
+        return Workload(
+            [max(rate * scale, 1e-3) for rate in rates],
+            lists,
+            frozenset(before),
+            self._selectivities,
+        )
+
+    def _sample(
+        self,
+        store: EventStore,
+        predicate: int,
+        context: Int64s,
+        high: int,
+    ) -> None:
+        """How often the conditions between two single components hold, for random pairs."""
+        random = np.random.default_rng(0)
+        self._selectivities = {}
+        self._sampled = self._seen
+        slots = np.zeros((1, int(context[layout.CONTEXT_SLOTS_STRIDE])), dtype=np.int64)
+        context = context.copy()
+        context[layout.CONTEXT_SLOTS] = slots.ctypes.data
+        fitting = [
+            np.flatnonzero((store.masks[:high] >> ix) & 1) for ix in range(self.orders.shape[1])
+        ]
+        for ix, each in enumerate(self._automaton.components):
+            for test in each.tests:
+                other = test.needs.bit_length() - 1
+                if test.phase != layout.BIND or test.needs != 1 << other or other > ix:
+                    continue
+                if self._automaton.components[other].component.is_kleene:
+                    continue
+                if not len(fitting[ix]) or not len(fitting[other]):
+                    continue
+                events = random.choice(fitting[ix], _SAMPLE).astype(np.int64)
+                others = random.choice(fitting[other], _SAMPLE).astype(np.int64)
+                satisfied = lazy_memory.count_satisfied(
+                    predicate, context.ctypes.data, test.predicate, slots, other, events, others
+                )
+                part = (satisfied + 0.5) / (_SAMPLE + 1)
+                pair = (other, ix)
+                self._selectivities[pair] = self._selectivities.get(pair, 1.0) * part
+        for (a, b), part in self._selectivities.items():
+            millionths = max(int(part * layout.WHOLE), 1)
+            self.orders[layout.PLANS + a, b] = self.orders[layout.PLANS + b, a] = millionths
+
+    # --- snapshots
+
+    def state(self) -> Arrays:
+        """The plans as arrays, for a snapshot."""
+        pairs = list(self._selectivities)
+        retires = layout.NONE if self._retires is None else self._retires
+        return {
+            "orders": self.orders,
+            "table": self.table,
+            "counts": np.array([*self._counts.counts, self._counts.seen]),
+            "numbers": np.array(
+                [self._seen, self._sampled, self._latest, self._retires is not None, retires],
+                dtype=np.int64,
+            ),
+            "density": np.array([self._density]),
+            "pairs": np.array(pairs, dtype=np.int64).reshape(len(pairs), 2),
+            "selectivities": np.array([self._selectivities[pair] for pair in pairs]),
+        }
+
+    def load(self, state: Arrays) -> None:
+        """Take the state of a snapshot."""
+        self.orders, self.table = state["orders"], state["table"]
+        *self._counts.counts, self._counts.seen = state["counts"].tolist()
+        self._seen, self._sampled, self._latest, has_old, retires = state["numbers"].tolist()
+        self._retires = retires if has_old else None
+        self._density = float(state["density"][0])
+        self._selectivities = {
+            (a, b): part
+            for (a, b), part in zip(
+                state["pairs"].tolist(), state["selectivities"].tolist(), strict=True
+            )
+        }

@@ -1,0 +1,158 @@
+"""The events that a lazy automaton keeps: those that fit a component, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.automata.predicates import Storage
+from cepheid.kernels import lazy_layout as layout
+from cepheid.kernels import nfa_b_layout
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.encoding import EncodedColumn, StringCodes
+from cepheid.runtime.list_columns import ListColumns
+from cepheid.runtime.snapshot import Arrays
+
+Columns = Sequence[tuple[str, Storage]]
+_FIRST_ROOM = 1_024
+_NUMBERS = ("numbers", "axis", "partitions", "masks")
+
+
+class EventStore:
+    """Events in stream order; a kernel knows an event by its row, and its number by ``numbers``.
+
+    ``masks`` has the components that an event fits, as bits.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self.size = 0
+        self.numbers: Int64s = np.zeros(_FIRST_ROOM, dtype=np.int64)
+        self.axis: Int64s = np.zeros(_FIRST_ROOM, dtype=np.int64)
+        self.partitions: Int64s = np.zeros(_FIRST_ROOM, dtype=np.int64)
+        self.masks: Int64s = np.zeros(_FIRST_ROOM, dtype=np.int64)
+        self._values: list[npt.NDArray[Any]] = [
+            np.zeros(_FIRST_ROOM, dtype=np.float64 if storage is Storage.FLOAT else np.int64)
+            for _, storage in columns
+        ]
+        self._valid: list[npt.NDArray[np.uint8]] = [
+            np.ones(_FIRST_ROOM, dtype=np.uint8) for _ in columns
+        ]
+        self._has_nulls = [False] * len(columns)
+
+    def append(
+        self,
+        places: Int64s,
+        first_event: int,
+        axis: Int64s,
+        partitions: Int64s,
+        masks: Int64s,
+        columns: Sequence[EncodedColumn],
+    ) -> None:
+        """Add the events at these places of a batch."""
+        low, high = self.size, self.size + len(places)
+        if high > len(self.numbers):
+            self._grow(max(2 * len(self.numbers), high))
+        self.numbers[low:high] = places + first_event
+        self.axis[low:high] = axis[places]
+        self.partitions[low:high] = partitions[places]
+        self.masks[low:high] = masks[places]
+        for ix, column in enumerate(columns):
+            self._values[ix][low:high] = column.values[places]
+            if column.valid is not None:
+                self._valid[ix][low:high] = column.valid[places]
+                self._has_nulls[ix] = True
+            else:
+                self._valid[ix][low:high] = 1
+        self.size = high
+
+    def point(self, context: Int64s) -> None:
+        """Let a context point at the columns."""
+        for ix in range(len(self._columns)):
+            place = layout.CONTEXT_COLUMNS + 2 * ix
+            context[place] = self._values[ix].ctypes.data
+            context[place + 1] = self._valid[ix].ctypes.data if self._has_nulls[ix] else 0
+
+    def keep(self, rows: Int64s) -> None:
+        """Forget all other events."""
+        count = len(rows)
+        for array in (*(getattr(self, name) for name in _NUMBERS), *self._values, *self._valid):
+            array[:count] = array[rows]
+        self.size = count
+
+    def state(self) -> Arrays:
+        """The events as arrays, for a snapshot."""
+        arrays: Arrays = {name: getattr(self, name)[: self.size] for name in _NUMBERS}
+        for ix in range(len(self._columns)):
+            arrays[f"values{ix}"] = self._values[ix][: self.size]
+            arrays[f"valid{ix}"] = self._valid[ix][: self.size]
+        arrays["has_nulls"] = np.array(self._has_nulls, dtype=np.bool_)
+        return arrays
+
+    def load(self, state: Arrays) -> None:
+        """Take the state of a snapshot."""
+        for name in _NUMBERS:
+            setattr(self, name, state[name].copy())
+        self._values = [state[f"values{ix}"].copy() for ix in range(len(self._columns))]
+        self._valid = [state[f"valid{ix}"].copy() for ix in range(len(self._columns))]
+        self._has_nulls = [bool(each) for each in state["has_nulls"]]
+        self.size = len(self.numbers)
+        self._grow(max(self.size, _FIRST_ROOM))
+
+    def _grow(self, room: int) -> None:
+        for name in _NUMBERS:
+            setattr(self, name, _with_room(getattr(self, name), room))
+        self._values = [_with_room(values, room) for values in self._values]
+        self._valid = [_with_room(valid, room) for valid in self._valid]
+
+
+class Constants:
+    """What predicates read beside events: the constants of a query, and list attributes."""
+
+    def __init__(self, constants: Sequence[object], columns: Columns) -> None:
+        self._constants = constants
+        self._columns = columns
+        self._held: list[object] = []
+
+    def point(self, contexts: Sequence[Int64s], strings: StringCodes, lists: ListColumns) -> None:
+        """Let contexts point at the constants and at the lists of all events in memory."""
+        codes = [
+            strings.code(constant) if isinstance(constant, str) else constant
+            for constant in self._constants
+        ]
+        ints = np.array([c if isinstance(c, int) else 0 for c in codes] or [0], dtype=np.int64)
+        decimals = [c if isinstance(c, float) else 0.0 for c in codes]
+        floats = np.array(decimals or [0.0], dtype=np.float64)
+        self._held = [ints, floats]
+        table = None
+        if any(storage is Storage.LIST for _, storage in self._columns):
+            wanted = [name if storage is Storage.LIST else None for name, storage in self._columns]
+            table, held = lists.addresses(wanted)
+            self._held += held
+        for context in contexts:
+            context[nfa_b_layout.CONTEXT_CONSTANTS] = ints.ctypes.data
+            context[nfa_b_layout.CONTEXT_FLOAT_CONSTANTS] = floats.ctypes.data
+            if table is not None:
+                context[nfa_b_layout.CONTEXT_LISTS] = table.ctypes.data
+
+    def point_at_batch(self, context: Int64s, columns: Sequence[EncodedColumn]) -> None:
+        """Let a context point at the columns of a batch, for tests of single events."""
+        for ix, ((_, storage), column) in enumerate(zip(self._columns, columns, strict=True)):
+            dtype = np.float64 if storage is Storage.FLOAT else np.int64
+            values = np.ascontiguousarray(column.values, dtype=dtype)
+            place = layout.CONTEXT_COLUMNS + 2 * ix
+            context[place], context[place + 1] = values.ctypes.data, 0
+            self._held.append(values)
+            if column.valid is not None:
+                valid = np.ascontiguousarray(column.valid, dtype=np.uint8)
+                context[place + 1] = valid.ctypes.data
+                self._held.append(valid)
+
+
+def _with_room(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
+    new = np.zeros(room, dtype=array.dtype)
+    new[: len(array)] = array
+    return new

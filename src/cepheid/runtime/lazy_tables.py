@@ -1,0 +1,95 @@
+"""A lazy automaton as the arrays that its kernel reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.automata.lazy_tables import LazyAutomaton, LazyTest
+from cepheid.automata.nfa_b_tables import Update
+from cepheid.kernels import lazy_layout as layout
+from cepheid.kernels import nfa_b_layout
+
+Table = npt.NDArray[np.void]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTables:
+    """Components, tests, ranges, negations and updates; ``labels`` are those of the tests."""
+
+    components: Table
+    tests: Table
+    ranges: Table
+    negations: Table
+    updates: Table
+    labels: tuple[str, ...]
+
+
+def kernel_tables(automaton: LazyAutomaton, tests_negations: bool) -> KernelTables:
+    """The tables of an automaton; with ``tests_negations`` they are tested at first chance."""
+    writer = _Writer(automaton)
+    components = np.zeros(len(automaton.components), dtype=layout.COMPONENT)
+    for ix, part in enumerate(automaton.components):
+        row = components[ix]
+        row["is_kleene"] = part.component.is_kleene
+        row["least"], row["most"] = part.least, part.most
+        row["earlier"], row["later"], row["rivals"] = part.earlier, part.later, part.rivals
+        row["begin_low"], row["begin_high"] = writer.add_updates(part.begin_updates)
+        row["take_low"], row["take_high"] = writer.add_updates(part.take_updates)
+        row["test_low"] = len(writer.tests)
+        for test in part.tests:
+            writer.add_test(test)
+        for number, negation in enumerate(automaton.negations if tests_negations else ()):
+            if negation.needs >> ix & 1:
+                needs = negation.needs & ~(1 << ix)
+                label = f"~{negation.component.variable}"
+                writer.tests.append((layout.ABSENT, needs, layout.NONE, number, 0))
+                writer.labels.append(label)
+        row["test_high"] = len(writer.tests)
+        phases = [test[0] for test in writer.tests[row["test_low"] :]]
+        row["has_done"] = layout.COMPLETED in phases or layout.ABSENT in phases
+    negations = [(each.after, each.before, each.predicate) for each in automaton.negations]
+    return KernelTables(
+        components,
+        np.array(writer.tests, dtype=layout.TEST),
+        np.array(writer.ranges, dtype=layout.RANGE),
+        np.array(negations, dtype=layout.NEGATION),
+        np.array(writer.updates, dtype=nfa_b_layout.UPDATE),
+        tuple(writer.labels),
+    )
+
+
+class _Writer:
+    def __init__(self, automaton: LazyAutomaton) -> None:
+        self._places = {
+            name: layout.CONTEXT_COLUMNS + 2 * ix for ix, (name, _) in enumerate(automaton.columns)
+        }
+        self.tests: list[tuple[int, ...]] = []
+        self.labels: list[str] = []
+        self.ranges: list[tuple[int, ...]] = []
+        self.updates: list[tuple[int, ...]] = []
+
+    def add_updates(self, updates: Sequence[Update]) -> tuple[int, int]:
+        low = len(self.updates)
+        self.updates += [
+            (
+                update.operation,
+                self._places.get(update.attribute or "", 0),
+                update.register,
+                update.argument,
+                update.length_register,
+            )
+            for update in updates
+        ]
+        return low, len(self.updates)
+
+    def add_test(self, test: LazyTest) -> None:
+        low = len(self.ranges)
+        for each in test.ranges:
+            begin, take = self.add_updates(each.begin_updates), self.add_updates(each.take_updates)
+            self.ranges.append((each.component, each.first, each.registers, *begin, *take))
+        self.tests.append((test.phase, test.needs, test.predicate, low, len(self.ranges)))
+        self.labels.append(test.label)

@@ -1,0 +1,162 @@
+"""Matches as kernels write them: for each component the events of all matches, in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.kernels import match_columns as kernel
+from cepheid.kernels import match_lists
+from cepheid.language import syntax as ast
+from cepheid.runtime.bindings import Int64s, ListPositions, SinglePositions
+
+ROOM_EVENTS = 1 << 19
+"""How many events of a component a block has room for."""
+ROOM_MATCHES = 1 << 16
+"""How many matches a block has room for."""
+_MEMOS = 1 << 13
+_MOST_IDLE = 16
+"""How many blocks that nobody holds any more are kept, to be used again."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchColumns:
+    """Matches of a sequence, as the events of each of its components, in stream order.
+
+    Those of component c in match m are ``positions[c, offsets[c, m]:offsets[c, m + 1]]``.
+    """
+
+    positions: Int64s
+    offsets: Int64s
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def events(self) -> int:
+        """How many events all matches have."""
+        return int(self.offsets[:, self.count].sum())
+
+    def first(self) -> Int64s:
+        """The first event of each match."""
+        first: Int64s = self.positions[0][self.offsets[0, : self.count]]
+        return first
+
+    def last(self) -> Int64s:
+        """The last event of each match."""
+        last: Int64s = self.positions[-1][self.offsets[-1, 1 : self.count + 1] - 1]
+        return last
+
+    def variables(
+        self, components: Sequence[ast.Component]
+    ) -> dict[str, SinglePositions | ListPositions]:
+        """The events of each variable."""
+        columns: dict[str, SinglePositions | ListPositions] = {}
+        for ix, component in enumerate(components):
+            offsets = self.offsets[ix, : self.count + 1]
+            positions = self.positions[ix, : offsets[-1]]
+            columns[component.variable] = (
+                ListPositions(offsets, positions)
+                if component.is_kleene
+                else SinglePositions(positions)
+            )
+        return columns
+
+    def tags(self) -> tuple[Int64s, Int64s]:
+        """The matches one after the other, as tags of their events, and where each begins."""
+        ids, offsets = np.empty(self.events, np.int64), np.zeros(self.count + 1, np.int64)
+        match_lists.tag_columns(self.positions, self.offsets, self.count, ids, offsets)
+        return ids, offsets
+
+
+class _Lent:
+    """Memory for an array, given back to where it came from when the last view of it is gone."""
+
+    def __init__(self, memory: Int64s, idle: list[Int64s]) -> None:
+        self._memory = memory
+        self._idle = idle
+        self.__array_interface__ = memory.__array_interface__
+
+    def __del__(self) -> None:
+        if len(self._idle) < _MOST_IDLE:
+            self._idle.append(self._memory)
+
+
+class MatchLister:
+    """Lists the matches of finals, in blocks.
+
+    The memory of a block that nobody holds any more is used again: fresh memory costs the
+    system more than writing the matches.
+    """
+
+    def __init__(self, components: int) -> None:
+        self._components = components
+        self._positions = np.empty((components, 0), np.int64)
+        # All matches begin at 0.
+        self._offsets = np.zeros((components, ROOM_MATCHES + 1), np.int64)
+        self._idle: list[Int64s] = []
+        self.seconds = 0.0
+
+    def blocks(
+        self,
+        nodes: npt.NDArray[np.void],
+        base: int,
+        finals: npt.NDArray[np.void],
+        longest: int,
+        first_event: int,
+    ) -> Iterator[MatchColumns]:
+        """The matches of the finals; positions count from ``first_event``."""
+        path, begins = np.empty(longest + 1, np.int64), np.zeros(self._components, np.int64)
+        stack = np.empty((len(nodes) + 2, 3), np.int64)
+        pieces = np.empty((longest + 2, kernel.PIECE_FIELDS), np.int64)
+        memo, memos = (
+            np.zeros(len(nodes), np.int64),
+            np.empty((_MEMOS, kernel.MEMO_FIELDS), np.int64),
+        )
+        cursor = np.zeros(kernel.CURSOR_FIELDS, np.int64)
+        status = kernel.FULL
+        while status == kernel.FULL:
+            self._make_room(longest + 1)
+            begun = perf_counter()
+            status = kernel.list_columns(
+                nodes,
+                base,
+                finals,
+                len(finals),
+                first_event,
+                stack,
+                path,
+                begins,
+                pieces,
+                memo,
+                memos,
+                cursor,
+                self._positions,
+                self._offsets,
+            )
+            self.seconds += perf_counter() - begun
+            if cursor[kernel.AT_MATCH]:
+                yield self._handed_out(int(cursor[kernel.AT_MATCH]))
+                cursor[kernel.AT_MATCH] = 0
+
+    def _make_room(self, longest: int) -> None:
+        room = max(ROOM_EVENTS, 2 * longest)
+        if self._positions.shape[1] < room:
+            self._idle[:] = [memory for memory in self._idle if memory.shape[1] >= room]
+            shape = (self._components, room)
+            memory = self._idle.pop() if self._idle else np.empty(shape, np.int64)
+            self._positions = np.asarray(_Lent(memory, self._idle))
+
+    def _handed_out(self, count: int) -> MatchColumns:
+        """A block: the memory itself where much of it is used, otherwise a copy."""
+        used = int(self._offsets[:, count].max())
+        positions, offsets = self._positions, self._offsets[:, : count + 1].copy()
+        if 16 * used <= positions.shape[1]:
+            return MatchColumns(positions[:, :used].copy(), offsets, count)
+        self._positions = np.empty((self._components, 0), np.int64)
+        return MatchColumns(positions, offsets, count)

@@ -1,0 +1,85 @@
+"""Matches that are made as they are read, so that only a part of them is in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.runtime.matches import BATCH_SIZE, Match, Matches
+from cepheid.runtime.metrics import Metrics
+
+_BATCH_BYTES = 32 << 20
+"""A batch with so much in it is given although it has fewer matches than asked for."""
+
+
+class MatchStream:
+    """The matches of a query, one after another or in batches; they can be read once.
+
+    >>> import cepheid as cep
+    >>> events = {"ts": [1, 2, 3], "type": ["A", "B", "B"], "x": [5, 6, 7]}
+    >>> query = cep.query("PATTERN SEQ(A a, B b) RETURN b.x - a.x AS rise")
+    >>> stream = query.match_stream(events)
+    >>> for batch in stream.to_batches():
+    ...     print(batch.to_pydict())
+    {'start': [1, 1], 'end': [2, 3], 'rise': [1, 2]}
+    >>> stream.found
+    2
+    """
+
+    def __init__(
+        self, nothing: Matches, parts: Iterator[Matches], metrics: Callable[[], Metrics]
+    ) -> None:
+        self.found = 0
+        self._nothing = nothing
+        self._parts = self._counted(parts)
+        self._metrics = metrics
+
+    @property
+    def metrics(self) -> Metrics:
+        """What the evaluation has done so far."""
+        return self._metrics()
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns of the batches."""
+        return self._nothing.arrow_schema
+
+    def __iter__(self) -> Iterator[Match]:
+        for part in self._parts:
+            yield from part
+
+    def to_batches(self, size: int = BATCH_SIZE) -> Iterator[pa.RecordBatch]:
+        """The matches as Arrow batches of this size; smaller ones where matches are large."""
+        waiting: list[pa.RecordBatch] = []
+        rows = volume = 0
+        for part in self._parts:
+            for batch in part.to_batches(size):
+                if rows + batch.num_rows > size:
+                    yield _joined(waiting)
+                    waiting, rows, volume = [], 0, 0
+                waiting.append(batch)
+                rows += batch.num_rows
+                volume += batch.nbytes
+                if rows >= size or volume >= _BATCH_BYTES:
+                    yield _joined(waiting)
+                    waiting, rows, volume = [], 0, 0
+        if waiting:
+            yield _joined(waiting)
+
+    def exhaust(self) -> int:
+        """Read what is left without looking at it; how many matches there are in all."""
+        for _ in self._parts:
+            pass
+        return self.found
+
+    def _counted(self, parts: Iterator[Matches]) -> Iterator[Matches]:
+        for part in parts:
+            self.found += len(part)
+            if len(part):
+                yield part
+
+
+def _joined(batches: list[pa.RecordBatch]) -> Any:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

@@ -1,0 +1,142 @@
+"""Lazy automata give the matches of the reference evaluation, whatever the pattern and order."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from agreement.strategies import Case, nested_cases
+from agreement.test_nfa_b import agree, answers, comparable, is_valid, window_of
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+import cepheid as cep
+from cepheid.analysis.analyse import analyse
+from cepheid.automata.lazy import refuse_lazy
+from cepheid.planning.options import NEGATIONS, Options
+from cepheid.runtime import lazy_engine, lazy_plans, lazy_store, session
+from cepheid.runtime.events import order_events
+from cepheid.runtime.session import Session
+
+EVALUATIONS = ("lazy_chain", "lazy_tree")
+OUTPUTS = ("all", "non_overlapping")
+NEGATION = st.sampled_from(NEGATIONS)
+
+
+@pytest.fixture(autouse=True)
+def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that can be full is full soon, and plans change as often as they can."""
+    rooms = {"_FIRST_INSTANCES": 4, "_FIRST_NODES": 4, "_FIRST_POOL": 8, "_OUTPUT_IDS": 16}
+    spans = {"_OUTPUT_MATCHES": 8, "_SPAN": 2, "_FEW_EVENTS": 2}
+    for name, room in {**rooms, **spans}.items():
+        monkeypatch.setattr(lazy_engine, name, room)
+    monkeypatch.setattr(lazy_store, "_FIRST_ROOM", 2)
+    monkeypatch.setattr(lazy_plans, "_GAIN", 1.0)
+    monkeypatch.setattr(session, "CHUNK", 3)
+
+
+@st.composite
+def statistics(draw: st.DrawFn) -> dict[str, float] | None:
+    if draw(st.booleans()):
+        return None
+    return {name: draw(st.sampled_from((0.01, 0.1, 1.0))) for name in "ABC"}
+
+
+@settings(suppress_health_check=list(HealthCheck), max_examples=2 * settings().max_examples)
+@given(
+    case=nested_cases(),
+    evaluation=st.sampled_from(EVALUATIONS),
+    output=st.sampled_from(OUTPUTS),
+    negation=NEGATION,
+    given=statistics(),
+)
+def test_agrees_with_reference(
+    case: Case,
+    evaluation: str,
+    output: str,
+    negation: str,
+    given: dict[str, float] | None,
+) -> None:
+    agree(case, evaluation, output, negation=negation, statistics=given)
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(
+    case=nested_cases(),
+    cuts=st.lists(st.tuples(st.integers(0, 10), st.booleans()), max_size=6),
+    evaluation=st.sampled_from(EVALUATIONS),
+    output=st.sampled_from(OUTPUTS),
+    negation=NEGATION,
+)
+def test_any_chunking_and_restart_gives_the_same(
+    case: Case,
+    cuts: list[tuple[int, bool]],
+    evaluation: str,
+    output: str,
+    negation: str,
+) -> None:
+    tree = cep.query(case.query).tree if is_valid(case.query) else None
+    events = order_events(case.table(), time="ts", type="type")
+    if tree is None:
+        return
+    analysed = analyse(tree, events.schema)
+    if refuse_lazy(analysed) is not None:
+        return
+    options = Options(negation=negation)
+    running = Session(analysed, window_of(tree), output, options, evaluation=evaluation)
+    found: list[str] = []
+    low = 0
+    for cut, restarts in [*sorted(cuts), (len(events), False)]:
+        high = min(cut, len(events))
+        found += comparable(running.feed(events.slice(low, high)))
+        low = high
+        if restarts:
+            running = Session.restore(analysed, running.snapshot(), options)
+    found += comparable(running.advance())
+    event(f"matches: {min(len(found), 5)}")
+    assert sorted(found) == answers(cep.query(case.query), case, "reference", output)
+
+
+def long_stream(size: int = 400) -> pa.Table:
+    """Events of three types whose frequencies change again and again."""
+    rare = "ABC"
+    types = []
+    for place in range(size):
+        name = rare[place // 100 % 3]
+        others = [each for each in rare if each != name]
+        types.append(name if place % 17 == 0 else others[(place * 7 // 3) % 2])
+    return pa.table(
+        {
+            "ts": range(size),
+            "type": types,
+            "x": [(7 * place) % 5 for place in range(size)],
+            "k": [place % 3 for place in range(size)],
+        }
+    )
+
+
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PATTERN SEQ(A a, B b, C c) WHERE a.x <= b.x AND c.x > a.x WITHIN 20",
+        "PATTERN SEQ(A a, B b, C c) WHERE [k] WITHIN 40",
+        "PATTERN SEQ(C c, B b, A a) WITHIN 9 EVENTS PER PARTITION",
+        "PATTERN AND(A a, SEQ(B b, C c)) WHERE a.x = b.x WITHIN 15",
+        "PATTERN SEQ(A a, B{1,2} b[], C c) WHERE b[i].x <= c.x AND b[i].x > b[i-1].x WITHIN 15",
+        "PATTERN SEQ(A a, ~(B b), C c) WHERE b.x = a.x WITHIN 20",
+    ],
+)
+def test_plans_change_and_nothing_is_lost(text: str, evaluation: str) -> None:
+    table = long_stream()
+    query = cep.query(text)
+    expected = sorted(comparable(query.match(table, evaluation="reference")))
+    assert len(expected) > 20
+    assert sorted(comparable(query.match(table, evaluation=evaluation))) == expected
+    running = query.session(evaluation=evaluation)
+    found: list[str] = []
+    for low in range(0, len(table), 23):
+        found += comparable(running.feed(table.slice(low, 23)))
+        if low % 5 == 0:
+            running = query.restore(running.snapshot(), evaluation=evaluation)
+    found += comparable(running.advance())
+    assert sorted(found) == expected
