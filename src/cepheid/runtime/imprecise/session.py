@@ -124,6 +124,22 @@ class ImpreciseSession:
             late_events=self._late,
         )
 
+    @property
+    def next_completion(self) -> int | None:
+        """A time by which the matches that wait are decided if no event comes before."""
+        waits = any(each.has_rivals for each in self._alternatives)
+        return self.forgotten_from if waits and len(self._retained) else None
+
+    @property
+    def forgotten_from(self) -> int | None:
+        """The time from which on nothing that was fed matters any more; None: it always may."""
+        if self._window == _LONGEST_WINDOW:
+            return None
+        if not len(self._retained):
+            return None if self._settled == NEVER else self._settled * self._granule
+        latest = int(read_intervals(self._retained.events, self._said).upper.max())
+        return (latest + self._reach + 1) * self._granule
+
     def snapshot(self) -> bytes:
         """The state as bytes, from which :meth:`restore` goes on."""
         events = self._retained.events
@@ -290,16 +306,22 @@ class ImpreciseSession:
         self._forget()
         return matches
 
-    def _forget(self) -> None:
-        """Drop the events that no match to come can contain, and that have no say in one."""
-        if not len(self._retained) or self._settled == NEVER:
-            return
+    @property
+    def _reach(self) -> int:
+        """How far from an event those can be with which it has to do, in instants."""
         reach = self._window
         if any(each.has_rivals for each in self._alternatives):
             reach += self._longest + 1
         if any(each.looks_back for each in self._alternatives):
             reach += self._window
-        wanted = read_intervals(self._retained.events, self._said).upper > self._settled - reach
+        return reach
+
+    def _forget(self) -> None:
+        """Drop the events that no match to come can contain, and that have no say in one."""
+        if not len(self._retained) or self._settled == NEVER:
+            return
+        latest = read_intervals(self._retained.events, self._said).upper
+        wanted = latest > self._settled - self._reach
         # Dropping costs a copy of what is kept: it pays when at least half goes.
         if 2 * np.count_nonzero(wanted) <= len(wanted):
             self._retained.keep(wanted)
