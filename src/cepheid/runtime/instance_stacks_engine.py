@@ -233,7 +233,7 @@ class InstanceStacksEngine:
         state["peak"] = max(state["peak"], state["used"])
         self._drop(now)
         size = len(self._instances)
-        if 2 * state["used"] > size - 2 * len(self._compiled.steps):
+        if 3 * state["used"] > size - 2 * len(self._compiled.steps):
             limit = self._options.max_runs
             if limit is not None and state["used"] >= limit:
                 raise LimitError(
