@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid as cep
+from cepheid.runtime import session as session_module
 
 QUERY = "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x > a.x WITHIN 10"
 
@@ -370,3 +371,14 @@ def test_memory_does_not_grow_with_the_stream(window: str, options: dict[str, st
         sizes.append(sum(array.nbytes for array in engine.state().values()))
     assert max(sizes) < 1.2 * max(sizes[:4])
     assert session.metrics.matches > 100
+
+
+def test_what_was_looked_at_in_one_piece_is_still_counted_by_partition(monkeypatch) -> None:
+    monkeypatch.setattr(session_module, "CHUNK", 3)
+    text = (
+        "PATTERN OR(SEQ(A a), SEQ(C c, A d)) WHERE skip_till_any_match { [k] } "
+        "WITHIN 1 EVENTS PER PARTITION"
+    )
+    session = cep.query(text).session(output="non_overlapping")
+    found = session.feed({"ts": [0] * 4, "type": ["A"] * 4, "k": [1] * 4})
+    assert found.bindings() == [{"a": 0}, {"a": 1}, {"a": 2}, {"a": 3}]

@@ -11,7 +11,7 @@ match that is shown.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -185,14 +185,22 @@ class Retained:
         Only for a window that counts the events of partitions, of which there are ``counts``.
         """
         first = 0
-        partitions = self._partition.pieces if self._keeps_partitions else None
-        for axis in self._axis.pieces:
-            partition = next(partitions) if partitions else np.zeros(len(axis), np.int64)
+        for axis, partition in self._axis_by_partition():
             here = first_within(partition, axis, counts, extent)
             first += here
             if here < len(axis):
                 break
         return first
+
+    def _axis_by_partition(self) -> Iterator[tuple[Int64s, Int64s]]:
+        axes = list(self._axis.pieces)
+        if not self._keeps_partitions:
+            return ((axis, np.zeros(len(axis), np.int64)) for axis in axes)
+        partitions = list(self._partition.pieces)
+        # One that was looked at is in one piece since.
+        if list(map(len, axes)) != list(map(len, partitions)):
+            axes, partitions = [self._axis.values], [self._partition.values]
+        return zip(axes, partitions, strict=True)
 
     def keep(self, wanted: npt.NDArray[np.bool_]) -> None:
         """Forget the events that are not wanted."""
