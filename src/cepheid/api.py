@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepheid.analysis.analyse import analyse
+from cepheid.analysis.needed_columns import needed_columns
 from cepheid.errors import (
     DEFAULT_SOURCE,
     CepheidWarning,
@@ -212,6 +213,7 @@ class CompiledQuery:
         output: str = "all",
         time_unit: str | None = None,
         schema: Any = None,
+        whole_events: bool | None = None,
         **options: Any,
     ) -> Matches | CompressedMatches:
         """All matches of the query over the events.
@@ -230,6 +232,10 @@ class CompiledQuery:
                 sampled and listed without having been built.
             time_unit: what the numbers of a numeric time column count, such as ``ms``.
             schema: the attributes of each type, where not every type has every column.
+            whole_events: of Parquet files only the columns are read that the query names, unless
+                it returns whole events, as it does without RETURN. True: all are read, for
+                ``with_events()``; False: none but those, and the events of a match have no
+                others.
             options: those of the evaluation. Of nfa_b: ``algorithm`` (``merging``, ``basic`` or
                 ``backtrack``) and ``buffer`` (``unions`` or ``versioned``).
                 Of instance_stacks: ``construction`` (``ais`` or ``basic``), ``equivalence``
@@ -273,7 +279,16 @@ class CompiledQuery:
         if output != COMPRESSED:
             check_output(output)
         prepared = self._prepared(
-            events, time, type, tie_break, evaluation, time_unit, schema, options, output
+            events,
+            time,
+            type,
+            tie_break,
+            evaluation,
+            time_unit,
+            schema,
+            options,
+            output,
+            whole_events,
         )
         if output == COMPRESSED:
             return run_compressed(prepared)
@@ -291,6 +306,7 @@ class CompiledQuery:
         output: str = "all",
         time_unit: str | None = None,
         schema: Any = None,
+        whole_events: bool | None = None,
         **options: Any,
     ) -> MatchStream:
         """The matches of the query, made as they are read: for more than memory can hold.
@@ -308,7 +324,16 @@ class CompiledQuery:
         check_output(output)
         return run_stream(
             self._prepared(
-                events, time, type, tie_break, evaluation, time_unit, schema, options, output
+                events,
+                time,
+                type,
+                tie_break,
+                evaluation,
+                time_unit,
+                schema,
+                options,
+                output,
+                whole_events,
             )
         )
 
@@ -339,7 +364,17 @@ class CompiledQuery:
         check_output(output)
         return run_count(
             self._prepared(
-                events, time, type, tie_break, evaluation, time_unit, schema, options, output, True
+                events,
+                time,
+                type,
+                tie_break,
+                evaluation,
+                time_unit,
+                schema,
+                options,
+                output,
+                whole_events=False,
+                counts=True,
             )
         )
 
@@ -354,6 +389,7 @@ class CompiledQuery:
         schema: Any,
         options: Mapping[str, Any],
         output: str,
+        whole_events: bool | None,
         counts: bool = False,
     ) -> PreparedRun:
         """The query analysed for the events, what will run it, and the events in order.
@@ -368,6 +404,9 @@ class CompiledQuery:
         column, uncertain, others = split_uncertain_time(time, options)
         checked = read_options(others)
         declared = schema_of(schema)
+        ties = (tie_break,) if isinstance(tie_break, str) else tuple(tie_break or ())
+        always = [column, *([type] if type else []), *ties]
+        needed = partial(needed_columns, self._tree, always=always, whole_events=whole_events)
         ordered = order_events(
             events,
             time=column,
@@ -375,6 +414,7 @@ class CompiledQuery:
             tie_break=tie_break,
             time_unit=time_unit,
             schema=declared,
+            needed=None if uncertain is not None else needed,
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
         compressed = counts or output == COMPRESSED

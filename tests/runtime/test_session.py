@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid as cep
-from cepheid.runtime import session as session_module
+from cepheid.runtime import session
 
 QUERY = "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x > a.x WITHIN 10"
 
@@ -373,12 +373,14 @@ def test_memory_does_not_grow_with_the_stream(window: str, options: dict[str, st
     assert session.metrics.matches > 100
 
 
-def test_what_was_looked_at_in_one_piece_is_still_counted_by_partition(monkeypatch) -> None:
-    monkeypatch.setattr(session_module, "CHUNK", 3)
-    text = (
+def test_partitions_are_forgotten_after_several_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partitions that were looked at are in one piece, and places in them in several."""
+    monkeypatch.setattr(session, "CHUNK", 3)
+    query = cep.query(
         "PATTERN OR(SEQ(A a), SEQ(C c, A d)) WHERE skip_till_any_match { [k] } "
         "WITHIN 1 EVENTS PER PARTITION"
     )
-    session = cep.query(text).session(output="non_overlapping")
-    found = session.feed({"ts": [0] * 4, "type": ["A"] * 4, "k": [1] * 4})
-    assert found.bindings() == [{"a": 0}, {"a": 1}, {"a": 2}, {"a": 3}]
+    running = query.session(output="non_overlapping")
+    for low in range(0, 30, 10):
+        batch = {"ts": range(low, low + 10), "type": ["A"] * 10, "k": [1] * 10}
+        assert len(running.feed(pa.table({name: list(values) for name, values in batch.items()})))

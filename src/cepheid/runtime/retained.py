@@ -11,7 +11,7 @@ match that is shown.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -100,12 +100,16 @@ class Retained:
         """What the window measures for each event."""
         if self._measure is WindowMeasure.TIME:
             return self.ticks
-        return self.numbers if self._measure is WindowMeasure.EVENTS else self._axis.values
+        if self._measure is WindowMeasure.EVENTS:
+            return self.numbers
+        self._join()
+        return self._axis.values
 
     @property
     def partition(self) -> Int64s:
         """The partition of each event; 0 where nobody keeps them apart."""
         if self._keeps_partitions:
+            self._join()
             return self._partition.values
         return np.zeros(len(self), dtype=np.int64)
 
@@ -185,22 +189,14 @@ class Retained:
         Only for a window that counts the events of partitions, of which there are ``counts``.
         """
         first = 0
-        for axis, partition in self._axis_by_partition():
+        partitions = self._partition.pieces if self._keeps_partitions else None
+        for axis in self._axis.pieces:
+            partition = next(partitions) if partitions else np.zeros(len(axis), np.int64)
             here = first_within(partition, axis, counts, extent)
             first += here
             if here < len(axis):
                 break
         return first
-
-    def _axis_by_partition(self) -> Iterator[tuple[Int64s, Int64s]]:
-        axes = list(self._axis.pieces)
-        if not self._keeps_partitions:
-            return ((axis, np.zeros(len(axis), np.int64)) for axis in axes)
-        partitions = list(self._partition.pieces)
-        # One that was looked at is in one piece since.
-        if list(map(len, axes)) != list(map(len, partitions)):
-            axes, partitions = [self._axis.values], [self._partition.values]
-        return zip(axes, partitions, strict=True)
 
     def keep(self, wanted: npt.NDArray[np.bool_]) -> None:
         """Forget the events that are not wanted."""
@@ -214,8 +210,13 @@ class Retained:
 
     def renumber_partitions(self, numbers: Int64s) -> None:
         """Give each partition p the number ``numbers[p]``."""
+        self._join()
         partition = self._partition.values
         self._partition.replace(np.where(partition >= 0, numbers[partition], partition))
+
+    def _join(self) -> None:
+        """Make one piece of both tails that are read together, so that theirs stay alike."""
+        _ = self._axis.values, self._partition.values
 
     def lists(self, strings: StringCodes) -> ListColumns:
         """The list attributes of all retained events."""

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from pyspark.sql.types import StructType
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.analysis.needed_columns import needed_columns
 from cepheid.api import CompiledQuery, schema_of
 from cepheid.errors import OptionError, list_words
 from cepheid.language.printer import print_query
@@ -28,7 +29,6 @@ from cepheid.spark.arrow_schemas import (
     spark_schema,
 )
 from cepheid.spark.key_columns import key_columns
-from cepheid.spark.needed_columns import needed_columns
 from cepheid.spark.row_filter import column, relevant_rows
 from cepheid.spark.worker_settings import WorkerSettings, functions_in
 
