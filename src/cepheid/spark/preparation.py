@@ -12,14 +12,14 @@ from pyspark.sql.types import StructType
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needed_columns import needed_columns
-from cepheid.api import CompiledQuery, schema_of
+from cepheid.api import CompiledQuery
 from cepheid.errors import OptionError, list_words
 from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import AUTO, check_output
 from cepheid.planning.options import read_options
 from cepheid.runtime.events import order_events
 from cepheid.runtime.time_axis import TimeAxis
-from cepheid.schema import Schema
+from cepheid.schema import Schema, schema_of
 from cepheid.spark.arrow_schemas import (
     MATCH_ID,
     arrow_schema,

@@ -16,7 +16,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
-from cepheid.api import schema_of
 from cepheid.errors import EvaluationError, OptionError
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
@@ -24,7 +23,7 @@ from cepheid.planning.evaluations import AUTO
 from cepheid.planning.options import read_options
 from cepheid.runtime.events import order_events
 from cepheid.runtime.matches import Matches
-from cepheid.schema import Schema
+from cepheid.schema import Schema, schema_of
 from cepheid.scripts import CompiledScript, script
 from cepheid.spark.arrow_schemas import arrow_schema, schema_for_spark, spark_schema
 from cepheid.spark.key_columns import equivalence_keys
