@@ -1,4 +1,4 @@
-"""What a Python worker needs to know to run a query: plain values, and functions of the user's."""
+"""What a Python worker needs to know to run a query or a script: plain values, and functions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from cepheid.automata.registered import register_function, registered_python
 from cepheid.functions import REGISTERED
 from cepheid.language import syntax as ast
 from cepheid.schema import Schema
+from cepheid.scripts import CompiledScript, script
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,43 @@ class WorkerSettings:
             "schema": None if self.schema is None else Schema.from_dict(self.schema),
             **self.options,
         }
+
+
+@dataclass(frozen=True)
+class ScriptSettings:
+    """A script and how it is run, as it travels to the workers.
+
+    ``keywords`` are those of ``match`` and ``session`` but for the schema; the rest is as for a
+    query.
+    """
+
+    text: str
+    keywords: Mapping[str, Any]
+    ties: tuple[str, ...]
+    schema: Mapping[str, Any] | None
+    result: bytes
+    match_id: bool
+    functions: Mapping[str, FunctionType]
+
+    @property
+    def time(self) -> str:
+        """The column with the time of an event."""
+        return str(self.keywords["time"])
+
+    @property
+    def result_schema(self) -> pa.Schema:
+        """The Arrow schema of the matches of all queries."""
+        return pa.ipc.read_schema(pa.py_buffer(self.result))
+
+    def script(self) -> CompiledScript:
+        """The script, compiled in this process."""
+        register_missing(self.functions)
+        return script(self.text)
+
+    def reading(self) -> dict[str, Any]:
+        """The keywords of ``match`` and ``session``."""
+        schema = None if self.schema is None else Schema.from_dict(self.schema)
+        return {**self.keywords, "schema": schema}
 
 
 def functions_in(tree: ast.Query) -> dict[str, FunctionType]:
