@@ -253,7 +253,6 @@ class CompiledQuery:
         [{'a': 0, 'c': 3}]
         """
         if are_spark_frames(events):
-            _refuse_on_spark(split_uncertain_time(time, options)[1] is not None)
             over_frames = import_module(_SPARK).match
             return over_frames(  # type: ignore[no-any-return]
                 self,
@@ -503,12 +502,15 @@ class CompiledQuery:
         return analysed, chosen.name
 
     def for_events(
-        self, events: Events, evaluation: str = AUTO
+        self,
+        events: Events,
+        evaluation: str = AUTO,
+        uncertain: UncertainTime | None = None,
+        options: Options = DEFAULT_OPTIONS,
     ) -> tuple[AnalysedQuery, Evaluation, int | None]:
         """The query as it is about such events, what runs it, and its window in ticks."""
         analysed = analyse(self._tree, events.schema, self._text, self._source)
-        chosen = _choose(analysed, evaluation).evaluation
-        _refuse_on_spark(chosen.weighs)
+        chosen = _choose(analysed, evaluation, uncertain, options).evaluation
         return analysed, chosen, self.window_ticks(events)
 
     def window_ticks(self, events: Events) -> int | None:
@@ -575,14 +577,6 @@ def _choose(
             "min_confidence leaves out those that are not sure enough"
         )
     return choice
-
-
-def _refuse_on_spark(weighs: bool) -> None:
-    if weighs:
-        raise EvaluationError(
-            "uncertain times and WITH CONFIDENCE are not run on Spark; give the events as an Arrow "
-            "table, or in batches to query.session()"
-        )
 
 
 def are_spark_frames(events: object) -> bool:

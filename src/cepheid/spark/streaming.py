@@ -19,7 +19,7 @@ def match(
     query: CompiledQuery,
     events: DataFrame | Mapping[str, DataFrame],
     *,
-    time: str = "ts",
+    time: str | tuple[str, str] = "ts",
     type: str | None = "type",
     tie_break: str | Sequence[str] | None = None,
     evaluation: str = AUTO,
@@ -40,7 +40,8 @@ def match(
     Args:
         query: the query.
         events: a streaming DataFrame, or one for each event type.
-        time: the column with the time of an event, a timestamp.
+        time: the column with the time of an event, a timestamp; or two, with the earliest and
+            the latest.
         type: the column with its type.
         tie_break: the column or columns that order events of equal time; their other columns
             do without it.
@@ -77,6 +78,13 @@ def match(
         options=options,
     )
     settings = prepared.settings
+    said = settings.uncertain
+    if said is not None and said.upper is not None and said.probabilities is not None:
+        raise OptionError(
+            f"over a stream probabilities={said.probabilities!r} cannot go with the columns "
+            f"{settings.time!r} and {said.upper!r}, since an event could begin much later than its "
+            "watermark says; give the time in one column, and uncertainty="
+        )
     if not prepared.has_session:
         raise no_session(settings.evaluation)
     return bucketed(
@@ -91,6 +99,7 @@ def match(
             "time": settings.time,
             "type": settings.type,
             "tie_break": list(settings.tie_break),
+            **({} if said is None else {"uncertain time": said.describe()}),
         },
         options=StreamOptions(lateness, late, metrics),
     )

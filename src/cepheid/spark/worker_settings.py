@@ -13,6 +13,7 @@ from cepheid.api import CompiledQuery, query
 from cepheid.automata.registered import register_function, registered_python
 from cepheid.functions import REGISTERED
 from cepheid.language import syntax as ast
+from cepheid.planning.uncertain_time import UncertainTime
 from cepheid.schema import Schema
 from cepheid.scripts import CompiledScript, script
 
@@ -26,7 +27,8 @@ class WorkerSettings:
     columns that order events of equal time, whether he said so or not. ``schema`` is the
     declaration of types as plain values, ``result`` the serialised Arrow schema of the matches.
     ``functions`` are those that the query calls and the program registered: a worker is another
-    process, and registers them itself.
+    process, and registers them itself. ``uncertain`` is what is said of times that are not
+    certain.
     """
 
     text: str
@@ -42,6 +44,7 @@ class WorkerSettings:
     result: bytes
     match_id: bool = False
     functions: Mapping[str, FunctionType] = field(default_factory=dict)
+    uncertain: UncertainTime | None = None
 
     @property
     def result_schema(self) -> pa.Schema:
@@ -55,8 +58,9 @@ class WorkerSettings:
 
     def reading(self) -> dict[str, Any]:
         """The keywords of ``match`` and ``session``."""
+        said = self.uncertain or UncertainTime()
         return {
-            "time": self.time,
+            "time": self.time if said.upper is None else (self.time, said.upper),
             "type": self.type,
             "tie_break": self.tie_break or None,
             "evaluation": self.evaluation,
@@ -64,6 +68,7 @@ class WorkerSettings:
             "time_unit": self.time_unit,
             "schema": None if self.schema is None else Schema.from_dict(self.schema),
             **self.options,
+            **said.keywords(),
         }
 
 
