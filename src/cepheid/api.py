@@ -33,9 +33,9 @@ from cepheid.planning.evaluations import (
     check_output,
 )
 from cepheid.planning.explain import explain
-from cepheid.planning.options import Options, read_options
+from cepheid.planning.options import DEFAULT_OPTIONS, Options, read_options
 from cepheid.planning.uncertain_time import UncertainTime, split_uncertain_time
-from cepheid.runtime.spark_frames import SPARK, are_spark_frames, refuse_on_spark
+from cepheid.runtime.spark_frames import SPARK, are_spark_frames
 from cepheid.schema import Schema, schema_of
 
 if TYPE_CHECKING:
@@ -252,7 +252,6 @@ class CompiledQuery:
         [{'a': 0, 'c': 3}]
         """
         if are_spark_frames(events):
-            refuse_on_spark(split_uncertain_time(time, options)[1] is not None)
             over_frames = import_module(SPARK).match
             return over_frames(  # type: ignore[no-any-return]
                 self,
@@ -536,12 +535,15 @@ class CompiledQuery:
         return analysed, chosen.name
 
     def for_events(
-        self, events: Events, evaluation: str = AUTO
+        self,
+        events: Events,
+        evaluation: str = AUTO,
+        uncertain: UncertainTime | None = None,
+        options: Options = DEFAULT_OPTIONS,
     ) -> tuple[AnalysedQuery, Evaluation, int | None]:
         """The query as it is about such events, what runs it, and its window in ticks."""
         analysed = analyse(self._tree, events.schema, self._text, self._source)
-        chosen = _choose(analysed, evaluation).evaluation
-        refuse_on_spark(chosen.weighs)
+        chosen = _choose(analysed, evaluation, uncertain, options).evaluation
         return analysed, chosen, self.window_ticks(events)
 
     def window_ticks(self, events: Events) -> int | None:

@@ -179,10 +179,11 @@ class CompiledScript:
     ) -> ScriptMatches:
         """All matches of each query over the events; keywords are those of a query's ``match``.
 
-        Of a Spark DataFrame it is a mapping of each query's name to a DataFrame.
+        Of a Spark DataFrame it is a mapping of each query's name to a DataFrame, and of a
+        streaming one a DataFrame of the matches of all queries.
         """
         if are_spark_frames(events):
-            over_frames = import_module("cepheid.spark.script_batch").match_script
+            over_frames = import_module("cepheid.spark").match_script
             return over_frames(  # type: ignore[no-any-return]
                 self,
                 events,

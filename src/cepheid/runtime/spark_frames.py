@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cepheid.errors import EvaluationError
-
 SPARK = "cepheid.spark"
 """What runs queries over DataFrames. It is built on ``cepheid.api`` and needs pyspark, so that it
 is loaded by its name, and only when there is a DataFrame: whoever has one has pyspark."""
@@ -23,12 +21,3 @@ def are_spark_frames(events: object) -> bool:
         kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.")
         for kind in type(events).__mro__
     )
-
-
-def refuse_on_spark(weighs: bool) -> None:
-    """Say that matches are not weighed there."""
-    if weighs:
-        raise EvaluationError(
-            "uncertain times and WITH CONFIDENCE are not run on Spark; give the events as an Arrow "
-            "table, or in batches to query.session()"
-        )
