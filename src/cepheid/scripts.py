@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cepheid.analysis.absent_types import warn_of_absent_types
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.scripts import (
     check_reserved,
@@ -15,13 +16,7 @@ from cepheid.analysis.scripts import (
     link_queries,
     schema_read,
 )
-from cepheid.api import (
-    CompiledQuery,
-    are_spark_frames,
-    read_text,
-    schema_of,
-    warn_of_absent_types,
-)
+from cepheid.api import CompiledQuery, read_text
 from cepheid.errors import DEFAULT_SOURCE, OptionError, closest, list_words
 from cepheid.language import syntax as ast
 from cepheid.language.naming import ParameterValue
@@ -30,7 +25,8 @@ from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import AUTO, REFERENCE, check_output, choose_evaluation
 from cepheid.planning.explain import explain
 from cepheid.planning.options import read_options
-from cepheid.schema import Kind, Schema
+from cepheid.runtime.spark_frames import are_spark_frames
+from cepheid.schema import Kind, Schema, schema_of
 
 if TYPE_CHECKING:
     from cepheid.analysis.model import AnalysedQuery
@@ -183,10 +179,11 @@ class CompiledScript:
     ) -> ScriptMatches:
         """All matches of each query over the events; keywords are those of a query's ``match``.
 
-        Of a Spark DataFrame it is a mapping of each query's name to a DataFrame.
+        Of a Spark DataFrame it is a mapping of each query's name to a DataFrame, and of a
+        streaming one a DataFrame of the matches of all queries.
         """
         if are_spark_frames(events):
-            over_frames = import_module("cepheid.spark.script_batch").match_script
+            over_frames = import_module("cepheid.spark").match_script
             return over_frames(  # type: ignore[no-any-return]
                 self,
                 events,

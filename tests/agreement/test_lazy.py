@@ -56,7 +56,7 @@ def test_agrees_with_reference(
     negation: str,
     given: dict[str, float] | None,
 ) -> None:
-    agree(case, evaluation, output, negation=negation, statistics=given)
+    agree(case, evaluation, output, {"negation": negation, "statistics": given})
 
 
 @settings(suppress_health_check=list(HealthCheck))

@@ -310,9 +310,3 @@ def test_without_rocksdb_the_message_says_how_to_set_it(
     query = cep.query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 15 seconds")
     with pytest.raises(cep.OptionError, match="needs RocksDB"):
         query.match(Feed(spark, tmp_path).events, lateness="1 second")
-
-
-def test_a_script_is_refused(rocksdb: SparkSession, tmp_path: Path) -> None:
-    script = cep.script("PATTERN A a; PATTERN B b")
-    with pytest.raises(cep.OptionError, match="not run over a streaming DataFrame"):
-        script.match(Feed(rocksdb, tmp_path).events)

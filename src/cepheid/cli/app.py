@@ -1,6 +1,10 @@
-"""All commands together."""
+"""All commands together, in the order in which the help lists them."""
 
-from cepheid.cli import report_command, stream_command  # noqa: F401 - they add their commands
-from cepheid.cli.commands import app
+# ruff: noqa: F401, I001 - each module adds its commands
+from cepheid.cli import match_command
+from cepheid.cli import commands
+from cepheid.cli import report_command
+from cepheid.cli import stream_command
+from cepheid.cli.root import app
 
 __all__ = ["app"]

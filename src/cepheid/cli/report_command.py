@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cepheid.cli.commands import (
+from cepheid.cli.options import (
     Declaration,
     EvaluationName,
     Events,
@@ -18,9 +18,9 @@ from cepheid.cli.commands import (
     TimeColumn,
     TimeUnit,
     TypeColumn,
-    app,
 )
 from cepheid.cli.reporting import busy, plural, reporting, say
+from cepheid.cli.root import app
 from cepheid.planning.evaluations import AUTO
 
 

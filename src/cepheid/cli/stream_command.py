@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cepheid.cli.commands import (
+from cepheid.cli.options import (
     Declaration,
     EvaluationName,
     QueryFile,
@@ -16,9 +16,9 @@ from cepheid.cli.commands import (
     TieBreak,
     TimeColumn,
     TypeColumn,
-    app,
 )
 from cepheid.cli.reporting import reporting
+from cepheid.cli.root import app
 from cepheid.planning.evaluations import AUTO
 
 

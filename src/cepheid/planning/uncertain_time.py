@@ -45,6 +45,11 @@ class UncertainTime:
             for name, value in asdict(self).items()
         }
 
+    def keywords(self) -> dict[str, Any]:
+        """The keywords of ``match`` that say it, but for the names of columns with times."""
+        given = {name: getattr(self, name) for name in KEYWORDS}
+        return {name: value for name, value in given.items() if value is not None}
+
 
 KEYWORDS = tuple(field.name for field in fields(UncertainTime) if field.name != "upper")
 

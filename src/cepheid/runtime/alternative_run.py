@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern
 from cepheid.runtime.bindings import Bindings, Int64s
 from cepheid.runtime.encoding import StringCodes
-from cepheid.runtime.engine import ColumnEngine, RenumberingEngine
+from cepheid.runtime.engine import ColumnEngine, CountingEngine, RenumberingEngine
 from cepheid.runtime.engines import EngineTask, make_engine
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import int64s, padded
@@ -30,12 +30,14 @@ from cepheid.runtime.match_list import (
     to_bindings,
 )
 from cepheid.runtime.metrics import EngineMetrics
-from cepheid.runtime.negation_filter import NegationFilter
-from cepheid.runtime.nfa_b_engine import NfaBEngine
 from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.retained import Retained
 from cepheid.runtime.snapshot import Arrays, part, prefixed
 from cepheid.runtime.time_axis import MAX_TICKS
+
+if TYPE_CHECKING:
+    from cepheid.runtime.negation_filter import NegationFilter
+    from cepheid.runtime.nfa_b_engine import NfaBEngine
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +107,20 @@ def _filtered(
     return matches, partitions
 
 
+def _negation_filters(task: EngineTask) -> list[NegationFilter]:
+    if not task.alternative.negations:
+        return []
+    # Loaded here, since its kernels are compiled then, and most queries have no negation.
+    from cepheid.runtime.negation_filter import NegationFilter
+
+    return [
+        NegationFilter(
+            compile_negation(task.query, task.alternative, negated), task.window, task.by_partition
+        )
+        for negated in task.alternative.negations
+    ]
+
+
 class AlternativeRun:
     """One alternative of a query: its runs, and the matches that wait for its negations."""
 
@@ -119,10 +135,7 @@ class AlternativeRun:
         self._engine = make_engine(evaluation, task)
         self._gives_columns = isinstance(self._engine, ColumnEngine)
         self._lists = PartitionNumbers()
-        self._filters = [
-            NegationFilter(compile_negation(query, alternative, negated), window, task.by_partition)
-            for negated in alternative.negations
-        ]
+        self._filters = _negation_filters(task)
         self._window = window
         self._by_test = self._engine.partition_attributes == tuple(
             test.attribute for test in query.equivalences
@@ -167,15 +180,14 @@ class AlternativeRun:
     @property
     def counted(self) -> float:
         """How many matches there are, where the engine was told to count them."""
-        if isinstance(self._engine, NfaBEngine):
+        if isinstance(self._engine, CountingEngine):
             return self._engine.counted
         return float(self._engine.metrics.matches)
 
     @property
     def buffer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], int]:
         """The nodes and finals of the runs, and the length of the longest match."""
-        assert isinstance(self._engine, NfaBEngine)
-        return self._engine.buffer
+        return cast("NfaBEngine", self._engine).buffer
 
     @property
     def metrics(self) -> EngineMetrics:

@@ -68,6 +68,15 @@ class ColumnEngine(Protocol):
 
 
 @runtime_checkable
+class CountingEngine(Protocol):
+    """An engine that can count matches without making them."""
+
+    @property
+    def counted(self) -> float:
+        """How many matches there are, where it was told to count them."""
+
+
+@runtime_checkable
 class RenumberingEngine(Protocol):
     """An engine that can be told that partitions have other numbers from now on.
 

@@ -1,21 +1,19 @@
-"""The engine of each evaluation."""
+"""The engine of each evaluation, loaded when a query needs it: its kernels are compiled then."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.automata.instance_stacks import compile_instance_stacks
-from cepheid.automata.lazy import compile_lazy
-from cepheid.automata.nfa_b import compile_nfa_b
 from cepheid.planning.evaluations import INSTANCE_STACKS, LAZY_CHAIN, LAZY_TREE, NFA_B
 from cepheid.planning.options import BACKTRACK, VERSIONED, Options
 from cepheid.runtime.engine import Engine
-from cepheid.runtime.instance_stacks_engine import InstanceStacksEngine
-from cepheid.runtime.lazy_engine import LazyEngine
-from cepheid.runtime.nfa_b_engine import NfaBEngine
+
+if TYPE_CHECKING:
+    from cepheid.runtime.nfa_b_engine import NfaBEngine
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +37,6 @@ class EngineTask:
 
 
 def _nfa_b_engine(options: Options) -> type[NfaBEngine]:
-    # Kernels are compiled when they are imported, and few ever need these.
     if options.algorithm == BACKTRACK:
         from cepheid.runtime.backtrack_engine import BacktrackEngine
 
@@ -48,10 +45,15 @@ def _nfa_b_engine(options: Options) -> type[NfaBEngine]:
         from cepheid.runtime.versioned_engine import VersionedEngine
 
         return VersionedEngine
+    from cepheid.runtime.nfa_b_engine import NfaBEngine
+
     return NfaBEngine
 
 
 def _nfa_b(task: EngineTask) -> Engine:
+    from cepheid.automata.nfa_b import compile_nfa_b
+    from cepheid.runtime.nfa_b_engine import NfaBEngine
+
     automaton = compile_nfa_b(task.query, task.alternative)
     tests = tuple(test.attribute for test in task.query.equivalences)
     # Runs are listed by what matches must not overlap in.
@@ -80,6 +82,9 @@ def _nfa_b(task: EngineTask) -> Engine:
 
 
 def _instance_stacks(task: EngineTask) -> Engine:
+    from cepheid.automata.instance_stacks import compile_instance_stacks
+    from cepheid.runtime.instance_stacks_engine import InstanceStacksEngine
+
     return InstanceStacksEngine(
         compile_instance_stacks(task.query, task.alternative),
         task.window,
@@ -89,6 +94,9 @@ def _instance_stacks(task: EngineTask) -> Engine:
 
 
 def _lazy(task: EngineTask, is_tree: bool) -> Engine:
+    from cepheid.automata.lazy import compile_lazy
+    from cepheid.runtime.lazy_engine import LazyEngine
+
     return LazyEngine(
         compile_lazy(task.query, task.alternative),
         task.window,

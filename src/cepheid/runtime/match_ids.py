@@ -31,8 +31,10 @@ _SEEDS = (0x243F6A8885A308D3, 0x13198A2E03707344)
 _DIGITS = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 
 
-def match_ids(query: ast.Query, events: Events, bindings: Bindings) -> pa.Array:
+def match_ids(query: ast.Query, events: Events, bindings: Bindings, name: str = "") -> pa.Array:
     """For each match 32 hexadecimal digits, as text.
+
+    ``name`` tells the query from one with the same text, of which a script can have several.
 
     >>> import cepheid as cep
     >>> events = {"ts": [1, 2, 2], "type": ["A", "B", "B"], "x": [5, 6, 7]}
@@ -43,7 +45,7 @@ def match_ids(query: ast.Query, events: Events, bindings: Bindings) -> pa.Array:
     (2, 2, 32)
     """
     table = events.table
-    named = hashlib.blake2b(print_query(query).encode(), digest_size=8).digest()
+    named = hashlib.blake2b((name + print_query(query)).encode(), digest_size=8).digest()
     of_query = np.frombuffer(named, dtype=np.uint64)[0]
     halves = [np.full(len(bindings), of_query ^ np.uint64(seed)) for seed in _SEEDS]
     for number, column in enumerate(bindings.variables.values()):

@@ -126,6 +126,12 @@ class _Node:
         table = stream.table.append_column(ANCHOR, pa.array(anchors))
         return replace(stream, table=table.append_column(PLACE, pa.array(places)))
 
+    @property
+    def holds_unread(self) -> bool:
+        """Whether there is something that the query, or one that reads it, has not read yet."""
+        held = (self._raw, self._unsettled, *self._inbox.values())
+        return any(each is not None and len(each) > 0 for each in held)
+
     def state(self) -> Arrays:
         """What the node holds, for a snapshot."""
         assert self._raw is not None
@@ -186,6 +192,28 @@ class ScriptRun:
     def metrics(self) -> dict[str, Metrics]:
         """What the evaluation of each query has done so far."""
         return {node.planned.each.name: node.session.metrics for node in self._nodes}
+
+    @property
+    def next_completion(self) -> int | None:
+        """The first time that completes a match if no event comes before; None: no time does.
+
+        What it makes of later queries is complete at that time, or becomes theirs to wait for.
+        """
+        times = [node.session.next_completion for node in self._nodes]
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def forgotten_from(self) -> int | None:
+        """The time from which on nothing that was fed matters any more; None: it always may.
+
+        That is so if time passes and this is still the answer: a match that is complete by then
+        may have made an event that another query remembers for longer.
+        """
+        times = [node.session.forgotten_from for node in self._nodes]
+        if any(node.holds_unread for node in self._nodes):
+            return None
+        known = [time for time in times if time is not None]
+        return max(known) if len(known) == len(times) else None
 
     def feed(self, batch: Events) -> dict[str, Matches]:
         """The matches of each query that a batch of events completes."""

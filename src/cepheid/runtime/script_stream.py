@@ -65,6 +65,16 @@ class ScriptSession:
         return self._running("is stored").snapshot()
 
     @property
+    def next_completion(self) -> int | None:
+        """The first time, in ticks, that completes a match if no event comes before."""
+        return self._run.next_completion if self._run else None
+
+    @property
+    def forgotten_from(self) -> int | None:
+        """The time, in ticks, from which on nothing that was fed matters any more."""
+        return self._run.forgotten_from if self._run else None
+
+    @property
     def metrics(self) -> dict[str, Metrics]:
         """What the evaluation of each query has done so far."""
         return self._run.metrics if self._run else {}

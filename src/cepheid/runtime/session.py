@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from cepheid.planning.evaluations import NFA_B
 from cepheid.planning.options import DEFAULT_OPTIONS, Options
 from cepheid.runtime.alternative_run import AlternativeRun, Chunk
 from cepheid.runtime.bindings import Bindings, Int64s
-from cepheid.runtime.compressed import CompressedMatches
 from cepheid.runtime.encoding import StringCodes
 from cepheid.runtime.engines import EngineTask
 from cepheid.runtime.event_batch import EventBatch
@@ -41,6 +41,9 @@ from cepheid.runtime.retained import Retained
 from cepheid.runtime.snapshot import pack, part, prefixed, unpack
 from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
 from cepheid.schema import Schema
+
+if TYPE_CHECKING:
+    from cepheid.runtime.compressed import CompressedMatches
 
 _GAPS = 4
 """How many events are kept for one that is needed, so that they stay consecutive."""
@@ -262,6 +265,8 @@ class Session:
 
     def run_compressed(self, events: Events) -> CompressedMatches:
         """All matches of a whole stream, in the buffer that the runs share."""
+        from cepheid.runtime.compressed import CompressedMatches
+
         self._feed(events)
         nodes, finals, longest = self._alternatives[0].buffer
         return CompressedMatches(

@@ -107,10 +107,16 @@ class StreamSession:
 
     def advance(self, time: Any = None) -> Matches:
         """The matches that are complete because time has passed; None: the stream has ended."""
-        if self._session is None and self._snapshot is None:
-            raise EventError("a session must be fed, if only with no events, before it advances")
-        session = self._restored() if self._session is None else self._session
+        session = self._advancing()
         return session.advance(None if time is None else ticks_of(time, session.time_axis))
+
+    def settle(self, time: Any) -> Matches:
+        """The matches that are complete because no event to come has an earlier time.
+
+        It is :meth:`advance`, unless events can begin before the time that their column says.
+        """
+        session = self._advancing()
+        return session.advance(ticks_of(time, session.time_axis) - _lead(session))
 
     def snapshot(self) -> bytes:
         """The state as bytes, from which ``query.restore()`` goes on, here or elsewhere."""
@@ -122,18 +128,25 @@ class StreamSession:
 
     @property
     def next_completion(self) -> int | None:
-        """The first time, in ticks, that completes a match if no event comes before."""
-        return self._session.next_completion if isinstance(self._session, Session) else None
+        """The first time, in ticks, to settle that completes a match if no event comes before."""
+        time = None if self._session is None else self._session.next_completion
+        return None if time is None else time + _lead(self._session)
 
     @property
     def forgotten_from(self) -> int | None:
-        """The time, in ticks, from which on nothing that was fed matters any more."""
-        return self._session.forgotten_from if isinstance(self._session, Session) else None
+        """The time, in ticks, to settle from which on nothing that was fed matters any more."""
+        time = None if self._session is None else self._session.forgotten_from
+        return None if time is None else time + _lead(self._session)
 
     @property
     def metrics(self) -> Metrics:
         """What the evaluation has done so far."""
         return self._session.metrics if self._session else Metrics()
+
+    def _advancing(self) -> Session | ImpreciseSession:
+        if self._session is None and self._snapshot is None:
+            raise EventError("a session must be fed, if only with no events, before it advances")
+        return self._restored() if self._session is None else self._session
 
     def _running(self, batch: Events) -> Session | ImpreciseSession:
         if self._session is None and self._snapshot is not None:
@@ -174,3 +187,8 @@ class StreamSession:
         if snapshot is not None:
             return ImpreciseSession.restore(query, snapshot, said, options)
         return ImpreciseSession(query, window, said, options)
+
+
+def _lead(session: Session | ImpreciseSession | None) -> int:
+    """How far an event can begin before the time in its column."""
+    return 0 if session is None or isinstance(session, Session) else session.lead

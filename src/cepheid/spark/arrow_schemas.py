@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.types as arrow
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -61,8 +63,12 @@ def plain_columns(schema: StructType) -> list[str]:
     ]
 
 
-def result_schema(query: ast.Query, events: Events, *, match_id: bool = False) -> pa.Schema:
+def result_schema(
+    query: ast.Query, events: Events, *, match_id: bool = False, weighs: bool = False
+) -> pa.Schema:
     """What the matches of a query over such events look like: as locally, in types of Spark's.
+
+    Where matches are weighed, each has its confidence.
 
     >>> from cepheid.language.parser import parse
     >>> from cepheid.runtime.events import order_events
@@ -71,6 +77,7 @@ def result_schema(query: ast.Query, events: Events, *, match_id: bool = False) -
     ['start', 'end', 'n']
     """
     nothing = bindings_from_rows(query.pattern, (), (), ())
+    nothing = replace(nothing, confidences=np.empty(0)) if weighs else nothing
     schema = schema_for_spark(project(query, events, nothing).schema)
     return schema.append(pa.field(MATCH_ID, pa.string())) if match_id else schema
 

@@ -32,7 +32,7 @@ def match(
     query: CompiledQuery,
     events: DataFrame | Mapping[str, DataFrame],
     *,
-    time: str = "ts",
+    time: str | tuple[str, str] = "ts",
     type: str | None = "type",
     tie_break: str | Sequence[str] | None = None,
     evaluation: str = AUTO,
@@ -57,7 +57,7 @@ def match(
     Args:
         query: the query.
         events: a DataFrame that is not streaming, or one for each event type.
-        time: the column with the time of an event.
+        time: the column with the time of an event; or two, with the earliest and the latest.
         type: the column with its type.
         tie_break: the column or columns that order events of equal time.
         evaluation: ``auto`` or the name of an evaluation.

@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 
 from cepheid.errors import EventError
 from cepheid.spark.packing import compressed, decompressed, from_blob, to_blob
+from cepheid.spark.script_worker import ScriptWorkerSession
 from cepheid.spark.worker_session import WorkerSession
-from cepheid.spark.worker_settings import WorkerSettings
+from cepheid.spark.worker_settings import ScriptSettings, WorkerSettings
 
 _EPOCH = datetime(1970, 1, 1)
 _TICKS = 1_000
@@ -52,24 +53,25 @@ class Step:
 class Bucket:
     """The events of a bucket, which advance with the watermark.
 
-    ``columns`` are those that the query needs; an event that is late is given with all it has.
+    ``columns`` are those that the query or script needs; an event that is late is given with all
+    it has.
     """
 
     def __init__(
         self,
-        settings: WorkerSettings,
+        settings: WorkerSettings | ScriptSettings,
         columns: Sequence[str],
         stored: StoredBucket | None = None,
     ) -> None:
         self._settings = settings
         self._columns = list(columns)
         self._waiting: pa.Table | None = None
-        self._session: WorkerSession | None = None
+        self._session: WorkerSession | ScriptWorkerSession | None = None
         self._reached = 0 if stored is None else stored.reached
         if stored is not None and stored.waiting is not None:
             self._waiting = from_blob(stored.waiting)
         if stored is not None and stored.session is not None:
-            self._session = WorkerSession(settings, decompressed(stored.session))
+            self._session = _session(settings, decompressed(stored.session))
 
     def step(self, fresh: Sequence[pa.Table], before: int, after: int) -> Step:
         """Take events that have come, and answer up to a watermark.
@@ -113,9 +115,9 @@ class Bucket:
             self._reached,
         )
 
-    def _running(self) -> WorkerSession:
+    def _running(self) -> WorkerSession | ScriptWorkerSession:
         if self._session is None:
-            self._session = WorkerSession(self._settings)
+            self._session = _session(self._settings)
         return self._session
 
     def _let_go(self, now: int) -> None:
@@ -169,6 +171,14 @@ class Bucket:
             among = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
             order[tied] = order[tied][among.to_numpy()]
         return events.take(pa.array(order))
+
+
+def _session(
+    settings: WorkerSettings | ScriptSettings, snapshot: bytes | None = None
+) -> WorkerSession | ScriptWorkerSession:
+    if isinstance(settings, ScriptSettings):
+        return ScriptWorkerSession(settings, snapshot)
+    return WorkerSession(settings, snapshot)
 
 
 def _ticks(watermark: int) -> int:

@@ -24,7 +24,7 @@ from pyspark.sql.streaming.stateful_processor import (
 from cepheid.errors import SnapshotError
 from cepheid.spark.bucket import Bucket, Step, StoredBucket
 from cepheid.spark.packing import GUARD, from_blob, to_blob
-from cepheid.spark.worker_settings import WorkerSettings
+from cepheid.spark.worker_settings import ScriptSettings, WorkerSettings
 
 ANSWERS = "data binary, is_late boolean, matches long, late long"
 """The columns of what the operator gives: blobs of matches or of late events, and counts."""
@@ -43,7 +43,7 @@ class BucketOperator(StatefulProcessor):
 
     def __init__(
         self,
-        settings: WorkerSettings,
+        settings: WorkerSettings | ScriptSettings,
         columns: Sequence[str],
         made_by: Mapping[str, Any],
         *,

@@ -27,13 +27,13 @@ def key_columns(query: AnalysedQuery, output: str, type: str) -> list[Column]:
     assert query.schema is not None
     tests = equivalence_keys(query)
     if tests:
-        return [_comparable(query, name) for name in tests]
+        return [comparable(query, name) for name in tests]
     if _is_about_more_than_matches(query.query, output):
         return []
     for key in _common_keys(query):
         # An event of a type that is not in the pattern may be anywhere.
         branches = [
-            (column(type).cast("string") == F.lit(name), _comparable(query, attribute))
+            (column(type).cast("string") == F.lit(name), comparable(query, attribute))
             for name, attribute in key.items()
         ]
         return [F.coalesce(*(F.when(test, value) for test, value in branches))]
@@ -136,7 +136,7 @@ def _equated(
     return None
 
 
-def _comparable(query: AnalysedQuery, attribute: str) -> Column:
+def comparable(query: AnalysedQuery, attribute: str) -> Column:
     """The column in a form in which values that are equal to the language are the same."""
     assert query.schema is not None
     value = column(attribute)

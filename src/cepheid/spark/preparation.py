@@ -12,14 +12,16 @@ from pyspark.sql.types import StructType
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needed_columns import needed_columns
-from cepheid.api import CompiledQuery, schema_of
+from cepheid.api import CompiledQuery
 from cepheid.errors import OptionError, list_words
 from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import AUTO, check_output
-from cepheid.planning.options import read_options
-from cepheid.runtime.events import order_events
+from cepheid.planning.evaluations import AUTO, check_output, refuse_output
+from cepheid.planning.options import Options, read_options
+from cepheid.planning.uncertain_time import UncertainTime, split_uncertain_time
+from cepheid.runtime.events import Events, order_events
+from cepheid.runtime.imprecise.intervals import read_intervals
 from cepheid.runtime.time_axis import TimeAxis
-from cepheid.schema import Schema
+from cepheid.schema import Schema, schema_of
 from cepheid.spark.arrow_schemas import (
     MATCH_ID,
     arrow_schema,
@@ -87,7 +89,7 @@ def prepare(
     query: CompiledQuery,
     schema: StructType,
     *,
-    time: str = "ts",
+    time: str | tuple[str, str] = "ts",
     type: str | None = "type",
     tie_break: str | Sequence[str] | None = None,
     evaluation: str = AUTO,
@@ -99,7 +101,8 @@ def prepare(
 ) -> Prepared:
     """The query over a DataFrame of this schema, or why it cannot be run."""
     check_output(output)
-    checked = read_options(options or {})
+    moment, uncertain, others = split_uncertain_time(time, options or {})
+    checked = read_options(others)
     if type is None:
         raise OptionError("say which column of the DataFrame holds the type of an event")
     _refuse_doubles(schema)
@@ -109,34 +112,41 @@ def prepare(
     # All columns once, so that a mistake is found in what the user gave.
     order_events(
         whole.empty_table(),
-        time=time,
+        time=moment,
         type=type,
         tie_break=ties,
         time_unit=time_unit,
         schema=own,
     )
-    columns = needed_columns(query.tree, whole.names, [time, type, *ties])
+    besides = [] if uncertain is None else [uncertain.upper, uncertain.probabilities]
+    said = [name for name in besides if name is not None]
+    columns = needed_columns(query.tree, whole.names, [moment, type, *ties, *said])
     own = None if own is None else _restricted(own, columns)
     events = order_events(
-        empty_events(whole, columns), time=time, type=type, time_unit=time_unit, schema=own
+        empty_events(whole, columns), time=moment, type=type, time_unit=time_unit, schema=own
     )
-    analysed, chosen, window = query.for_events(events, evaluation)
+    analysed, chosen, window = query.for_events(events, evaluation, uncertain, checked)
+    if chosen.weighs:
+        _check_weighed(events, uncertain or UncertainTime(), output, checked)
     if match_id and MATCH_ID in result_schema(query.tree, events).names:
         raise OptionError(f"the query returns a column {MATCH_ID!r} of its own; call it otherwise")
     settings = WorkerSettings(
         print_query(query.tree),
-        time,
+        moment,
         type,
         ties,
-        ties or tuple(orderable(schema, columns, besides=time)),
+        ties or tuple(orderable(schema, columns, besides=moment)),
         chosen.name,
         output,
         time_unit,
         None if own is None else own.to_dict(),
         asdict(checked),
-        result_schema(query.tree, events, match_id=match_id).serialize().to_pybytes(),
+        result_schema(query.tree, events, match_id=match_id, weighs=chosen.weighs)
+        .serialize()
+        .to_pybytes(),
         match_id,
         functions_in(query.tree),
+        uncertain,
     )
     return Prepared(
         analysed,
@@ -144,9 +154,28 @@ def prepare(
         events.time_axis,
         tuple(columns),
         tuple(plain_columns(schema)),
-        chosen.has_session,
+        chosen.has_session and not _begins_out_of_order(uncertain),
         settings,
     )
+
+
+def _check_weighed(events: Events, uncertain: UncertainTime, output: str, options: Options) -> None:
+    """Refuse now what a worker would refuse about uncertain times."""
+    refuse_output(output)
+    if options.top_k is not None:
+        raise OptionError(
+            "top_k ranks all matches, and each worker knows only its own; take them from the "
+            f"result: .orderBy(F.desc('confidence')).limit({options.top_k})"
+        )
+    read_intervals(events, uncertain)
+
+
+def _begins_out_of_order(uncertain: UncertainTime | None) -> bool:
+    """Whether events in the order of their times can begin in another order, by any length.
+
+    They can where probabilities leave out the first instants of an interval that is in columns.
+    """
+    return uncertain is not None and bool(uncertain.upper and uncertain.probabilities)
 
 
 def time_order(axis: TimeAxis) -> Column:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 
 from cepheid.errors import CepheidWarning
 from cepheid.language import syntax as ast
+from cepheid.planning.evaluations import IMPRECISE
 from cepheid.runtime.time_axis import TimeAxis
 from cepheid.spark.partition_run import SLICE
 from cepheid.spark.preparation import Prepared
@@ -54,6 +55,8 @@ def why_not_sliced(prepared: Prepared) -> str | None:
         return "the query has no window, so that a match can be as long as the stream"
     if window.measure is not ast.WindowMeasure.TIME:
         return f"its window counts events ({window.measure.value}), which only the whole shows"
+    if prepared.settings.evaluation == IMPRECISE:
+        return "an event of uncertain time can be in several slices, and match in each"
     if prepared.settings.output != "all":
         return f"{prepared.settings.output} depends on all matches before"
     return None

@@ -46,8 +46,12 @@ class WorkerSession:
         yield from self._answers.batches(self._session.feed(events), self._starts)
 
     def advance(self, time: Any = None) -> Iterator[pa.RecordBatch]:
-        """The matches that are complete because time has passed; None: the stream has ended."""
-        yield from self._answers.batches(self._session.advance(time), self._starts)
+        """The matches that are complete because no event to come has an earlier time.
+
+        None: the stream has ended.
+        """
+        matches = self._session.advance() if time is None else self._session.settle(time)
+        yield from self._answers.batches(matches, self._starts)
 
     def snapshot(self) -> bytes:
         """The state as bytes, for the next session."""

@@ -1,4 +1,4 @@
-"""What a Python worker needs to know to run a query: plain values, and functions of the user's."""
+"""What a Python worker needs to know to run a query or a script: plain values, and functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from cepheid.api import CompiledQuery, query
 from cepheid.automata.registered import register_function, registered_python
 from cepheid.functions import REGISTERED
 from cepheid.language import syntax as ast
+from cepheid.planning.uncertain_time import UncertainTime
 from cepheid.schema import Schema
+from cepheid.scripts import CompiledScript, script
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class WorkerSettings:
     columns that order events of equal time, whether he said so or not. ``schema`` is the
     declaration of types as plain values, ``result`` the serialised Arrow schema of the matches.
     ``functions`` are those that the query calls and the program registered: a worker is another
-    process, and registers them itself.
+    process, and registers them itself. ``uncertain`` is what is said of times that are not
+    certain.
     """
 
     text: str
@@ -41,6 +44,7 @@ class WorkerSettings:
     result: bytes
     match_id: bool = False
     functions: Mapping[str, FunctionType] = field(default_factory=dict)
+    uncertain: UncertainTime | None = None
 
     @property
     def result_schema(self) -> pa.Schema:
@@ -54,8 +58,9 @@ class WorkerSettings:
 
     def reading(self) -> dict[str, Any]:
         """The keywords of ``match`` and ``session``."""
+        said = self.uncertain or UncertainTime()
         return {
-            "time": self.time,
+            "time": self.time if said.upper is None else (self.time, said.upper),
             "type": self.type,
             "tie_break": self.tie_break or None,
             "evaluation": self.evaluation,
@@ -63,7 +68,45 @@ class WorkerSettings:
             "time_unit": self.time_unit,
             "schema": None if self.schema is None else Schema.from_dict(self.schema),
             **self.options,
+            **said.keywords(),
         }
+
+
+@dataclass(frozen=True)
+class ScriptSettings:
+    """A script and how it is run, as it travels to the workers.
+
+    ``keywords`` are those of ``match`` and ``session`` but for the schema; the rest is as for a
+    query.
+    """
+
+    text: str
+    keywords: Mapping[str, Any]
+    ties: tuple[str, ...]
+    schema: Mapping[str, Any] | None
+    result: bytes
+    match_id: bool
+    functions: Mapping[str, FunctionType]
+
+    @property
+    def time(self) -> str:
+        """The column with the time of an event."""
+        return str(self.keywords["time"])
+
+    @property
+    def result_schema(self) -> pa.Schema:
+        """The Arrow schema of the matches of all queries."""
+        return pa.ipc.read_schema(pa.py_buffer(self.result))
+
+    def script(self) -> CompiledScript:
+        """The script, compiled in this process."""
+        register_missing(self.functions)
+        return script(self.text)
+
+    def reading(self) -> dict[str, Any]:
+        """The keywords of ``match`` and ``session``."""
+        schema = None if self.schema is None else Schema.from_dict(self.schema)
+        return {**self.keywords, "schema": schema}
 
 
 def functions_in(tree: ast.Query) -> dict[str, FunctionType]:

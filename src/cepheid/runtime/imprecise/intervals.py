@@ -77,10 +77,14 @@ def longest_said(axis: TimeAxis, said: UncertainTime, granule: int) -> int | Non
         return -floor(-_ticks(axis, "max_uncertainty", extent) / granule)
     if said.uncertainty is None:
         return 0 if said.upper is None else None
-    given = said.uncertainty
+    return -(-2 * longest_reach(axis, said) // granule)
+
+
+def longest_reach(axis: TimeAxis, said: UncertainTime) -> int:
+    """How far an event can begin before the time in its column, in ticks."""
+    given = {} if said.uncertainty is None else said.uncertainty
     each = given.values() if isinstance(given, Mapping) else [given]
-    reach = [_reach(axis, extent) for extent in each]
-    return -(-2 * max(reach, default=0) // granule)
+    return max((_reach(axis, extent) for extent in each), default=0)
 
 
 def read_intervals(events: Events, said: UncertainTime) -> Intervals:

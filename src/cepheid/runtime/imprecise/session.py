@@ -37,6 +37,7 @@ from cepheid.runtime.imprecise.frame import Frame
 from cepheid.runtime.imprecise.intervals import (
     Intervals,
     granule_of,
+    longest_reach,
     longest_said,
     read_intervals,
 )
@@ -112,6 +113,11 @@ class ImpreciseSession:
     def time_axis(self) -> TimeAxis:
         """How times become ticks."""
         return self._retained.time_axis
+
+    @property
+    def lead(self) -> int:
+        """How far an event can begin before the time in its column, in ticks."""
+        return longest_reach(self.time_axis, self._said)
 
     @property
     def metrics(self) -> Metrics:

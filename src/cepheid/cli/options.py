@@ -1,0 +1,123 @@
+"""Options and arguments that several commands have."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cepheid.automata.evaluations import EVALUATIONS
+from cepheid.cli.reporting import usage
+from cepheid.errors import OptionError, closest, list_words
+from cepheid.planning.evaluations import AUTO
+from cepheid.planning.options import EQUIVALENCES, WINDOWS
+
+
+def _check_evaluation(name: str) -> None:
+    known = [AUTO, *(evaluation.name for evaluation in EVALUATIONS)]
+    if name not in known:
+        near = closest(name, known)
+        raise OptionError(
+            f"there is no evaluation {name!r}; there are {list_words(known)}"
+            + (f". Did you mean {near[0]!r}?" if near else "")
+        )
+
+
+def _check_unit(name: str) -> None:
+    from cepheid.runtime.time_axis import unit_named
+
+    unit_named(name)
+
+
+QueryFile = Annotated[str | None, typer.Argument(metavar="QUERYFILE", hidden=True)]
+Events = Annotated[list[str] | None, typer.Argument(metavar="EVENTS", hidden=True)]
+QueryText = Annotated[
+    str | None,
+    typer.Option("-q", "--query", metavar="TEXT", help="The query itself, instead of QUERYFILE."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="A parameter of the query, such as T=0.5; repeatable."
+    ),
+]
+Declaration = Annotated[
+    str | None,
+    typer.Option(
+        "--schema",
+        metavar="JSON",
+        help='The attributes of each type, where they differ: a file, or {"Shelf": ["tag_id"]}.',
+    ),
+]
+EvaluationName = Annotated[
+    str,
+    typer.Option(
+        "--evaluation",
+        metavar="NAME",
+        callback=usage(_check_evaluation),
+        help=f"What runs the query: {AUTO} or {list_words([e.name for e in EVALUATIONS], 'or')}.",
+    ),
+]
+TimeColumn = Annotated[
+    str,
+    typer.Option(
+        metavar="COLUMN",
+        help="The column with the time of an event; two with a comma: its earliest and latest.",
+    ),
+]
+TypeColumn = Annotated[str, typer.Option(metavar="COLUMN", help="The column with its type.")]
+TieBreak = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="What orders events of equal time; repeatable, or several with commas. "
+        "Row order otherwise.",
+    ),
+]
+TimeUnit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="UNIT",
+        callback=usage(_check_unit),
+        help="What a numeric time column counts, such as ms.",
+    ),
+]
+SparkMaster = Annotated[
+    str | None,
+    typer.Option(
+        "--spark",
+        metavar="MASTER",
+        help="Run on Spark: local[*], or the URL of a cluster. -o then names a new folder.",
+    ),
+]
+
+Construction = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="Of instance_stacks: ais or basic; same matches."),
+]
+EquivalenceTests = Annotated[
+    str,
+    typer.Option(
+        "--equivalence",
+        metavar="NAME",
+        help="Of instance_stacks, where equivalence tests are made: "
+        f"{list_words(EQUIVALENCES, 'or')}; same matches.",
+    ),
+]
+WindowTest = Annotated[
+    str,
+    typer.Option(
+        "--window",
+        metavar="NAME",
+        help="Of instance_stacks, where the window is tested: "
+        f"{list_words(WINDOWS, 'or')}; same matches.",
+    ),
+]
+Domains = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--domain",
+        metavar="NAME=N",
+        help="How many values an attribute has, such as tag_id=10000; repeatable.",
+    ),
+]

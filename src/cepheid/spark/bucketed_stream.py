@@ -1,0 +1,180 @@
+"""A stream that is cut into buckets, whose sessions are the state: rows in, rows of matches out.
+
+What Spark is told to do: filter and project; give each row the number of its bucket; pack the rows
+of a bucket (:mod:`cepheid.spark.packing`); advance the buckets, which are the state
+(:mod:`cepheid.spark.bucket_operator`); unpack the answers. It is the same for a query and for a
+script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
+from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
+
+from cepheid.errors import OptionError, list_words
+from cepheid.runtime.snapshot import VERSION
+from cepheid.spark.arrow_schemas import arrow_schema, spark_schema
+from cepheid.spark.bucket_operator import ANSWERS, BucketOperator
+from cepheid.spark.packing import BUCKET, PACKED, Packer, bucket_labels, from_blob
+from cepheid.spark.row_filter import column
+from cepheid.spark.worker_settings import ScriptSettings, WorkerSettings
+
+LATE_POLICIES = ("drop", "emit")
+LATE_EVENT = "late_event"
+"""The column with an event that came too late; null in the rows of matches."""
+
+_DELAY = "spark.watermarkDelayMs"
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ROCKSDB = "RocksDBStateStoreProvider"
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """How a stream is run: its lateness, what becomes of late events, and how it is counted."""
+
+    lateness: str | None
+    late: str
+    metrics: str
+
+    @property
+    def emits_late(self) -> bool:
+        """Whether late events are rows of the result."""
+        return self.late == "emit"
+
+
+def bucketed(
+    events: DataFrame,
+    settings: WorkerSettings | ScriptSettings,
+    *,
+    rows: Column | None,
+    key: Sequence[Column],
+    columns: Sequence[str],
+    made_by: Mapping[str, Any],
+    options: StreamOptions,
+) -> DataFrame:
+    """The matches of a streaming DataFrame, by buckets of a key; without one there is one bucket.
+
+    ``rows`` is the condition on rows that matter, and ``columns`` are those that a session is
+    fed with. ``made_by`` names what the state depends on, besides what all streams depend on.
+    """
+    check_stream(events, settings.time, options.late)
+    marked = _with_watermark(events, settings.time, options.lateness)
+    relevant = marked if rows is None else marked.filter(rows)
+    sent = events.columns if options.emits_late else list(columns)
+    if BUCKET in sent:
+        raise OptionError(f"a column of the events is called {BUCKET!r}; rename it")
+    partitions = int(str(events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    labels = bucket_labels(partitions if key else 1)
+    number = F.pmod(F.xxhash64(*key), F.lit(len(labels))) if key else F.lit(0)
+    operator = BucketOperator(
+        settings,
+        columns,
+        {
+            **made_by,
+            "columns": [
+                f"{name} {events.schema[name].dataType.simpleString()}" for name in columns
+            ],
+            "spark.sql.shuffle.partitions": partitions if key else 1,
+            "version of the state": VERSION,
+        },
+        lateness_ms=None
+        if options.lateness is None
+        else marked.schema[settings.time].metadata[_DELAY],
+        emits_late=options.emits_late,
+    )
+    late_event = [StructField(LATE_EVENT, events.schema)] if options.emits_late else []
+    result = StructType([*spark_schema(settings.result_schema).fields, *late_event])
+    unpacker = Unpacker(arrow_schema(result).serialize().to_pybytes())
+    return (
+        relevant.select(number.cast("int").alias(BUCKET), *map(column, sent))
+        .mapInArrow(Packer(labels, settings.time), PACKED)
+        .groupBy(BUCKET)
+        .transformWithState(operator, ANSWERS, "Append", "EventTime")
+        .observe(
+            options.metrics,
+            F.coalesce(F.sum("matches"), F.lit(0)).alias("matches"),
+            F.coalesce(F.sum("late"), F.lit(0)).alias("late"),
+        )
+        .mapInArrow(unpacker, result)
+    )
+
+
+@dataclass(frozen=True)
+class Unpacker:
+    """Blobs of matches and of late events become rows of the result."""
+
+    schema: bytes
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition."""
+        schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
+        for batch in batches:
+            blobs, is_late = batch.column("data"), batch.column("is_late").to_pylist()
+            for ix, late in enumerate(is_late):
+                if blobs[ix].is_valid:
+                    table = from_blob(blobs[ix].as_py())
+                    yield from self._conformed(table, schema, late)
+
+    def _conformed(
+        self, table: pa.Table, schema: pa.Schema, late: bool
+    ) -> Iterator[pa.RecordBatch]:
+        given: dict[str, pa.Array] = {}
+        if late:
+            structs = pa.StructArray.from_arrays(
+                [each.combine_chunks() for each in table.columns], table.column_names
+            )
+            given[LATE_EVENT] = structs
+        else:
+            given = {name: table.column(name) for name in table.column_names}
+        columns = [
+            given[field.name].cast(field.type)
+            if field.name in given
+            else pa.nulls(table.num_rows, field.type)
+            for field in schema
+        ]
+        yield from pa.table(columns, schema=schema).combine_chunks().to_batches()
+
+
+def check_stream(events: DataFrame, time: str, late: str) -> None:
+    """Refuse what no stream can be run with."""
+    if late not in LATE_POLICIES:
+        raise OptionError(f"late is {list_words(LATE_POLICIES, 'or')}, not {late!r}")
+    if not isinstance(events.schema[time].dataType, TimestampType | TimestampNTZType):
+        kind = events.schema[time].dataType.simpleString()
+        raise OptionError(
+            f"the time column {time!r} of a stream must be a timestamp, for Spark's watermark, "
+            f"and is {kind}; convert it, for instance with F.timestamp_millis"
+        )
+    provider = events.sparkSession.conf.get(_PROVIDER)
+    if not str(provider).endswith(_ROCKSDB):
+        raise OptionError(
+            "the state of a query over a stream needs RocksDB: set "
+            f"spark.conf.set({_PROVIDER!r}, "
+            f"'org.apache.spark.sql.execution.streaming.state.{_ROCKSDB}')"
+        )
+
+
+def _with_watermark(events: DataFrame, time: str, lateness: str | None) -> DataFrame:
+    marked = [field.name for field in events.schema.fields if _DELAY in (field.metadata or {})]
+    if lateness is None and not marked:
+        raise OptionError(
+            "say how late events may come: lateness='10 minutes', or "
+            f"events.withWatermark({time!r}, '10 minutes')"
+        )
+    if lateness is not None and marked:
+        raise OptionError(
+            f"the stream has a watermark already, on {list_words([repr(n) for n in marked])}; "
+            "leave out lateness"
+        )
+    if marked and time not in marked:
+        raise OptionError(
+            f"the watermark of the stream is on {list_words([repr(n) for n in marked])}, and the "
+            f"time of an event in {time!r}; they must be the same column"
+        )
+    return events if lateness is None else events.withWatermark(time, lateness)
