@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from cepheid.analysis.absent_types import warn_of_absent_types
 from cepheid.analysis.analyse import analyse
+from cepheid.analysis.needed_columns import needed_columns
 from cepheid.errors import (
     DEFAULT_SOURCE,
-    CepheidWarning,
     EvaluationError,
     OptionError,
-    closest,
     list_words,
 )
 from cepheid.language import syntax as ast
@@ -32,13 +31,12 @@ from cepheid.planning.evaluations import (
     Choice,
     Evaluation,
     check_output,
-    choose_evaluation,
-    refuse_weighing,
 )
 from cepheid.planning.explain import explain
 from cepheid.planning.options import DEFAULT_OPTIONS, Options, read_options
 from cepheid.planning.uncertain_time import UncertainTime, split_uncertain_time
-from cepheid.schema import Schema
+from cepheid.runtime.spark_frames import SPARK, are_spark_frames
+from cepheid.schema import Schema, schema_of
 
 if TYPE_CHECKING:
     from cepheid.analysis.model import AnalysedQuery
@@ -51,10 +49,6 @@ if TYPE_CHECKING:
     from cepheid.runtime.stream import StreamSession
 
 AUTOMATON_FORMATS = ("mermaid", "svg")
-
-_SPARK = "cepheid.spark"
-"""What runs queries over DataFrames. It is built on this module and needs pyspark, so that it is
-loaded by its name, and only when there is a DataFrame: whoever has one has pyspark."""
 
 
 def query(
@@ -212,6 +206,7 @@ class CompiledQuery:
         output: str = "all",
         time_unit: str | None = None,
         schema: Any = None,
+        whole_events: bool | None = None,
         **options: Any,
     ) -> Matches | CompressedMatches:
         """All matches of the query over the events.
@@ -230,6 +225,10 @@ class CompiledQuery:
                 sampled and listed without having been built.
             time_unit: what the numbers of a numeric time column count, such as ``ms``.
             schema: the attributes of each type, where not every type has every column.
+            whole_events: of Parquet files only the columns are read that the query names, unless
+                it returns whole events, as it does without RETURN. True: all are read, for
+                ``with_events()``; False: none but those, and the events of a match have no
+                others.
             options: those of the evaluation. Of nfa_b: ``algorithm`` (``merging``, ``basic`` or
                 ``backtrack``) and ``buffer`` (``unions`` or ``versioned``).
                 Of instance_stacks: ``construction`` (``ais`` or ``basic``), ``equivalence``
@@ -253,7 +252,7 @@ class CompiledQuery:
         [{'a': 0, 'c': 3}]
         """
         if are_spark_frames(events):
-            over_frames = import_module(_SPARK).match
+            over_frames = import_module(SPARK).match
             return over_frames(  # type: ignore[no-any-return]
                 self,
                 events,
@@ -272,7 +271,16 @@ class CompiledQuery:
         if output != COMPRESSED:
             check_output(output)
         prepared = self._prepared(
-            events, time, type, tie_break, evaluation, time_unit, schema, options, output
+            events,
+            time,
+            type,
+            tie_break,
+            evaluation,
+            time_unit,
+            schema,
+            options,
+            output,
+            whole_events,
         )
         if output == COMPRESSED:
             return run_compressed(prepared)
@@ -290,6 +298,7 @@ class CompiledQuery:
         output: str = "all",
         time_unit: str | None = None,
         schema: Any = None,
+        whole_events: bool | None = None,
         **options: Any,
     ) -> MatchStream:
         """The matches of the query, made as they are read: for more than memory can hold.
@@ -307,7 +316,16 @@ class CompiledQuery:
         check_output(output)
         return run_stream(
             self._prepared(
-                events, time, type, tie_break, evaluation, time_unit, schema, options, output
+                events,
+                time,
+                type,
+                tie_break,
+                evaluation,
+                time_unit,
+                schema,
+                options,
+                output,
+                whole_events,
             )
         )
 
@@ -338,7 +356,17 @@ class CompiledQuery:
         check_output(output)
         return run_count(
             self._prepared(
-                events, time, type, tie_break, evaluation, time_unit, schema, options, output, True
+                events,
+                time,
+                type,
+                tie_break,
+                evaluation,
+                time_unit,
+                schema,
+                options,
+                output,
+                whole_events=False,
+                counts=True,
             )
         )
 
@@ -353,6 +381,7 @@ class CompiledQuery:
         schema: Any,
         options: Mapping[str, Any],
         output: str,
+        whole_events: bool | None,
         counts: bool = False,
     ) -> PreparedRun:
         """The query analysed for the events, what will run it, and the events in order.
@@ -367,6 +396,9 @@ class CompiledQuery:
         column, uncertain, others = split_uncertain_time(time, options)
         checked = read_options(others)
         declared = schema_of(schema)
+        ties = (tie_break,) if isinstance(tie_break, str) else tuple(tie_break or ())
+        always = [column, *([type] if type else []), *ties]
+        needed = partial(needed_columns, self._tree, always=always, whole_events=whole_events)
         ordered = order_events(
             events,
             time=column,
@@ -374,6 +406,7 @@ class CompiledQuery:
             tie_break=tie_break,
             time_unit=time_unit,
             schema=declared,
+            needed=None if uncertain is not None else needed,
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
         compressed = counts or output == COMPRESSED
@@ -528,80 +561,8 @@ class CompiledQuery:
         warn_of_absent_types(named, events.type_names)
 
 
-def warn_of_absent_types(
-    named: set[str], known: Iterable[str], made: Iterable[str] = (), stacklevel: int = 5
-) -> None:
-    """A type that never occurs but is spelt almost like one that does is probably a slip.
-
-    ``made`` are the types that queries of a script make.
-    """
-    there = {*known, *made}
-    unused = there - named
-    for name in sorted(named - there):
-        near = closest(name, unused | {*made})
-        if near:
-            warnings.warn(
-                f"no event has type '{name}'; there are events of type "
-                f"{list_words(sorted(unused | {*made})[:10])}. Did you mean '{near[0]}'?",
-                CepheidWarning,
-                stacklevel=stacklevel,
-            )
-
-
-def _choose(
-    query: AnalysedQuery,
-    wanted: str,
-    uncertain: UncertainTime | None = None,
-    options: Options = DEFAULT_OPTIONS,
-    *,
-    in_batches: bool = False,
-    compressed: bool = False,
-) -> Choice:
-    """The evaluation of a query: one that weighs matches where something asks for that."""
+def _choose(*arguments: Any, **keywords: Any) -> Choice:
     # Loaded here, since the tables of an automaton need NumPy and ``import cepheid`` does not.
-    from cepheid.automata.evaluations import EVALUATIONS
-    from cepheid.automata.imprecise import refuse_method
+    from cepheid.automata.choice import choose
 
-    asks = uncertain is not None or query.query.confidence is not None
-    known = [each for each in EVALUATIONS if each.has_session or not in_batches]
-    # A stable order: of those that have a compressed output, and of the rest, the preferred first.
-    known.sort(key=lambda each: compressed and not each.has_compressed)
-    choice = choose_evaluation(query, wanted, known, asks)
-    if not choice.evaluation.weighs:
-        refuse_weighing(choice.evaluation.name, asks, options)
-    elif (reason := refuse_method(query, options.method)) is not None:
-        raise EvaluationError(f"{choice.evaluation.name} cannot run this query: {reason}")
-    elif in_batches and options.top_k is not None:
-        raise OptionError(
-            "top_k ranks all matches of a stream, and a session does not know those to come; "
-            "min_confidence leaves out those that are not sure enough"
-        )
-    return choice
-
-
-def are_spark_frames(events: object) -> bool:
-    """Whether these are a DataFrame of Spark, or one for each type, without loading pyspark.
-
-    >>> are_spark_frames({"ts": [1], "type": ["A"]})
-    False
-    """
-    if isinstance(events, Mapping):
-        return bool(events) and all(map(are_spark_frames, events.values()))
-    return any(
-        kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.")
-        for kind in type(events).__mro__
-    )
-
-
-def schema_of(schema: Any) -> Schema | None:
-    """A schema from what users have at hand: an Arrow schema, a declaration, or None."""
-    if schema is None or isinstance(schema, Schema):
-        return schema
-    if isinstance(schema, Mapping):
-        return Schema.declared(schema)
-    if hasattr(schema, "names") and hasattr(schema, "field"):
-        return Schema.from_arrow(schema)
-    raise OptionError(
-        "a schema is an Arrow schema or a mapping of each type to its attributes, "
-        f"not {type(schema).__name__}"
-    )
+    return choose(*arguments, **keywords)

@@ -213,3 +213,17 @@ def kind_of(arrow_type: pa.DataType) -> Kind:
         if test(arrow_type):
             return kind
     return Kind.OTHER
+
+
+def schema_of(schema: Any) -> Schema | None:
+    """A schema from what users have at hand: an Arrow schema, a declaration, or None."""
+    if schema is None or isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, Mapping):
+        return Schema.declared(schema)
+    if hasattr(schema, "names") and hasattr(schema, "field"):
+        return Schema.from_arrow(schema)
+    raise OptionError(
+        "a schema is an Arrow schema or a mapping of each type to its attributes, "
+        f"not {type(schema).__name__}"
+    )

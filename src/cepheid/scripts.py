@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cepheid.analysis.absent_types import warn_of_absent_types
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.scripts import (
     check_reserved,
@@ -15,13 +16,7 @@ from cepheid.analysis.scripts import (
     link_queries,
     schema_read,
 )
-from cepheid.api import (
-    CompiledQuery,
-    are_spark_frames,
-    read_text,
-    schema_of,
-    warn_of_absent_types,
-)
+from cepheid.api import CompiledQuery, read_text
 from cepheid.errors import DEFAULT_SOURCE, OptionError, closest, list_words
 from cepheid.language import syntax as ast
 from cepheid.language.naming import ParameterValue
@@ -30,7 +25,8 @@ from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import AUTO, REFERENCE, check_output, choose_evaluation
 from cepheid.planning.explain import explain
 from cepheid.planning.options import read_options
-from cepheid.schema import Kind, Schema
+from cepheid.runtime.spark_frames import are_spark_frames
+from cepheid.schema import Kind, Schema, schema_of
 
 if TYPE_CHECKING:
     from cepheid.analysis.model import AnalysedQuery

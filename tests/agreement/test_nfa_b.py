@@ -55,6 +55,7 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_FEW_STRINGS", 0)
     monkeypatch.setattr(session, "_FEW_EVENTS", 0)
     monkeypatch.setattr(partition_numbers, "FEW", 0)
+    monkeypatch.setattr(partition_numbers, "FEW_STORED", 0)
 
 
 def answers(

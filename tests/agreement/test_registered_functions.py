@@ -18,7 +18,7 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.automata.nfa_b import refuse_nfa_b
 from cepheid.planning.options import ALGORITHMS, Options
-from cepheid.runtime import nfa_b_engine, session
+from cepheid.runtime import match_columns, nfa_b_engine, session
 from cepheid.runtime.events import order_events
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.session import Session
@@ -91,9 +91,11 @@ FUNCTIONS = {
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The functions, and little room, so that growing and forgetting are tested too."""
-    rooms = {"_FIRST_RUNS": 2, "_FIRST_NODES": 8, "_OUTPUT_IDS": 16, "_OUTPUT_MATCHES": 8}
+    rooms = {"_FIRST_RUNS": 2, "_FIRST_NODES": 8, "_FINALS": 4}
     for name, room in rooms.items():
         monkeypatch.setattr(nfa_b_engine, name, room)
+    monkeypatch.setattr(match_columns, "ROOM_EVENTS", 16)
+    monkeypatch.setattr(match_columns, "ROOM_MATCHES", 5)
     monkeypatch.setattr(session, "CHUNK", 3)
     for name, function in FUNCTIONS.items():
         cep.register_function(name, function)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid as cep
+from cepheid.runtime import session
 
 QUERY = "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x > a.x WITHIN 10"
 
@@ -370,3 +371,16 @@ def test_memory_does_not_grow_with_the_stream(window: str, options: dict[str, st
         sizes.append(sum(array.nbytes for array in engine.state().values()))
     assert max(sizes) < 1.2 * max(sizes[:4])
     assert session.metrics.matches > 100
+
+
+def test_partitions_are_forgotten_after_several_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partitions that were looked at are in one piece, and places in them in several."""
+    monkeypatch.setattr(session, "CHUNK", 3)
+    query = cep.query(
+        "PATTERN OR(SEQ(A a), SEQ(C c, A d)) WHERE skip_till_any_match { [k] } "
+        "WITHIN 1 EVENTS PER PARTITION"
+    )
+    running = query.session(output="non_overlapping")
+    for low in range(0, 30, 10):
+        batch = {"ts": range(low, low + 10), "type": ["A"] * 10, "k": [1] * 10}
+        assert len(running.feed(pa.table({name: list(values) for name, values in batch.items()})))

@@ -221,9 +221,12 @@ def match(
             with busy("Counting"):
                 write_text(f"{query.count(source, **keywords)}\n", file)
             return
+        # A line of JSON has the rows of events, not what is in them.
+        only_rows = chosen is Format.JSONL and query.tree.returns is None
+        keywords |= {**weighing, "time": time_columns(time)}
         with busy("Matching"):
             matches = query.match_stream(
-                source, **{**keywords, **weighing, "time": time_columns(time)}
+                source, whole_events=False if only_rows else None, **keywords
             )
         shown = write_results(matches, query.tree, chosen, file, limit, (time, type))
         say(f"{found(matches.found, shown)} in {took(clock.perf_counter() - started)}")

@@ -23,7 +23,7 @@ from cepheid.kernels.instance_stacks_layout import (
     STATE,
 )
 from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.kernels.nfa_b_layout import SET_FLOAT, STEP, TAG_SHIFT, UPDATE
+from cepheid.kernels.nfa_b_layout import SET_FLOAT, STEP, UPDATE
 from cepheid.kernels.pointers import call_predicate, highest_bit
 from cepheid.kernels.registers import update_registers
 
@@ -132,30 +132,27 @@ def _add_cell(state, instances, cells, stacks, numbers, term_of, pushed, compone
 
 
 @helper
-def _construct_all(state, instances, cursor, path, ids, offsets, last, window, event, now):
+def _construct_all(state, instances, cursor, path, found, last, window, first_event, now):
     """The search where nothing is tested in it but the window; otherwise as below."""
-    level, at, matches = state[0].level, state[0].ids, state[0].matches
+    level, matches = state[0].level, state[0].matches
     full = False
     while level < last:
         row = cursor[level]
         if level == 0:
             while row >= 0 and now - instances[row].start < window:
-                if at + last + 1 > len(ids) or matches + 1 >= len(offsets):
+                if matches == found.shape[1]:
                     full = True
                     break
-                ids[at] = instances[row].event << TAG_SHIFT
-                for component in range(1, last):
-                    ids[at + component] = path[component]
-                ids[at + last] = (event << TAG_SHIFT) | last
-                at += last + 1
+                found[0, matches] = instances[row].event - first_event
+                for component in range(1, last + 1):
+                    found[component, matches] = path[component]
                 matches += 1
-                offsets[matches] = at
                 row = instances[row].previous
             cursor[0] = row
             if full:
                 break
         elif row >= 0 and now - instances[row].start < window:
-            path[level] = (instances[row].event << TAG_SHIFT) | level
+            path[level] = instances[row].event - first_event
             level -= 1
             cursor[level] = instances[row].rip
             continue
@@ -164,7 +161,7 @@ def _construct_all(state, instances, cursor, path, ids, offsets, last, window, e
             cursor[level] = instances[cursor[level]].previous
     state[0].matches_found += matches - state[0].matches
     state[0].constructed += matches - state[0].matches
-    state[0].ids, state[0].matches = at, matches
+    state[0].matches = matches
     state[0].level = level if full else NONE
     return not full
 
@@ -172,12 +169,13 @@ def _construct_all(state, instances, cursor, path, ids, offsets, last, window, e
 @helper
 def _construct(
     plan, state, steps, updates, instances, kept_ints, kept_floats, kept_valid, keys, here,
-    cursor, path, ints, floats, valid, ids, offsets, evaluations, event, now,
+    cursor, path, ints, floats, valid, found, evaluations, first_event, now,
 ):  # fmt: skip
     """Search back from the last event; whether the search has ended, or else lacks room.
 
     ``cursor`` has the instance that is bound, or to be looked at, of each component, and
-    ``path`` the tags of those that are bound. The search goes on from component ``state.level``.
+    ``path`` the events of those that are bound, and the last. The search goes on from component
+    ``state.level``.
     """
     window = plan[0].window
     in_window = plan[0].window_in_construction != 0
@@ -185,7 +183,7 @@ def _construct(
     selects = plan[0].dynamic == 0 and keys.shape[1] > 0
     last = len(steps) - 1
     level = state[0].level
-    at, matches, constructed = state[0].ids, state[0].matches, state[0].constructed
+    matches, constructed = state[0].matches, state[0].constructed
     full = False
     while level < last:
         row = cursor[level]
@@ -207,12 +205,12 @@ def _construct(
             if call_predicate(plan[0].predicate, predicate, plan[0].context, 0, 0) == 0:
                 cursor[level] = instances[row].previous
                 continue
-        path[level] = (instances[row].event << TAG_SHIFT) | level
+        path[level] = instances[row].event - first_event
         if level > 0:
             level -= 1
             cursor[level] = instances[row].rip
             continue
-        if at + last + 1 > len(ids) or matches + 1 >= len(offsets):
+        if matches == found.shape[1]:
             full = True
             break
         constructed += 1
@@ -221,16 +219,12 @@ def _construct(
             for component in range(last):
                 chosen = chosen and _agrees(keys, cursor[component], here)
         if chosen:
-            for component in range(last):
-                ids[at] = path[component]
-                at += 1
-            ids[at] = (event << TAG_SHIFT) | last
-            at += 1
+            for component in range(last + 1):
+                found[component, matches] = path[component]
             matches += 1
-            offsets[matches] = at
         cursor[0] = instances[row].previous
     state[0].matches_found += matches - state[0].matches
-    state[0].ids, state[0].matches, state[0].constructed = at, matches, constructed
+    state[0].matches, state[0].constructed = matches, constructed
     state[0].level = level if full else NONE
     return not full
 
@@ -263,7 +257,7 @@ def _keep(
 _ADVANCE = I64(
     array_of(PLAN), array_of(STATE), array_of(STEP), array_of(UPDATE), I64S, array_of(INSTANCE),
     I64S_2D, F64S_2D, I64S, I64S_2D, I64S_2D, I64S, I64S, I64S_2D, I64S, I64S_2D, I64S, I64S, I64S,
-    I64S_2D, F64S_2D, I64S, I64S_2D, I64S_2D, I64S, I64S, I64S, I64S, I64S, I64, I64, I64S,
+    I64S_2D, F64S_2D, I64S, I64S_2D, I64S_2D, I64S_2D, I64S, I64S, I64S, I64, I64, I64, I64S,
 )  # fmt: skip
 
 
@@ -271,14 +265,15 @@ _ADVANCE = I64(
 def advance_stacks(
     plan, state, steps, updates, context, instances, kept_ints, kept_floats, kept_valid, keys,
     others, cells, stacks, other_stacks, reached, links, cursor, path, here, ints, floats, valid,
-    numbers, term_of, ids, offsets, evaluations, mask, axis, base_event, event_ix, stopped_at,
+    numbers, term_of, found, evaluations, mask, axis, base_event, first_event, event_ix, stopped_at,
 ):  # fmt: skip
     """Read events from ``event_ix`` on; ``stopped_at[0]`` is the first that was not read.
 
     ``numbers[term_of[c, k]]`` has the number of each event's value of key k as component c.
     ``stacks`` has the top of each stack, ``other_stacks`` those of the keys after the first;
     where a runtime stack is kept, its top stands in the place of the last component, which
-    needs no stack.
+    needs no stack. Match m has event ``found[c, m]`` for component c, counted from
+    ``first_event``.
     """
     components = len(steps)
     last = components - 1
@@ -348,12 +343,11 @@ def advance_stacks(
                     )  # fmt: skip
                 continue
             if last == 0:
-                at, match = state[0].ids, state[0].matches
-                if at >= len(ids) or match + 1 >= len(offsets):
+                match = state[0].matches
+                if match == found.shape[1]:
                     return NEED_OUTPUT
-                ids[at] = event << TAG_SHIFT
-                offsets[match + 1] = at + 1
-                state[0].ids, state[0].matches = at + 1, match + 1
+                found[0, match] = event - first_event
+                state[0].matches = match + 1
                 state[0].matches_found += 1
                 state[0].constructed += 1
                 continue
@@ -362,10 +356,11 @@ def advance_stacks(
                     _link_stacks(plan, instances, cells, links, stacks[stack], components, now)
                     top = links[0, last - 1]
                 cursor[last - 1] = top
+                path[last] = event - first_event
                 state[0].level = last - 1
             if is_bare and plan[0].window_in_construction != 0:
                 if not _construct_all(
-                    state, instances, cursor, path, ids, offsets, last, window, event, now
+                    state, instances, cursor, path, found, last, window, first_event, now
                 ):
                     return NEED_OUTPUT
                 continue
@@ -378,7 +373,7 @@ def advance_stacks(
                 )
             if not _construct(
                 plan, state, steps, updates, instances, kept_ints, kept_floats, kept_valid, keys,
-                here, cursor, path, ints, floats, valid, ids, offsets, evaluations, event, now,
+                here, cursor, path, ints, floats, valid, found, evaluations, first_event, now,
             ):  # fmt: skip
                 return NEED_OUTPUT
         if basic and state[0].used == used:

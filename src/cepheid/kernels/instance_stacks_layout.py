@@ -36,7 +36,6 @@ STATE = np.dtype(
     [
         ("used", "i8"),  # instances in memory
         ("level", "i8"),  # component at which an unfinished search goes on, or NONE
-        ("ids", "i8"),  # tags written
         ("matches", "i8"),  # matches written
         ("pushed", "i8"),  # instances pushed
         ("peak", "i8"),  # most instances in memory

@@ -29,7 +29,7 @@ def report_query(
     >>> report.timeline.total, report.to_html()[:15]
     (1, '<!doctype html>')
     """
-    matches = query.match(events, **keywords)
+    matches = query.match(events, whole_events=True, **keywords)
     fields = {name: keywords[name] for name in ("time", "type") if name in keywords}
     known = {name: keywords[name] for name in _STREAM_KEYWORDS if name in keywords}
     evaluation = {"evaluation": keywords["evaluation"]} if "evaluation" in keywords else {}

@@ -166,10 +166,14 @@ class AlternativeRun:
         if self.reads_tests:
             cast("RenumberingEngine", self._engine).renumber_partitions(numbers)
 
-    def forget_keys(self, now: int) -> None:
+    def forget_keys(self, now: int, to_store: bool) -> None:
         """Take back the numbers of keys, other than equivalence tests, that have no runs."""
         engine = self._engine
-        if self._lists.are_many and not self._filters and isinstance(engine, RenumberingEngine):
+        if (
+            self._lists.are_many(to_store)
+            and not self._filters
+            and isinstance(engine, RenumberingEngine)
+        ):
             used = padded(engine.used_partitions(now), self._lists.count)
             engine.renumber_partitions(self._lists.keep(used))
 

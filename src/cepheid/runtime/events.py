@@ -16,8 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, closest, list_words
-from cepheid.runtime.encoding import Int64s, one_array, writable
-from cepheid.runtime.sources import concat_tables, is_type_mapping, read_source
+from cepheid.runtime.encoding import Int64s, one_array, shared, writable
+from cepheid.runtime.sources import (
+    NeededColumns,
+    concat_tables,
+    is_type_mapping,
+    read_columns,
+)
 from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
 from cepheid.schema import Kind, Schema, kind_of
 
@@ -70,6 +75,7 @@ class _Input:
     """What was read, in input order, before anything is known about time."""
 
     table: pa.Table
+    columns: pa.Schema  # of the table, and of what was not needed and not read
     type_codes: npt.NDArray[np.int32]
     type_names: tuple[str, ...]
     type_columns: Mapping[str, frozenset[str]] | None  # None: every type has every column
@@ -84,6 +90,7 @@ def order_events(
     tie_break: str | Sequence[str] | None = None,
     time_unit: str | None = None,
     schema: Schema | Declaration | None = None,
+    needed: NeededColumns | None = None,
 ) -> Events:
     """The events of a source in stream order.
 
@@ -94,6 +101,7 @@ def order_events(
         tie_break: the column or columns that order events of equal time; row order otherwise.
         time_unit: what the numbers of a numeric time column count, such as "ms".
         schema: the attributes of each type, where it does not have every column.
+        needed: which columns of Parquet files are read, of those that there are; all otherwise.
 
     >>> events = order_events(
     ...     {"ts": [3, 1, 1], "kind": ["Exit", "Shelf", "Exit"]}, time="ts", type="kind"
@@ -111,11 +119,12 @@ def order_events(
         )
     ties = (tie_break,) if isinstance(tie_break, str) else tuple(tie_break or ())
     if is_type_mapping(source):
-        found = _read_table_per_type(source, time, ties)
+        found = _read_table_per_type(source, time, ties, needed)
     else:
-        found = _read_one_table(source, time, type, ties)
+        found = _read_one_table(source, time, type, ties, needed)
     always = [time, type] if type and found.type_columns is None else [time]
     events_schema = _schema(schema, found, always)
+    _conform(found.columns.empty_table(), events_schema)
     table = _with_parsed_time(_conform(found.table, events_schema), time)
     axis = TimeAxis.of(time, table.schema.field(time).type, time_unit)
     ticks = axis.encode(table.column(time), found.place)
@@ -152,31 +161,46 @@ def _with_parsed_time(table: pa.Table, time: str) -> pa.Table:
     return table
 
 
-def _read_one_table(source: object, time: str, type: str | None, ties: Sequence[str]) -> _Input:
+def _read_one_table(
+    source: object,
+    time: str,
+    type: str | None,
+    ties: Sequence[str],
+    needed: NeededColumns | None,
+) -> _Input:
     if type is None:
         raise OptionError(
             "say which column holds the type of an event, or give a table for each type: "
             "{'Shelf': table, 'Exit': table}"
         )
-    table = _one_chunk(read_source(source))
+    table, columns = read_columns(source, needed)
     for role, name in (("time", time), ("type", type), *(("tie-break", tie) for tie in ties)):
-        _require_column("the events have", table, role, name)
+        _require_column("the events have", columns.names, role, name)
+    table = _one_chunk(table)
     codes, names = _type_codes(type, table.column(type))
-    return _Input(table, codes, names, None, "row {}".format)
+    return _Input(table, columns, codes, names, None, "row {}".format)
 
 
-def _read_table_per_type(source: Mapping[object, object], time: str, ties: Sequence[str]) -> _Input:
+def _read_table_per_type(
+    source: Mapping[object, object],
+    time: str,
+    ties: Sequence[str],
+    needed: NeededColumns | None,
+) -> _Input:
     tables: dict[str, pa.Table] = {}
+    empty: dict[str, pa.Table] = {}
     for name, value in source.items():
         if not isinstance(name, str):
             raise EventError(f"the name of an event type is a string, not {name!r}")
         try:
-            tables[name] = read_source(value)
+            tables[name], columns = read_columns(value, needed)
         except EventError as error:
             raise EventError(f"table {name!r}: {error}") from error
         for role, column in (("time", time), *(("tie-break", tie) for tie in ties)):
-            _require_column(f"table {name!r} has", tables[name], role, column)
+            _require_column(f"table {name!r} has", columns.names, role, column)
+        empty[name] = columns.empty_table()
     _refuse_mixed_times(time, tables)
+    all_columns = concat_tables(empty).schema
     lengths = [table.num_rows for table in tables.values()]
     first_rows = np.cumsum([0, *lengths])
 
@@ -186,15 +210,15 @@ def _read_table_per_type(source: Mapping[object, object], time: str, ties: Seque
 
     return _Input(
         _one_chunk(concat_tables(tables)),
+        all_columns,
         np.repeat(np.arange(len(tables), dtype=np.int32), lengths),
         tuple(tables),
-        {name: frozenset(table.column_names) for name, table in tables.items()},
+        {name: frozenset(table.column_names) for name, table in empty.items()},
         place,
     )
 
 
-def _require_column(subject: str, table: pa.Table, role: str, name: str) -> None:
-    names = table.column_names
+def _require_column(subject: str, names: Sequence[str], role: str, name: str) -> None:
     if name in names:
         return
     if not names:
@@ -248,6 +272,8 @@ def _type_codes(
         code_of.setdefault(text, len(code_of) - 1)
     names = [text for text in code_of if text is not None]
     code_at = np.array([*map(code_of.__getitem__, texts), -1], np.int32)
+    if not encoded.indices.null_count and (code_at[:-1] == np.arange(len(texts))).all():
+        return shared(encoded.indices.cast(pa.int32()).to_numpy()), tuple(names)
     indices = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy()
     codes: npt.NDArray[np.int32] = code_at[indices]
     nulls = codes < 0
@@ -330,7 +356,7 @@ def _one_chunk(table: pa.Table) -> pa.Table:
 
 def _schema(given: Schema | Declaration | None, found: _Input, always: Sequence[str]) -> Schema:
     """What each type has: what was declared, and always its time and type."""
-    columns = Schema.from_arrow(found.table.schema)
+    columns = Schema.from_arrow(found.columns)
     if given is None:
         return Schema(columns.attributes, found.type_columns)
     declared = given if isinstance(given, Schema) else Schema.declared(given, columns=columns)

@@ -18,13 +18,12 @@ from cepheid.planning.sequence_plan import pushed_key
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import Registers, grown, int64s, step_tables
+from cepheid.runtime.match_columns import ROOM_MATCHES, BlockMemory, MatchColumns
 from cepheid.runtime.metrics import EngineMetrics
 from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.snapshot import Arrays, part, prefixed
 
 _FIRST_INSTANCES = 4_096
-_OUTPUT_IDS = 1 << 20
-_OUTPUT_MATCHES = 1 << 17
 
 
 class InstanceStacksEngine:
@@ -55,7 +54,7 @@ class InstanceStacksEngine:
         self._state[0]["level"] = layout.NONE
         self._evaluations = int64s(max(stacks.predicate_count, 1))
         self._registers = Registers(stacks.registers, stacks.columns, stacks.constants, 1)
-        self._ids, self._offsets = int64s(_OUTPUT_IDS), int64s(_OUTPUT_MATCHES)
+        self._memory = BlockMemory(len(stacks.steps))
         self._stacks = int64s(0)
         self._other_stacks = np.zeros((self._other_keys, 0), dtype=np.int64)
         self._reached = int64s(0)
@@ -114,6 +113,18 @@ class InstanceStacksEngine:
 
         A block is valid until the next one is asked for.
         """
+        for block in self.feed_columns(batch, partition_of, partitions, axis, 0):
+            yield block.tags()
+
+    def feed_columns(
+        self,
+        batch: EventBatch,
+        partition_of: Int64s,
+        partitions: int,
+        axis: Int64s,
+        first_event: int,
+    ) -> Iterator[MatchColumns]:
+        """Read a batch; the event of each component, as a number from ``first_event`` on."""
         columns = [batch.column(name) for name, _ in self._compiled.columns]
         self._registers.point_at(columns, batch.strings, batch.lists)
         plan, state = self._plan, self._state
@@ -123,6 +134,7 @@ class InstanceStacksEngine:
         self._grow_stacks(partitions)
         at = int64s(1)
         while True:
+            self._memory.make_room(ROOM_MATCHES)
             begun = perf_counter()
             status = instance_stacks.advance_stacks(
                 plan,
@@ -149,12 +161,12 @@ class InstanceStacksEngine:
                 self._registers.valid,
                 numbers,
                 term_of,
-                self._ids,
-                self._offsets,
+                self._memory.positions,
                 self._evaluations,
                 mask,
                 axis,
                 batch.first_event,
+                first_event,
                 at[0],
                 at,
             )
@@ -162,19 +174,11 @@ class InstanceStacksEngine:
             if status == layout.NEED_ROOM:
                 self._make_room(int(axis[at[0]]))
             elif state[0]["matches"]:
-                yield self._drained()
-            elif status == layout.NEED_OUTPUT:
-                self._ids = int64s(2 * len(self._ids))
-                self._offsets = int64s(2 * len(self._offsets))
+                count, state[0]["matches"] = int(state[0]["matches"]), 0
+                yield MatchColumns(self._memory.taken(count), None, count)
             if status == layout.DONE:
                 break
         state[0]["peak"] = max(state[0]["peak"], state[0]["used"])
-
-    def _drained(self) -> tuple[Int64s, Int64s]:
-        state = self._state[0]
-        block = self._ids[: state["ids"]], self._offsets[: state["matches"] + 1]
-        state["ids"] = state["matches"] = 0
-        return block
 
     # --- keys
 
@@ -229,7 +233,7 @@ class InstanceStacksEngine:
         state["peak"] = max(state["peak"], state["used"])
         self._drop(now)
         size = len(self._instances)
-        if 2 * state["used"] > size - 2 * len(self._compiled.steps):
+        if 3 * state["used"] > size - 2 * len(self._compiled.steps):
             limit = self._options.max_runs
             if limit is not None and state["used"] >= limit:
                 raise LimitError(

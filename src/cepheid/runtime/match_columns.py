@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from cepheid.kernels import match_columns as kernel
 from cepheid.kernels import match_lists
+from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 from cepheid.language import syntax as ast
 from cepheid.runtime.bindings import Int64s, ListPositions, SinglePositions
 
@@ -27,11 +28,12 @@ _MOST_IDLE = 16
 class MatchColumns:
     """Matches of a sequence, as the events of each of its components, in stream order.
 
-    Those of component c in match m are ``positions[c, offsets[c, m]:offsets[c, m + 1]]``.
+    Those of component c in match m are ``positions[c, offsets[c, m]:offsets[c, m + 1]]``, and
+    only ``positions[c, m]`` without offsets.
     """
 
     positions: Int64s
-    offsets: Int64s
+    offsets: Int64s | None
     count: int
 
     def __len__(self) -> int:
@@ -40,15 +42,21 @@ class MatchColumns:
     @property
     def events(self) -> int:
         """How many events all matches have."""
+        if self.offsets is None:
+            return len(self.positions) * self.count
         return int(self.offsets[:, self.count].sum())
 
     def first(self) -> Int64s:
         """The first event of each match."""
+        if self.offsets is None:
+            return self.positions[0, : self.count]
         first: Int64s = self.positions[0][self.offsets[0, : self.count]]
         return first
 
     def last(self) -> Int64s:
         """The last event of each match."""
+        if self.offsets is None:
+            return self.positions[-1, : self.count]
         last: Int64s = self.positions[-1][self.offsets[-1, 1 : self.count + 1] - 1]
         return last
 
@@ -58,6 +66,9 @@ class MatchColumns:
         """The events of each variable."""
         columns: dict[str, SinglePositions | ListPositions] = {}
         for ix, component in enumerate(components):
+            if self.offsets is None:
+                columns[component.variable] = SinglePositions(self.positions[ix, : self.count])
+                continue
             offsets = self.offsets[ix, : self.count + 1]
             positions = self.positions[ix, : offsets[-1]]
             columns[component.variable] = (
@@ -69,6 +80,11 @@ class MatchColumns:
 
     def tags(self) -> tuple[Int64s, Int64s]:
         """The matches one after the other, as tags of their events, and where each begins."""
+        if self.offsets is None:
+            components = len(self.positions)
+            tags = (self.positions[:, : self.count].T << TAG_SHIFT) | np.arange(components)
+            begins = np.arange(0, components * self.count + 1, components)
+            return np.ascontiguousarray(tags).ravel(), begins
         ids, offsets = np.empty(self.events, np.int64), np.zeros(self.count + 1, np.int64)
         match_lists.tag_columns(self.positions, self.offsets, self.count, ids, offsets)
         return ids, offsets
@@ -87,19 +103,43 @@ class _Lent:
             self._idle.append(self._memory)
 
 
-class MatchLister:
-    """Lists the matches of finals, in blocks.
+class BlockMemory:
+    """Memory into which the events of each component are written, a block at a time.
 
-    The memory of a block that nobody holds any more is used again: fresh memory costs the
-    system more than writing the matches.
+    That of a block that nobody holds any more is used again: fresh memory costs the system
+    more than writing the matches.
     """
 
     def __init__(self, components: int) -> None:
         self._components = components
-        self._positions = np.empty((components, 0), np.int64)
+        self._idle: list[Int64s] = []
+        self.positions = np.empty((components, 0), np.int64)
+
+    def make_room(self, room: int) -> None:
+        """Have room for so many events of each component."""
+        if self.positions.shape[1] < room:
+            self._idle[:] = [memory for memory in self._idle if memory.shape[1] >= room]
+            shape = (self._components, room)
+            memory = self._idle.pop() if self._idle else np.empty(shape, np.int64)
+            self.positions = np.asarray(_Lent(memory, self._idle))
+
+    def taken(self, used: int) -> Int64s:
+        """What was written: the memory itself where much of it is used, otherwise a copy."""
+        positions = self.positions
+        if 16 * used <= positions.shape[1]:
+            return positions[:, :used].copy()
+        self.positions = np.empty((self._components, 0), np.int64)
+        return positions
+
+
+class MatchLister:
+    """Lists the matches of finals, in blocks."""
+
+    def __init__(self, components: int) -> None:
+        self._components = components
+        self._memory = BlockMemory(components)
         # All matches begin at 0.
         self._offsets = np.zeros((components, ROOM_MATCHES + 1), np.int64)
-        self._idle: list[Int64s] = []
         self.seconds = 0.0
 
     def blocks(
@@ -121,7 +161,7 @@ class MatchLister:
         cursor = np.zeros(kernel.CURSOR_FIELDS, np.int64)
         status = kernel.FULL
         while status == kernel.FULL:
-            self._make_room(longest + 1)
+            self._memory.make_room(max(ROOM_EVENTS, 2 * (longest + 1)))
             begun = perf_counter()
             status = kernel.list_columns(
                 nodes,
@@ -136,7 +176,7 @@ class MatchLister:
                 memo,
                 memos,
                 cursor,
-                self._positions,
+                self._memory.positions,
                 self._offsets,
             )
             self.seconds += perf_counter() - begun
@@ -144,19 +184,6 @@ class MatchLister:
                 yield self._handed_out(int(cursor[kernel.AT_MATCH]))
                 cursor[kernel.AT_MATCH] = 0
 
-    def _make_room(self, longest: int) -> None:
-        room = max(ROOM_EVENTS, 2 * longest)
-        if self._positions.shape[1] < room:
-            self._idle[:] = [memory for memory in self._idle if memory.shape[1] >= room]
-            shape = (self._components, room)
-            memory = self._idle.pop() if self._idle else np.empty(shape, np.int64)
-            self._positions = np.asarray(_Lent(memory, self._idle))
-
     def _handed_out(self, count: int) -> MatchColumns:
-        """A block: the memory itself where much of it is used, otherwise a copy."""
-        used = int(self._offsets[:, count].max())
-        positions, offsets = self._positions, self._offsets[:, : count + 1].copy()
-        if 16 * used <= positions.shape[1]:
-            return MatchColumns(positions[:, :used].copy(), offsets, count)
-        self._positions = np.empty((self._components, 0), np.int64)
-        return MatchColumns(positions, offsets, count)
+        offsets = self._offsets[:, : count + 1].copy()
+        return MatchColumns(self._memory.taken(int(offsets[:, count].max())), offsets, count)

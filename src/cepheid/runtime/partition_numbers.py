@@ -13,9 +13,12 @@ from cepheid.runtime.snapshot import Arrays
 
 _FIRST_SIZE = 1_024
 _SMALL = 4_096
-"""The numbers of values from 0 to this are found without a hash."""
-FEW = 256
-"""So many numbers are never taken back."""
+_MOST_SMALL = 1 << 18
+"""The numbers of values from 0 to this are found without a hash, if any of them are."""
+FEW = 16_384
+"""So many numbers are not taken back between batches."""
+FEW_STORED = 256
+"""So many numbers are not taken back before they are stored."""
 
 
 class PartitionNumbers:
@@ -44,10 +47,12 @@ class PartitionNumbers:
             self._number(numbers, len(columns), place, _key_values(column))
         return numbers
 
-    @property
-    def are_many(self) -> bool:
-        """Whether there are twice as many as after the last time that some were taken back."""
-        return self.count > 2 * self._after_shrinking + FEW
+    def are_many(self, to_store: bool = False) -> bool:
+        """Whether there are twice as many as after the last time that some were taken back.
+
+        Taking them back costs time when their keys come again, and storing them room.
+        """
+        return self.count > 2 * self._after_shrinking + (FEW_STORED if to_store else FEW)
 
     def keep(self, used: Int64s) -> Int64s:
         """Take back the numbers p for which ``used[p]`` is 0; the new number of each, or -1.
@@ -87,7 +92,7 @@ class PartitionNumbers:
         if places == 1:
             at[0] = partition_ids.number_small(self._direct, values, numbers)
         # A small value that lacks a number there is new; others are not looked for there again.
-        is_new = places == 1 and at[0] < len(values) and 0 <= values[at[0]] < _SMALL
+        is_new = places == 1 and at[0] < len(values) and 0 <= values[at[0]] < _MOST_SMALL
         while at[0] < len(values):
             self.count = partition_ids.number_pairs(
                 self._slots, self.count, numbers, places, place, values, numbers, at
@@ -101,8 +106,16 @@ class PartitionNumbers:
 
     def _note_small(self, values: Int64s, numbers: Int64s) -> None:
         """Let the numbers of small values be found at their place the next time."""
-        small = (values >= 0) & (values < _SMALL) & (numbers >= 0)
-        self._direct[values[small]] = numbers[small]
+        small = (values >= 0) & (values < _MOST_SMALL) & (numbers >= 0)
+        values = values[small]
+        size = len(self._direct)
+        while size <= values.max(initial=0):
+            size *= 2
+        if size > len(self._direct):
+            larger = np.full(size, partition_ids.EMPTY, dtype=np.int64)
+            larger[: len(self._direct)] = self._direct
+            self._direct = larger
+        self._direct[values] = numbers[small]
 
 
 def _empty(size: int) -> Int64s:

@@ -100,12 +100,16 @@ class Retained:
         """What the window measures for each event."""
         if self._measure is WindowMeasure.TIME:
             return self.ticks
-        return self.numbers if self._measure is WindowMeasure.EVENTS else self._axis.values
+        if self._measure is WindowMeasure.EVENTS:
+            return self.numbers
+        self._join()
+        return self._axis.values
 
     @property
     def partition(self) -> Int64s:
         """The partition of each event; 0 where nobody keeps them apart."""
         if self._keeps_partitions:
+            self._join()
             return self._partition.values
         return np.zeros(len(self), dtype=np.int64)
 
@@ -206,8 +210,13 @@ class Retained:
 
     def renumber_partitions(self, numbers: Int64s) -> None:
         """Give each partition p the number ``numbers[p]``."""
+        self._join()
         partition = self._partition.values
         self._partition.replace(np.where(partition >= 0, numbers[partition], partition))
+
+    def _join(self) -> None:
+        """Make one piece of both tails that are read together, so that theirs stay alike."""
+        _ = self._axis.values, self._partition.values
 
     def lists(self, strings: StringCodes) -> ListColumns:
         """The list attributes of all retained events."""

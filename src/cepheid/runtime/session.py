@@ -192,6 +192,8 @@ class Session:
 
     def snapshot(self) -> bytes:
         """The state as bytes, from which :meth:`restore` goes on."""
+        if len(self._retained) and self._window != MAX_TICKS:
+            self._forget_keys(to_store=True)
         retained = self._retained
         header = {
             "query": print_query(self._query.query),
@@ -478,13 +480,13 @@ class Session:
             retained.keep(wanted)
         self._after_sweep = len(retained)
 
-    def _forget_keys(self) -> None:
+    def _forget_keys(self, to_store: bool = False) -> None:
         """Take back the numbers of partitions of which nothing is kept, where they are many."""
         is_time = self._measure is ast.WindowMeasure.TIME
         now = self._now if is_time and self._now is not None else self._retained.next_number
         for alternative in self._alternatives:
-            alternative.forget_keys(now)
-        if not self._partitions.are_many:
+            alternative.forget_keys(now, to_store)
+        if not self._partitions.are_many(to_store):
             return
         used = int64s(self._partitions.count)
         partition = self._retained.partition

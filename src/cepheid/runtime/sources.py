@@ -9,8 +9,9 @@ from __future__ import annotations
 import glob
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from operator import methodcaller
 from pathlib import Path
@@ -28,6 +29,9 @@ JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 # One JSON object has to fit into a block; Arrow's own 1 MiB is too small for wide events.
 JSON_BLOCK_BYTES = 16 << 20
 
+NeededColumns = Callable[[Sequence[str]], Sequence[str]]
+"""Of the names of all columns those that are to be read."""
+
 
 def read_source(source: object) -> pa.Table:
     """The events of a source as one Arrow table, its columns plain and its names distinct.
@@ -39,15 +43,33 @@ def read_source(source: object) -> pa.Table:
     >>> read_source([{"ts": 1, "type": "Shelf"}, {"ts": 2, "tag": 7}]).to_pydict()
     {'ts': [1, 2], 'type': ['Shelf', None], 'tag': [None, 7]}
     """
-    table = _plain_columns(_read(source)).replace_schema_metadata(None)
-    names = table.column_names
+    return read_columns(source)[0]
+
+
+def read_columns(source: object, needed: NeededColumns | None = None) -> tuple[pa.Table, pa.Schema]:
+    """The same with only the columns that are ``needed``, and what all columns are.
+
+    Of Parquet files only the needed columns are read; the others are known from the footers.
+    Any other source has all its columns in the table.
+    """
+    found = _read(source)
+    if isinstance(found, pa.Table):
+        table = _plain_columns(found).replace_schema_metadata(None)
+        _refuse_repeated(table.column_names)
+        return table, table.schema
+    schema = _plain_columns(found.schema.empty_table()).schema.remove_metadata()
+    _refuse_repeated(schema.names)
+    wanted = schema.names if needed is None else needed(schema.names)
+    return _plain_columns(found.read(wanted)).replace_schema_metadata(None), schema
+
+
+def _refuse_repeated(names: Sequence[str]) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise EventError(
             f"there is more than one column {list_words([repr(name) for name in repeated])}; "
             "give each column a name of its own"
         )
-    return table
 
 
 def is_type_mapping(source: object) -> TypeGuard[Mapping[object, object]]:
@@ -110,7 +132,7 @@ def concat_tables(tables: Mapping[str, pa.Table]) -> pa.Table:
     return pa.concat_tables(aligned)
 
 
-def _read(source: object) -> pa.Table:
+def _read(source: object) -> pa.Table | _ParquetFiles:
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, pa.RecordBatch):
@@ -190,7 +212,7 @@ def _read_frame(frame: Any) -> pa.Table:
         return (frame.collect() if isinstance(frame, polars.LazyFrame) else frame).to_arrow()
 
 
-def _read_path(source: str | Path) -> pa.Table:
+def _read_path(source: str | Path) -> pa.Table | _ParquetFiles:
     path = Path(source)
     if path.is_dir():
         hidden = re.compile(r"(^|/)[._]")
@@ -198,7 +220,7 @@ def _read_path(source: str | Path) -> pa.Table:
         files = [file for file in found if not hidden.search(file.relative_to(path).as_posix())]
         if not files:
             raise EventError(f"directory {str(source)!r} holds no Parquet file")
-        return _read_parquet(str(source), files, path)
+        return _parquet_files(str(source), files, path)
     if path.is_file():
         return _read_file(path)
     if glob.has_magic(str(source)):
@@ -213,7 +235,7 @@ def _read_path(source: str | Path) -> pa.Table:
                 "a glob may fit only files that end in .parquet or .pq"
             )
         plain_parts = re.split(r"[*?\[]", str(source))[0].rpartition("/")[0]
-        return _read_parquet(str(source), files, Path(plain_parts or "."))
+        return _parquet_files(str(source), files, Path(plain_parts or "."))
     siblings = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
     near = closest(path.name, siblings)
     raise EventError(
@@ -221,12 +243,12 @@ def _read_path(source: str | Path) -> pa.Table:
     )
 
 
-def _read_file(path: Path) -> pa.Table:
+def _read_file(path: Path) -> pa.Table | _ParquetFiles:
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
     packed = suffixes[-1:] == [".gz"]
     suffix = "".join(suffixes[:-1][-1:] if packed else suffixes[-1:])
     if suffix in PARQUET_SUFFIXES and not packed:
-        return _read_parquet(str(path), [path], path.parent, partitioned=False)
+        return _one_parquet_file(path)
     if suffix in CSV_DELIMITERS:
         return _read_csv(path, CSV_DELIMITERS[suffix])
     if suffix in JSON_SUFFIXES:
@@ -239,9 +261,35 @@ def _read_file(path: Path) -> pa.Table:
     )
 
 
-def _read_parquet(
-    shown: str, files: Sequence[Path], base: Path, *, partitioned: bool = True
-) -> pa.Table:
+@dataclass(frozen=True, slots=True)
+class _ParquetFiles:
+    """Parquet files of which the footers have been read."""
+
+    shown: str
+    schema: pa.Schema
+    columns: Callable[[Sequence[str]], pa.Table]
+
+    def read(self, names: Sequence[str]) -> pa.Table:
+        """These columns of all events."""
+        with _quoting(f"{self.shown!r}"):
+            return self.columns(names)
+
+
+def _one_parquet_file(path: Path) -> _ParquetFiles:
+    """A file, whose columns come in one piece each where their values have a fixed width."""
+    import pyarrow.parquet as pq
+
+    with _quoting(f"{str(path)!r}"):
+        file = pq.ParquetFile(path, pre_buffer=False)
+
+    def columns(names: Sequence[str]) -> pa.Table:
+        # A name that begins like another with a dot brings that one too.
+        return file.read(list(names)).select(list(names))
+
+    return _ParquetFiles(str(path), file.schema_arrow, columns)
+
+
+def _parquet_files(shown: str, files: Sequence[Path], base: Path) -> _ParquetFiles:
     """Parquet files in order of their paths; ``key=value`` directories below base are columns."""
     import pyarrow.dataset as ds
 
@@ -250,14 +298,15 @@ def _read_parquet(
         dataset = ds.dataset(
             paths,
             format="parquet",
-            partitioning="hive" if partitioned else None,
+            partitioning="hive",
             partition_base_dir=str(base),
         )
         # A dataset takes the schema of its first file; columns that only later files have, and
         # wider types there, would be lost.
         schemas = [fragment.physical_schema for fragment in dataset.get_fragments()]
         unified = pa.unify_schemas([*schemas, dataset.schema], promote_options="permissive")
-        return dataset.replace_schema(unified).to_table()
+        whole = dataset.replace_schema(unified)
+    return _ParquetFiles(shown, unified, lambda names: whole.to_table(list(names)))
 
 
 def _read_csv(path: Path, delimiter: str) -> pa.Table:

@@ -19,7 +19,7 @@ import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, closest, list_words
 from cepheid.language.units import CANONICAL_UNIT, NANOSECONDS_PER
-from cepheid.runtime.encoding import Int64s, one_array, writable
+from cepheid.runtime.encoding import Int64s, one_array, shared
 
 TICKS_PER_FLOAT = 1_000_000
 MAX_TICKS = 2**63 - 1
@@ -161,7 +161,7 @@ class TimeAxis:
             if self.is_clock:
                 zone = array.type.tz if arrow.is_timestamp(array.type) else None
                 array = array.cast(pa.timestamp(self._tick_symbol, zone))
-            return writable(array.cast(pa.int64()).to_numpy())
+            return shared(array.cast(pa.int64()).to_numpy())
         except pa.ArrowInvalid as error:
             raise self._too_far(str(error)) from error
 

@@ -33,7 +33,7 @@ def bucket_labels(partitions: int) -> list[int]:
     """For each partition of a shuffle an integer that Spark sends there.
 
     >>> bucket_labels(4)
-    [3, 2, 7, 0]
+    [12, 6, 2, 0]
     """
     found = np.full(partitions, -1, dtype=np.int64)
     first, count = 0, 4 * partitions + 64

@@ -11,7 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from pyspark.sql.types import StructType
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.api import CompiledQuery, schema_of
+from cepheid.analysis.needed_columns import needed_columns
+from cepheid.api import CompiledQuery
 from cepheid.errors import OptionError, list_words
 from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import AUTO, check_output, refuse_output
@@ -20,7 +21,7 @@ from cepheid.planning.uncertain_time import UncertainTime, split_uncertain_time
 from cepheid.runtime.events import Events, order_events
 from cepheid.runtime.imprecise.intervals import read_intervals
 from cepheid.runtime.time_axis import TimeAxis
-from cepheid.schema import Schema
+from cepheid.schema import Schema, schema_of
 from cepheid.spark.arrow_schemas import (
     MATCH_ID,
     arrow_schema,
@@ -30,7 +31,6 @@ from cepheid.spark.arrow_schemas import (
     spark_schema,
 )
 from cepheid.spark.key_columns import key_columns
-from cepheid.spark.needed_columns import needed_columns
 from cepheid.spark.row_filter import column, relevant_rows
 from cepheid.spark.worker_settings import WorkerSettings, functions_in
 

@@ -11,14 +11,13 @@ from pyspark.sql import Column
 from pyspark.sql.types import StructType
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.api import schema_of
 from cepheid.errors import EvaluationError, OptionError
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
 from cepheid.planning.options import read_options
 from cepheid.runtime.events import order_events
 from cepheid.runtime.time_axis import TimeAxis
-from cepheid.schema import Schema
+from cepheid.schema import Schema, schema_of
 from cepheid.scripts import CompiledScript
 from cepheid.spark.arrow_schemas import MATCH_ID, arrow_schema, schema_for_spark
 from cepheid.spark.key_columns import comparable, equivalence_keys

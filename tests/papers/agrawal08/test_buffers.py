@@ -32,13 +32,13 @@ def buffer_after(query: str, table: pa.Table, options: Options) -> tuple[set[str
     running = Session(analyse(cep.query(query).tree, events.schema), 60, "all", options)
     engine = running._alternatives[0]._engine
     complete: list[np.void] = []
-    retrieve = engine._listed
+    retrieve = engine._retrieved
 
-    def listed():
+    def retrieved():
         complete.extend(engine._complete[: engine._tops[0]["complete"]].tolist())
         return retrieve()
 
-    engine._listed = listed
+    engine._retrieved = retrieved
     running.feed(events)
     parts = {name: rows[: engine._tops[0][name]] for name, rows in engine._parts.items()}
 

@@ -1,0 +1,38 @@
+"""The evaluation of a query, of all there are."""
+
+from __future__ import annotations
+
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.automata.evaluations import EVALUATIONS
+from cepheid.automata.imprecise import refuse_method
+from cepheid.errors import EvaluationError, OptionError
+from cepheid.planning.evaluations import Choice, choose_evaluation, refuse_weighing
+from cepheid.planning.options import DEFAULT_OPTIONS, Options
+from cepheid.planning.uncertain_time import UncertainTime
+
+
+def choose(
+    query: AnalysedQuery,
+    wanted: str,
+    uncertain: UncertainTime | None = None,
+    options: Options = DEFAULT_OPTIONS,
+    *,
+    in_batches: bool = False,
+    compressed: bool = False,
+) -> Choice:
+    """The evaluation of a query: one that weighs matches where something asks for that."""
+    asks = uncertain is not None or query.query.confidence is not None
+    known = [each for each in EVALUATIONS if each.has_session or not in_batches]
+    # A stable order: of those that have a compressed output, and of the rest, the preferred first.
+    known.sort(key=lambda each: compressed and not each.has_compressed)
+    choice = choose_evaluation(query, wanted, known, asks)
+    if not choice.evaluation.weighs:
+        refuse_weighing(choice.evaluation.name, asks, options)
+    elif (reason := refuse_method(query, options.method)) is not None:
+        raise EvaluationError(f"{choice.evaluation.name} cannot run this query: {reason}")
+    elif in_batches and options.top_k is not None:
+        raise OptionError(
+            "top_k ranks all matches of a stream, and a session does not know those to come; "
+            "min_confidence leaves out those that are not sure enough"
+        )
+    return choice
