@@ -129,6 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     count = given.count or (10_000_000 if given.full else 2_000_000)
 
+    settings = {"count": count, "types": TYPES, "seed": SEED, "rounds": given.rounds}
+
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
@@ -141,14 +143,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for row in measured:
             rows.append(row)
             print(row, flush=True)
+            write_results(given.output, "spark_peers", rows, settings)  # a later one may take long
     spark.stop()
     print_table(
         f"Seconds of the whole job over {count:,} events, {TYPES} types",
         rows,
         ["length", "ids", "events_in_window", "matches", *WAYS, "gain"],
     )
-    settings = {"count": count, "types": TYPES, "seed": SEED, "rounds": given.rounds}
-    write_results(given.output, "spark_peers", rows, settings)
     draw(rows, given.output / "spark_peers.svg")
     print(f"\nResults are in {given.output}/spark_peers.csv, .json and .svg.")
 
