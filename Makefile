@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-cluster test-kafka check fmt bench docs clean
+.PHONY: help demo test test-cluster test-kafka check fmt bench figures docs clean
 
 help:
 	@echo 'make demo    answer three sample questions with cepheid, on Spark (needs Java 17 or later)'
@@ -15,6 +15,7 @@ help:
 	@echo 'make check   run the linter, the type checker and the import rules'
 	@echo 'make fmt     format the code and mend what the linter can mend'
 	@echo 'make bench   measure speed and memory (some minutes); results in build/benchmarks'
+	@echo 'make figures  draw the figures of the papers with cepheid (some 10 minutes); in build/benchmarks'
 	@echo 'make docs    build these pages as a site, in build/site'
 	@echo 'make clean   remove .venv, caches and build products'
 	@echo
@@ -61,6 +62,10 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.streaming_memory
 	$(BIN)/python -m benchmarks.many_matches
 	$(BIN)/python -m benchmarks.first_use
+
+figures: $(VENV)/.installed-dev
+	$(PIP) install -e '.[bench]'
+	$(BIN)/python -m benchmarks.figures
 
 docs: $(VENV)/.installed-dev
 	$(PIP) install -e '.[docs]'

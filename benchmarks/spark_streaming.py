@@ -29,6 +29,7 @@ KEYS = 100_000
 SECONDS = 60
 """How much time the events of a micro-batch take."""
 START_US = 1_704_067_200_000_000
+SEED = 3
 SCHEMA = "ts timestamp, type string, id long, x long, y double"
 QUERY = """
     PATTERN SEQ(A a, B b, C c)
@@ -40,7 +41,7 @@ QUERY = """
 
 def write_batches(folder: Path, batches: int, cores: int) -> None:
     """A file for each core and micro-batch, to be read in the order of their times."""
-    generator = np.random.default_rng(3)
+    generator = np.random.default_rng(SEED)
     folder.mkdir(parents=True)
     for number in range(batches):
         times = (
@@ -246,7 +247,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             }
         )
     print_table("A query over a stream beside nothing", results)
-    write_results(chosen.output, "spark_streaming", results, {"events": EVENTS, "keys": KEYS})
+    settings = {"events": EVENTS, "keys": KEYS, "seed": SEED}
+    write_results(chosen.output, "spark_streaming", results, settings)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""Seconds of each way over the length of the sequence and the width of the window."""
+"""Seconds of each way over the length of the sequence, the window, and the number of ids."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +12,36 @@ from benchmarks.spark_peers.ways import WAYS
 
 
 def draw(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
-    """Two panels: length at the least window, window at a sequence of three."""
+    """Three panels: over the length, over the window, and over the events of an id."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    least = min(row["window"] for row in rows)
+    ids = max(row["ids"] for row in rows)
+    in_window = statistics.mode(row["events_in_window"] for row in rows)
+    usual = [row for row in rows if row["events_in_window"] == in_window]
     panels = [
-        ("length", "components", [row for row in rows if row["window"] == least]),
-        ("window", "window, ticks (SEQ of 3)", [row for row in rows if row["length"] == 3]),
+        ("length", "components", [row for row in usual if row["ids"] == ids]),
+        (
+            "events_in_window",
+            "events of an id in a window (SEQ of 3)",
+            [row for row in rows if row["length"] == 3 and row["ids"] == ids],
+        ),
+        ("ids", "ids (SEQ of 3)", [row for row in usual if row["length"] == 3]),
     ]
-    figure, axes = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    figure, axes = pyplot.subplots(1, 3, figsize=(15, 4), layout="constrained")
     for axis, (column, label, chosen) in zip(axes, panels, strict=True):
+        ordered = sorted(chosen, key=itemgetter(column))
         for name in WAYS:
-            points = [(row[column], row[name]) for row in chosen if name in row]
+            points = [(row[column], row[name]) for row in ordered if name in row]
             if points:
                 axis.plot(*zip(*points, strict=True), marker="o", label=name)
         axis.set(xlabel=label, ylabel="seconds of the whole job", yscale="log")
         if column == "length":
-            axis.set_xticks([row["length"] for row in chosen])
+            axis.set_xticks([row["length"] for row in ordered])
+        else:
+            axis.set_xscale("log")
         axis.grid(alpha=0.3)
     axes[0].legend()
     figure.savefig(file)

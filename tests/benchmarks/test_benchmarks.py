@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from benchmarks import (
     buffers,
+    figures,
     first_use,
     many_matches,
     parquet_file,
     registered_functions,
+    scale,
     streaming_memory,
 )
 from benchmarks.agrawal08 import experiments
@@ -179,3 +181,39 @@ def test_the_experiments_on_lazy_automata_are_measured():
     for name in regions.PATTERNS:
         for contestant in lazy_experiments.contestants_of(name, 5).values():
             assert "corr(" in cep.query(contestant.text).explain()
+
+
+@pytest.mark.parametrize("series", scale.SERIES)
+def test_a_stream_grows_in_every_direction(series):
+    first, *_ = (case for case in scale.cases(full=False, shrink=1_000) if case.series == series)
+    row = scale.run(first)
+    assert row["M_events_per_s"] > 0
+    assert row["snapshot_KiB"] > 0
+
+
+def test_every_case_of_the_scale_is_drawn(tmp_path):
+    rows = [
+        {**scale.asdict(case), "matches_per_event": 0.1, "M_events_per_s": 1.0}
+        | {"M_matches_per_s": 0.1, "peak_MiB": 200.0, "snapshot_KiB": 10.0}
+        for case in scale.cases(full=True)
+    ]
+    assert not scale.draw(rows, tmp_path / "scale.svg") or (tmp_path / "scale.svg").exists()
+
+
+def test_figures_are_listed_and_run_by_name(monkeypatch, tmp_path, capsys):
+    figures.main(["--list"])
+    assert "Zhang10 figure 4" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        figures.main(["nothing"])
+    commands = []
+    done = figures.subprocess.CompletedProcess([], 0)
+    monkeypatch.setattr(
+        figures.subprocess, "run", lambda command, **_: commands.append(command) or done
+    )
+    figures.main(["kolchinsky17_ratio", "--full", "--output", str(tmp_path)])
+    assert commands[0][1:6] == ["-m", "benchmarks.kolchinsky17", "--only", "ratio", "--full"]
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_every_figure_is_a_benchmark(name):
+    assert figures.find_spec(f"benchmarks.{figures.FIGURES[name].module}") is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from spark.rows import local_rows, plain
 from spark.test_buckets import Stream, in_milliseconds
-from spark.test_streams import PROVIDER, ROCKSDB, Feed, readings
+from spark.test_streams import Feed, readings
 
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
@@ -35,14 +34,6 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys and texts of the past are forgotten at the first opportunity."""
     monkeypatch.setattr(session, "_FEW_STRINGS", 0)
     monkeypatch.setattr(session, "_FEW_EVENTS", 0)
-
-
-@pytest.fixture
-def rocksdb(spark: SparkSession) -> Iterator[SparkSession]:
-    before = spark.conf.get(PROVIDER)
-    spark.conf.set(PROVIDER, ROCKSDB)
-    yield spark
-    spark.conf.set(PROVIDER, str(before))
 
 
 def script_settings(script: cep.CompiledScript, table: pa.Table) -> ScriptSettings:

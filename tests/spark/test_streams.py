@@ -7,7 +7,6 @@ import os
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import reduce
 from pathlib import Path
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from agreement.strategies import Case, cases
 from benchmarks.stream_faults import kill_drivers, write_files
+from spark.conftest import PROVIDER
 from spark.rows import local_rows, plain
 from spark.test_agreement import draw
 from spark.test_buckets import in_milliseconds
@@ -28,8 +28,6 @@ from cepheid.analysis.analyse import analyse
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 TOGETHER = 6
 """How many random queries are run in one stream."""
 STREAMS = int(os.environ.get("CEPHEID_STREAMS", "1"))
@@ -37,14 +35,6 @@ STREAMS = int(os.environ.get("CEPHEID_STREAMS", "1"))
 COLUMNS = "ts timestamp, type string, id long, x long"
 SECOND = 1_000_000
 START_US = 1_704_067_200 * SECOND
-
-
-@pytest.fixture
-def rocksdb(spark: SparkSession) -> Iterator[SparkSession]:
-    before = spark.conf.get(PROVIDER)
-    spark.conf.set(PROVIDER, ROCKSDB)
-    yield spark
-    spark.conf.set(PROVIDER, str(before))
 
 
 class Feed:
