@@ -1,8 +1,8 @@
 """``python -m benchmarks.spark_peers [--full]``: cepheid and what one would write without it.
 
 All ways read the same Parquet file and write nowhere; before they are timed, their answers are
-compared. A way that takes longer than ``--patience`` seconds for that is not timed again, nor tried on
-harder cases.
+compared. A way that takes longer than ``--patience`` seconds for that is not timed again, nor
+tried on harder cases.
 Experiments 5 and 6 of [Wu06] compare with a relational stream processor in the same sense.
 """
 
