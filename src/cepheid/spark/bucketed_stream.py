@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -83,6 +84,7 @@ def bucketed(
             "spark.sql.shuffle.partitions": partitions if key else 1,
             "version of the state": VERSION,
         },
+        stream=uuid4().hex,
         lateness_ms=None
         if options.lateness is None
         else marked.schema[settings.time].metadata[_DELAY],

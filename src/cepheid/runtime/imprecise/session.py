@@ -171,7 +171,7 @@ class ImpreciseSession:
     def restore(
         cls,
         query: AnalysedQuery,
-        snapshot: bytes,
+        snapshot: bytes | memoryview,
         said: UncertainTime,
         options: Options = DEFAULT_OPTIONS,
     ) -> ImpreciseSession:
