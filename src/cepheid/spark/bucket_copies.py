@@ -21,18 +21,23 @@ _FORGOTTEN_SECONDS = 3_600
 _ALIGNED = 64
 
 
+def local_folder() -> Path | None:
+    """A folder of Spark's own on this machine, which it removes when the executor ends."""
+    first, *_ = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
+    return Path(first) if first else None
+
+
 class BucketCopies:
     """The copies that the workers of an executor have made of the buckets of a stream.
 
-    ``stream`` is a name that no other stream has. The folder is one of Spark's own, that it
-    removes when the executor ends. A copy that was not touched for an hour is of a stream that
-    was stopped, or of a bucket that has moved, and is removed with the next that is written.
+    ``stream`` is a name that no other stream has. A copy that was not touched for an hour is of a
+    stream that was stopped, or of a bucket that has moved, and is removed with the next that is
+    written. Without a folder there are no copies.
     """
 
-    def __init__(self, stream: str) -> None:
-        folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
-        self._folder = Path(folders[0]) if folders[0] else None
+    def __init__(self, stream: str, folder: Path | None) -> None:
         self._stream = stream
+        self._folder = folder
 
     def read(self, bucket: int, token: str) -> StoredBucket | None:
         """The copy with that token, if it is here."""

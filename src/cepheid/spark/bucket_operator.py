@@ -21,7 +21,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from cepheid.spark.bucket import Step
-from cepheid.spark.bucket_copies import BucketCopies
+from cepheid.spark.bucket_copies import BucketCopies, local_folder
 from cepheid.spark.bucket_store import Arrived, BucketStore, Head
 from cepheid.spark.packing import GUARD, from_blob, to_blob
 from cepheid.spark.worker_settings import ScriptSettings, WorkerSettings
@@ -58,9 +58,8 @@ class BucketOperator(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called by Spark before anything else."""
         self._handle = handle
-        self._store = BucketStore(
-            handle, self._settings, self._columns, self._made_by, BucketCopies(self._stream)
-        )
+        copies = BucketCopies(self._stream, local_folder())
+        self._store = BucketStore(handle, self._settings, self._columns, self._made_by, copies)
 
     def handleInputRows(  # noqa: N802
         self,
