@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -21,7 +20,6 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.runtime import session
 from cepheid.runtime.events import order_events
-from cepheid.spark import bucket_store
 from cepheid.spark.arrow_schemas import result_schema
 from cepheid.spark.bucket import Step
 from cepheid.spark.bucket_copies import BucketCopies
@@ -159,14 +157,13 @@ class Stream:
     def _attempt(self, arrived: Arrived) -> Step:
         handle: Any = self.states
         copies = BucketCopies("stream", self.folder)
-        store = BucketStore(handle, self.settings, self.columns, {}, copies)
+        store = BucketStore(handle, self.settings, self.columns, {}, copies, large=0)
         head = store.head()
         bucket = store.bucket(0, head)
         fresh = [from_blob(blob) for blob in arrived.blobs]
         step = bucket.step(fresh, arrived.before, arrived.after)
         self.due = bucket.due
-        with patch.object(bucket_store, "LARGE", 0):
-            store.keep(0, bucket, self.due, head, arrived)
+        store.keep(0, bucket, self.due, head, arrived)
         return step
 
     @property

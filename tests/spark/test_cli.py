@@ -114,7 +114,8 @@ def test_a_script_has_a_folder_for_each_query(folder: Path) -> None:
     ]
     queries = [[json.loads(line)["query"] for line in lines] for lines in shown]
     assert sorted(queries[0]) == sorted(queries[1]) == ["Left", "Left", "query_2"]
-    said = invoke("match", "both.sase", "events.csv", "--spark", "local[2]", "-o", "found").stderr
+    where = ("--spark", "local[2]", "--format", "jsonl", "-o", "found")
+    said = invoke("match", "both.sase", "events.csv", *where).stderr
     assert "Left: 2 matches written; query_2: 1 match written in " in said
     assert (folder / "found" / "Left").is_dir()
 

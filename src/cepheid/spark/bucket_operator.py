@@ -33,7 +33,8 @@ ANSWERS = "data binary, is_late boolean, matches long, late long"
 class BucketOperator(StatefulProcessor):
     """Advances the buckets of a stream.
 
-    ``made_by`` names all that the state depends on; ``stream`` is a name that no other stream has.
+    ``made_by`` names all that the state depends on; ``stream`` is a name that no other stream has;
+    buckets of ``large`` bytes and more are logged and copied.
     ``lateness_ms`` is how far behind the newest event one may be that is not late, and None where
     Spark alone knows it, which tells its watermark a micro-batch later.
     """
@@ -45,6 +46,7 @@ class BucketOperator(StatefulProcessor):
         made_by: Mapping[str, Any],
         *,
         stream: str,
+        large: int,
         lateness_ms: int | None,
         emits_late: bool,
     ) -> None:
@@ -52,6 +54,7 @@ class BucketOperator(StatefulProcessor):
         self._columns = tuple(columns)
         self._made_by = dict(made_by)
         self._stream = stream
+        self._large = large
         self._lateness_ms = lateness_ms
         self._emits_late = emits_late
 
@@ -59,7 +62,9 @@ class BucketOperator(StatefulProcessor):
         """Called by Spark before anything else."""
         self._handle = handle
         copies = BucketCopies(self._stream, local_folder())
-        self._store = BucketStore(handle, self._settings, self._columns, self._made_by, copies)
+        self._store = BucketStore(
+            handle, self._settings, self._columns, self._made_by, copies, self._large
+        )
 
     def handleInputRows(  # noqa: N802
         self,

@@ -28,8 +28,6 @@ _ENTRY = (
     "session binary, waiting binary, reached long, blobs array<binary>, before long, after long"
 )
 
-LARGE = 4 << 20
-"""Buckets of fewer bytes are neither logged nor copied: to write them whole is cheap."""
 _LOG_TO_SNAPSHOT = 4
 _MOST_STEPS = 32
 
@@ -62,7 +60,8 @@ class BucketStore:
     """The state of the bucket that Spark has called an operator for.
 
     ``made_by`` names all that the state depends on, by what a message calls it: a stream that
-    goes on from a state which another query left would give answers that are nobody's.
+    goes on from a state which another query left would give answers that are nobody's. Buckets of
+    fewer bytes than ``large`` are neither logged nor copied: to write them whole is cheap.
     """
 
     def __init__(
@@ -72,11 +71,13 @@ class BucketStore:
         columns: Sequence[str],
         made_by: Mapping[str, Any],
         copies: BucketCopies,
+        large: int,
     ) -> None:
         self._settings = settings
         self._columns = tuple(columns)
         self._made_by = json.dumps(made_by)
         self._copies = copies
+        self._large = large
         self._head = handle.getValueState("bucket", _HEAD)
         self._log = handle.getMapState("log", "step long", _ENTRY)
 
@@ -125,7 +126,7 @@ class BucketStore:
             self._log.clear()
             self._copies.remove(label)
             return
-        is_large = len(stored.session or b"") + len(stored.waiting or b"") >= LARGE
+        is_large = len(stored.session or b"") + len(stored.waiting or b"") >= self._large
         size = sum(map(len, arrived.blobs))
         if (
             is_large

@@ -30,6 +30,9 @@ LATE_POLICIES = ("drop", "emit")
 LATE_EVENT = "late_event"
 """The column with an event that came too late; null in the rows of matches."""
 
+LARGE = 4 << 20
+"""Buckets of so many bytes are logged step by step, and copied on their executor."""
+
 _DELAY = "spark.watermarkDelayMs"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "RocksDBStateStoreProvider"
@@ -85,6 +88,7 @@ def bucketed(
             "version of the state": VERSION,
         },
         stream=uuid4().hex,
+        large=LARGE,
         lateness_ms=None
         if options.lateness is None
         else marked.schema[settings.time].metadata[_DELAY],
