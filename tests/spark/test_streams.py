@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TOGETHER = 6
 """How many random queries are run in one stream."""
-STREAMS = int(os.environ.get("CEPHEID_STREAMS", "1"))
+STREAMS = int(os.environ.get("CEPHEID_STREAMS", "3"))
 """How many such streams there are; twenty take some minutes."""
 COLUMNS = "ts timestamp, type string, id long, x long"
 SECOND = 1_000_000
