@@ -19,7 +19,7 @@ from cepheid.kernels.instance_stacks_layout import (
     STATE,
 )
 from cepheid.kernels.jit import I64, I64S, I64S_2D, array_of, kernel, small
-from cepheid.kernels.pointers import highest_bit, unsigned
+from cepheid.kernels.pointers import highest_bit
 
 
 @small
@@ -31,40 +31,40 @@ def _construct(instances, cursor, path, found, last, oldest, first_event, level,
     component at which the search has to go on is NONE when it has ended.
     """
     while level < last:
-        row = cursor[unsigned(level)]
-        if row < 0 or instances[unsigned(row)].start <= oldest:
+        row = cursor[level]
+        if row < 0 or instances[row].start <= oldest:
             level += 1
             continue
         if level > 1:
-            path[unsigned(level)] = instances[unsigned(row)].event - first_event
-            cursor[unsigned(level)] = instances[unsigned(row)].previous
+            path[level] = instances[row].event - first_event
+            cursor[level] = instances[row].previous
             level -= 1
-            cursor[unsigned(level)] = instances[unsigned(row)].rip
+            cursor[level] = instances[row].rip
             continue
         begun = matches
         second = path[1]
         if level == 1:
-            second = instances[unsigned(row)].event - first_event
-            cursor[1] = instances[unsigned(row)].previous
-            row = instances[unsigned(row)].rip
+            second = instances[row].event - first_event
+            cursor[1] = instances[row].previous
+            row = instances[row].rip
         while matches < found.shape[1]:
-            if row < 0 or instances[unsigned(row)].start <= oldest:
+            if row < 0 or instances[row].start <= oldest:
                 row = cursor[1] if last > 1 else NONE
-                if row < 0 or instances[unsigned(row)].start <= oldest:
+                if row < 0 or instances[row].start <= oldest:
                     row = NONE
                     break
-                second = instances[unsigned(row)].event - first_event
-                cursor[1] = instances[unsigned(row)].previous
-                row = instances[unsigned(row)].rip
+                second = instances[row].event - first_event
+                cursor[1] = instances[row].previous
+                row = instances[row].rip
                 continue
-            found[unsigned(0), unsigned(matches)] = instances[unsigned(row)].event - first_event
-            found[unsigned(1), unsigned(matches)] = second
+            found[0, matches] = instances[row].event - first_event
+            found[1, matches] = second
             matches += 1
-            row = instances[unsigned(row)].previous
+            row = instances[row].previous
         for component in range(2, last + 1):
-            event = path[unsigned(component)]
+            event = path[component]
             for match in range(begun, matches):
-                found[unsigned(component), unsigned(match)] = event
+                found[component, match] = event
         path[1] = second
         if matches == found.shape[1]:
             cursor[0] = row
@@ -99,21 +99,21 @@ def advance_plain_stacks(
         low, high = high, min(high + len(places), len(mask))
         count = 0
         for i in range(low, high):
-            places[unsigned(count)] = i
-            count += mask[unsigned(i)] != 0
+            places[count] = i
+            count += mask[i] != 0
         for place in range(count):
-            i = places[unsigned(place)]
+            i = places[place]
             if used + components > len(instances):
                 status = NEED_ROOM
                 stopped_at[0] = i
                 break
-            partition = numbers[unsigned(i)] if pushed else 0
+            partition = numbers[i] if pushed else 0
             if partition < 0:
                 continue
-            now = axis[unsigned(i)]
+            now = axis[i]
             if by_partition:
-                reached[unsigned(partition)] = now
-            bits = mask[unsigned(i)]
+                reached[partition] = now
+            bits = mask[i]
             # From the last component back, so that an event does not follow itself.
             while bits != 0:
                 component = highest_bit(bits) >> 1
@@ -121,25 +121,25 @@ def advance_plain_stacks(
                 stack = partition * components + component
                 top, start = NONE, now
                 if component > 0 and level < 0:
-                    top = stacks[unsigned(stack - 1)]
+                    top = stacks[stack - 1]
                     if top < 0:
                         continue
-                    start = instances[unsigned(top)].start
+                    start = instances[top].start
                     if in_scan and now - start >= window:
                         continue
                 if component < last:
-                    row = unsigned(used)
+                    row = used
                     instances[row].event = base_event + i
                     instances[row].start = start
-                    instances[row].previous = stacks[unsigned(stack)]
+                    instances[row].previous = stacks[stack]
                     instances[row].rip = top
                     instances[row].stack = stack
-                    stacks[unsigned(stack)] = used
+                    stacks[stack] = used
                     used += 1
                     continue
                 if level < 0:
-                    cursor[unsigned(last - 1)] = top
-                    path[unsigned(last)] = base_event + i - first_event
+                    cursor[last - 1] = top
+                    path[last] = base_event + i - first_event
                     level = last - 1
                 matches, level = _construct(
                     instances, cursor, path, found, last, now - window, first_event, level, matches

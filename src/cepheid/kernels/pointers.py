@@ -82,20 +82,6 @@ def copy_numbers(
 
 
 @intrinsic
-def unsigned(_typing_context: Any, _index: Any) -> Any:
-    """An index that is not negative, as a number that cannot be.
-
-    An index that can be negative is tested at every use, and counted from the end if it is.
-    """
-    signature = types.uint64(types.int64)
-
-    def generate(_context: Any, _builder: Any, _signature: Any, arguments: Any) -> Any:
-        return arguments[0]
-
-    return signature, generate
-
-
-@intrinsic
 def highest_bit(_typing_context: Any, _bits: Any) -> Any:
     """The number of the highest bit of a positive int64 that is set."""
     signature = types.int64(types.int64)
