@@ -9,6 +9,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 TYPES = ("A", "B", "C")
+TEXT_AGGREGATES = ("min", "max", "first", "last")
 AGGREGATES = ("min", "max", "sum", "avg", "count", "first", "last")
 STRATEGIES = (
     "skip_till_any_match",
@@ -122,6 +123,8 @@ def conditions(draw: st.DrawFn, parts: list[Part]) -> str:
                     f"({part.variable}[..i-1].{attribute})",
                     f"{part.variable}[i].{attribute} >= {part.variable}[1].{attribute}",
                     f"{part.variable}[3].x {compare} {part.variable}[1].x",
+                    f"{part.variable}[i].s {draw(st.sampled_from(('=', '!=')))} "
+                    f"{draw(st.sampled_from(TEXT_AGGREGATES))}({part.variable}[..i-1].s)",
                     "",
                 )
             )
@@ -158,8 +161,21 @@ def conditions(draw: st.DrawFn, parts: list[Part]) -> str:
                 )
             )
         )
-    if not part.kleene and not other.kleene and draw(st.integers(0, 4)) == 0:
-        return f"{part.variable}.s {draw(st.sampled_from(('=', '!=')))} {other.variable}.s"
+    if draw(st.integers(0, 4)) == 0:
+        texts = [
+            draw(
+                st.sampled_from(
+                    (
+                        f"{each.variable}[i].s",
+                        f"{draw(st.sampled_from(TEXT_AGGREGATES))}({each.variable}[].s)",
+                    )
+                )
+            )
+            if each.kleene
+            else f"{each.variable}.s"
+            for each in (part, other)
+        ]
+        return f"{texts[0]} {draw(st.sampled_from(('=', '!=', '<=')))} {texts[1]}"
     return draw(
         st.sampled_from(
             (

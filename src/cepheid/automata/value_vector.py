@@ -100,6 +100,8 @@ class ValueVector:
         assert attribute is not None
         if function in ("first", "last"):
             return self._stored(variable, "last" if function == "last" else "at 1", attribute)
+        if function in ("min", "max") and self._schema.kind(attribute) is Kind.STRING:
+            raise Untranslatable("texts are ordered across events")
         if function != "avg":
             return self._stored(variable, function, attribute)
         total = self._stored(variable, "sum", attribute)
