@@ -9,7 +9,7 @@ they are compiled for such arrays only; but it may be the column itself, and nob
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,8 +93,12 @@ class StringCodes:
         places = np.searchsorted(known, codes)
         return texts.take(pa.array(places, pa.int64(), mask=codes == NULL_CODE))
 
-    def forget_all_but(self, columns: Iterable[pa.ChunkedArray]) -> None:
+    def forget_all_but(
+        self, columns: Iterable[pa.ChunkedArray], codes: Sequence[Int64s] = ()
+    ) -> None:
         """Forget the strings that are in none of these columns, of texts or of lists of texts.
+
+        Those that have one of the codes are kept, too.
 
         >>> strings = StringCodes()
         >>> _ = strings.encode(pa.array(["north", "south"]))
@@ -109,7 +113,10 @@ class StringCodes:
             if kind_of(column.type) is Kind.STRING:
                 plain = _undictionary(one_array(column))
                 kept.update(text for text in plain.unique().to_pylist() if text is not None)
-        self._code_of = {text: code for text, code in self._code_of.items() if text in kept}
+        coded = set(np.unique(np.concatenate(codes)).tolist()) if codes else set()
+        self._code_of = {
+            text: code for text, code in self._code_of.items() if text in kept or code in coded
+        }
 
     def state(self) -> dict[str, Any]:
         """All strings and their codes, as plain data.

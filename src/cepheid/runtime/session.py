@@ -40,7 +40,7 @@ from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.retained import Retained
 from cepheid.runtime.snapshot import pack, part, prefixed, unpack
 from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
-from cepheid.schema import Schema
+from cepheid.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from cepheid.runtime.compressed import CompressedMatches
@@ -117,7 +117,6 @@ class Session:
             or any(alternative.negations for alternative in query.alternatives)
         )
         self._reads_tests = keeps_partitions or any(each.reads_tests for each in self._alternatives)
-        self._has_negations = any(each.negations for each in query.alternatives)
         self._retained = Retained(self._measure, keeps_partitions)
         self._after_sweep = self._strings_kept = 0
         self._reported = empty_list()
@@ -510,8 +509,9 @@ class Session:
         What runs know of strings is of events that they have selected, which are retained; what
         negations know is not.
         """
-        if self._has_negations:
-            return
         if len(self._strings) > 2 * self._strings_kept + _FEW_STRINGS:
-            self._strings.forget_all_but(self._retained.events.table.columns)
+            schema = self._retained.schema
+            texts = [name for name in schema.attributes if schema.kind(name) is Kind.STRING]
+            codes = [codes for each in self._alternatives for codes in each.kept_codes(texts)]
+            self._strings.forget_all_but(self._retained.events.table.columns, codes)
             self._strings_kept = len(self._strings)
