@@ -9,6 +9,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 TYPES = ("A", "B", "C")
+TEXTS = ("{}", "{}", "{}", "upper({})", "lower({})")
 TEXT_AGGREGATES = ("min", "max", "first", "last")
 AGGREGATES = ("min", "max", "sum", "avg", "count", "first", "last")
 STRATEGIES = (
@@ -64,7 +65,7 @@ def streams(draw: st.DrawFn, most: int = 10) -> tuple:
                 draw(st.one_of(st.none(), st.integers(0, 4), st.integers(0, 4), st.integers(0, 4))),
                 draw(st.sampled_from((0.0, 0.5, 1.5, 2.0, None))),
                 draw(st.sampled_from((1, 1, 1, 2, None))),
-                draw(st.sampled_from(("p", "p", "q", None))),
+                draw(st.sampled_from(("p", "p", "q", "P", None))),
             )
         )
     return tuple(rows)
@@ -175,7 +176,8 @@ def conditions(draw: st.DrawFn, parts: list[Part]) -> str:
             else f"{each.variable}.s"
             for each in (part, other)
         ]
-        return f"{texts[0]} {draw(st.sampled_from(('=', '!=', '<=')))} {texts[1]}"
+        first, second = (draw(st.sampled_from(TEXTS)).format(text) for text in texts)
+        return f"{first} {draw(st.sampled_from(('=', '!=', '<=', '>')))} {second}"
     return draw(
         st.sampled_from(
             (
@@ -185,6 +187,8 @@ def conditions(draw: st.DrawFn, parts: list[Part]) -> str:
                 f"({here} {compare} {there} OR {here} = {there} + 1)",
                 f"{here} / {there} > 0.5",
                 f"abs({here} - {there}) < 2",
+                f"round({here} * 1.3, 1) {compare} round({there} / 3)",
+                f"power({here} - 1, {there} - 2) {compare} {constant}",
             )
         )
     )

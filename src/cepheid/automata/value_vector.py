@@ -100,8 +100,6 @@ class ValueVector:
         assert attribute is not None
         if function in ("first", "last"):
             return self._stored(variable, "last" if function == "last" else "at 1", attribute)
-        if function in ("min", "max") and self._schema.kind(attribute) is Kind.STRING:
-            raise Untranslatable("texts are ordered across events")
         if function != "avg":
             return self._stored(variable, function, attribute)
         total = self._stored(variable, "sum", attribute)
@@ -161,6 +159,8 @@ class ValueVector:
                 "max": (layout.MAX_INT, layout.MAX_FLOAT),
                 "sum": (layout.SUM_INT, layout.SUM_FLOAT),
             }[register.role]
+            if attribute is not None and self._schema.kind(attribute) is Kind.STRING:
+                pair = {"min": (layout.MIN_TEXT,) * 2, "max": (layout.MAX_TEXT,) * 2}[register.role]
             return Update(pair[is_float], attribute, number)
         if register.role.startswith("at "):
             element = int(register.role.removeprefix("at "))

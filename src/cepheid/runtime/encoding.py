@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
+from cepheid.runtime.text_tables import TextTable
 from cepheid.schema import Kind, kind_of
 
 Int64s = npt.NDArray[np.int64]
@@ -35,14 +36,27 @@ class StringCodes:
     when their codes are. The order of codes says nothing about the order of strings. A string
     that was forgotten has another code when it is seen again: only those may be forgotten that
     nothing compares any more.
+
+    ``operations`` is what conditions ask of strings beside that, and ``table`` has the answers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, operations: frozenset[str] = frozenset()) -> None:
         self._code_of: dict[str, int] = {}
         self._next = 0
+        self.table = TextTable(operations)
 
     def __len__(self) -> int:
         return len(self._code_of)
+
+    @property
+    def texts(self) -> Iterable[str]:
+        """All strings, in the order of their codes."""
+        return self._code_of.keys()
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Something that is the same as before exactly where the strings are."""
+        return self._next, len(self._code_of)
 
     def code(self, text: str) -> int:
         """The code of one string; a string not seen before gets the next one.
@@ -129,13 +143,15 @@ class StringCodes:
         return {"codes": dict(self._code_of), "next": self._next}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> StringCodes:
+    def from_state(
+        cls, state: Mapping[str, Any], operations: frozenset[str] = frozenset()
+    ) -> StringCodes:
         """The codes that :meth:`state` wrote down.
 
         >>> StringCodes.from_state({"codes": {"b": 4}, "next": 7}).code("a")
         7
         """
-        strings = cls()
+        strings = cls(operations)
         strings._code_of, strings._next = dict(state["codes"]), state["next"]
         return strings
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.analysis.text_operations import text_operations
 from cepheid.errors import EventError, SnapshotError
 from cepheid.kernels.partition_ids import count_within
 from cepheid.language import syntax as ast
@@ -81,7 +82,7 @@ class Session:
         self._output = output
         self._window = MAX_TICKS if window is None else window
         self._measure = query.query.window.measure if query.query.window else ast.WindowMeasure.TIME
-        self._strings = StringCodes()
+        self._strings = StringCodes(text_operations(query))
         self._partitions = PartitionNumbers()
         self._counts = int64s(0)
         self._now: int | None = None
@@ -249,7 +250,7 @@ class Session:
         evaluation = header["evaluation"]
         session = cls(query, header["window"], header["output"], options, evaluation=evaluation)
         session._now = header["now"]
-        session._strings = StringCodes.from_state(header["strings"])
+        session._strings = StringCodes.from_state(header["strings"], text_operations(query))
         session._counts = arrays["counts"]
         axis = TimeAxis.from_dict(header["time_axis"])
         session._retained.load(part("retained", arrays), header["types"], axis, query.schema)
