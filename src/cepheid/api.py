@@ -31,6 +31,7 @@ from cepheid.planning.evaluations import (
     Choice,
     Evaluation,
     check_output,
+    warn_of_ignored,
     warn_of_reference,
 )
 from cepheid.planning.explain import explain
@@ -419,6 +420,7 @@ class CompiledQuery:
         window = self.window_ticks(ordered)
         if evaluation == AUTO and not compressed and not chosen.weighs:
             chosen = choose_by_cost(analysed, ordered, window, chosen, EVALUATIONS)
+        warn_of_ignored(checked, chosen.name)
         return PreparedRun(chosen.name, analysed, ordered, window, output, checked, uncertain)
 
     def diagnose(

@@ -312,3 +312,10 @@ def test_a_slow_evaluation_of_many_events_is_told() -> None:
     table = table.append_column("x", pa.array([0] * 20_001))
     with pytest.warns(cep.CepheidWarning, match="reference evaluation may take long over 20,001"):
         assert len(query.match(table)) == 0
+
+
+def test_an_option_of_another_evaluation_is_told() -> None:
+    query = cep.query("PATTERN SEQ(A a, B b)")
+    told = "algorithm changes nothing here: it is an option of nfa_b, and instance_stacks runs"
+    with pytest.warns(cep.CepheidWarning, match=told):
+        assert len(query.match({"ts": [1, 2], "type": ["A", "B"]}, algorithm="basic")) == 1

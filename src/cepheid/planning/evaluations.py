@@ -21,6 +21,16 @@ OUTPUTS = ("all", "non_overlapping")
 COMPRESSED = "compressed"
 _MANY_EVENTS = 20_000
 """More than these are worth a word where each of them is read slowly."""
+_OPTIONS_OF = {
+    "algorithm": (NFA_B,),
+    "buffer": (NFA_B,),
+    "construction": (INSTANCE_STACKS,),
+    "equivalence": (INSTANCE_STACKS,),
+    "window": (INSTANCE_STACKS,),
+    "domains": (INSTANCE_STACKS,),
+    "negation": (LAZY_CHAIN, LAZY_TREE),
+}
+"""The evaluations that read an option; all read the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +70,18 @@ def warn_of_reference(choice: Choice, events: int) -> None:
             CepheidWarning,
             stacklevel=5,
         )
+
+
+def warn_of_ignored(options: Options, evaluation: str) -> None:
+    """Tell which of the options are for other evaluations than the one that runs the query."""
+    for name, meant in _OPTIONS_OF.items():
+        if getattr(options, name) != getattr(DEFAULT_OPTIONS, name) and evaluation not in meant:
+            warnings.warn(
+                f"{name} changes nothing here: it is an option of {list_words(meant)}, and "
+                f"{evaluation} runs this query",
+                CepheidWarning,
+                stacklevel=5,
+            )
 
 
 def choose_evaluation(
