@@ -26,6 +26,7 @@ from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import (
     AUTO,
     COMPRESSED,
+    INSTANCE_STACKS,
     NFA_B,
     REFERENCE,
     Choice,
@@ -186,6 +187,46 @@ class CompiledQuery:
         analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
         _choose(analysed, NFA_B)
         return draw_automata(analysed) if format == "svg" else write_mermaid(analysed)
+
+    def stacks(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str | None = "type",
+        tie_break: str | Sequence[str] | None = None,
+        time_unit: str | None = None,
+        schema: Any = None,
+    ) -> str:
+        """A picture, in SVG, of the instance stacks after these events, 60 of them at most.
+
+        It shows what waits on the stack of each component, and which of it is part of a match
+        that the last event completes. The arguments are those of :meth:`match`.
+
+        Raises:
+            EvaluationError: instance_stacks does not run the query, for instance because it has
+                a Kleene component.
+
+        >>> q = query("PATTERN SEQ(A a, B b, D d)")
+        >>> drawing = q.stacks({"ts": [1, 2, 3], "type": ["A", "B", "D"]})
+        >>> drawing[:4], "D@3 completes a match: A@1 B@2 D@3" in drawing
+        ('<svg', True)
+        """
+        from cepheid.runtime.stack_pictures import draw_standing_stacks
+
+        prepared = self._prepared(
+            events,
+            time,
+            type,
+            tie_break,
+            INSTANCE_STACKS,
+            time_unit,
+            schema,
+            {},
+            output="all",
+            whole_events=False,
+        )
+        return draw_standing_stacks(prepared)
 
     @overload
     def match(

@@ -199,3 +199,13 @@ def test_the_pictures_of_the_documentation_are_up_to_date(name: str) -> None:
     assert f"```sase {query.name}\n{query.read_text(encoding='utf-8')}```" in page
     picture = query.with_suffix(".svg").read_text(encoding="utf-8")
     assert picture == cep.read_query(query).automaton("svg")
+
+
+@pytest.mark.parametrize("name", ["stacks", "stacks-by-id"])
+def test_the_pictures_of_stacks_are_up_to_date(name: str) -> None:
+    query, events = IMAGES / f"{name}.sase", IMAGES / "stacks.csv"
+    page = (IMAGES.parent / "evaluation.md").read_text(encoding="utf-8")
+    assert f"```sase {query.name}\n{query.read_text(encoding='utf-8')}```" in page
+    assert f"```csv {events.name}\n{events.read_text(encoding='utf-8')}```" in page
+    picture = query.with_suffix(".svg").read_text(encoding="utf-8")
+    assert picture == cep.read_query(query).stacks(events)
