@@ -36,7 +36,8 @@ MATCH_RECOGNIZE (
 )
 """
 NOWHERE = "CREATE TABLE nowhere (a BIGINT, b BIGINT, c BIGINT) WITH ('connector' = 'blackhole')"
-SUMS = "SELECT COUNT(*), SUM(a), SUM(b), SUM(c), SUM(MOD(a * 31 + b * 7 + c, 1000003)) FROM found"
+MIXED = "CAST(MOD(a * 31 + b * 7 + c, 1000003) AS BIGINT)"
+SUMS = f"SELECT COUNT(*), SUM(a), SUM(b), SUM(c), SUM({MIXED}) FROM found"
 
 
 def processor_seconds() -> float:

@@ -192,7 +192,7 @@ def test_matches_that_do_not_overlap_are_measured(tmp_path):
 
 
 def test_flink_must_have_the_same_answer(monkeypatch, tmp_path):
-    def flink(python, file, window, rounds):
+    def flink(_python, file, window, _rounds):
         found = flink_peer.summary(flink_peer.find(file, window))
         assert found[0] > 0
         return {"answer": [found[0] + wrong, *found[1:]], "seconds": [1.0], "of_processor": [1.0]}

@@ -29,9 +29,16 @@ def test_a_drawing_checks_the_events(run):
 
 
 def test_a_query_without_an_automaton_says_why(run):
-    outcome = run("explain", "-q", "PATTERN AND(A a, B b)", "--mermaid")
+    texts = "PATTERN SEQ(Shelf a, Exit c) WHERE a.zone < c.zone"
+    outcome = run("explain", "-q", texts, "events.csv", "--mermaid")
     assert outcome.code == 1
     assert outcome.err.startswith("error: nfa_b cannot run this query: ")
+
+
+def test_a_lazy_chain_is_drawn_where_it_is_asked_for(run):
+    outcome = run("explain", "theft.sase", "--mermaid", "--evaluation", "lazy_chain")
+    assert outcome.code == 0
+    assert "store" in outcome.out
 
 
 def test_only_one_drawing_is_made(run):

@@ -122,7 +122,7 @@ def explain(
                 schema=declared_schema(schema),
             )
         elif mermaid or svg:
-            text = query.automaton("svg" if svg else "mermaid", schema=known)
+            text = query.automaton("svg" if svg else "mermaid", schema=known, evaluation=evaluation)
         else:
             explained = query.explain(
                 known,

@@ -1,8 +1,8 @@
 """Automata as a drawing: SVG that needs nothing but a viewer [Agrawal08, Figure 2].
 
 The states are circles in a row, which goes on below where it gets too wide. Above a state is
-the loop of its ignore edge, below it that of its take edge, so that no two labels meet. The
-formulas stand below the states, each behind a piece of its edge.
+the loop of its ignore or store edge, below it that of its take edge, so that no two labels
+meet. The formulas stand below the states, each behind a piece of its edge.
 
 Nobody measures text here: letters of the formulas are equally wide, and a little room is
 left for fonts that are wider than most.
@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.language.printer import print_pattern, print_window
 from cepheid.planning.automaton import Automaton, Edge, EdgeKind, Filter, State
-from cepheid.planning.build_automaton import build_automata
 from cepheid.planning.canvas import LETTER, LINE, MARGIN, WIDTH, Canvas, px
 from cepheid.planning.formula import text_width, visible
 
@@ -35,7 +34,7 @@ _STYLE = """\
   font-size: 12px; fill: #4b5563 }
 .nfa circle, .nfa rect.state { fill: #f8fafc; stroke: #1f2937; stroke-width: 1.6 }
 .nfa .begin, .nfa .take { stroke: #1f2937 }
-.nfa .ignore { stroke: #6b7280; stroke-dasharray: 5 4 }
+.nfa .ignore, .nfa .store { stroke: #6b7280; stroke-dasharray: 5 4 }
 .nfa .proceed { stroke: #1d4ed8; stroke-dasharray: 9 3 2 3 }
 .nfa text.proceed { fill: #1d4ed8; stroke: none }
 .nfa .filter { fill: #b91c1c }"""
@@ -56,11 +55,12 @@ _MARKER_OF = {
     EdgeKind.TAKE: "nfa-selects",
     EdgeKind.IGNORE: "nfa-ignores",
     EdgeKind.PROCEED: "nfa-proceeds",
+    EdgeKind.STORE: "nfa-ignores",
 }
 
 
-def draw_automata(query: AnalysedQuery) -> str:
-    """The automata of a query, all of whose alternatives are sequences, below each other."""
+def draw_automata(query: AnalysedQuery, automata: Sequence[Automaton]) -> str:
+    """The automata of the alternatives of a query, below each other."""
     canvas = Canvas("nfa", _STYLE, _MARKERS)
     pattern = visible(print_pattern(query.query.pattern))
     canvas.paragraph(pattern, "heading")
@@ -68,7 +68,6 @@ def draw_automata(query: AnalysedQuery) -> str:
     if query.query.window is not None:
         said += f", WITHIN {print_window(query.query.window)}"
     canvas.paragraph(said, "note")
-    automata = build_automata(query)
     for number, automaton in enumerate(automata, start=1):
         if len(automata) > 1:
             canvas.rule()
@@ -103,10 +102,10 @@ class _Drawing:
         self._automaton = automaton
         self._canvas = canvas
         self._edges = [edge for edge in automaton.edges if not edge.formula.is_false]
-        kinds = {edge.kind for edge in self._edges}
+        loops = {edge.kind for edge in self._edges if edge.source == edge.target}
         stacks = [len(self._filters_at(ix)) for ix in (*range(len(automaton.states)), None)]
-        self._above = RADIUS + (LOOP + LABEL if EdgeKind.IGNORE in kinds else 8)
-        below = RADIUS + (LOOP + LABEL if EdgeKind.TAKE in kinds else 8)
+        self._above = RADIUS + (LOOP + LABEL if loops - {EdgeKind.TAKE} else 8)
+        below = RADIUS + (LOOP + LABEL if EdgeKind.TAKE in loops else 8)
         self._below = max(below, LABEL * (max(stacks) + 1))
         self._nodes = self._placed(canvas.y + 10 + self._above)
 
@@ -197,7 +196,7 @@ class _Drawing:
 
     def _loop(self, edge: Edge) -> None:
         node = self._nodes[edge.source]
-        up = -1 if edge.kind is EdgeKind.IGNORE else 1
+        up = 1 if edge.kind is EdgeKind.TAKE else -1
         foot = 11
         is_round = node.half == RADIUS
         height = math.sqrt(RADIUS**2 - foot**2) if is_round else RADIUS
