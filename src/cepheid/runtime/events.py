@@ -149,7 +149,7 @@ def order_events(
     return Events(table, rows, ticks, axis, type_codes, found.type_names, events_schema)
 
 
-def tie_columns(tie_break: str | Sequence[str] | None) -> tuple[str, ...]:
+def tie_columns(tie_break: object) -> tuple[str, ...]:
     """The columns that order events of equal time."""
     columns = (tie_break,) if isinstance(tie_break, str) else tie_break or ()
     if not isinstance(columns, Sequence) or not all(isinstance(name, str) for name in columns):
