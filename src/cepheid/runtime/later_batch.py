@@ -25,7 +25,7 @@ def like_earlier(batch: Events, earlier: Events) -> Events:
     for field in known:
         if field.name not in given.names:
             raise EventError(
-                f"the batch has no column {field.name!r}, which the first batch of the session had; "
+                f"the batch has no column {field.name!r}, which the first of the session had; "
                 "give it with nulls where there are no values"
             )
         columns.append(_cast(batch, field))
