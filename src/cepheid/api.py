@@ -29,6 +29,7 @@ from cepheid.planning.evaluations import (
     INSTANCE_STACKS,
     LAZY_CHAIN,
     NFA_B,
+    OUTPUTS,
     REFERENCE,
     Choice,
     Evaluation,
@@ -96,7 +97,7 @@ def read_query(
 def read_text(path: str | Path) -> str:
     """The text of a file with a query or a script."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise OptionError(f"cannot read the query {path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -338,8 +339,7 @@ class CompiledQuery:
         from cepheid.runtime.matches import Matches
         from cepheid.runtime.run import run, run_compressed
 
-        if output != COMPRESSED:
-            check_output(output)
+        check_output(output, (*OUTPUTS, COMPRESSED))
         prepared = self._prepared(
             events,
             time,
@@ -459,14 +459,14 @@ class CompiledQuery:
         Where ``counts``, what can count matches without making them comes first.
         """
         from cepheid.automata.evaluations import EVALUATIONS
-        from cepheid.runtime.events import order_events
+        from cepheid.runtime.events import order_events, tie_columns
         from cepheid.runtime.frequencies import choose_by_cost
         from cepheid.runtime.run import PreparedRun
 
         column, uncertain, others = split_uncertain_time(time, options)
         checked = read_options(others)
         declared = schema_of(schema)
-        ties = (tie_break,) if isinstance(tie_break, str) else tuple(tie_break or ())
+        ties = tie_columns(tie_break)
         always = [column, *([type] if type else []), *ties]
         needed = partial(needed_columns, self._tree, always=always, whole_events=whole_events)
         ordered = order_events(
