@@ -47,7 +47,7 @@ def _check_scenario(name: str) -> None:
 Examples:
   cepheid explain theft.sase
   cepheid explain theft.sase --svg -o theft.svg
-  cepheid explain theft.sase few.csv --stacks -o stacks.svg
+  cepheid explain -q 'PATTERN SEQ(Shelf a, Exit c)' few.csv --stacks -o stacks.svg
   cepheid explain -q 'PATTERN SEQ(A a, B+ b[]) WHERE b[i].x > a.x'
 """
 )
