@@ -557,7 +557,7 @@ class CompiledQuery:
 
     def restore(
         self,
-        snapshot: bytes,
+        snapshot: bytes | memoryview,
         *,
         time: str | tuple[str, str] = "ts",
         type: str | None = "type",
@@ -579,7 +579,7 @@ class CompiledQuery:
 
     def _session(
         self,
-        snapshot: bytes | None,
+        snapshot: bytes | memoryview | None,
         evaluation: str,
         time: str | tuple[str, str],
         type: str | None,

@@ -275,7 +275,7 @@ class CompiledScript:
 
     def restore(
         self,
-        snapshot: bytes,
+        snapshot: bytes | memoryview,
         *,
         time: str = "ts",
         type: str | None = "type",
@@ -297,7 +297,7 @@ class CompiledScript:
 
     def _session(
         self,
-        snapshot: bytes | None,
+        snapshot: bytes | memoryview | None,
         evaluation: str,
         time: str,
         type: str | None,

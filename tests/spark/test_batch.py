@@ -11,6 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from spark.rows import found_together, local_rows, spark_rows
 
 import cepheid as cep
+from cepheid.spark import slices
+from cepheid.spark.partition_run import SLICE
 from cepheid.spark.preparation import prepare
 
 if TYPE_CHECKING:
@@ -195,3 +197,17 @@ def test_a_script_whose_composite_events_lose_the_key_runs_in_one_worker(
     local = script.match(frame.toArrow())
     counted = found_together(list(found.values()))
     assert counted == [local_rows(matches.to_arrow()) for matches in local.values()]
+
+
+def test_a_heavy_key_is_found_and_cut_by_time(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "EVENTS_PER_SLICE", 100)
+    query = cep.query("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 4 RETURN a.ts AS t, b.ts AS u")
+    for heavy, is_cut in ((9, True), (1, False)):
+        frame = spark.range(1_000).selectExpr(
+            "id AS ts", "if(id % 3 = 0, 'A', 'B') AS type", f"if(id % 10 < {heavy}, 0, id) AS k"
+        )
+        found = query.match(frame, slices="auto")
+        assert (SLICE in found._jdf.queryExecution().toString()) is is_cut
+        assert spark_rows(found) == local_rows(query.match(frame.toArrow()).to_arrow())

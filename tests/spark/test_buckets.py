@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +21,10 @@ from cepheid.analysis.analyse import analyse
 from cepheid.runtime import session
 from cepheid.runtime.events import order_events
 from cepheid.spark.arrow_schemas import result_schema
-from cepheid.spark.bucket import Bucket, Step
+from cepheid.spark.bucket import Step
+from cepheid.spark.bucket_copies import BucketCopies
+from cepheid.spark.bucket_store import Arrived, BucketStore
+from cepheid.spark.packing import from_blob, to_blob
 from cepheid.spark.worker_settings import WorkerSettings
 
 START_MS = 1_000_000
@@ -61,12 +66,62 @@ def worker_settings(query: cep.CompiledQuery, table: pa.Table, output: str) -> W
     )
 
 
-class Stream:
-    """A bucket as the operator runs it: stored after every step, with the watermarks of Spark."""
+class State:
+    """A state of Spark's: a value, or a map."""
 
-    def __init__(self, settings: WorkerSettings, lateness: int, prompt: bool) -> None:
+    def __init__(self, kept: dict[Any, Any]) -> None:
+        self.kept = kept
+
+    def get(self) -> Any:
+        return self.kept.get("value")
+
+    def update(self, value: Any) -> None:
+        self.kept["value"] = value
+
+    def getValue(self, key: Any) -> Any:  # noqa: N802
+        return self.kept.get(key)
+
+    def updateValue(self, key: Any, value: Any) -> None:  # noqa: N802
+        self.kept[key] = value
+
+    def clear(self) -> None:
+        self.kept.clear()
+
+
+class StateStore:
+    """The states of a bucket by their names, as the handle of an operator gives them."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, dict[Any, Any]] = {}
+
+    def getValueState(self, name: str, _schema: str) -> State:  # noqa: N802
+        return State(self.kept.setdefault(name, {}))
+
+    def getMapState(self, name: str, _key: str, _schema: str) -> State:  # noqa: N802
+        return State(self.kept.setdefault(name, {}))
+
+
+class Stream:
+    """A bucket as the operator runs it: stored after every step, with the watermarks of Spark.
+
+    Every bucket is logged and, where there is a folder, copied. ``troubles`` says for each step
+    whether it is tried twice: an attempt that fails leaves its copy of the bucket behind, and the
+    state as it was.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        lateness: int,
+        prompt: bool,
+        folder: Path | None = None,
+        troubles: Sequence[bool] = (False, False, True) * 9,
+        columns: Sequence[str] = COLUMNS,
+    ) -> None:
         self.settings, self.lateness, self.prompt = settings, lateness, prompt
-        self.stored = None
+        self.columns = columns
+        self.folder, self.troubles = folder, list(troubles)
+        self.states = StateStore()
         self.due: int | None = None
         self.watermark = 0
         self.newest = 0
@@ -90,11 +145,30 @@ class Stream:
         self.timers()
 
     def _step(self, fresh: list[pa.Table], before: int, after: int) -> None:
-        bucket = Bucket(self.settings, COLUMNS, self.stored)
-        step: Step = bucket.step(fresh, before, after)
+        arrived = Arrived(list(map(to_blob, fresh)), before, after)
+        if self.troubles and self.troubles.pop():
+            committed = {name: dict(kept) for name, kept in self.states.kept.items()}
+            self._attempt(arrived)
+            self.states.kept = committed
+        step = self._attempt(arrived)
         self.found.extend(step.matches)
         self.late += 0 if step.late is None else step.late.num_rows
-        self.stored, self.due = bucket.stored(), bucket.due
+
+    def _attempt(self, arrived: Arrived) -> Step:
+        handle: Any = self.states
+        copies = BucketCopies("stream", self.folder)
+        store = BucketStore(handle, self.settings, self.columns, {}, copies, large=0)
+        head = store.head()
+        bucket = store.bucket(0, head)
+        fresh = [from_blob(blob) for blob in arrived.blobs]
+        step = bucket.step(fresh, arrived.before, arrived.after)
+        self.due = bucket.due
+        store.keep(0, bucket, self.due, head, arrived)
+        return step
+
+    @property
+    def has_state(self) -> bool:
+        return any(self.states.kept.values())
 
     def rows(self) -> Counter[Any]:
         schema = self.settings.result_schema
@@ -109,9 +183,19 @@ class Stream:
     st.lists(st.integers(1, 4), min_size=12, max_size=12),
     st.booleans(),
     st.sampled_from(("all", "all", "non_overlapping")),
+    st.booleans(),
+    st.lists(st.booleans(), max_size=12),
 )
 def test_matches_are_those_of_a_local_run(
-    case: Case, delays: list[int], lateness: int, sizes: list[int], prompt: bool, output: str
+    tmp_path_factory: pytest.TempPathFactory,
+    case: Case,
+    delays: list[int],
+    lateness: int,
+    sizes: list[int],
+    prompt: bool,
+    output: str,
+    has_copies: bool,
+    troubles: list[bool],
 ) -> None:
     text, table = in_milliseconds(case)
     try:
@@ -132,7 +216,8 @@ def test_matches_are_those_of_a_local_run(
         key=lambda ix: case.rows[ix][0] + min(delays[ix % len(delays)], lateness),
     )
     came = table.take(pa.array(arrival, pa.int64()))
-    stream = Stream(worker_settings(query, table, output), lateness, prompt)
+    folder = tmp_path_factory.mktemp("copies") if has_copies else None
+    stream = Stream(worker_settings(query, table, output), lateness, prompt, folder, troubles)
     at = 0
     for size in sizes:
         if at < len(came):
@@ -149,4 +234,5 @@ def test_matches_are_those_of_a_local_run(
     window = query.tree.window
     if window is not None and "EVENTS" not in text:
         event("forgotten")
-        assert stream.stored is None
+        assert not stream.has_state
+        assert folder is None or not list(folder.iterdir())

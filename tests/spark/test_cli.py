@@ -89,8 +89,35 @@ def test_spark_writes_a_folder(folder: Path) -> None:
 
 def test_options_that_do_not_go_together_are_refused() -> None:
     assert "--slices is for --spark" in run("--slices", "2").stderr
+    assert "neither a number" in run("--spark", "local[2]", "--slices", "few").stderr
     assert "without --spark" in run("--spark", "local[2]", "--metrics").stderr
     assert "name it with -o" in run("--spark", "local[2]", "--format", "csv").stderr
+
+
+def test_times_can_be_uncertain() -> None:
+    arguments = ("--uncertainty", "2 min", "--granularity", "1 min", "--min-confidence", "0.1")
+    local, found = (
+        json.loads(run(*arguments, *extra).stdout) for extra in ((), ("--spark", "local[2]"))
+    )
+    assert {name: found["return"][name] for name in ("item", "zone")} == {
+        name: local["return"][name] for name in ("item", "zone")
+    }
+    assert "top_k ranks all" in run(*arguments, "--top-k", "1", "--spark", "local[2]").stderr
+
+
+def test_a_script_has_a_folder_for_each_query(folder: Path) -> None:
+    text = "PATTERN SEQ(Shelf a, Exit c) WHERE [tag_id] RETURN Left(tag_id = a.tag_id); " + QUERY
+    (folder / "both.sase").write_text(text)
+    shown = [
+        invoke("match", "both.sase", "events.csv", *extra).stdout.splitlines()
+        for extra in ((), ("--spark", "local[2]"))
+    ]
+    queries = [[json.loads(line)["query"] for line in lines] for lines in shown]
+    assert sorted(queries[0]) == sorted(queries[1]) == ["Left", "Left", "query_2"]
+    where = ("--spark", "local[2]", "--format", "jsonl", "-o", "found")
+    said = invoke("match", "both.sase", "events.csv", *where).stderr
+    assert "Left: 2 matches written; query_2: 1 match written in " in said
+    assert (folder / "found" / "Left").is_dir()
 
 
 def test_the_demo_on_spark_shows_what_the_demo_shows() -> None:

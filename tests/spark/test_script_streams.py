@@ -108,7 +108,7 @@ def test_a_bucket_gives_the_matches_of_a_local_run(
     ids = found.column("match_id").to_pylist()
     assert len(set(ids)) == len(ids)
     if "EVENTS" not in text:
-        assert stream.stored is None
+        assert not stream.has_state
 
 
 SCRIPT = """

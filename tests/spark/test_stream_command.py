@@ -10,10 +10,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic, sleep
+from typing import TYPE_CHECKING
 
+import pytest
+from spark.test_cli import Unstoppable
 from typer.testing import CliRunner
 
+from cepheid.cli import streaming
 from cepheid.cli.app import app
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 QUERY = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10 seconds RETURN a.id AS id"
 COLUMNS = "ts timestamp, type string, id long"
@@ -74,6 +81,24 @@ def test_a_stream_is_stopped_and_goes_on(tmp_path: Path) -> None:
         second.wait()
     assert [json.loads(line)["id"] for line in found.splitlines()] == [8]
     assert "all has been read" in (tmp_path / "said").read_text()
+
+
+def test_a_script_is_one_stream(
+    rocksdb: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming, "_session", lambda *_: Unstoppable(rocksdb))
+    text = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10 seconds RETURN Pair(id = a.id); "
+    text += "PATTERN SEQ(Pair p, A a) WHERE [id] WITHIN 10 seconds RETURN a.id AS again"
+    events = tmp_path / "events"
+    events.mkdir()
+    put(events, "one.jsonl", (0, "A", 7), (3, "B", 7), (5, "A", 7), (59, "A", 8))
+    arguments = ["stream", "-q", text, str(events), "--columns", COLUMNS, "--once"]
+    result = CliRunner().invoke(app, [*arguments, "--checkpoint", str(tmp_path / "checkpoint")])
+    assert result.exit_code == 0, result.output
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    shown = sorted((each["query"], each[each["query"]]) for each in found)
+    assert [name for name, _ in shown] == ["Pair", "query_2"]
+    assert (shown[0][1]["id"], shown[1][1]["again"]) == (7, 7)
 
 
 def test_what_is_missing_is_said() -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TOGETHER = 6
 """How many random queries are run in one stream."""
-STREAMS = int(os.environ.get("CEPHEID_STREAMS", "1"))
+STREAMS = int(os.environ.get("CEPHEID_STREAMS", "3"))
 """How many such streams there are; twenty take some minutes."""
 COLUMNS = "ts timestamp, type string, id long, x long"
 SECOND = 1_000_000
@@ -183,7 +183,7 @@ def test_the_state_of_idle_keys_disappears(rocksdb: SparkSession, tmp_path: Path
     progress = feed.run(matches, lambda batch, _: rows.extend(batch.collect()))
     assert len(rows) == 501
     states = [each.stateOperators[0].numRowsTotal for each in progress]
-    assert states[0] == 3  # Two buckets, and the guard.
+    assert states[0] == 5  # Two buckets, a head and a snapshot each, and the guard.
     assert states[-1] == 1
 
 

@@ -17,7 +17,6 @@ from spark.test_streams import Feed, readings
 
 import cepheid as cep
 from cepheid.spark.arrow_schemas import spark_schema
-from cepheid.spark.bucket import Bucket
 from cepheid.spark.preparation import Prepared, prepare
 
 if TYPE_CHECKING:
@@ -43,18 +42,10 @@ class UncertainStream(Stream):
     """A bucket whose events have uncertain times."""
 
     def __init__(self, prepared: Prepared, lateness: int, prompt: bool) -> None:
-        super().__init__(prepared.settings, lateness, prompt)
-        self.columns = prepared.columns
+        super().__init__(prepared.settings, lateness, prompt, columns=prepared.columns)
 
     def micro_batch(self, events: pa.Table) -> None:
         super().micro_batch(events.append_column("ts", events.column("lo")))
-
-    def _step(self, fresh: list[pa.Table], before: int, after: int) -> None:
-        bucket = Bucket(self.settings, self.columns, self.stored)
-        step = bucket.step(fresh, before, after)
-        self.found.extend(step.matches)
-        self.late += 0 if step.late is None else step.late.num_rows
-        self.stored, self.due = bucket.stored(), bucket.due
 
 
 @settings(suppress_health_check=list(HealthCheck), max_examples=40)
@@ -102,9 +93,9 @@ def test_a_bucket_gives_the_matches_of_a_local_run(
     assert stream.late == 0
     found = pa.Table.from_batches(stream.found, stream.settings.result_schema)
     expected = expected.append_column("match_id", pa.nulls(len(expected)))
-    if query.tree.window is not None or not stream.stored:
+    if query.tree.window is not None or not stream.has_state:
         assert shown(found.to_pylist()) == shown(expected.to_pylist())
-        assert stream.stored is None
+        assert not stream.has_state
     event(f"found {min(len(found), 3)}")
 
 

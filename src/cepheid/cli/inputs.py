@@ -176,6 +176,19 @@ def time_columns(given: str) -> str | tuple[str, str]:
     return (first, second) if comma else given
 
 
+def slice_count(given: str | None) -> int | str | None:
+    """Into how many slices of time events are cut.
+
+    >>> slice_count("8"), slice_count("auto"), slice_count(None)
+    (8, 'auto', None)
+    """
+    if given is None or given == "auto":
+        return given
+    if not given.isdecimal() or int(given) < 1:
+        raise typer.BadParameter(f"{given!r} is neither a number nor auto", param_hint="--slices")
+    return int(given)
+
+
 def uncertainty_of(given: str | None) -> str | dict[str, str] | None:
     """How uncertain times are: a length of time, or one for each type.
 

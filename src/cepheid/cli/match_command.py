@@ -135,9 +135,11 @@ def match(
     ] = False,
     spark: SparkMaster = None,
     slices: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            metavar="N", min=1, help="With --spark: cut the events into N slices of time."
+            metavar="N",
+            help="With --spark: cut the events into N slices of time; auto: where one key has "
+            "too many of them.",
         ),
     ] = None,
 ) -> None:
@@ -157,6 +159,7 @@ def match(
         events_source,
         read_domains,
         read_queries,
+        slice_count,
         split_columns,
         split_query,
         time_columns,
@@ -196,26 +199,27 @@ def match(
             "top_k": top_k,
         }
         weighing = {name: value for name, value in weighing.items() if value is not None}
-        if weighing and (isinstance(query, CompiledScript) or spark is not None):
+        is_script = isinstance(query, CompiledScript)
+        if weighing and is_script:
             flag = f"--{next(iter(weighing)).replace('_', '-')}"
-            raise typer.BadParameter(
-                f"{flag} is for one query over events in this process, not for a script or --spark"
-            )
+            raise typer.BadParameter(f"{flag} is for one query, not for a script")
+        if slices is not None and (spark is None or is_script):
+            raise typer.BadParameter("--slices is for --spark, and for one query")
+        if spark is not None:
+            if metrics or count:
+                flag = "--metrics" if metrics else "--count"
+                raise typer.BadParameter(f"{flag} is of a run in this process, without --spark")
+            from cepheid.cli.spark_run import match_on_spark
+
+            if not is_script:
+                keywords |= {**weighing, "time": time_columns(time), "slices": slice_count(slices)}
+            chosen = choose_format(format, file)
+            match_on_spark(spark, query, source, chosen, file, limit, keywords)
+            return
         if isinstance(query, CompiledScript):
             match_script(query, source, keywords, format, file, limit, metrics)
             return
         chosen = choose_format(format, file)
-        if spark is not None:
-            if metrics:
-                raise typer.BadParameter("--metrics is of a run in this process, without --spark")
-            from cepheid.cli.spark_run import match_on_spark
-
-            match_on_spark(
-                spark, query, source, chosen, file, limit, {**keywords, "slices": slices}
-            )
-            return
-        if slices is not None:
-            raise typer.BadParameter("--slices is for --spark")
         started = clock.perf_counter()
         if count:
             with busy("Counting"):

@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cepheid.api import CompiledQuery
+from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.formats import Format, open_binary, plain
 from cepheid.cli.reporting import busy, plural, say, took
 from cepheid.errors import OptionError
@@ -67,40 +67,52 @@ def start_spark(master: str) -> SparkSession:
 
 def match_on_spark(
     master: str,
-    query: CompiledQuery,
+    query: CompiledQuery | CompiledScript,
     source: str | Mapping[str, str],
     chosen: Format,
     folder: Path | None,
     limit: int | None,
     keywords: Mapping[str, Any],
 ) -> None:
-    """Run a query on Spark, and write its matches."""
-    from cepheid.spark import match
+    """Run a query or a script on Spark, and write its matches; each query has a folder then."""
+    from cepheid.spark import match, match_script
 
     with busy("Starting Spark"):
         spark = start_spark(master)
     try:
         started = time.perf_counter()
-        events = read_frames(spark, source, keywords["time"])
-        with busy("Matching") if folder is not None else nullcontext():
-            matches = match(query, events, **keywords)
-            count = write_frame(matches, query.tree, chosen, folder, limit)
+        moments = keywords["time"]
+        moments = (moments,) if isinstance(moments, str) else moments
+        events = read_frames(spark, source, moments)
         said = "written" if chosen is not Format.TABLE else "shown"
-        say(f"{plural(count, 'match', 'matches')} {said} in {took(time.perf_counter() - started)}")
+        with busy("Matching") if folder is not None else nullcontext():
+            if isinstance(query, CompiledQuery):
+                count = write_frame(
+                    match(query, events, **keywords), query.tree, chosen, folder, limit
+                )
+                counts = [f"{plural(count, 'match', 'matches')} {said}"]
+            else:
+                counts = []
+                found: Any = match_script(query, events, **keywords)
+                for name, matches in found.items():
+                    place = None if folder is None else folder / name
+                    count = write_frame(matches, query.queries[name], chosen, place, limit, name)
+                    counts.append(f"{name}: {plural(count, 'match', 'matches')} {said}")
+        say(f"{'; '.join(counts)} in {took(time.perf_counter() - started)}")
     finally:
         spark.stop()
 
 
 def read_frames(
-    spark: SparkSession, source: str | Mapping[str, str], moment: str
+    spark: SparkSession, source: str | Mapping[str, str], moments: Sequence[str]
 ) -> DataFrame | dict[str, DataFrame]:
-    """The events of a path, or of a path for each type."""
+    """The events of a path, or of a path for each type; ``moments`` are the columns of times."""
     if isinstance(source, str):
-        return _read_frame(spark, source, moment)
-    return {name: _read_frame(spark, path, moment) for name, path in source.items()}
+        return _read_frame(spark, source, moments)
+    return {name: _read_frame(spark, path, moments) for name, path in source.items()}
 
 
-def _read_frame(spark: SparkSession, path: str, moment: str) -> DataFrame:
+def _read_frame(spark: SparkSession, path: str, moments: Sequence[str]) -> DataFrame:
     from pyspark.errors import AnalysisException
 
     if "://" not in path:
@@ -112,8 +124,9 @@ def _read_frame(spark: SparkSession, path: str, moment: str) -> DataFrame:
             return spark.read.csv(path, header=True, inferSchema=True, sep=separator)
         if suffix in (".jsonl", ".ndjson", ".json"):
             frame = spark.read.json(path)
-            if dict(frame.dtypes).get(moment) == "string":
-                frame = frame.withColumn(moment, frame[moment].cast("timestamp"))
+            for moment in moments:
+                if dict(frame.dtypes).get(moment) == "string":
+                    frame = frame.withColumn(moment, frame[moment].cast("timestamp"))
             return frame
         return spark.read.parquet(path)
     except AnalysisException as error:
@@ -121,20 +134,30 @@ def _read_frame(spark: SparkSession, path: str, moment: str) -> DataFrame:
 
 
 def write_frame(
-    matches: DataFrame, query: ast.Query, chosen: Format, folder: Path | None, limit: int | None
+    matches: DataFrame,
+    query: ast.Query,
+    chosen: Format,
+    folder: Path | None,
+    limit: int | None,
+    name: str | None = None,
 ) -> int:
-    """Write the matches, and return how many: Spark into a folder, or here onto stdout."""
+    """Write the matches, and return how many: Spark into a folder, or here onto stdout.
+
+    ``name`` is that of the query where there are several.
+    """
     from pyspark.sql import Observation
     from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
     if chosen is Format.TABLE:
         shown = matches.limit(MOST_TABLE_ROWS if limit is None else limit).toArrow()
+        if name is not None:
+            typer.echo(name)
         _print_table(shown, query)
         return int(shown.num_rows)
     if limit is not None:
         matches = matches.limit(limit)
     if folder is None:
-        return _write_lines(matches, query, chosen)
+        return _write_lines(matches, query, chosen, {} if name is None else {"query": name})
     if folder.exists():
         raise OptionError(f"{str(folder)!r} exists; Spark writes a new folder of files")
     folder = folder.absolute()
@@ -177,7 +200,9 @@ def _print_table(found: pa.Table, query: ast.Query) -> None:
         console.print(matches_table(rows, with_items(query), limit=len(rows), width=console.width))
 
 
-def _write_lines(matches: DataFrame, query: ast.Query, chosen: Format) -> int:
+def _write_lines(
+    matches: DataFrame, query: ast.Query, chosen: Format, also: Mapping[str, str]
+) -> int:
     """One JSON object for each match, as Spark finds them."""
     if chosen is not Format.JSONL:
         raise typer.BadParameter(
@@ -190,7 +215,7 @@ def _write_lines(matches: DataFrame, query: ast.Query, chosen: Format) -> int:
             values: dict[str, Any] = row.asDict(recursive=True)
             times = {name: plain(values[name]) for name in islice(values, 2)}
             rest = {name: plain(values[name]) for name in islice(values, 2, None)}
-            line = json.dumps({**times, key: rest}, ensure_ascii=False)
+            line = json.dumps({**also, **times, key: rest}, ensure_ascii=False)
             sink.write(line.encode("utf-8", "replace") + b"\n")
             count += 1
     return count

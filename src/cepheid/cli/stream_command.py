@@ -92,8 +92,9 @@ def stream(
     After every micro-batch a line on stderr tells how many events, matches and late events there
     were, how large the state is and how far the answers are behind the newest event. Ctrl-C
     stops the stream; the same command with the same checkpoint goes on where it stopped.
+    A script of several queries is one stream: a column query tells which one a match is of.
     """
-    from cepheid.cli.inputs import declared_schema, read_query, split_columns, split_query
+    from cepheid.cli.inputs import declared_schema, read_queries, split_columns, split_query
     from cepheid.cli.streaming import run_stream
 
     with reporting():
@@ -102,7 +103,7 @@ def stream(
             raise typer.BadParameter("name one folder or topic", param_hint="SOURCE")
         if checkpoint is None:
             raise typer.BadParameter("say where the state is kept", param_hint="--checkpoint")
-        query = read_query(query_file, query_text, settings or ())
+        query = read_queries(query_file, query_text, settings or ())
         run_stream(
             query,
             sources[0],

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cepheid import CompiledQuery
+from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.reporting import plural, say
 from cepheid.errors import EventError, OptionError
 
@@ -43,7 +43,7 @@ SETTINGS = {
 
 
 def run_stream(
-    query: CompiledQuery,
+    query: CompiledQuery | CompiledScript,
     source: str,
     target: str | None,
     checkpoint: Path,
@@ -58,7 +58,7 @@ def run_stream(
     spark = _session(master, configuration)
     try:
         events = _read(spark, source, columns)
-        matches: DataFrame = query.match(events, **keywords)
+        matches: Any = query.match(events, **keywords)
         with _interrupt_once() as interrupted:
             running = _write(matches, target, checkpoint, once)
             _follow(running, interrupted)

@@ -276,7 +276,7 @@ class ScriptRun:
         return pack(header, arrays)
 
     @classmethod
-    def restore(cls, script: Script, snapshot: bytes) -> ScriptRun:
+    def restore(cls, script: Script, snapshot: bytes | memoryview) -> ScriptRun:
         """The run of a snapshot, which must be of the same script.
 
         Raises:

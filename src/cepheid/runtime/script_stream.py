@@ -37,7 +37,7 @@ class ScriptSession:
         self,
         script: Script,
         settings: StreamSettings,
-        snapshot: bytes | None = None,
+        snapshot: bytes | memoryview | None = None,
     ) -> None:
         self._script = script
         self._settings = settings

@@ -227,14 +227,14 @@ class Session:
         return pack(header, arrays)
 
     @staticmethod
-    def schema_of(snapshot: bytes) -> Schema:
+    def schema_of(snapshot: bytes | memoryview) -> Schema:
         """The schema of the events that a session was fed with."""
         header, _ = unpack(snapshot)
         return Schema.from_dict(header["schema"])
 
     @classmethod
     def restore(
-        cls, query: AnalysedQuery, snapshot: bytes, options: Options = DEFAULT_OPTIONS
+        cls, query: AnalysedQuery, snapshot: bytes | memoryview, options: Options = DEFAULT_OPTIONS
     ) -> Session:
         """The session of a snapshot, which must be of the same query and algorithm."""
         header, arrays = unpack(snapshot)

@@ -87,7 +87,7 @@ class StreamSession:
         settings: StreamSettings,
         analyse: Callable[[Schema], tuple[AnalysedQuery, str]],
         window: Callable[[Events], int | None],
-        snapshot: bytes | None = None,
+        snapshot: bytes | memoryview | None = None,
     ) -> None:
         self._settings = settings
         self._analyse = analyse
@@ -130,7 +130,7 @@ class StreamSession:
         """The state as bytes, from which ``query.restore()`` goes on, here or elsewhere."""
         if self._session is None:
             if self._snapshot is not None:
-                return self._snapshot
+                return bytes(self._snapshot)
             raise EventError("a session must be fed, if only with no events, before it is stored")
         return self._session.snapshot()
 
@@ -184,7 +184,7 @@ class StreamSession:
         return self._session
 
     def _weighing(
-        self, query: AnalysedQuery, window: int | None, snapshot: bytes | None = None
+        self, query: AnalysedQuery, window: int | None, snapshot: bytes | memoryview | None = None
     ) -> ImpreciseSession:
         """The session of a query over uncertain times, new or from a snapshot."""
         from cepheid.runtime.imprecise.session import ImpreciseSession

@@ -7,7 +7,7 @@ partition. What is sent to the workers costs ten to a hundred times what matchin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -20,6 +20,7 @@ from cepheid.spark.preparation import Prepared, prepare
 from cepheid.spark.row_filter import column
 from cepheid.spark.slices import (
     Slices,
+    has_heavy_key,
     plan_slices,
     ticks_of,
     warn_of_one_partition,
@@ -39,7 +40,7 @@ def match(
     output: str = "all",
     time_unit: str | None = None,
     schema: Any = None,
-    slices: int | None = None,
+    slices: int | Literal["auto"] | None = None,
     match_id: bool = False,
     **options: Any,
 ) -> DataFrame:
@@ -65,7 +66,8 @@ def match(
         time_unit: what the numbers of a numeric time column count, such as ``ms``.
         schema: the attributes of each type, where not every type has every column.
         slices: into how many slices of time the events are cut, also where they have a key: for
-            a key that has most of the events.
+            a key that has most of the events. ``auto`` counts the events of each key, at once,
+            and cuts them where one has too many.
         match_id: whether the result has a column ``match_id``, the same for the same match
             whenever it is found.
         options: those of the evaluation, as for ``query.match``.
@@ -81,8 +83,8 @@ def match(
             "output='compressed' is an object in memory; over a DataFrame the output is all or "
             "non_overlapping"
         )
-    if slices is not None and slices < 1:
-        raise OptionError(f"slices is a positive whole number, not {slices!r}")
+    if slices not in (None, "auto") and not (isinstance(slices, int) and slices >= 1):
+        raise OptionError(f"slices is a positive whole number or 'auto', not {slices!r}")
     prepared = prepare(
         query,
         events.schema,
@@ -98,9 +100,13 @@ def match(
     )
     relevant = prepared.relevant(events)
     key = prepared.key
-    if key and slices is None:
-        return _in_order(prepared, relevant.repartition(*key))
     refusal = why_not_sliced(prepared)
+    if slices == "auto":
+        slices, is_heavy = None, refusal is None and bool(key) and has_heavy_key(prepared, relevant)
+    else:
+        is_heavy = slices is not None
+    if key and not is_heavy:
+        return _in_order(prepared, relevant.repartition(*key))
     if refusal is not None and slices is not None:
         raise OptionError(f"the events cannot be cut into slices of time: {refusal}")
     if refusal is not None:

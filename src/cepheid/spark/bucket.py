@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.spark.packing import compressed, decompressed, from_blob, to_blob
+from cepheid.spark.packing import from_blob, to_blob
 from cepheid.spark.script_worker import ScriptWorkerSession
 from cepheid.spark.worker_session import WorkerSession
 from cepheid.spark.worker_settings import ScriptSettings, WorkerSettings
@@ -37,7 +37,7 @@ class StoredBucket:
     A snapshot of its session, a blob of the events that wait, and the watermark it has reached.
     """
 
-    session: bytes | None
+    session: bytes | memoryview | None
     waiting: bytes | None
     reached: int
 
@@ -71,7 +71,7 @@ class Bucket:
         if stored is not None and stored.waiting is not None:
             self._waiting = from_blob(stored.waiting)
         if stored is not None and stored.session is not None:
-            self._session = _session(settings, decompressed(stored.session))
+            self._session = _session(settings, stored.session)
 
     def step(self, fresh: Sequence[pa.Table], before: int, after: int) -> Step:
         """Take events that have come, and answer up to a watermark.
@@ -110,7 +110,7 @@ class Bucket:
         if self._waiting is None and self._session is None:
             return None
         return StoredBucket(
-            None if self._session is None else compressed(self._session.snapshot()),
+            None if self._session is None else self._session.snapshot(),
             None if self._waiting is None else to_blob(self._waiting),
             self._reached,
         )
@@ -174,7 +174,7 @@ class Bucket:
 
 
 def _session(
-    settings: WorkerSettings | ScriptSettings, snapshot: bytes | None = None
+    settings: WorkerSettings | ScriptSettings, snapshot: bytes | memoryview | None = None
 ) -> WorkerSession | ScriptWorkerSession:
     if isinstance(settings, ScriptSettings):
         return ScriptWorkerSession(settings, snapshot)

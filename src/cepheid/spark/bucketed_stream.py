@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -28,6 +29,9 @@ from cepheid.spark.worker_settings import ScriptSettings, WorkerSettings
 LATE_POLICIES = ("drop", "emit")
 LATE_EVENT = "late_event"
 """The column with an event that came too late; null in the rows of matches."""
+
+LARGE = 4 << 20
+"""Buckets of so many bytes are logged step by step, and copied on their executor."""
 
 _DELAY = "spark.watermarkDelayMs"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -83,6 +87,8 @@ def bucketed(
             "spark.sql.shuffle.partitions": partitions if key else 1,
             "version of the state": VERSION,
         },
+        stream=uuid4().hex,
+        large=LARGE,
         lateness_ms=None
         if options.lateness is None
         else marked.schema[settings.time].metadata[_DELAY],

@@ -121,7 +121,7 @@ def prepare(
     besides = [] if uncertain is None else [uncertain.upper, uncertain.probabilities]
     said = [name for name in besides if name is not None]
     columns = needed_columns(query.tree, whole.names, [moment, type, *ties, *said])
-    own = None if own is None else _restricted(own, columns)
+    own = None if own is None else restricted(own, columns)
     events = order_events(
         empty_events(whole, columns), time=moment, type=type, time_unit=time_unit, schema=own
     )
@@ -195,7 +195,8 @@ def orderable(schema: StructType, columns: Sequence[str], besides: str) -> list[
     ]
 
 
-def _restricted(schema: Schema, columns: Sequence[str]) -> Schema:
+def restricted(schema: Schema, columns: Sequence[str]) -> Schema:
+    """What a schema says of these columns."""
     kept = frozenset(columns)
     types = schema.types and {name: has & kept for name, has in schema.types.items()}
     kinds = {name: kind for name, kind in schema.attributes.items() if name in kept}

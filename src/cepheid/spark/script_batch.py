@@ -59,7 +59,8 @@ def match(
     settings, has_session, key = prepared.settings, prepared.has_session, prepared.key
     if not key:
         warn_of_one_partition("a script is not cut by time")
-    spread = events.repartition(*key) if key else events.repartition(1)
+    needed = events.select(*map(column, prepared.columns))
+    spread = needed.repartition(*key) if key else needed.repartition(1)
     in_order = spread.sortWithinPartitions(time_order(prepared.axis), *map(column, settings.ties))
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

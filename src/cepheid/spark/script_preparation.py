@@ -11,6 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql.types import StructType
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.analysis.needed_columns import needed_columns
 from cepheid.errors import EvaluationError, OptionError
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
@@ -19,9 +20,9 @@ from cepheid.runtime.events import order_events
 from cepheid.runtime.time_axis import TimeAxis
 from cepheid.schema import Schema, schema_of
 from cepheid.scripts import CompiledScript
-from cepheid.spark.arrow_schemas import MATCH_ID, arrow_schema, schema_for_spark
+from cepheid.spark.arrow_schemas import MATCH_ID, arrow_schema, empty_events, schema_for_spark
 from cepheid.spark.key_columns import comparable, equivalence_keys
-from cepheid.spark.preparation import orderable
+from cepheid.spark.preparation import orderable, restricted
 from cepheid.spark.script_worker import QUERY, column_of
 from cepheid.spark.worker_settings import ScriptSettings, functions_in
 
@@ -31,10 +32,11 @@ class PreparedScript:
     """A script over events of a certain schema, before anything is read.
 
     ``keys`` are the equivalence attributes by which all queries can be spread at once; ``tests``
-    those of each query, by its name.
+    those of each query, by its name. ``columns`` are those that some query needs.
     """
 
     names: tuple[str, ...]
+    columns: tuple[str, ...]
     keys: tuple[str, ...]
     tests: Mapping[str, Sequence[str]]
     analysed: AnalysedQuery
@@ -76,7 +78,24 @@ def prepare_script(
         "time_unit": time_unit,
         **asdict(read_options(options)),
     }
-    nothing = arrow_schema(schema).empty_table()
+    whole = arrow_schema(schema)
+    # All columns once, so that a mistake is found in what the user gave.
+    order_events(
+        whole.empty_table(),
+        time=time,
+        type=type,
+        tie_break=ties,
+        time_unit=time_unit,
+        schema=own,
+    )
+    needed = {
+        name
+        for tree in compiled.queries.values()
+        for name in needed_columns(tree, whole.names, [time, type, *ties])
+    }
+    columns = [name for name in whole.names if name in needed]
+    own = None if own is None else restricted(own, columns)
+    nothing = empty_events(whole, columns)
     answers = compiled.match(nothing, **keywords, schema=own)
     schemas = [schema_for_spark(found.to_arrow().schema) for found in answers.values()]
     result = [
@@ -92,7 +111,7 @@ def prepare_script(
     settings = ScriptSettings(
         str(compiled),
         keywords,
-        ties or tuple(orderable(schema, schema.names, besides=time)),
+        ties or tuple(orderable(schema, columns, besides=time)),
         None if own is None else own.to_dict(),
         pa.schema(result).serialize().to_pybytes(),
         match_id,
@@ -104,6 +123,7 @@ def prepare_script(
     )
     return PreparedScript(
         tuple(answers),
+        tuple(columns),
         tuple(_common_keys(compiled, tests)),
         tests,
         analysed[0],

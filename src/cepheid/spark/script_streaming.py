@@ -72,7 +72,7 @@ def match(
         settings,
         rows=None,
         key=prepared.key,
-        columns=events.columns,
+        columns=prepared.columns,
         made_by={
             "script": settings.text,
             **{name: settings.keywords[name] for name in ("output", "time", "type", "tie_break")},

@@ -25,7 +25,9 @@ QUERY = "query"
 class ScriptWorkerSession:
     """The session of a script whose answers are batches of exactly the schema Spark was told."""
 
-    def __init__(self, settings: ScriptSettings, snapshot: bytes | None = None) -> None:
+    def __init__(
+        self, settings: ScriptSettings, snapshot: bytes | memoryview | None = None
+    ) -> None:
         script, reading = settings.script(), settings.reading()
         self._session = (
             script.session(**reading) if snapshot is None else script.restore(snapshot, **reading)

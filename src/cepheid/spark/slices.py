@@ -28,6 +28,8 @@ EVENTS_PER_SLICE = 250_000
 """How many events make a slice worth a worker's while, where nobody says how many slices."""
 
 _QUANTILES = 256
+_HEAVY = 1.5
+"""So many times the events of an average partition are too many for one key."""
 _MICROSECONDS_PER_DAY = 86_400_000_000
 _MAX = 2**63 - 1
 
@@ -98,6 +100,20 @@ def plan_slices(prepared: Prepared, events: DataFrame, wanted: int | None) -> Sl
     if not bounds and row["count"] >= 2 * EVENTS_PER_SLICE and wanted is None:
         warn_of_one_partition("its window is as long as all the events")
     return with_reach(prepared, bounds)
+
+
+def has_heavy_key(prepared: Prepared, events: DataFrame) -> bool:
+    """Whether one key has so many events that its worker is busy long after the others.
+
+    The keys of all events are counted for it, in a Spark job of its own.
+    """
+    key = [each.alias(f"key {number}") for number, each in enumerate(prepared.key)]
+    counts = events.groupBy(*key).count()
+    row = counts.agg(F.max("count").alias("most"), F.sum("count").alias("all")).first()
+    assert row is not None
+    partitions = int(str(events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    most = row["most"] or 0
+    return most > EVENTS_PER_SLICE and most * partitions > _HEAVY * row["all"]
 
 
 def warn_of_one_partition(reason: str) -> None:

@@ -25,7 +25,7 @@ class WorkerSession:
     def __init__(
         self,
         settings: WorkerSettings,
-        snapshot: bytes | None = None,
+        snapshot: bytes | memoryview | None = None,
         starts: tuple[float, float] | None = None,
     ) -> None:
         query, reading = settings.query(), settings.reading()

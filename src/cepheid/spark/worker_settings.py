@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from cepheid.api import CompiledQuery, query
 from cepheid.automata.registered import register_function, registered_python
+from cepheid.errors import OptionError
 from cepheid.functions import REGISTERED
 from cepheid.language import syntax as ast
 from cepheid.planning.uncertain_time import UncertainTime
@@ -53,6 +55,7 @@ class WorkerSettings:
 
     def query(self) -> CompiledQuery:
         """The query, compiled in this process."""
+        refuse_zip_file()
         register_missing(self.functions)
         return query(self.text)
 
@@ -100,6 +103,7 @@ class ScriptSettings:
 
     def script(self) -> CompiledScript:
         """The script, compiled in this process."""
+        refuse_zip_file()
         register_missing(self.functions)
         return script(self.text)
 
@@ -107,6 +111,20 @@ class ScriptSettings:
         """The keywords of ``match`` and ``session``."""
         schema = None if self.schema is None else Schema.from_dict(self.schema)
         return {**self.keywords, "schema": schema}
+
+
+def refuse_zip_file() -> None:
+    """Refuse to run where cepheid is imported from inside a zip file, as by ``--py-files``.
+
+    Raises:
+        OptionError: neither its grammar can be read there nor compiled code be kept.
+    """
+    if not Path(__file__).is_file():
+        raise OptionError(
+            "cepheid cannot run from inside a zip file, as --py-files and addPyFile ship it; ship "
+            "it as an archive, which Spark unpacks: spark.archives=cepheid.zip#shipped and "
+            "spark.executorEnv.PYTHONPATH=shipped"
+        )
 
 
 def functions_in(tree: ast.Query) -> dict[str, FunctionType]:

@@ -177,7 +177,7 @@ class ImpreciseSession:
     def restore(
         cls,
         query: AnalysedQuery,
-        snapshot: bytes,
+        snapshot: bytes | memoryview,
         said: UncertainTime,
         options: Options = DEFAULT_OPTIONS,
     ) -> ImpreciseSession:
