@@ -25,17 +25,6 @@ def mass_until(lower, upper, mass_at, masses, event, time):
 
 
 @helper
-def mass_outside(lower, upper, mass_at, masses, event, after, before):
-    """The probability that the event is not strictly between two instants.
-
-    It is 0 exactly where every possible instant of the event is between them.
-    """
-    return mass_until(lower, upper, mass_at, masses, event, after) + (
-        1.0 - mass_until(lower, upper, mass_at, masses, event, before - 1)
-    )
-
-
-@helper
 def first_bound(path, vlb, depth, upper, event, event_vlb, window):
     """The latest time of the first event of a path that the event extends, or -FAR if none.
 

@@ -112,8 +112,8 @@ class Weighing:
         self.has_rivals = signatures.is_next or bool(self._negations)
         self._gap_after = np.array([after for after, _ in gaps], dtype=np.int64)
         self._gap_before = np.array([before for _, before in gaps], dtype=np.int64)
-        self._numbers = np.zeros((11, _ROOM), dtype=np.int64)
-        self._work = np.zeros((2, _ROOM))
+        self._numbers = np.zeros((14, _ROOM), dtype=np.int64)
+        self._work = np.zeros((3, _ROOM))
         self._grid = np.zeros(_GRID)
         self._registers: Registers
 
@@ -181,8 +181,8 @@ class Weighing:
                 return confidences, starts, ends
             if status == confidence.NEED_ROOM:
                 room = 2 * int(at[1])
-                self._numbers = np.zeros((11, max(room, self._numbers.shape[1])), dtype=np.int64)
-                self._work = np.zeros((2, max(room, self._work.shape[1])))
+                self._numbers = np.zeros((14, max(room, self._numbers.shape[1])), dtype=np.int64)
+                self._work = np.zeros((3, max(room, self._work.shape[1])))
             elif at[1] > MOST_GRID:
                 raise LimitError(
                     "the intervals of the events of a match have too many instants for the events "
