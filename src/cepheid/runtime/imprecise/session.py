@@ -41,7 +41,7 @@ from cepheid.runtime.imprecise.intervals import (
     longest_said,
     read_intervals,
 )
-from cepheid.runtime.match_list import to_bindings
+from cepheid.runtime.match_list import MatchList, to_bindings
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.retained import Retained
@@ -282,8 +282,7 @@ class ImpreciseSession:
         if self._options.top_k is not None:
             weighed = surest(weighed, self._options.top_k)
         else:
-            by_time = np.lexsort((weighed.matches.starts, weighed.matches.ends))
-            weighed = weighed.pick(np.ascontiguousarray(by_time))
+            weighed = weighed.pick(_by_time(weighed.matches))
         self._settled = settled
         bindings = to_bindings(weighed.matches, self._variables)
         return replace(
@@ -337,6 +336,18 @@ def _order_of(lower: Int64s) -> Int64s:
     if (lower[1:] >= lower[:-1]).all():
         return np.arange(len(lower), dtype=np.int64)
     return np.argsort(lower, kind="stable").astype(np.int64)
+
+
+def _by_time(matches: MatchList) -> Int64s:
+    """The order of matches by their ends, then by their starts."""
+    if not len(matches):
+        return np.empty(0, dtype=np.int64)
+    first, last = int(matches.starts.min()), int(matches.ends.max())
+    if last - first >= 1 << 31:
+        return np.lexsort((matches.starts, matches.ends)).astype(np.int64)
+    # One number for both is sorted in half the time.
+    both = (matches.ends - first << 31) + (matches.starts - first)
+    return np.argsort(both, kind="stable").astype(np.int64)
 
 
 def _is_identity(order: Int64s) -> bool:
