@@ -198,18 +198,20 @@ def by_first_time(ids, low, count, window, lo, hi, times, work, grid, grid_at, t
 def _sum_tails(event, end, lo, hi, work, grid, offset, tails, lower, upper, mass_at, masses):
     """What the last event adds to a chain, for each time before it and each end of the window.
 
-    Without rivals it is a difference of ``work[2]``, the probability until each time.
+    Without rivals it is a difference of ``work[2]``, the probability from its first time on.
     """
     width = hi[end] - lo[end] + 1
     if offset < 0:
+        before = mass_until(lower, upper, mass_at, masses, event, lo[end] - 1)
         for k in range(width):
-            work[2, k] = mass_until(lower, upper, mass_at, masses, event, lo[end] + k)
+            until = mass_until(lower, upper, mass_at, masses, event, lo[end] + k)
+            work[2, k] = until - before
         return
     for k in range(width):
         work[2, k] = point_mass(lower, upper, mass_at, masses, event, lo[end] + k)
-    for before in range(hi[end - 1] - lo[end - 1] + 1):
-        running, row = 0.0, before * width
-        for k in range(max(before + lo[end - 1] + 1 - lo[end], 0), width):
+    for time in range(lo[end - 1], hi[end - 1] + 1):
+        running, row = 0.0, (time - lo[end - 1]) * width
+        for k in range(max(time + 1 - lo[end], 0), width):
             running += work[2, k] * grid[offset + row + k]
             grid[tails + row + k] = running
 

@@ -7,19 +7,18 @@ its place. For given times of the match all rivals are independent of one anothe
 
     confidence = Σ over t_0 < t_1 < …  of  Π P[event i at t_i] · Π P[rival not in its gaps].
 
-Without rivals, and with all instants equally likely, the worlds are counted (imprecise_counts).
-Otherwise the sum is made event by event (imprecise_chains), in a time that grows with the square
-of the intervals and not with their product. A rival with gaps in several places (one that can
-match several components) ties all times together. But it is in exactly one of a few *regions*:
-until one time of the match, at one, between two that follow each other, or from one on; and for
-given regions of all such rivals the sum is made as before. Only where these are very many are
-the times of the match enumerated.
+Without rivals, and where all instants are equally likely, the worlds are counted instead
+(imprecise_counts). Here the sum is made event by event (imprecise_chains), in a time that grows
+with the square of the intervals and not with their product. A rival with gaps in several places
+(one that can match several components) ties all times together. But it is in exactly one of a
+few *regions*: until one time of the match, at one, between two that follow each other, or from
+one on; and for given regions of all such rivals the sum is made as before. Only where these are
+very many are the times of the match enumerated.
 """
 
 from __future__ import annotations
 
 from cepheid.kernels.imprecise_chains import by_first_time, in_one_pass, point_mass
-from cepheid.kernels.imprecise_counts import MOST_COUNTED, counted_confidence, is_countable
 from cepheid.kernels.imprecise_gaps import (
     AT_END,
     AT_ENDS,
@@ -79,23 +78,6 @@ def _enumerate(ids, low, count, window, lo, hi, times, weights, grid, grid_at, r
             answer[0] += weight
             answer[1] = min(answer[1], float(times[0]))
             answer[2] = max(answer[2], float(time))
-
-
-@helper
-def _sum_times(ids, low, count, window, lo, hi, times, work, grid, grid_at, tails, has_ends,
-               rivals, bits, first, last, places, gap_at, gaps, lower, upper, mass_at, masses,
-               answer):  # fmt: skip
-    """The sum over all times of the match, where no rival ties them together."""
-    answer[0], answer[1], answer[2] = 0.0, float(FAR), -float(FAR)
-    if has_ends or (count > 1 and hi[count - 1] - lo[0] >= window):
-        by_first_time(
-            ids, low, count, window, lo, hi, times, work, grid, grid_at, tails, has_ends, rivals,
-            bits, first, last, places, gap_at, gaps, lower, upper, mass_at, masses, answer,
-        )  # fmt: skip
-    else:
-        in_one_pass(
-            ids, low, count, lo, hi, work, grid, grid_at, lower, upper, mass_at, masses, answer
-        )
 
 
 @helper
@@ -169,7 +151,8 @@ def _by_region(ids, low, count, window, lo, hi, times, work, grid, grid_at, used
                mass_at, masses, answer):  # fmt: skip
     """The sum for each choice of a region for every rival that ties the times together.
 
-    Returns 0 where there are too many choices. The grids in use are at ``used`` and after it.
+    There is one choice where none does. Returns 0 where there are too many. Where regions
+    restrict the grids, this is done to a copy of them, which begins at ``used``.
     """
     tied, end, choices = 0, 0, 1
     for r in range(first, last):
@@ -183,11 +166,13 @@ def _by_region(ids, low, count, window, lo, hi, times, work, grid, grid_at, used
                 return 0
     begins[tied] = end
     total, start, latest = 0.0, float(FAR), -float(FAR)
+    base = used if tied > 0 else 0
     for i in range(1, count):
-        grid_at[i] += used
+        if grid_at[i] >= 0:
+            grid_at[i] += base
     while True:
-        for cell in range(used):
-            grid[used + cell] = grid[cell]
+        for cell in range(base):
+            grid[base + cell] = grid[cell]
         number = 0
         for r in range(first, last):
             if places[r - first] == TIED:
@@ -197,10 +182,17 @@ def _by_region(ids, low, count, window, lo, hi, times, work, grid, grid_at, used
                     regions[2, region], lower, upper, mass_at, masses,
                 )  # fmt: skip
                 number += 1
-        _sum_times(
-            ids, low, count, window, lo, hi, times, work, grid, grid_at, 2 * used, has_ends,
-            rivals, bits, first, last, places, gap_at, gaps, lower, upper, mass_at, masses, answer,
-        )  # fmt: skip
+        answer[0], answer[1], answer[2] = 0.0, float(FAR), -float(FAR)
+        if has_ends or (count > 1 and hi[count - 1] - lo[0] >= window):
+            by_first_time(
+                ids, low, count, window, lo, hi, times, work, grid, grid_at, base + used,
+                has_ends, rivals, bits, first, last, places, gap_at, gaps, lower, upper, mass_at,
+                masses, answer,
+            )  # fmt: skip
+        else:
+            in_one_pass(
+                ids, low, count, lo, hi, work, grid, grid_at, lower, upper, mass_at, masses, answer
+            )
         if answer[0] > 0.0:
             total += answer[0]
             start, latest = min(start, answer[1]), max(latest, answer[2])
@@ -214,7 +206,8 @@ def _by_region(ids, low, count, window, lo, hi, times, work, grid, grid_at, used
         if number == tied:
             break
     for i in range(1, count):
-        grid_at[i] -= used
+        if grid_at[i] >= 0:
+            grid_at[i] -= base
     answer[0], answer[1], answer[2] = total, start, latest
     return 1
 
@@ -222,52 +215,45 @@ def _by_region(ids, low, count, window, lo, hi, times, work, grid, grid_at, used
 @kernel(
     I64(
         I64S, I64S, I64S, I64S, I64S, F64S, I64, I64S, I64S, I64S, I64S, I64S, array_of("i8", 2),
-        F64S_2D, F64S, F64S, I64S, I64S, F64S, I64, I64S,
+        F64S_2D, F64S, F64S, I64S, I64S, F64S, I64S, I64S,
     )
 )  # fmt: skip
 def weigh_matches(
     ids, offsets, lower, upper, mass_at, masses, window, rival_offsets, rivals, rival_bits,
-    gap_after, gap_before, numbers, work, grid, confidences, starts, ends, weights, first_match,
-    at,
+    gap_after, gap_before, numbers, work, grid, confidences, starts, ends, weights, wanted, at,
 ):  # fmt: skip
-    """Write the confidence and the range of time of each match; 0 where no world has it.
+    """Write the confidence and the range of time of matches ``wanted``; 0 where no world has it.
 
     ``rivals[rival_offsets[m]:rival_offsets[m + 1]]`` are those of match m, and bit g of
     ``rival_bits`` says that gap g is forbidden to it. ``gap_after`` and ``gap_before`` are the
     components around each gap. ``numbers`` and ``work`` are scratch: where they or ``grid`` are
-    too small, ``at[0]`` is the match to go on with and ``at[1]`` the room that it needs.
+    too small, ``at[0]`` is the place in ``wanted`` to go on with and ``at[1]`` the room it needs.
     """
     lo, hi, times, grid_at, gap_at, places = (
         numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5],
     )  # fmt: skip
     begins, chosen, regions = numbers[6], numbers[7], numbers[8:11]
-    breaks, samples, ways = numbers[11], numbers[12], numbers[13]
     answer = weights[:3]
     weights = weights[3:]
     gaps = len(gap_after)
-    for m in range(first_match, len(offsets) - 1):
+    for number in range(at[0], len(wanted)):
+        m = wanted[number]
         low, high = offsets[m], offsets[m + 1]
         count = high - low
         first, last = rival_offsets[m], rival_offsets[m + 1]
-        needed = max(count, last - first + 1, gaps, min(count, MOST_COUNTED) ** 2)
+        needed = max(count, last - first + 1, gaps)
         if needed > numbers.shape[1]:
-            at[0], at[1] = m, needed
+            at[0], at[1] = number, needed
             return NEED_ROOM
         confidences[m], starts[m], ends[m] = 0.0, 0, 0
         if valid_bounds(ids, low, high, lower, upper, window, lo, hi) == 0:
-            continue
-        if first == last and is_countable(ids, low, high, lo, hi, mass_at):
-            confidences[m] = counted_confidence(
-                ids, low, high, window, lo, hi, lower, upper, breaks, samples, ways
-            )
-            starts[m], ends[m] = lo[0], hi[count - 1]
             continue
         needed = 0
         for i in range(count):
             needed = max(needed, hi[i] - lo[i] + 1)
             grid_at[i] = -1
         if needed > work.shape[1]:
-            at[0], at[1] = m, needed
+            at[0], at[1] = number, needed
             return NEED_ROOM
         is_tied, has_ends, used = False, False, 0
         if last > first:
@@ -289,7 +275,7 @@ def weigh_matches(
             # The grids, a copy where regions restrict them, and the tails of the last one.
             needed = used * (1 + is_tied) + size
             if needed > len(grid):
-                at[0], at[1] = m, needed
+                at[0], at[1] = number, needed
                 return NEED_GRID
             for i in range(1, count):
                 if grid_at[i] >= 0:
@@ -297,26 +283,18 @@ def weigh_matches(
                         grid, grid_at[i], i, lo, hi, rivals, first, last, places, work[2], lower,
                         upper, mass_at, masses,
                     )  # fmt: skip
-        if is_tied:
+        if not _by_region(
+            ids, low, count, window, lo, hi, times, work, grid, grid_at, used, has_ends, rivals,
+            rival_bits, first, last, places, gap_at, gaps, regions, begins, chosen, lower, upper,
+            mass_at, masses, answer,
+        ):  # fmt: skip
             answer[0], answer[1], answer[2] = 0.0, float(FAR), -float(FAR)
-            if not _by_region(
-                ids, low, count, window, lo, hi, times, work, grid, grid_at, used, has_ends,
-                rivals, rival_bits, first, last, places, gap_at, gaps, regions, begins, chosen,
-                lower, upper, mass_at, masses, answer,
-            ):  # fmt: skip
-                _enumerate(
-                    ids, low, count, window, lo, hi, times, weights, grid, grid_at, rivals,
-                    rival_bits, first, last, places, gap_at, gaps, lower, upper, mass_at, masses,
-                    answer,
-                )  # fmt: skip
-        else:
-            _sum_times(
-                ids, low, count, window, lo, hi, times, work, grid, grid_at, used, has_ends,
-                rivals, rival_bits, first, last, places, gap_at, gaps, lower, upper, mass_at,
-                masses, answer,
+            _enumerate(
+                ids, low, count, window, lo, hi, times, weights, grid, grid_at, rivals,
+                rival_bits, first, last, places, gap_at, gaps, lower, upper, mass_at, masses,
+                answer,
             )  # fmt: skip
         confidences[m] = answer[0]
         if answer[0] > 0.0:
             starts[m], ends[m] = int(answer[1]), int(answer[2])
-    at[0] = len(offsets) - 1
     return WEIGHED

@@ -16,7 +16,8 @@ All is done in whole numbers modulo 2^64, so that nothing is lost by subtracting
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import helper
+from cepheid.kernels.interval_masses import valid_bounds
+from cepheid.kernels.jit import F64S, I64, I64S, I64S_2D, helper, kernel
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 
 MOST_COUNTED = 8
@@ -26,7 +27,7 @@ _MOST_WAYS = float(1 << 60)
 
 
 @helper
-def is_countable(ids, low, high, lo, hi, mass_at):
+def _is_countable(ids, low, high, lo, hi, mass_at):
     """Whether all events are equally likely anywhere, and the numbers are within 64 bits."""
     count = high - low
     if count > MOST_COUNTED:
@@ -107,7 +108,7 @@ def _pieces(lo, hi, count, window, breaks):
 
 
 @helper
-def counted_confidence(ids, low, high, window, lo, hi, lower, upper, breaks, samples, ways):
+def _counted(ids, low, high, window, lo, hi, lower, upper, breaks, samples, ways):
     """The share of the worlds in which the events are in order in one window."""
     count = high - low
     if hi[count - 1] - lo[0] < window:
@@ -137,3 +138,34 @@ def counted_confidence(ids, low, high, window, lo, hi, lower, upper, breaks, sam
         event = ids[i] >> TAG_SHIFT
         share /= upper[event] - lower[event] + 1
     return share
+
+
+@kernel(I64(I64S, I64S, I64S, I64S, I64S, I64, I64S, I64S_2D, F64S, I64S, I64S, I64S))
+def count_matches(
+    ids, offsets, lower, upper, mass_at, window, rival_offsets, numbers, confidences, starts, ends,
+    others,
+):  # fmt: skip
+    """Write the confidence and the range of time of the matches whose worlds can be counted.
+
+    The confidence is 0 where no world has the match. The numbers of those with rivals, and of
+    those that cannot be counted, go to ``others``; returns how many. ``numbers`` is scratch of
+    five rows, which a match must fit into, and MOST_COUNTED ** 2 numbers.
+    """
+    lo, hi, breaks, samples, ways = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
+    left = 0
+    for m in range(len(offsets) - 1):
+        low, high = offsets[m], offsets[m + 1]
+        confidences[m], starts[m], ends[m] = 0.0, 0, 0
+        if rival_offsets[m] < rival_offsets[m + 1]:
+            others[left] = m
+            left += 1
+        elif valid_bounds(ids, low, high, lower, upper, window, lo, hi) != 0:
+            if _is_countable(ids, low, high, lo, hi, mass_at):
+                confidences[m] = _counted(
+                    ids, low, high, window, lo, hi, lower, upper, breaks, samples, ways
+                )
+                starts[m], ends[m] = lo[0], hi[high - low - 1]
+            else:
+                others[left] = m
+                left += 1
+    return left

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cepheid.analysis.model import AnalysedQuery
+from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.automata.imprecise import by_variables, is_one_sequence
 from cepheid.errors import CepheidWarning, EventError, SnapshotError
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
@@ -48,6 +50,9 @@ from cepheid.runtime.retained import Retained
 from cepheid.runtime.snapshot import pack, part, prefixed, unpack
 from cepheid.runtime.time_axis import TimeAxis
 
+if TYPE_CHECKING:
+    from cepheid.runtime.imprecise.partial_orders import PartialOrders
+
 NEVER = -(1 << 62)
 END = 1 << 62
 _LONGEST_WINDOW = 1 << 60
@@ -73,7 +78,7 @@ class ImpreciseSession:
         self._settled = self._begun = NEVER
         self._longest = 0
         self._violations = self._late = 0
-        self._alternatives: list[ImpreciseAlternative] = []
+        self._alternatives: list[ImpreciseAlternative | PartialOrders] = []
         self._granule = 1
         self._window = _LONGEST_WINDOW
         components = ast.components(query.query.pattern)
@@ -216,11 +221,21 @@ class ImpreciseSession:
         threshold = Threshold(more_than, at_least)
         numbers = {name: number for number, name in enumerate(self._variables)}
         self._alternatives = [
-            ImpreciseAlternative(
-                self._query, alternative, self._window, numbers, threshold, self._options
-            )
-            for alternative in self._query.alternatives
+            self._compiled(group, numbers, threshold)
+            for group in by_variables(self._query.alternatives)
         ]
+
+    def _compiled(
+        self, group: list[Alternative], numbers: dict[str, int], threshold: Threshold
+    ) -> ImpreciseAlternative | PartialOrders:
+        """What finds the matches of alternatives that have the same variables."""
+        query, window, options = self._query, self._window, self._options
+        if is_one_sequence(group):
+            return ImpreciseAlternative(query, group[0], window, numbers, threshold, options)
+        # Loaded when it is needed first, since its kernels take a while to compile.
+        from cepheid.runtime.imprecise.partial_orders import PartialOrders
+
+        return PartialOrders(query, group, window, numbers, threshold, options)
 
     def _on_time(self, batch: Events) -> Events:
         """The events of a batch that did not come too late; the others are counted."""
