@@ -10,6 +10,7 @@ from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.automata.nfa_b import refuse_nfa_b
 from cepheid.language import syntax as ast
 from cepheid.planning.options import AUTO_METHOD, QUERY_ORDER
+from cepheid.planning.weighed_plan import by_variables, is_one_sequence
 
 _STRATEGIES = (
     ast.SelectionStrategy.SKIP_TILL_ANY_MATCH,
@@ -21,20 +22,6 @@ MOST_UNORDERED = 8
 """The events of a match that has no total order: confidences are sums over all their sets."""
 MOST_SHARING = 4
 """Alternatives with the same variables: a match of several is weighed for each set of them."""
-
-
-def by_variables(alternatives: Sequence[Alternative]) -> list[list[Alternative]]:
-    """The alternatives, those together that have the same variables: they find the same matches."""
-    groups: dict[frozenset[str], list[Alternative]] = {}
-    for alternative in alternatives:
-        named = frozenset(component.variable for component in alternative.components)
-        groups.setdefault(named, []).append(alternative)
-    return list(groups.values())
-
-
-def is_one_sequence(group: Sequence[Alternative]) -> bool:
-    """Whether only one alternative finds a match, and its events have a total order."""
-    return len(group) == 1 and group[0].is_sequence
 
 
 def as_sequence(alternative: Alternative) -> Alternative:

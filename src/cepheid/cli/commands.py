@@ -79,7 +79,13 @@ def explain(
     QUERYFILE  a file with the query, or - to read it from stdin
     EVENTS     as for match; their columns are checked too, and nothing is matched
     """
-    from cepheid.cli.inputs import find_schema, read_domains, read_queries, split_query
+    from cepheid.cli.inputs import (
+        find_schema,
+        read_domains,
+        read_queries,
+        split_query,
+        time_columns,
+    )
     from cepheid.cli.results import write_text
 
     if mermaid and svg:
@@ -99,6 +105,7 @@ def explain(
         else:
             explained = query.explain(
                 known,
+                time=time_columns(time),
                 evaluation=evaluation,
                 construction=construction,
                 equivalence=equivalence,
@@ -152,6 +159,7 @@ def diagnose(
         read_queries,
         split_columns,
         split_query,
+        time_columns,
     )
 
     with reporting():
@@ -159,7 +167,7 @@ def diagnose(
         source = events_source(paths)
         query = read_queries(query_file, query_text, settings or ())
         keywords: dict[str, Any] = {
-            "time": time,
+            "time": time if isinstance(query, CompiledScript) else time_columns(time),
             "type": type,
             "tie_break": split_columns(tie_break),
             "time_unit": time_unit,

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.automata.imprecise import by_variables, is_one_sequence
 from cepheid.errors import CepheidWarning, EventError, SnapshotError
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import IMPRECISE
 from cepheid.planning.options import DEFAULT_OPTIONS, Options
 from cepheid.planning.uncertain_time import UncertainTime
+from cepheid.planning.weighed_plan import by_variables, is_one_sequence
 from cepheid.runtime.bindings import Bindings, Int64s
 from cepheid.runtime.encoding import StringCodes
 from cepheid.runtime.event_batch import EventBatch
