@@ -209,7 +209,6 @@ def test_every_method_agrees_with_all_possible_worlds(case: Case) -> None:
         except cep.QuerySemanticError:
             return
         except cep.EvaluationError as error:
-            assert method != METHODS[0] or "skip_till_next_match" in case.query, "auto answers"
             event(f"refused: {str(error)[:60]}")
             continue
         wanted = expected(query, case) if wanted is None else wanted

@@ -20,7 +20,7 @@ _STRATEGIES = (
 
 MOST_UNORDERED = 8
 """The events of a match that has no total order: confidences are sums over all their sets."""
-MOST_SHARING = 4
+MOST_SHARING = 6
 """Alternatives with the same variables: a match of several is weighed for each set of them."""
 
 

@@ -23,34 +23,48 @@ def point_mass(lower, upper, mass_at, masses, event, time):
 
 
 @helper
+def _weigh_row(row, base, low, high, lower, upper, mass_at, masses, event):
+    """Multiply what is at ``low`` to ``high`` by the probability of each time."""
+    if mass_at[event] < 0:
+        share = 1.0 / (upper[event] - lower[event] + 1)
+        weighed = row[low - base : high - base + 1]
+        for k in range(len(weighed)):
+            weighed[k] *= share
+    else:
+        place = mass_at[event] + base - lower[event]
+        for k in range(low - base, high - base + 1):
+            row[k] *= masses[place + k + 1] - masses[place + k]
+
+
+@helper
 def _extend(work, now, low, high, base, grid, offset, to_low, to_high, to_base, width, lower,
             upper, mass_at, masses, event):  # fmt: skip
     """The mass of the chains that end in ``event`` at each time, from those that end before it.
 
     ``work[now]`` has those at ``low`` to ``high``, the result goes to ``work[1 - now]``; each
     row starts at the base of its event. ``offset`` is where the grid of the gap between the two
-    begins, or negative where nothing is to be kept out of it. Returns the sum.
+    begins, or negative where nothing is to be kept out of it.
     """
-    total, running, reached = 0.0, 0.0, low
-    if offset >= 0:
-        for k in range(to_low - to_base, to_high - to_base + 1):
-            work[1 - now, k] = 0.0
-        for before in range(low, min(high, to_high - 1) + 1):
-            mass = work[now, before - base]
-            row = offset + (before - base) * width
-            for k in range(max(to_low, before + 1) - to_base, to_high - to_base + 1):
-                work[1 - now, k] += mass * grid[row + k]
-    for time in range(to_low, to_high + 1):
-        if offset >= 0:
-            running = work[1 - now, time - to_base]
-        else:
+    mine, then = work[now], work[1 - now]
+    if offset < 0:
+        running, reached = 0.0, low
+        for time in range(to_low, to_high + 1):
             while reached <= high and reached < time:
-                running += work[now, reached - base]
+                running += mine[reached - base]
                 reached += 1
-        mass = running * point_mass(lower, upper, mass_at, masses, event, time)
-        work[1 - now, time - to_base] = mass
-        total += mass
-    return total
+            then[time - to_base] = running
+    else:
+        for k in range(to_low - to_base, to_high - to_base + 1):
+            then[k] = 0.0
+        for before in range(low, min(high, to_high - 1) + 1):
+            mass = mine[before - base]
+            row = offset + (before - base) * width
+            first, end = max(to_low, before + 1) - to_base, to_high - to_base + 1
+            # Slices from 0 on: loops over them are vectorised.
+            sums, shares = then[first:end], grid[row + first : row + end]
+            for k in range(len(sums)):
+                sums[k] += mass * shares[k]
+    _weigh_row(then, to_base, to_low, to_high, lower, upper, mass_at, masses, event)
 
 
 @helper
@@ -77,10 +91,13 @@ def in_one_pass(ids, low, count, lo, hi, work, grid, grid_at, lower, upper, mass
             )
         else:
             has_grid = has_grid or grid_at[i] >= 0
-            total = _extend(
+            _extend(
                 work, now, lo[i - 1], hi[i - 1], lo[i - 1], grid, grid_at[i], lo[i], hi[i], lo[i],
                 hi[i] - lo[i] + 1, lower, upper, mass_at, masses, event,
             )  # fmt: skip
+            total = 0.0
+            for k in range(hi[i] - lo[i] + 1):
+                total += work[1 - now, k]
         now = 1 - now
     answer[0] = total
     if total <= 0.0:
@@ -146,23 +163,16 @@ def by_first_time(ids, low, count, window, lo, hi, times, work, grid, grid_at, t
             continue
         times[0] = time
         work[0, time - lo[0]] = weight
-        now, low_time, high_time, base, total = 0, time, time, lo[0], weight
+        now, low_time, high_time, base = 0, time, time, lo[0]
         for i in range(1, count if has_ends else end):
             event = ids[low + i] >> TAG_SHIFT
             to_low = max(lo[i], low_time + 1)
             to_high = min(hi[i], time + window - count + i)
-            total = 0.0
-            if to_low > to_high:
-                break
-            total = _extend(
+            _extend(
                 work, now, low_time, high_time, base, grid, grid_at[i], to_low, to_high, lo[i],
                 hi[i] - lo[i] + 1, lower, upper, mass_at, masses, event,
             )  # fmt: skip
             now, low_time, high_time, base = 1 - now, to_low, to_high, lo[i]
-            if total == 0.0:
-                break
-        if total == 0.0:
-            continue
         total, latest = 0.0, -FAR
         if has_ends:
             for last_time in range(low_time, high_time + 1):

@@ -280,7 +280,7 @@ def weigh_matches(
             for i in range(1, count):
                 if grid_at[i] >= 0:
                     fill_grid(
-                        grid, grid_at[i], i, lo, hi, rivals, first, last, places, work[2], lower,
+                        grid, grid_at[i], i, lo, hi, rivals, first, last, places, work, lower,
                         upper, mass_at, masses,
                     )  # fmt: skip
         if not _by_region(

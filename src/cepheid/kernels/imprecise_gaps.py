@@ -6,7 +6,7 @@ is empty is kept in a *grid*, a number for each pair of times of these two event
 
 from __future__ import annotations
 
-from cepheid.kernels.interval_masses import FAR, mass_until
+from cepheid.kernels.interval_masses import FAR, mass_until, masses_until
 from cepheid.kernels.jit import helper
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 
@@ -51,26 +51,33 @@ def place_of(bits, gap_at, gaps):
 
 
 @helper
-def fill_grid(grid, offset, gap, lo, hi, rivals, first, last, places, beyond, lower, upper,
-              mass_at, masses):  # fmt: skip
+def fill_grid(grid, offset, gap, lo, hi, rivals, first, last, places, work, lower, upper, mass_at,
+              masses):  # fmt: skip
     """The probability that no rival is in the gap, for each pair of times around it.
 
-    It is 0 exactly where all instants of a rival are between the two. ``beyond`` is scratch.
+    It is 0 exactly where all instants of a rival are between the two. ``work`` is scratch.
     """
-    start, width = lo[gap], hi[gap] - lo[gap] + 1
-    for cell in range(offset, offset + (hi[gap - 1] - lo[gap - 1] + 1) * width):
-        grid[cell] = 1.0
+    start, width, height = lo[gap], hi[gap] - lo[gap] + 1, hi[gap - 1] - lo[gap - 1] + 1
+    until, beyond = work[0], work[1]
+    cells = grid[offset : offset + height * width]
+    for k in range(len(cells)):
+        cells[k] = 1.0
     for r in range(first, last):
         if places[r - first] != gap:
             continue
         rival = rivals[r]
+        masses_until(lower, upper, mass_at, masses, rival, lo[gap - 1], height, until)
+        masses_until(lower, upper, mass_at, masses, rival, start - 1, width, beyond)
         for k in range(width):
-            beyond[k] = 1.0 - mass_until(lower, upper, mass_at, masses, rival, start + k - 1)
+            beyond[k] = 1.0 - beyond[k]
         for before in range(lo[gap - 1], min(hi[gap - 1], upper[rival] - 1) + 1):
-            until = mass_until(lower, upper, mass_at, masses, rival, before)
-            row = offset + (before - lo[gap - 1]) * width
-            for k in range(max(before, lower[rival], start - 1) + 1 - start, width):
-                grid[row + k] *= until + beyond[k]
+            share = until[before - lo[gap - 1]]
+            # Slices from 0 on: loops over them are vectorised.
+            skipped = max(before, lower[rival], start - 1) + 1 - start
+            row = (before - lo[gap - 1]) * width
+            shares, late = cells[row + skipped : row + width], beyond[skipped:width]
+            for k in range(len(shares)):
+                shares[k] *= share + late[k]
 
 
 @helper

@@ -25,6 +25,19 @@ def mass_until(lower, upper, mass_at, masses, event, time):
 
 
 @helper
+def masses_until(lower, upper, mass_at, masses, event, time, count, until):
+    """Write the probability that the event is at each of ``count`` times or before it."""
+    size = upper[event] - lower[event] + 1
+    passed = time - lower[event] + 1
+    if mass_at[event] < 0:
+        for k in range(count):
+            until[k] = min(max(passed + k, 0), size) / size
+    else:
+        for k in range(count):
+            until[k] = masses[mass_at[event] + min(max(passed + k, 0), size)]
+
+
+@helper
 def first_bound(path, vlb, depth, upper, event, event_vlb, window):
     """The latest time of the first event of a path that the event extends, or -FAR if none.
 
