@@ -4,6 +4,10 @@ An event comes at every unit of time, with a value that counts from 1 to 1000 an
 and an interval of ± δ. A component takes the values that its number divides; by default W = 100,
 three components, each with about a twentieth of all events, and δ = 10. Under
 skip_till_next_match no event matches two components, as in the first case of §4.
+
+The longer intervals are, the more matches there are. Where every component takes a hundredth of
+the events these are few, and what is seen is the work for an event; where they are many, that
+for a match.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ Row = dict[str, Any]
 DIVISORS = (19, 23, 29, 31, 37)
 EXCLUSIVE = (29, 37, 41)
 """No value up to 1000 is divided by two of these: an event matches at most one component."""
+RARE = (97, 101, 103)
+"""Few events match any component, and few combinations of them a query."""
 SKEWS = ((19, 29), (9, 61), (5, 110), (3, 184))
 """Divisors of the first and the last component: ever more of the first, and less of the last."""
 
@@ -72,6 +78,8 @@ def measure(settings: Settings) -> Iterator[Row]:
             case = {"experiment": f"delta, {strategy}", "case": delta}
             divisors = default if strategy == ANY else EXCLUSIVE
             yield from _measured(settings, case, divisors, strategy, delta, methods)
+        case = {"experiment": "delta, few matches", "case": delta}
+        yield from _measured(settings, case, RARE, ANY, delta, ("point", *EVENT_BASED))
     for length in settings.lengths:
         case = {"experiment": "length", "case": length}
         yield from _measured(settings, case, DIVISORS[:length], ANY, DELTA, EVENT_BASED)
@@ -109,5 +117,6 @@ def _measured(
             "method": method,
             "events_per_s": count / min(seconds[method]),
             "matches_per_event": len(matches) / count,
+            "us_per_match": 1e6 * min(seconds[method]) / max(len(matches), 1),
             "paths_per_event": matches.metrics.runs_created / count,
         }
