@@ -19,7 +19,7 @@ from cepheid.reference_worlds import UncertainEvent, evaluate_worlds
 from cepheid.runtime.imprecise import confidences, partial_orders, rivals, signatures
 from cepheid.runtime.matches import Matches
 
-EXAMPLES = 1_000 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 200
+EXAMPLES = 4_000 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 200
 
 SEQUENCES = (
     "SEQ(A a, B b)",
@@ -95,7 +95,7 @@ class Case:
 @st.composite
 def rows(draw: st.DrawFn, most: int = 5) -> tuple[dict[str, Any], ...]:
     found = []
-    for _ in range(draw(st.integers(1, most))):
+    for _ in range(min(draw(st.sampled_from((1, 3, 4, 4, 5, 5))), most)):
         lo = draw(st.integers(0, 7))
         size = draw(st.sampled_from((1, 1, 2, 2, 3, 4)))
         shares = None

@@ -133,11 +133,11 @@ def _counted(ids, low, high, window, lo, hi, lower, upper, breaks, samples, ways
                     for i in range(known - 1 - k):
                         samples[i] = samples[i + 1] - samples[i]
             begin = end
-    share = float(total)
+    worlds = 1.0
     for i in range(low, high):
         event = ids[i] >> TAG_SHIFT
-        share /= upper[event] - lower[event] + 1
-    return share
+        worlds *= upper[event] - lower[event] + 1
+    return total / worlds
 
 
 @kernel(I64(I64S, I64S, I64S, I64S, I64S, I64, I64S, I64S_2D, F64S, I64S, I64S, I64S))
