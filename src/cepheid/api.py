@@ -27,10 +27,13 @@ from cepheid.planning.evaluations import (
     AUTO,
     COMPRESSED,
     NFA_B,
+    OUTPUTS,
     REFERENCE,
     Choice,
     Evaluation,
     check_output,
+    warn_of_ignored,
+    warn_of_reference,
 )
 from cepheid.planning.explain import explain
 from cepheid.planning.options import DEFAULT_OPTIONS, Options, read_options
@@ -92,7 +95,7 @@ def read_query(
 def read_text(path: str | Path) -> str:
     """The text of a file with a query or a script."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise OptionError(f"cannot read the query {path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -272,8 +275,7 @@ class CompiledQuery:
         from cepheid.runtime.matches import Matches
         from cepheid.runtime.run import run, run_compressed
 
-        if output != COMPRESSED:
-            check_output(output)
+        check_output(output, (*OUTPUTS, COMPRESSED))
         prepared = self._prepared(
             events,
             time,
@@ -393,14 +395,14 @@ class CompiledQuery:
         Where ``counts``, what can count matches without making them comes first.
         """
         from cepheid.automata.evaluations import EVALUATIONS
-        from cepheid.runtime.events import order_events
+        from cepheid.runtime.events import order_events, tie_columns
         from cepheid.runtime.frequencies import choose_by_cost
         from cepheid.runtime.run import PreparedRun
 
         column, uncertain, others = split_uncertain_time(time, options)
         checked = read_options(others)
         declared = schema_of(schema)
-        ties = (tie_break,) if isinstance(tie_break, str) else tuple(tie_break or ())
+        ties = tie_columns(tie_break)
         always = [column, *([type] if type else []), *ties]
         needed = partial(needed_columns, self._tree, always=always, whole_events=whole_events)
         ordered = order_events(
@@ -414,11 +416,15 @@ class CompiledQuery:
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
         compressed = counts or output == COMPRESSED
-        chosen = _choose(analysed, evaluation, uncertain, checked, compressed=compressed).evaluation
+        choice = _choose(analysed, evaluation, uncertain, checked, compressed=compressed)
+        chosen = choice.evaluation
         self._warn_of_absent_types(ordered)
+        if evaluation == AUTO:
+            warn_of_reference(choice, len(ordered))
         window = self.window_ticks(ordered)
         if evaluation == AUTO and not compressed and not chosen.weighs:
             chosen = choose_by_cost(analysed, ordered, window, chosen, EVALUATIONS)
+        warn_of_ignored(checked, chosen.name)
         return PreparedRun(chosen.name, analysed, ordered, window, output, checked, uncertain)
 
     def diagnose(

@@ -15,18 +15,36 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from cepheid.analysis.text_operations import RANK, TEXT_FUNCTIONS
 from cepheid.functions import Function, Uncallable, find_function
+from cepheid.kernels import nfa_b_layout as layout
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
 from cepheid.schema import Kind
 
 _INT_KINDS = (Kind.INTEGER, Kind.BOOLEAN, Kind.STRING, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
 _ROUNDED = {"floor": "math.floor", "ceil": "math.ceil"}
+_LEAST_FLOAT = "-9223372036854775808.0"
+"""The least whole number of 64 bits; those from its opposite on do not fit."""
+
+_EXACT = {
+    "+": "(({0} ^ {2}) & ({1} ^ {2})) >= 0",
+    "-": "(({0} ^ {1}) & ({0} ^ {2})) >= 0",
+    "*": "abs(float({0}) * float({1}) - float({2})) < 1e18",
+}
+"""Whether 64 bits hold the result: otherwise it is wrong in its sign, or by 2**64 at least."""
+
 _GUARDED = {
     "sqrt": ("math.sqrt", "{0} >= 0"),
     "ln": ("math.log", "{0} > 0"),
     "log10": ("math.log10", "{0} > 0"),
     "exp": ("math.exp", "{0} < 709.78"),
+}
+_TEXT_PLACES = {
+    RANK: layout.TEXTS_RANK,
+    "lower": layout.TEXTS_LOWER,
+    "upper": layout.TEXTS_UPPER,
+    "length": layout.TEXTS_LENGTH,
 }
 
 
@@ -118,9 +136,10 @@ class PredicateWriter:
         return len(self._bodies) - 1
 
     def can_add(self, test: Test) -> bool:
-        """Whether generated code can make this test."""
+        """Whether generated code can make this test of an event alone."""
         try:
-            _Body(list(self.constants), list(self._functions)).value(test.expression, test.resolve)
+            body = _Body(list(self.constants), list(self._functions), is_on_event=True)
+            body.value(test.expression, test.resolve)
         except Untranslatable:
             return False
         return True
@@ -137,6 +156,7 @@ class PredicateWriter:
             "from cepheid.kernels.pointers import byte_pointer as B",
             "from cepheid.kernels.pointers import float64_pointer as F",
             "from cepheid.kernels.pointers import int64_pointer as I",
+            "from cepheid.kernels.texts import text_value as T",
             *self._imports(),
             "",
             "",
@@ -187,7 +207,10 @@ class PredicateWriter:
 class _Body:
     """The statements of one predicate."""
 
-    def __init__(self, constants: list[int | float | str], functions: list[str]) -> None:
+    def __init__(
+        self, constants: list[int | float | str], functions: list[str], *, is_on_event: bool = False
+    ) -> None:
+        self._is_on_event = is_on_event
         self.lines: list[str] = []
         self._constants = constants
         self._functions = functions
@@ -220,7 +243,10 @@ class _Body:
                 return self._named(resolved.code, resolved.known, resolved.kind)
             case ast.Negative(operand):
                 value = value_of(operand)
-                return Value(f"(-{value.code})", value.known, value.kind)
+                if value.kind is not Kind.INTEGER or isinstance(operand, ast.Literal):
+                    return Value(f"(-{value.code})", value.known, value.kind)
+                number = self._name(value.code)
+                return self._named(f"-{number}", _both(value.known, _fits(number)), Kind.INTEGER)
             case ast.Arithmetic("%", left, ast.Literal(int(divisor))) if divisor > 0:
                 # A divisor that the compiler knows needs no division.
                 value = value_of(left)
@@ -274,9 +300,17 @@ class _Body:
             if kinds - {Kind.STRING, Kind.UNKNOWN}:
                 raise Untranslatable("a text is compared with a time across events")
             if operator not in ("=", "!="):
-                raise Untranslatable("texts are ordered across events")
+                a, b = (self._of_text(RANK, each, Kind.INTEGER) for each in (a, b))
         symbol = "==" if operator == "=" else operator
         return self._named(f"{a.code} {symbol} {b.code}", _both(a.known, b.known), Kind.BOOLEAN)
+
+    def _of_text(self, operation: str, text: Value, kind: Kind) -> Value:
+        """What is asked of a text; of the texts of single events others know that faster."""
+        if self._is_on_event:
+            raise Untranslatable(f"{operation} of a text is looked up across events only")
+        place = _TEXT_PLACES[operation]
+        code = f"T(c[{layout.CONTEXT_TEXTS}], {place}, {text.code})"
+        return self._named(code, text.known, kind)
 
     def _arithmetic(self, operator: str, a: Value, b: Value) -> Value:
         known = _both(a.known, b.known)
@@ -294,10 +328,23 @@ class _Body:
             known = _both(known, f"{divisor} != 0")
             safe = f"({divisor} if {divisor} != 0 else 1)"
             if operator == "/":
-                return self._named(f"float({a.code}) / float({safe})", known, Kind.FLOAT)
-            return self._named(f"{a.code} % {safe}", known, _wider(a, b))
-        kind = Kind.DURATION if Kind.DURATION in (a.kind, b.kind) else _wider(a, b)
-        return Value(f"({a.code} {operator} {b.code})", known, kind)
+                return self._number(f"float({a.code}) / float({safe})", known)
+            if _wider(a, b) is Kind.FLOAT:
+                return self._number(f"{a.code} % {safe}", known)
+            return self._named(f"{a.code} % {safe}", known, Kind.INTEGER)
+        if Kind.DURATION in (a.kind, b.kind):
+            return Value(f"({a.code} {operator} {b.code})", known, Kind.DURATION)
+        if _wider(a, b) is Kind.FLOAT:
+            return self._number(f"{a.code} {operator} {b.code}", known)
+        x, y = self._name(a.code), self._name(b.code)
+        result = self._name(f"{x} {operator} {y}")
+        known = self._name(_both(known, _EXACT[operator].format(x, y, result)))
+        return Value(result, known, Kind.INTEGER)
+
+    def _number(self, code: str, known: str) -> Value:
+        """A float, which is known unless it is not a number."""
+        result = self._name(code)
+        return Value(result, self._name(_both(known, f"{result} == {result}")), Kind.FLOAT)
 
     def _logic(self, is_and: bool, values: list[Value]) -> Value:
         """Three-valued AND and OR: one operand can decide alone."""
@@ -350,6 +397,9 @@ class _Body:
         found = find_function(function)
         if found is not None and found.compile is not None:
             return self._registered(found, arguments)
+        if function in TEXT_FUNCTIONS and arguments[0].kind is Kind.STRING:
+            kind = Kind.INTEGER if function == "length" else Kind.STRING
+            return self._of_text(function, arguments[0], kind)
         known = "True"
         for argument in arguments:
             if argument.kind in (Kind.STRING, Kind.LIST, Kind.OTHER, Kind.UNKNOWN):
@@ -358,20 +408,40 @@ class _Body:
         codes = [self._name(argument.code) for argument in arguments]
         kind = Kind.FLOAT if any(a.kind is Kind.FLOAT for a in arguments) else Kind.INTEGER
         if function == "abs":
-            return self._named(f"abs({codes[0]})", known, kind)
+            fits = _fits(codes[0]) if kind is Kind.INTEGER else "True"
+            return self._named(f"abs({codes[0]})", _both(known, fits), kind)
         if function == "sign":
             return self._named(f"({codes[0]} > 0) - ({codes[0]} < 0)", known, Kind.INTEGER)
+        if function in _ROUNDED and kind is Kind.INTEGER:
+            return Value(codes[0], known, kind)
         if function in _ROUNDED:
-            return self._named(f"int({_ROUNDED[function]}({codes[0]}))", known, Kind.INTEGER)
+            fits = self._name(f"{_LEAST_FLOAT} <= {codes[0]} < -({_LEAST_FLOAT})")
+            code = f"int({_ROUNDED[function]}({codes[0]})) if {fits} else 0"
+            return self._named(code, _both(known, fits), Kind.INTEGER)
         if function in _GUARDED:
             called, guard = _GUARDED[function]
             possible = self._name(guard.format(codes[0]))
             code = f"{called}(float({codes[0]})) if {possible} else 0.0"
             return self._named(code, _both(known, possible), Kind.FLOAT)
+        if function == "power":
+            result = self._name(f"math.pow(float({codes[0]}), float({codes[1]}))")
+            is_odd = f"math.isinf({codes[0]}) or math.isinf({codes[1]})"
+            return Value(result, _both(known, f"math.isfinite({result}) or {is_odd}"), Kind.FLOAT)
+        if function == "round":
+            # Half away from zero; what is above a whole number is exactly its rest.
+            scale = self._name(f"10.0 ** {codes[1]}" if len(codes) > 1 else "1.0")
+            above = self._name(f"abs({codes[0]}) * {scale} + 0.5")
+            result = self._name(f"math.copysign(({above} - {above} % 1.0) / {scale}, {codes[0]})")
+            return Value(result, _both(known, f"math.isfinite({result})"), Kind.FLOAT)
         if function in ("least", "greatest"):
             code = f"{'min' if function == 'least' else 'max'}({', '.join(codes)})"
             return self._named(code, known, kind)
         raise Untranslatable(f"{function} is not computed across events")
+
+
+def _fits(number: str) -> str:
+    """Whether 64 bits hold the opposite of a whole number: they do not of the least."""
+    return f"({number} == 0 or {number} != -{number})"
 
 
 def _both(left: str, right: str) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.analysis.text_operations import text_operations
 from cepheid.errors import CepheidWarning, EventError, SnapshotError
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
@@ -72,7 +73,7 @@ class ImpreciseSession:
         self._window_ticks = window
         self._said = said
         self._options = options
-        self._strings = StringCodes()
+        self._strings = StringCodes(text_operations(query))
         self._retained = Retained(keeps_partitions=False)
         self._rows = 0
         self._settled = self._begun = NEVER
@@ -113,6 +114,11 @@ class ImpreciseSession:
     def rows_read(self) -> int:
         """How many events have been fed."""
         return self._rows
+
+    @property
+    def latest(self) -> Events | None:
+        """No events, with all that is known of those that were fed."""
+        return self._retained.latest
 
     @property
     def time_axis(self) -> TimeAxis:
