@@ -40,13 +40,23 @@ WINDOW, LENGTH, DELTA = 100, 3, 10
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How much is measured; the point-based method gets shorter streams."""
+    """How much is measured.
+
+    The point-based method gets shorter streams, the longer intervals are: ``point_events`` for
+    the longest, of which it looks at a hundred thousand points for each event.
+    """
 
     events: int
     point_events: int
     deltas: tuple[int, ...]
     lengths: tuple[int, ...]
     rounds: int
+
+    def stream_length(self, method: str, delta: int) -> int:
+        """How many events a method gets."""
+        if method != "point":
+            return self.events
+        return min(self.events, self.point_events * max(self.deltas) ** 3 // delta**3)
 
 
 QUICK = Settings(100_000, 1_500, (1, 10, 30), (2, 3, 4), 1)
@@ -100,10 +110,7 @@ def _measured(
     methods: Sequence[str],
 ) -> Iterator[Row]:
     compiled = query(divisors, strategy)
-    events = {
-        method: stream(settings.point_events if method == "point" else settings.events)
-        for method in methods
-    }
+    events = {method: stream(settings.stream_length(method, delta)) for method in methods}
     contestants = {
         method: partial(compiled.match, events[method], uncertainty=delta, method=method)
         for method in methods

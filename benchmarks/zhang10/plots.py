@@ -18,6 +18,12 @@ _FIGURES = (
     ("length", "length of the pattern (4c)", "components", _SPEED),
     ("skew", "ever more of the first, less of the last (4d)", "share of events", _SPEED),
 )
+_COLOURS = {
+    "point": "tab:blue",
+    "any_state": "tab:orange",
+    "query_order": "tab:green",
+    "selectivity": "tab:red",
+}
 _LABELS = {_SPEED: "events/s", _PER_MATCH: "µs/match"}
 
 
@@ -41,7 +47,8 @@ def draw(rows: Rows, path: Path) -> bool:
         for method in dict.fromkeys(row["method"] for row in here):
             of_method = [row for row in here if row["method"] == method]
             cases = [row["case"] for row in of_method]
-            axis.plot(cases, [row[measured] for row in of_method], marker="o", label=method)
+            values = [row[measured] for row in of_method]
+            axis.plot(cases, values, marker="o", label=method, color=_COLOURS[method])
         axis.legend()
     figure.savefig(path)
     pyplot.close(figure)
