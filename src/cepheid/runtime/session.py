@@ -45,6 +45,7 @@ from cepheid.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from cepheid.runtime.compressed import CompressedMatches
+    from cepheid.runtime.instance_stacks_engine import StandingStacks
 
 _GAPS = 4
 """How many events are kept for one that is needed, so that they stay consecutive."""
@@ -288,6 +289,12 @@ class Session:
         if (np.diff(order) < 0).any():
             matches = matches.pick(np.ascontiguousarray(order))
         return [self._bindings(matches)]
+
+    def stacks(self) -> list[StandingStacks]:
+        """The instance stacks of each alternative after the last event that was read."""
+        is_time = self._measure is ast.WindowMeasure.TIME
+        now = self._now if is_time else self._retained.next_number - 1
+        return [each.stacks(0 if now is None else now) for each in self._alternatives]
 
     def count(self, events: Events) -> int | None:
         """How many matches a whole stream has, without making them.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.errors import EventError, OptionError
+from cepheid.errors import STREAM_HAS_ENDED, EventError, OptionError
 from cepheid.planning.evaluations import IMPRECISE, refuse_output
 from cepheid.planning.options import Options
 from cepheid.planning.uncertain_time import UncertainTime
@@ -94,6 +94,7 @@ class StreamSession:
         self._window = window
         self._session: Session | ImpreciseSession | None = None
         self._snapshot = snapshot
+        self._has_ended = False
 
     def feed(self, events: Any) -> Matches:
         """The matches that a batch of events completes.
@@ -102,6 +103,8 @@ class StreamSession:
         Rows are counted on from batch to batch. It has the columns of the first one: others are
         left out, and one that is missing or of another type is refused.
         """
+        if self._has_ended:
+            raise EventError(STREAM_HAS_ENDED)
         batch = self._settings.ordered(events)
         session = self._running(batch)
         if session.latest is not None:
@@ -112,6 +115,7 @@ class StreamSession:
     def advance(self, time: Any = None) -> Matches:
         """The matches that are complete because time has passed; None: the stream has ended."""
         session = self._advancing()
+        self._has_ended = self._has_ended or time is None
         return session.advance(None if time is None else ticks_of(time, session.time_axis))
 
     def settle(self, time: Any) -> Matches:
