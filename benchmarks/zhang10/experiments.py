@@ -4,6 +4,10 @@ An event comes at every unit of time, with a value that counts from 1 to 1000 an
 and an interval of ± δ. A component takes the values that its number divides; by default W = 100,
 three components, each with about a twentieth of all events, and δ = 10. Under
 skip_till_next_match no event matches two components, as in the first case of §4.
+
+The longer intervals are, the more matches there are. Where every component takes a hundredth of
+the events these are few, and what is seen is the work for an event; where they are many, that
+for a match.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ Row = dict[str, Any]
 DIVISORS = (19, 23, 29, 31, 37)
 EXCLUSIVE = (29, 37, 41)
 """No value up to 1000 is divided by two of these: an event matches at most one component."""
+RARE = (97, 101, 103)
+"""Few events match any component, and few combinations of them a query."""
 SKEWS = ((19, 29), (9, 61), (5, 110), (3, 184))
 """Divisors of the first and the last component: ever more of the first, and less of the last."""
 
@@ -34,13 +40,23 @@ WINDOW, LENGTH, DELTA = 100, 3, 10
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How much is measured; the point-based method gets shorter streams."""
+    """How much is measured.
+
+    The point-based method gets shorter streams, the longer intervals are: ``point_events`` for
+    the longest, of which it looks at a hundred thousand points for each event.
+    """
 
     events: int
     point_events: int
     deltas: tuple[int, ...]
     lengths: tuple[int, ...]
     rounds: int
+
+    def stream_length(self, method: str, delta: int) -> int:
+        """How many events a method gets."""
+        if method != "point":
+            return self.events
+        return min(self.events, self.point_events * max(self.deltas) ** 3 // delta**3)
 
 
 QUICK = Settings(100_000, 1_500, (1, 10, 30), (2, 3, 4), 1)
@@ -72,6 +88,8 @@ def measure(settings: Settings) -> Iterator[Row]:
             case = {"experiment": f"delta, {strategy}", "case": delta}
             divisors = default if strategy == ANY else EXCLUSIVE
             yield from _measured(settings, case, divisors, strategy, delta, methods)
+        case = {"experiment": "delta, few matches", "case": delta}
+        yield from _measured(settings, case, RARE, ANY, delta, ("point", *EVENT_BASED))
     for length in settings.lengths:
         case = {"experiment": "length", "case": length}
         yield from _measured(settings, case, DIVISORS[:length], ANY, DELTA, EVENT_BASED)
@@ -92,10 +110,7 @@ def _measured(
     methods: Sequence[str],
 ) -> Iterator[Row]:
     compiled = query(divisors, strategy)
-    events = {
-        method: stream(settings.point_events if method == "point" else settings.events)
-        for method in methods
-    }
+    events = {method: stream(settings.stream_length(method, delta)) for method in methods}
     contestants = {
         method: partial(compiled.match, events[method], uncertainty=delta, method=method)
         for method in methods
@@ -109,5 +124,6 @@ def _measured(
             "method": method,
             "events_per_s": count / min(seconds[method]),
             "matches_per_event": len(matches) / count,
+            "us_per_match": 1e6 * min(seconds[method]) / max(len(matches), 1),
             "paths_per_event": matches.metrics.runs_created / count,
         }

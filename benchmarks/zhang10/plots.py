@@ -8,12 +8,23 @@ from typing import Any
 
 Rows = Sequence[dict[str, Any]]
 
+_SPEED, _PER_MATCH = "events_per_s", "us_per_match"
+
 _FIGURES = (
-    ("delta, skip_till_any_match", "skip_till_any_match (4a, 4b)", "δ"),
-    ("delta, skip_till_next_match", "skip_till_next_match (4e)", "δ"),
-    ("length", "length of the pattern (4c)", "components"),
-    ("skew", "ever more of the first, less of the last (4d)", "share of events"),
+    ("delta, skip_till_any_match", "skip_till_any_match (4a, 4b)", "δ", _SPEED),
+    ("delta, few matches", "the same with rare events, few matches", "δ", _SPEED),
+    ("delta, skip_till_any_match", "skip_till_any_match: time per match", "δ", _PER_MATCH),
+    ("delta, skip_till_next_match", "skip_till_next_match (4e)", "δ", _SPEED),
+    ("length", "length of the pattern (4c)", "components", _SPEED),
+    ("skew", "ever more of the first, less of the last (4d)", "share of events", _SPEED),
 )
+_COLOURS = {
+    "point": "tab:blue",
+    "any_state": "tab:orange",
+    "query_order": "tab:green",
+    "selectivity": "tab:red",
+}
+_LABELS = {_SPEED: "events/s", _PER_MATCH: "µs/match"}
 
 
 def draw(rows: Rows, path: Path) -> bool:
@@ -25,19 +36,19 @@ def draw(rows: Rows, path: Path) -> bool:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(2, 2, figsize=(12, 8), layout="constrained")
+    figure, axes = pyplot.subplots(2, 3, figsize=(16, 8), layout="constrained")
     figure.suptitle("Uncertain times: events per second, with confidences")
-    for axis, (experiment, title, label) in zip(axes.flat, _FIGURES, strict=True):
+    for axis, (experiment, title, label, measured) in zip(axes.flat, _FIGURES, strict=True):
         here = [row for row in rows if row["experiment"] == experiment]
         axis.set_title(title)
         axis.set_xlabel(label)
-        axis.set_ylabel("events/s")
+        axis.set_ylabel(_LABELS[measured])
         axis.set_yscale("log")
         for method in dict.fromkeys(row["method"] for row in here):
             of_method = [row for row in here if row["method"] == method]
             cases = [row["case"] for row in of_method]
-            speeds = [row["events_per_s"] for row in of_method]
-            axis.plot(cases, speeds, marker="o", label=method)
+            values = [row[measured] for row in of_method]
+            axis.plot(cases, values, marker="o", label=method, color=_COLOURS[method])
         axis.legend()
     figure.savefig(path)
     pyplot.close(figure)

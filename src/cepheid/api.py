@@ -136,14 +136,15 @@ class CompiledQuery:
         self,
         schema: Any = None,
         *,
+        time: str | tuple[str, str] = "ts",
         evaluation: str = AUTO,
         **options: Any,
     ) -> str:
         """How the query is understood and what will run it.
 
         ``schema`` is an Arrow schema, a :class:`~cepheid.Schema`, or a mapping of each type to
-        its attributes; with it attributes and kinds are checked too. ``options`` are those of
-        :meth:`match`.
+        its attributes; with it attributes and kinds are checked too. ``time`` matters where times
+        are uncertain. ``options`` are those of :meth:`match`.
 
         >>> print(query("PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x").explain())
         PATTERN SEQ(A a, B b)
@@ -165,8 +166,11 @@ class CompiledQuery:
               scan: stacks partitioned by a.id = b.id (PAIS, the only key)
               construction: a.x < b.x, when a is bound
         """
+        column, uncertain, others = split_uncertain_time(time, options)
+        checked = read_options(others)
         analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
-        return explain(analysed, _choose(analysed, evaluation), read_options(options))
+        choice = _choose(analysed, evaluation, uncertain, checked)
+        return explain(analysed, choice, checked, column, uncertain)
 
     def automaton(
         self,
@@ -495,12 +499,13 @@ class CompiledQuery:
         self,
         events: Any,
         *,
-        time: str = "ts",
+        time: str | tuple[str, str] = "ts",
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
         evaluation: str = AUTO,
         time_unit: str | None = None,
         schema: Any = None,
+        **options: Any,
     ) -> Diagnosis:
         """Why the query finds nothing, or too little: print it.
 
@@ -521,9 +526,23 @@ class CompiledQuery:
         from cepheid.runtime.diagnosis import diagnose
         from cepheid.runtime.events import order_events
 
+        column, uncertain, others = split_uncertain_time(time, options)
+        if uncertain is not None:
+            raise OptionError(
+                "diagnose follows partial matches in one order of the events, and uncertain times "
+                f"allow many; see what happens in one of them with time={column!r} alone. A match "
+                "of a possible world is found by match however small its confidence: leave out "
+                "WITH CONFIDENCE and min_confidence"
+            )
+        read_options(others)
         declared = schema_of(schema)
         ordered = order_events(
-            events, time=time, type=type, tie_break=tie_break, time_unit=time_unit, schema=declared
+            events,
+            time=column,
+            type=type,
+            tie_break=tie_break,
+            time_unit=time_unit,
+            schema=declared,
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
         _choose(analysed, evaluation)

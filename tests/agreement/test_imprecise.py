@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import cepheid as cep
 from cepheid.planning.options import METHODS
 from cepheid.reference_worlds import UncertainEvent, evaluate_worlds
-from cepheid.runtime.imprecise import confidences, signatures
+from cepheid.runtime.imprecise import confidences, partial_orders, rivals, signatures
 from cepheid.runtime.matches import Matches
 
-EXAMPLES = 1_000 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 200
+EXAMPLES = 4_000 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 200
 
 SEQUENCES = (
     "SEQ(A a, B b)",
@@ -47,6 +47,19 @@ NEGATIONS = (
     "SEQ(A a, ~(C n), ~(ANY(B, C) m), B b)",
     "SEQ(A a, ~(B n), ANY(A, B)+ b[], ~(C m), C c)",
     "OR(SEQ(A a, ~(C n), B b), SEQ(B d, C e))",
+)
+PARTIAL_ORDERS = (
+    "AND(A a, B b)",
+    "AND(A a, ANY(A, B) b)",
+    "AND(A a, B b, ANY(A, C) c)",
+    "AND(SEQ(A a, B b), C c)",
+    "SEQ(AND(A a, B b), ANY(A, B, C) c)",
+    "SEQ(A c, AND(A a, B b))",
+    "OR(SEQ(A a, B b), SEQ(B b, A a))",
+    "OR(SEQ(A a, B b), AND(A a, B b))",
+    "OR(SEQ(A a, ANY(A, B) b), SEQ(ANY(A, C) b, A a))",
+    "OR(SEQ(A a, B b, C c), SEQ(B b, A a, C c), SEQ(A a, C c, B b))",
+    "OR(SEQ(A a, B b), SEQ(B a, A b), C c)",
 )
 CONDITIONS = ("[k]", "a.x <= b.x", "a.x != b.x AND b.x > 0", "b.x = 1")
 LIST_CONDITIONS = ("[k]", "b[i].x >= b[i-1].x", "b.LEN < 3", "a[1].x <= 1")
@@ -82,7 +95,7 @@ class Case:
 @st.composite
 def rows(draw: st.DrawFn, most: int = 5) -> tuple[dict[str, Any], ...]:
     found = []
-    for _ in range(draw(st.integers(1, most))):
+    for _ in range(min(draw(st.sampled_from((1, 3, 4, 4, 5, 5))), most)):
         lo = draw(st.integers(0, 7))
         size = draw(st.sampled_from((1, 1, 2, 2, 3, 4)))
         shares = None
@@ -105,11 +118,12 @@ def rows(draw: st.DrawFn, most: int = 5) -> tuple[dict[str, Any], ...]:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    kind = draw(st.sampled_from(("sequence", "sequence", "list", "negation")))
+    kind = draw(st.sampled_from(("sequence", "sequence", "list", "negation", "partial order")))
     patterns, conditions = {
         "sequence": (SEQUENCES, CONDITIONS),
         "list": (LISTS, LIST_CONDITIONS),
         "negation": (NEGATIONS, NEGATED_CONDITIONS),
+        "partial order": (PARTIAL_ORDERS, CONDITIONS),
     }[kind]
     pattern = draw(st.sampled_from(patterns))
     chosen = draw(st.lists(st.sampled_from(conditions), max_size=2, unique=True))
@@ -169,7 +183,9 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     rooms = {"_IDS": 8, "_MATCHES": 4, "_DEPTH": 3, "_RUNS": 2, "_ENTRIES": 1}
     for name, room in rooms.items():
         monkeypatch.setattr(signatures, name, room)
-    for name, room in {"_RIVALS": 2, "_ROOM": 2, "_GRID": 4}.items():
+    monkeypatch.setattr(rivals, "_RIVALS", 2)
+    monkeypatch.setattr(partial_orders, "_MATCHES", 2)
+    for name, room in {"_ROOM": 2, "_GRID": 4}.items():
         monkeypatch.setattr(confidences, name, room)
 
 
@@ -190,7 +206,9 @@ def test_every_method_agrees_with_all_possible_worlds(case: Case) -> None:
     for method in METHODS:
         try:
             matches = query.match(case.table(), time=("lo", "hi"), probabilities="p", method=method)
-        except (cep.EvaluationError, cep.QuerySemanticError) as error:
+        except cep.QuerySemanticError:
+            return
+        except cep.EvaluationError as error:
             event(f"refused: {str(error)[:60]}")
             continue
         wanted = expected(query, case) if wanted is None else wanted

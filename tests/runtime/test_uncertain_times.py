@@ -1,6 +1,7 @@
 """Events with uncertain times are read as said, and refused with a reason."""
 
 from datetime import datetime, timedelta
+from itertools import permutations
 
 import pyarrow as pa
 import pytest
@@ -101,6 +102,7 @@ def test_an_interval_that_is_longer_than_said_is_refused():
         session.feed({"lower": [20], "upper": [22], "type": ["A"]})
 
 
+ORDERS = [*permutations(("A a", "B b", "C c")), ("B a", "A b", "C c")]
 EVENTS = {"ts": [5, 6], "type": ["A", "B"], "upper": [7, 4]}
 
 
@@ -157,12 +159,28 @@ def test_probabilities_that_are_none_are_refused(given, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("PATTERN AND(A a, B b)", "AND is not a sequence"),
+        (
+            "PATTERN AND(A a, B+ b[])",
+            "AND has no confidences with the list 'b\\[\\]'; write the orders",
+        ),
+        ("PATTERN AND(A a, ~(B n), A b) WITHIN 3", "AND has no confidences with a negation"),
         ("PATTERN SEQ(A a, B b) WHERE strict_contiguity", "which events are adjacent"),
         ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", "counts events"),
         ("PATTERN SEQ(A a, B+ b[]) WHERE skip_till_next_match", "Kleene component"),
         ("PATTERN SEQ(A a, ~(A n), B b) WHERE skip_till_next_match", "a negation"),
-        ("PATTERN OR(SEQ(A a, B b), SEQ(B b, A a))", "the same variables"),
+        (
+            "PATTERN OR(SEQ(A a, B b), SEQ(B b, A a)) WHERE skip_till_next_match",
+            "the same variables over uncertain times needs skip_till_any_match; give each part",
+        ),
+        ("PATTERN OR(SEQ(A a, B+ b[]), SEQ(B+ b[], A a))", "the same variables has no conf"),
+        (
+            f"PATTERN AND({', '.join(f'A a{n}' for n in range(9))})",
+            "AND has confidences for at most 8 events",
+        ),
+        (
+            f"PATTERN OR({', '.join(f'SEQ({a}, {b}, {c})' for a, b, c in ORDERS)})",
+            "confidences for at most 6 of them",
+        ),
     ],
 )
 def test_queries_without_an_answer_are_refused_with_a_reason(text, message):
@@ -174,6 +192,51 @@ def test_a_method_without_lists_refuses_them():
     query = cep.query("PATTERN SEQ(A a, B+ b[])")
     with pytest.raises(cep.EvaluationError, match="query_order finds lists"):
         query.match({"ts": [1], "type": ["A"]}, uncertainty=1, method="point")
+
+
+def test_and_has_no_order_for_a_method_to_follow():
+    query = cep.query("PATTERN AND(A a, B b)")
+    with pytest.raises(cep.EvaluationError, match=r"method query_order .* leave it to auto"):
+        query.match({"ts": [1], "type": ["A"]}, uncertainty=1, method="query_order")
+
+
+def test_events_in_any_order_may_be_at_the_same_instant():
+    events = {"lower": [0, 0], "upper": [1, 3], "type": ["A", "B"]}
+    query = cep.query("PATTERN AND(A a, B b) WITHIN 2")
+    assert answers(query.match(events, time=("lower", "upper"))) == [(0, 2, 0.625)]
+
+
+def test_orders_of_one_match_are_added_up_once():
+    events = {"lower": [0, 0], "upper": [1, 1], "type": ["A", "B"]}
+    query = cep.query("PATTERN OR(SEQ(A a, B b), SEQ(B b, A a), AND(A a, B b))")
+    assert answers(query.match(events, time=("lower", "upper"))) == [(0, 1, 1.0)]
+
+
+def test_a_diagnosis_is_of_one_order_of_the_events():
+    events = {"lower": [0, 0], "upper": [1, 3], "type": ["A", "B"]}
+    for keywords in ({"time": ("lower", "upper")}, {"time": "lower", "uncertainty": 2}):
+        with pytest.raises(cep.OptionError, match="with time='lower' alone"):
+            QUERY.diagnose(events, **keywords)
+    with pytest.raises(cep.OptionError, match="no option 'uncertanty'"):
+        QUERY.diagnose(events, time="lower", uncertanty=2)
+
+
+def test_explain_tells_how_uncertain_times_are():
+    query = cep.query("PATTERN SEQ(A a, B b) WITHIN 4 seconds")
+    explained = query.explain(
+        time=("lower", "upper"), max_uncertainty="3 s", granularity="1 s", min_confidence=0.5
+    )
+    assert "imprecise: events with uncertain times" in explained
+    assert "an event is at an instant from lower to upper" in explained
+    assert "an instant is 1 s long; instants are equally likely" in explained
+    assert "no interval is longer than 3 s (U_max)" in explained
+    assert "the last event is less than 4 seconds after the first" in explained
+    assert "matches are at least 0.5 sure" in explained
+    by_type = query.explain(uncertainty={"A": "3 s"}, method="point", probabilities="p", top_k=2)
+    assert "an event of type A is at most 3 s from ts" in by_type
+    assert "as the list in p says" in by_type
+    assert "point, as asked for: every instant of an event" in by_type
+    assert "the 2 surest matches" in by_type
 
 
 def test_a_session_cannot_rank_matches_that_have_not_come():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
-from cepheid.analysis.model import AnalysedQuery
+from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.automata.nfa_b import refuse_nfa_b
 from cepheid.language import syntax as ast
 from cepheid.planning.options import AUTO_METHOD, QUERY_ORDER
+from cepheid.planning.weighed_plan import by_variables, is_one_sequence
 
 _STRATEGIES = (
     ast.SelectionStrategy.SKIP_TILL_ANY_MATCH,
@@ -15,37 +18,75 @@ _STRATEGIES = (
 )
 
 
+MOST_UNORDERED = 8
+"""The events of a match that has no total order: confidences are sums over all their sets."""
+MOST_SHARING = 6
+"""Alternatives with the same variables: a match of several is weighed for each set of them."""
+
+
+def as_sequence(alternative: Alternative) -> Alternative:
+    """The alternative with its components one after the other: conditions are tested so."""
+    total = combinations(range(len(alternative.components)), 2)
+    return replace(alternative, before=frozenset(total))
+
+
 def refuse_imprecise(query: AnalysedQuery) -> str | None:
     """Why a query has no answer over uncertain times, or None."""
     tree = query.query
-    if any(not alternative.is_sequence for alternative in query.alternatives):
-        return "AND is not a sequence, and confidences are those of sequences"
     if tree.strategy not in _STRATEGIES:
         return (
             f"{tree.strategy.value} asks which events are adjacent, and where times are uncertain "
             "the strategies are skip_till_any_match and skip_till_next_match"
         )
     if tree.window is not None and tree.window.measure is not ast.WindowMeasure.TIME:
-        return "a window that counts events has no place where their order is uncertain"
-    for first, second in combinations(query.alternatives, 2):
-        variables = [{part.variable for part in each.components} for each in (first, second)]
-        if variables[0] == variables[1]:
-            return (
-                "two alternatives of the pattern have the same variables, so that one match could "
-                "be found by both; give them different ones"
-            )
-    if tree.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH:
+        return (
+            "a window that counts events has no place where their order is uncertain; give a "
+            "length of time, WITHIN 10 seconds"
+        )
+    is_next = tree.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH
+    for group in by_variables(query.alternatives):
+        if not is_one_sequence(group) and (reason := _refuse_group(group, is_next)) is not None:
+            return reason
+    if is_next:
         for alternative in query.alternatives:
             if any(component.is_kleene for component in alternative.components):
                 return "a Kleene component over uncertain times needs skip_till_any_match"
             if alternative.negations:
                 return "a negation over uncertain times needs skip_till_any_match"
-    return refuse_nfa_b(query)
+    return refuse_nfa_b(replace(query, alternatives=tuple(map(as_sequence, query.alternatives))))
+
+
+def _refuse_group(group: Sequence[Alternative], is_next: bool) -> str | None:
+    """Why alternatives without one total order have no confidences, or None."""
+    what, instead = "AND", "write the orders that you mean as alternatives, OR(SEQ(…), SEQ(…))"
+    if len(group) > 1:
+        what = "an OR whose parts have the same variables"
+        instead = "give each part variables of its own, so that each has matches of its own"
+    if is_next:
+        return f"{what} over uncertain times needs skip_till_any_match; {instead}"
+    for alternative in group:
+        lists = [part.variable for part in alternative.components if part.is_kleene]
+        if lists:
+            return f"{what} has no confidences with the list '{lists[0]}[]'; {instead}"
+        if alternative.negations:
+            return f"{what} has no confidences with a negation; {instead}"
+        if len(alternative.components) > MOST_UNORDERED:
+            return f"{what} has confidences for at most {MOST_UNORDERED} events; {instead}"
+    if len(group) > MOST_SHARING:
+        return f"{what} has confidences for at most {MOST_SHARING} of them; {instead}"
+    return None
 
 
 def refuse_method(query: AnalysedQuery, method: str) -> str | None:
     """Why a method does not find the signatures of a query, or None."""
-    if method in (AUTO_METHOD, QUERY_ORDER):
+    if method == AUTO_METHOD:
+        return None
+    if not all(map(is_one_sequence, by_variables(query.alternatives))):
+        return (
+            f"method {method} follows the order of a sequence, and AND, or an OR whose parts have "
+            f"the same variables, has none; leave it to {AUTO_METHOD}"
+        )
+    if method == QUERY_ORDER:
         return None
     for alternative in query.alternatives:
         for component in alternative.components:

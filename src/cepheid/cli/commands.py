@@ -97,6 +97,7 @@ def explain(
         read_queries,
         split_columns,
         split_query,
+        time_columns,
     )
     from cepheid.cli.results import write_text
 
@@ -126,6 +127,7 @@ def explain(
         else:
             explained = query.explain(
                 known,
+                time=time_columns(time),
                 evaluation=evaluation,
                 construction=construction,
                 equivalence=equivalence,
@@ -179,6 +181,7 @@ def diagnose(
         read_queries,
         split_columns,
         split_query,
+        time_columns,
     )
 
     with reporting():
@@ -186,7 +189,7 @@ def diagnose(
         source = events_source(paths)
         query = read_queries(query_file, query_text, settings or ())
         keywords: dict[str, Any] = {
-            "time": time,
+            "time": time if isinstance(query, CompiledScript) else time_columns(time),
             "type": type,
             "tie_break": split_columns(tie_break),
             "time_unit": time_unit,

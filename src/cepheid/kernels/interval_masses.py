@@ -25,14 +25,16 @@ def mass_until(lower, upper, mass_at, masses, event, time):
 
 
 @helper
-def mass_outside(lower, upper, mass_at, masses, event, after, before):
-    """The probability that the event is not strictly between two instants.
-
-    It is 0 exactly where every possible instant of the event is between them.
-    """
-    return mass_until(lower, upper, mass_at, masses, event, after) + (
-        1.0 - mass_until(lower, upper, mass_at, masses, event, before - 1)
-    )
+def masses_until(lower, upper, mass_at, masses, event, time, count, until):
+    """Write the probability that the event is at each of ``count`` times or before it."""
+    size = upper[event] - lower[event] + 1
+    passed = time - lower[event] + 1
+    if mass_at[event] < 0:
+        for k in range(count):
+            until[k] = min(max(passed + k, 0), size) / size
+    else:
+        for k in range(count):
+            until[k] = masses[mass_at[event] + min(max(passed + k, 0), size)]
 
 
 @helper

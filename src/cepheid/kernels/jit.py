@@ -59,7 +59,7 @@ setattr(numba.config, "CACHE_DIR", str(FOLDER))  # noqa: B010 - not a declared n
 _njit: Any = numba.njit
 _PLAIN = {"error_model": "numpy", "_nrt": False}
 
-helper = _njit(inline="never", **_PLAIN)
+helper = _njit(inline="never", no_cpython_wrapper=True, no_cfunc_wrapper=True, **_PLAIN)
 """A small function that kernels call; compiled as part of them."""
 
 small = _njit(forceinline=True, **_PLAIN)

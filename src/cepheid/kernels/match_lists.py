@@ -59,6 +59,15 @@ def rename_variables(ids, names):
 
 
 @kernel(I64(I64S, I64S, I64S, I64S))
+def place_tags(ids, places, names, tags):
+    """Write the tags with ``places[event]`` and ``names[variable]`` in place of these."""
+    for at in range(len(ids)):
+        tag = ids[at]
+        tags[at] = (places[tag >> TAG_SHIFT] << TAG_SHIFT) | names[tag & _VARIABLE]
+    return 0
+
+
+@kernel(I64(I64S, I64S, I64S, I64S))
 def hash_matches(ids, offsets, high, low):
     """Two independent hashes of each match: equal matches have equal ones."""
     for m in range(len(offsets) - 1):

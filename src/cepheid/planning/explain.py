@@ -14,8 +14,10 @@ from cepheid.language.printer import print_expression, print_pattern, print_quer
 from cepheid.planning.build_automaton import build_automaton
 from cepheid.planning.estimates import estimate_lines
 from cepheid.planning.evaluations import INSTANCE_STACKS, Choice
-from cepheid.planning.options import DEFAULT_OPTIONS, QUERY_ORDER, SELECTIVITY, Options
+from cepheid.planning.options import DEFAULT_OPTIONS, Options
 from cepheid.planning.sequence_plan import SequencePlan
+from cepheid.planning.uncertain_time import UncertainTime
+from cepheid.planning.weighed_plan import method_line, uncertainty_lines
 
 _MOST_ALTERNATIVES = 10
 _WIDTH = 90
@@ -23,7 +25,13 @@ _WIDTH = 90
 _EDGE_ORDER = (Edge.BEGIN, Edge.TAKE, Edge.PROCEED)
 
 
-def explain(query: AnalysedQuery, choice: Choice, options: Options = DEFAULT_OPTIONS) -> str:
+def explain(
+    query: AnalysedQuery,
+    choice: Choice,
+    options: Options = DEFAULT_OPTIONS,
+    time: str = "ts",
+    uncertain: UncertainTime | None = None,
+) -> str:
     """What the query asks for, how it is split, and what will run it."""
     lines = [print_query(query.query), ""]
     evaluation = choice.evaluation
@@ -32,7 +40,10 @@ def explain(query: AnalysedQuery, choice: Choice, options: Options = DEFAULT_OPT
         lines += _section("estimates", estimate_lines(query, options.statistics))
     lines += _section("selection strategy", _selection(query))
     if evaluation.weighs:
-        lines += _section("method", [_method(query)])
+        if uncertain is not None:
+            said = uncertainty_lines(query, options, time, uncertain)
+            lines += _section("uncertain times", said)
+        lines += _section("method", [method_line(query, options)])
     for number, alternative in enumerate(query.alternatives[:_MOST_ALTERNATIVES], start=1):
         suffix = "" if len(query.alternatives) == 1 else f" {number}"
         shows_automaton = evaluation.has_automaton and alternative.is_sequence
@@ -62,17 +73,6 @@ def explain(query: AnalysedQuery, choice: Choice, options: Options = DEFAULT_OPT
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
     return [f"{title}:", *(f"  {line}" for line in lines)]
-
-
-def _method(query: AnalysedQuery) -> str:
-    """How signatures are found where times are uncertain, if nothing else is asked for."""
-    has_lists = any(part.is_kleene for each in query.alternatives for part in each.components)
-    if has_lists or query.query.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH:
-        return f"{QUERY_ORDER}: from the first component to the last"
-    return (
-        f"{QUERY_ORDER}, from the first component to the last, or {SELECTIVITY}, from the rarest "
-        "one on, where one is much rarer than the first"
-    )
 
 
 def _selection(query: AnalysedQuery) -> Iterator[str]:

@@ -124,10 +124,9 @@ class ImpreciseAlternative:
                 if len(parts[0].matches) == self._top_k:
                     least[0] = max(least[0], parts[0].confidences.min() * _SLACK)
         weighed = joined_weighed(parts)
-        ids = weighed.matches.ids
-        tags = (place_of[ids >> 5] << 5) | (ids & 31)
-        match_lists.rename_variables(tags, self._places)
         found = weighed.matches
+        tags = np.empty_like(found.ids)
+        match_lists.place_tags(found.ids, place_of, self._places, tags)
         renamed = MatchList(tags, found.offsets, found.starts, found.ends, found.end_positions)
         return Weighed(renamed, weighed.confidences)
 
@@ -145,7 +144,7 @@ def surest(weighed: Weighed, count: int) -> Weighed:
 
 def _kept(matches: MatchList, known: tuple[Floats, Int64s, Int64s], chosen: Int64s) -> Weighed:
     confidences, starts, ends = known
-    picked = matches.pick(chosen)
+    picked = matches.copy() if len(chosen) == len(matches) else matches.pick(chosen)
     return Weighed(
         MatchList(picked.ids, picked.offsets, starts[chosen], ends[chosen], ends[chosen]),
         confidences[chosen],

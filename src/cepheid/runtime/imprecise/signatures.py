@@ -9,7 +9,7 @@ import numpy as np
 from cepheid.automata.generated import predicate_address
 from cepheid.automata.nfa_b_tables import NfaB
 from cepheid.errors import LimitError
-from cepheid.kernels import imprecise_orders, imprecise_points, imprecise_search
+from cepheid.kernels import imprecise_search
 from cepheid.kernels import imprecise_search as search
 from cepheid.kernels import nfa_b_layout as layout
 from cepheid.planning.options import ANY_STATE, AUTO_METHOD, POINT, QUERY_ORDER, SELECTIVITY
@@ -52,7 +52,9 @@ class SignatureSearch:
         self.candidates: Candidates
         self.partition_of: Int64s
         self.registers: Registers
-        self._control = int64s(0)
+        self._mask: Int64s
+        # What kernels are told, and where they are.
+        self.control: Int64s
 
     @property
     def tables(self) -> tuple[np.ndarray, np.ndarray]:
@@ -64,13 +66,30 @@ class SignatureSearch:
 
         ``least_confidence[0]`` may rise in between: those that cannot reach it are left out.
         """
+        if not self.begin(frame, only_fresh):
+            return
+        counts = self.candidates.counts[::2]
+        method = self.choose_method(counts)
+        if method == POINT:
+            yield from self._points(frame)
+        elif method == ANY_STATE:
+            yield from self._any_state(frame)
+        elif method == SELECTIVITY:
+            order = np.argsort(counts, kind="stable").astype(np.int64)
+            yield from self._in_order(frame, order, least_confidence)
+        else:
+            yield from self._in_query_order(frame, least_confidence)
+        self.end()
+
+    def begin(self, frame: Frame, only_fresh: bool) -> bool:
+        """Find the candidates of a frame and prepare a search; False where it finds nothing."""
         automaton = self.automaton
         rows = max(len(automaton.steps), _DEPTH) + 2
         self.registers = Registers(
             automaton.registers, automaton.columns, automaton.constants, rows
         )
         self.partition_of, partitions = partitions_of(frame, automaton.partition_attributes)
-        self.candidates, mask = find_candidates(
+        self.candidates, self._mask = find_candidates(
             frame,
             self._tests,
             self.registers,
@@ -79,33 +98,26 @@ class SignatureSearch:
             self.partition_of,
             partitions,
         )
-        counts = self.candidates.counts[::2]
-        if not counts.all():
-            return
-        self._control = int64s(search.CONTROL_SIZE)
-        self._control[search.WINDOW] = self._window
-        self._control[search.IS_NEXT] = self.is_next
-        self._control[search.PREDICATE] = self.predicate
-        self._control[search.CONTEXT] = self.registers.context.ctypes.data
-        self._control[search.ONLY_FRESH] = only_fresh
-        self._control[search.DEPTH] = -1
-        self._control[search.LEAST_TIME] = frame.decided - frame.base
+        if not self.candidates.counts[::2].all():
+            return False
+        self.control = int64s(search.CONTROL_SIZE)
+        self.control[search.WINDOW] = self._window
+        self.control[search.IS_NEXT] = self.is_next
+        self.control[search.PREDICATE] = self.predicate
+        self.control[search.CONTEXT] = self.registers.context.ctypes.data
+        self.control[search.ONLY_FRESH] = only_fresh
+        self.control[search.DEPTH] = -1
+        self.control[search.LEAST_TIME] = frame.decided - frame.base
         if only_fresh:
             fresh = np.flatnonzero(frame.fresh)
             if not len(fresh):
-                return
-            self._control[search.LEAST_TIME] = frame.intervals.lower[fresh[0]]
-        method = self.choose_method(counts)
-        if method == POINT:
-            yield from self._points(frame)
-        elif method == ANY_STATE:
-            yield from self._any_state(frame, mask)
-        elif method == SELECTIVITY:
-            order = np.argsort(counts, kind="stable").astype(np.int64)
-            yield from self._in_order(frame, order, least_confidence)
-        else:
-            yield from self._in_query_order(frame, least_confidence)
-        self.paths += int(self._control[search.PATHS])
+                return False
+            self.control[search.LEAST_TIME] = frame.intervals.lower[fresh[0]]
+        return True
+
+    def end(self) -> None:
+        """Count what the search has looked at."""
+        self.paths += int(self.control[search.PATHS])
 
     def choose_method(self, counts: Int64s) -> str:
         """The method that was asked for, or the one that these numbers of candidates suggest."""
@@ -121,7 +133,7 @@ class SignatureSearch:
         ids, offsets = int64s(_IDS), int64s(_MATCHES)
         while True:
             status = imprecise_search.search_in_query_order(
-                self._control,
+                self.control,
                 intervals.lower,
                 intervals.upper,
                 intervals.mass_at,
@@ -145,7 +157,7 @@ class SignatureSearch:
                 paths = np.concatenate([paths, np.zeros_like(paths)], axis=1)
                 registers.resize(paths.shape[1] + 2)
                 continue
-            if status == search.NEED_OUTPUT and not self._control[search.MATCHES]:
+            if status == search.NEED_OUTPUT and not self.control[search.MATCHES]:
                 ids, offsets = int64s(2 * len(ids)), int64s(2 * len(offsets))
                 continue
             yield self._drained(ids, offsets)
@@ -153,6 +165,9 @@ class SignatureSearch:
                 return
 
     def _in_order(self, frame: Frame, order: Int64s, least_confidence: Floats) -> Iterator[Block]:
+        # Loaded when it is needed first, since it takes a while to compile.
+        from cepheid.kernels import imprecise_orders
+
         intervals, registers = frame.intervals, self.registers
         count = len(order)
         events, vlb, vub = (np.zeros((count + 1, count), dtype=np.int64) for _ in range(3))
@@ -160,7 +175,7 @@ class SignatureSearch:
         ids, offsets = int64s(max(_IDS, count)), int64s(_MATCHES)
         while True:
             status = imprecise_orders.search_in_order(
-                self._control,
+                self.control,
                 intervals.lower,
                 intervals.upper,
                 intervals.mass_at,
@@ -188,7 +203,9 @@ class SignatureSearch:
             if status == search.SEARCHED:
                 return
 
-    def _any_state(self, frame: Frame, mask: Int64s) -> Iterator[Block]:
+    def _any_state(self, frame: Frame) -> Iterator[Block]:
+        from cepheid.kernels import imprecise_orders
+
         intervals, registers = frame.intervals, self.registers
         count, runs = len(self._steps), _RUNS
         events, vlb, vub = (np.zeros((runs + 1, count), dtype=np.int64) for _ in range(3))
@@ -199,10 +216,10 @@ class SignatureSearch:
         ids, offsets, at = int64s(_IDS), int64s(_MATCHES), int64s(1)
         while True:
             status = imprecise_orders.run_from_any_state(
-                self._control,
+                self.control,
                 intervals.lower,
                 intervals.upper,
-                mask,
+                self._mask,
                 self.partition_of,
                 self._steps,
                 self._updates,
@@ -238,7 +255,7 @@ class SignatureSearch:
                 following = np.concatenate([following[:runs], added])
                 free[0], free[1], runs = runs, free[1] + runs, 2 * runs
                 continue
-            if status == search.NEED_OUTPUT and not self._control[search.MATCHES]:
+            if status == search.NEED_OUTPUT and not self.control[search.MATCHES]:
                 ids, offsets = int64s(2 * len(ids)), int64s(2 * len(offsets))
                 continue
             yield self._drained(ids, offsets)
@@ -246,6 +263,9 @@ class SignatureSearch:
                 return
 
     def _points(self, frame: Frame) -> Iterator[Block]:
+        # Loaded when it is needed first, since it takes a while to compile.
+        from cepheid.kernels import imprecise_points
+
         intervals, registers = frame.intervals, self.registers
         times, events, index = self._point_streams(frame)
         count, entries_room = len(self._steps), _ENTRIES
@@ -258,7 +278,7 @@ class SignatureSearch:
         at[0] = self.candidates.index[0, 0]
         while True:
             status = imprecise_points.match_points(
-                self._control,
+                self.control,
                 intervals.lower,
                 intervals.upper,
                 intervals.mass_at,
@@ -293,7 +313,7 @@ class SignatureSearch:
                 entries = np.zeros((entries_room, count), dtype=np.int64)
                 sums = np.zeros((4, max(entries_room, count)))
                 continue
-            if status == search.NEED_OUTPUT and not self._control[search.MATCHES]:
+            if status == search.NEED_OUTPUT and not self.control[search.MATCHES]:
                 ids, offsets = int64s(2 * len(ids)), int64s(2 * len(offsets))
                 confidences, starts = np.zeros(len(offsets)), int64s(len(offsets))
                 ends = int64s(len(offsets))
@@ -306,6 +326,8 @@ class SignatureSearch:
 
     def _point_streams(self, frame: Frame) -> tuple[Int64s, Int64s, np.ndarray]:
         """Every instant of every candidate of each component, by partition and time."""
+        from cepheid.kernels import imprecise_points
+
         lower, upper = frame.intervals.lower, frame.intervals.upper
         candidates, all_times, all_events = self.candidates, [], []
         index = np.zeros((len(self._steps), candidates.index.shape[1]), dtype=np.int64)
@@ -327,6 +349,6 @@ class SignatureSearch:
         return np.concatenate(all_times), np.concatenate(all_events), index
 
     def _drained(self, ids: Int64s, offsets: Int64s) -> Block:
-        written, matches = self._control[search.IDS], self._control[search.MATCHES]
-        self._control[search.IDS] = self._control[search.MATCHES] = 0
+        written, matches = self.control[search.IDS], self.control[search.MATCHES]
+        self.control[search.IDS] = self.control[search.MATCHES] = 0
         return ids[:written], offsets[: matches + 1], None

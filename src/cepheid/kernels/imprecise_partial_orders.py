@@ -1,0 +1,229 @@
+"""Signatures of patterns whose order is partial, AND, and their confidences.
+
+Events without an order between them may be at the same instant. The confidence is a sum over the
+first time t and, from there on, over the sets of events that have happened by each instant:
+
+    happened(S + e, t) += happened(S, t - 1) · P[e at t],  all predecessors of e being in S.
+
+Several alternatives of an OR can find the same signature. It is a match where any of them holds:
+by inclusion and exclusion, since several hold together where their orders do.
+"""
+
+from __future__ import annotations
+
+from cepheid.kernels.imprecise_chains import point_mass
+from cepheid.kernels.imprecise_search import (
+    CONTEXT,
+    DEPTH,
+    IDS,
+    LEAST_TIME,
+    MATCHES,
+    NEED_OUTPUT,
+    ONLY_FRESH,
+    PARTITION,
+    PATHS,
+    PREDICATE,
+    SEARCHED,
+    WINDOW,
+    copy_registers,
+)
+from cepheid.kernels.interval_masses import FAR, first_from
+from cepheid.kernels.jit import F64S, F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.kernels.nfa_b_layout import NONE, STEP, TAG_SHIFT, UPDATE
+from cepheid.kernels.pointers import call_predicate
+from cepheid.kernels.registers import update_registers
+
+
+@kernel(
+    I64(
+        I64S, I64S, I64S, I64S, I64S_2D, I64S, array_of(STEP), array_of(UPDATE), I64S, I64S_2D,
+        F64S_2D, I64S, I64S, I64S, I64S_2D, I64S, I64S,
+    )
+)  # fmt: skip
+def search_partial_order(
+    control, lower, upper, candidates, index, reach, steps, updates, context, ints, floats, valid,
+    fresh, predecessors, levels, ids, offsets,
+):  # fmt: skip
+    """Write signatures whose events may fit together; resumes where it stopped.
+
+    ``predecessors`` has the components that come before each, as bits. The rows of ``levels``
+    are the cursor, the event, whether a fresh one is bound, and the latest beginning and the
+    earliest end of those before.
+    """
+    window, count = control[WINDOW], len(steps)
+    partition, depth = control[PARTITION], control[DEPTH]
+    written, matches = control[IDS], control[MATCHES]
+    cursors, path, freshness, begins, ends = levels[0], levels[1], levels[2], levels[3], levels[4]
+    offsets[0] = 0
+    status = SEARCHED
+    while partition < index.shape[1] - 1:
+        if depth < 0:
+            depth = 0
+            cursors[0], freshness[0], begins[0], ends[0] = index[0, partition], 0, -FAR, FAR
+            valid[0] = 0
+            for register in range(ints.shape[1]):
+                ints[0, register] = 0
+        if written + count > len(ids) or matches + 2 > len(offsets):
+            status = NEED_OUTPUT
+            break
+        if (
+            cursors[depth] == index[2 * depth, partition + 1]
+            or lower[candidates[cursors[depth]]] - ends[depth] >= window
+        ):
+            depth -= 1
+            if depth < 0:
+                partition += 1
+            continue
+        event = candidates[cursors[depth]]
+        cursors[depth] += 1
+        if begins[depth] - upper[event] >= window or (
+            depth == 0 and upper[event] + window - 1 < control[LEAST_TIME]
+        ):
+            continue
+        fits = True
+        for i in range(depth):
+            other = path[i]
+            if (
+                other == event
+                or ((predecessors[depth] >> i) & 1 and lower[other] >= upper[event])
+                or ((predecessors[i] >> depth) & 1 and lower[event] >= upper[other])
+            ):
+                fits = False
+        step = steps[depth]
+        if not fits or (
+            step.begin != NONE
+            and call_predicate(control[PREDICATE], step.begin, control[CONTEXT], event, depth) == 0
+        ):
+            continue
+        control[PATHS] += 1
+        path[depth] = event
+        is_fresh = freshness[depth] | fresh[event]
+        if depth + 1 == count:
+            if is_fresh != 0 or control[ONLY_FRESH] == 0:
+                for i in range(count):
+                    ids[written + i] = (path[i] << TAG_SHIFT) | i
+                written += count
+                matches += 1
+                offsets[matches] = written
+            continue
+        copy_registers(depth, ints, floats, valid)
+        update_registers(
+            updates, step.begin_low, step.begin_high, context, event, depth + 1, ints, floats, valid
+        )
+        begin, end = max(begins[depth], lower[event]), min(ends[depth], upper[event])
+        depth += 1
+        freshness[depth], begins[depth], ends[depth] = is_fresh, begin, end
+        row = 2 * depth
+        cursors[depth] = first_from(
+            candidates, index[row, partition], index[row, partition + 1], lower,
+            begin - window + 1 - reach[row],
+        )  # fmt: skip
+    control[PARTITION], control[DEPTH] = partition, depth
+    control[IDS], control[MATCHES] = written, matches
+    return status
+
+
+@helper
+def _pass_instant(happened, events, count, time, predecessors, sequence, lower, upper, mass_at,
+                  masses):  # fmt: skip
+    """Let any events happen at this instant.
+
+    Those that come before others are asked last, so that none follows another of the instant.
+    """
+    for place in range(count - 1, -1, -1):
+        i = sequence[place]
+        event = events[i]
+        if time < lower[event] or time > upper[event]:
+            continue
+        share = point_mass(lower, upper, mass_at, masses, event, time)
+        for happening in range(1 << count):
+            if (happening >> i) & 1 == 0 and happening & predecessors[i] == predecessors[i]:
+                happened[happening | (1 << i)] += happened[happening] * share
+
+
+@helper
+def _sum_from(happened, events, count, begin, limit, begins, predecessors, sequence, lower, upper,
+              mass_at, masses):  # fmt: skip
+    """The probability that all events happen in order from ``begin`` to ``limit``; the latest end.
+
+    Where ``begins``, one of them at least at the first instant.
+    """
+    everything = (1 << count) - 1
+    total, latest, time = 0.0, -FAR, begin
+    for happening in range(everything + 1):
+        happened[happening] = 0.0
+    happened[0] = 1.0
+    while time <= limit:
+        _pass_instant(
+            happened, events, count, time, predecessors, sequence, lower, upper, mass_at, masses
+        )
+        if begins:
+            happened[0] = 0.0
+        if happened[everything] > 0.0:
+            total += happened[everything]
+            latest = time
+            happened[everything] = 0.0
+        # On to the next instant at which something can happen.
+        following = FAR
+        for i in range(count):
+            if upper[events[i]] > time:
+                following = min(following, max(lower[events[i]], time + 1))
+        time = following
+    return total, latest
+
+
+@kernel(
+    I64(
+        I64S_2D, I64S, I64S, I64S, I64S, F64S, I64, I64S_2D, I64S_2D, F64S, F64S, I64S, I64S,
+    )
+)  # fmt: skip
+def weigh_partial_orders(
+    events, found_by, lower, upper, mass_at, masses, window, predecessors, sequences, happened,
+    confidences, starts, ends,
+):  # fmt: skip
+    """Write the confidence and the range of time of each match; 0 where no world has it.
+
+    Row m of ``events`` is match m, found by the alternatives ``found_by[m]``, as bits. Row s of
+    ``predecessors`` has the order in which those of the set s hold together, or a negative
+    number where they cannot, and that of ``sequences`` the components in such an order.
+    """
+    count = events.shape[1]
+    for m in range(len(events)):
+        total, start, latest = 0.0, FAR, -FAR
+        first, last, end = FAR, FAR, -FAR
+        for i in range(count):
+            first = min(first, lower[events[m, i]])
+            last = min(last, upper[events[m, i]])
+            end = max(end, upper[events[m, i]])
+        for together in range(1, len(predecessors)):
+            if together & found_by[m] != together or predecessors[together, 0] < 0:
+                continue
+            sign, rest = -1.0, together
+            while rest:
+                sign = -sign
+                rest &= rest - 1
+            # Where the window leaves out nothing the first time matters for the start alone.
+            is_free = end - first < window
+            step = -1 if is_free else 0
+            while first + step <= last:
+                begin = first + max(step, 0)
+                share, until = _sum_from(
+                    happened, events[m], count, begin, min(end, begin + window - 1), step >= 0,
+                    predecessors[together], sequences[together], lower, upper, mass_at, masses,
+                )  # fmt: skip
+                step += 1
+                if share == 0.0:
+                    if is_free and step == 0:
+                        break
+                    continue
+                if not is_free or step == 0:
+                    total += sign * share
+                    latest = max(latest, until)
+                if step > 0:
+                    start = min(start, begin)
+                    if is_free:
+                        break
+        confidences[m], starts[m], ends[m] = 0.0, 0, 0
+        if latest != -FAR:
+            confidences[m], starts[m], ends[m] = total, start, latest
+    return 0

@@ -1,0 +1,88 @@
+"""How a query over uncertain times is run, as a person reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.language import syntax as ast
+from cepheid.language.printer import print_query
+from cepheid.planning.options import (
+    ANY_STATE,
+    AUTO_METHOD,
+    POINT,
+    QUERY_ORDER,
+    SELECTIVITY,
+    Options,
+)
+from cepheid.planning.uncertain_time import UncertainTime
+
+_HOW = {
+    QUERY_ORDER: "from the first component to the last",
+    SELECTIVITY: "from the rarest component to the most frequent one",
+    ANY_STATE: "runs that begin with any component",
+    POINT: "every instant of an event as an event of its own",
+}
+
+
+def by_variables(alternatives: Sequence[Alternative]) -> list[list[Alternative]]:
+    """The alternatives, those together that have the same variables: they find the same matches."""
+    groups: dict[frozenset[str], list[Alternative]] = {}
+    for alternative in alternatives:
+        named = frozenset(component.variable for component in alternative.components)
+        groups.setdefault(named, []).append(alternative)
+    return list(groups.values())
+
+
+def is_one_sequence(group: Sequence[Alternative]) -> bool:
+    """Whether only one alternative finds a match, and its events have a total order."""
+    return len(group) == 1 and group[0].is_sequence
+
+
+def method_line(query: AnalysedQuery, options: Options) -> str:
+    """How signatures are found, and why so."""
+    if options.method != AUTO_METHOD:
+        return f"{options.method}, as asked for: {_HOW[options.method]}"
+    if not all(map(is_one_sequence, by_variables(query.alternatives))):
+        return "events in any order, each signature weighed with the orders that allow it"
+    has_lists = any(part.is_kleene for each in query.alternatives for part in each.components)
+    if has_lists or query.query.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH:
+        why = "lists need it" if has_lists else "what could be next is known in this order"
+        return f"{QUERY_ORDER}, {_HOW[QUERY_ORDER]}: {why}"
+    return (
+        f"{QUERY_ORDER}, {_HOW[QUERY_ORDER]}, or {SELECTIVITY}, from the rarest one on, where one "
+        "is much rarer than the first"
+    )
+
+
+def uncertainty_lines(
+    query: AnalysedQuery, options: Options, time: str, said: UncertainTime
+) -> Iterator[str]:
+    """What is known of the time of an event, the window, and how sure a match must be."""
+    if said.upper is not None:
+        yield f"an event is at an instant from {time} to {said.upper}"
+    elif isinstance(said.uncertainty, Mapping):
+        for name, extent in said.uncertainty.items():
+            yield f"an event of type {name} is at most {extent} from {time}"
+        yield f"an event of another type is at {time}"
+    elif said.uncertainty is not None:
+        yield f"an event is at most {said.uncertainty} from {time}"
+    else:
+        yield f"an event is at {time}"
+    shares = f"as the list in {said.probabilities} says" if said.probabilities else "equally likely"
+    length = f"{said.granularity} long" if said.granularity is not None else "a tick of the column"
+    yield f"an instant is {length}; instants are {shares}"
+    if said.max_uncertainty is not None:
+        yield f"no interval is longer than {said.max_uncertainty} (U_max)"
+    elif said.upper is not None or said.uncertainty is None:
+        yield "the longest interval (U_max) is the longest that has come"
+    else:
+        yield "the longest interval (U_max) is twice the uncertainty"
+    window = query.query.window
+    if window is not None:
+        extent = print_query(ast.Query(query.query.pattern, window=window)).rpartition("WITHIN ")[2]
+        yield f"in every possible world the last event is less than {extent} after the first"
+    if options.min_confidence is not None:
+        yield f"matches are at least {options.min_confidence} sure"
+    if options.top_k is not None:
+        yield f"the {options.top_k} surest matches are reported"
