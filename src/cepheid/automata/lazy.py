@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import product
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent
+from cepheid.analysis.partitions import find_equal_attributes
 from cepheid.automata.lazy_tables import (
     LazyAutomaton,
     LazyComponent,
     LazyNegation,
     LazyTest,
+    Link,
     Range,
 )
 from cepheid.automata.lazy_values import PRIOR, SlotVector
@@ -27,6 +28,7 @@ from cepheid.kernels import lazy_layout as layout
 from cepheid.kernels.nfa_b_layout import MAX_COMPONENTS, UNBOUNDED
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
+from cepheid.schema import Kind
 
 Literals = tuple[ast.Expression, ...]
 
@@ -104,6 +106,7 @@ class _Compiler:
             negations,
             self._alternative.is_sequence,
             attributes,
+            self._links(attributes),
             tuple(self._vector.columns.items()),
             tuple(self._vector.registers.values()),
             tuple(self._writer.constants),
@@ -270,6 +273,65 @@ class _Compiler:
             and types & set(component.types)
         )
 
+    # --- links
+
+    def _links(self, partitions: tuple[str, ...]) -> tuple[Link, ...]:
+        """What events of a component are looked up by, beside the partition.
+
+        Where the window counts the events of a partition there are no links: a group of a
+        quiet partition would not be forgotten.
+        """
+        window = self._query.query.window
+        if window and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
+            return ()
+        everywhere = [
+            tuple((ix, name) for ix in range(len(self._components))) for name in partitions
+        ]
+        groups = [
+            list(terms)
+            for terms in find_equal_attributes(
+                self._components, self._alternative.clauses, self._schema
+            )
+            if terms not in everywhere
+            and all(self._schema.kind(name) is not Kind.LIST for _, name in terms)
+        ]
+        inner = [each for each in self._alternative.negations if each.after and each.before]
+        for number, negated in enumerate(inner, start=len(self._components)):
+            for own, other in self._ties(negated, partitions):
+                group = next((each for each in groups if other in each), None)
+                if group is None:
+                    group = [other]
+                    groups.append(group)
+                group.append((number, own))
+                break
+        return tuple(Link(tuple(group)) for group in groups)
+
+    def _ties(
+        self, negated: NegatedComponent, partitions: tuple[str, ...]
+    ) -> Iterator[tuple[str, tuple[int, str]]]:
+        """Attributes of the negated component that equal one of a single component."""
+        own = negated.component
+        for clause in negated.clauses:
+            match clause.literals:
+                case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
+                    pass
+                case _:
+                    continue
+            for mine, other in ((left, right), (right, left)):
+                place = self._places.get(other.variable)
+                if mine.variable != own.variable or place is None:
+                    continue
+                kinds = {self._schema.kind(mine.attribute), self._schema.kind(other.attribute)}
+                if (
+                    len(kinds) == 1
+                    and Kind.LIST not in kinds
+                    and not mine.attribute == other.attribute in partitions
+                    and not self._components[place].is_kleene
+                    and self._has_attributes(own, (mine,))
+                    and self._has_attributes(self._components[place], (other,))
+                ):
+                    yield mine.attribute, (place, other.attribute)
+
     # --- negation
 
     def _negation(self, negated: NegatedComponent) -> LazyNegation:
@@ -306,14 +368,3 @@ class _Compiler:
             sum(1 << ix for ix in needs),
             predicate,
         )
-
-
-def connected(automaton: LazyAutomaton) -> set[tuple[int, int]]:
-    """The pairs of components that a test across events compares."""
-    return {
-        (ix, other)
-        for (ix, part), other in product(
-            enumerate(automaton.components), range(len(automaton.components))
-        )
-        if any(test.needs >> other & 1 for test in part.tests)
-    }

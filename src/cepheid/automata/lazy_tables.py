@@ -75,6 +75,18 @@ class LazyNegation:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """Attributes of components that have one value in every match, by which events are found.
+
+    ``terms`` are pairs of a component and its attribute; the number of a negated component is
+    that of the components, plus its own. A list that is linked to nothing else is kept together
+    by its own attribute: the group-by attribute of an iteration [Kolchinsky17 §4.5].
+    """
+
+    terms: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LazyAutomaton:
     """An alternative as plain data: everything the kernel needs but the order and the events."""
 
@@ -82,6 +94,7 @@ class LazyAutomaton:
     negations: tuple[LazyNegation, ...]
     in_order: bool
     partition_attributes: tuple[str, ...]
+    links: tuple[Link, ...]
     columns: tuple[tuple[str, Storage], ...]
     registers: tuple[Storage, ...]
     constants: tuple[int | float | str, ...]

@@ -5,6 +5,10 @@ Events that fit a component are kept in one input buffer for each component and 
 numbers of rows of the event store. What an instance has bound is a row of *slots*, which are
 such numbers too, so that a predicate can read any attribute of any bound event, whatever the
 order in which they were bound.
+
+Where an equality links components, their events are also kept by the value that they agree in:
+such a *group* of a partition has buffers and lists of waiting instances of its own, in a row of
+the same tables [Kolchinsky17 §4.1].
 """
 
 from __future__ import annotations
@@ -29,6 +33,15 @@ COMPONENT = np.dtype(
         ("take_low", "i8"),  # what its later events do
         ("take_high", "i8"),
         ("has_done", "i8"),  # whether something is tested when it is complete
+        ("term_low", "i8"),  # what its events are looked up by is terms[term_low:term_high]
+        ("term_high", "i8"),
+    ]
+)
+TERM = np.dtype(
+    [
+        ("component", "i8"),  # whose events are looked up; above those of components, a negation
+        ("link", "i8"),  # terms of one link have the same value in every match
+        ("column", "i8"),  # groups[event, column] is the row of an event's value, or NONE
     ]
 )
 TEST = np.dtype(
@@ -70,6 +83,7 @@ INSTANCE = np.dtype(
         ("first", "i8"),  # the first event
         ("last", "i8"),  # the last event
         ("partition", "i8"),
+        ("row", "i8"),  # the row with the buffer of the next component: a partition or a group
         ("plan", "i8"),  # the number of the plan that it was begun by
         ("cursor", "i8"),  # where in the pool the buffer is read
         ("upper", "i8"),  # the event before which the next one must be
@@ -105,6 +119,7 @@ CONTROL = np.dtype(
         ("at", "i8"),  # the event that is read
         ("stop", "i8"),  # the event at which to stop
         ("component", "i8"),  # the component for which it is read
+        ("list", "i8"),  # which of the lists of those that wait for it: 0, or by its terms
         ("current", "i8"),  # the instance that waits for it and is looked at; UNSEEN
         ("before", "i8"),  # the one before that in its list
         ("top", "i8"),  # instances on the stack

@@ -19,6 +19,7 @@ from cepheid.planning.options import POST_PROCESSING, Options
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import grown, int64s
+from cepheid.runtime.lazy_groups import Groups
 from cepheid.runtime.lazy_plans import LazyPlans
 from cepheid.runtime.lazy_store import Constants, EventStore
 from cepheid.runtime.lazy_tables import kernel_tables
@@ -62,7 +63,8 @@ class LazyEngine:
         ]
         count = len(automaton.components)
         self._buffer_count = len(self._event_tests)
-        self._store = EventStore(automaton.columns)
+        self._groups = Groups(automaton)
+        self._store = EventStore(automaton.columns, len(self._groups.columns))
         self._constants = Constants(automaton.constants, automaton.columns)
         size = layout.CONTEXT_COLUMNS + 2 * len(automaton.columns) + 1
         self._context, self._batch_context = int64s(size), int64s(size)
@@ -111,14 +113,15 @@ class LazyEngine:
         A block is valid until the next one is asked for.
         """
         self._forget()
-        self._grow_partitions(partitions)
         columns = [batch.column(name) for name, _ in self.automaton.columns]
         self._constants.point((self._context, self._batch_context), batch.strings, batch.lists)
         self._constants.point_at_batch(self._batch_context, columns)
         control = self._control[0]
         mask = batch.mask(self._event_tests, int(control["predicate"]), self._batch_context)
         places = np.flatnonzero((mask != 0) & (partition_of >= 0))
-        self._store.append(places, batch.first_event, axis, partition_of, mask, columns)
+        rows, groups = self._groups.number(batch, places, partition_of[places], mask[places])
+        self._grow_rows(self._groups.count(partitions))
+        self._store.append(places, batch.first_event, axis, rows, mask, groups, columns)
         self._store.point(self._context)
         control["context"] = self._context.ctypes.data
         while control["at"] < self._store.size:
@@ -151,6 +154,8 @@ class LazyEngine:
                 self._waiting,
                 self._buffers,
                 self._pool,
+                tables.terms,
+                store.groups,
                 self._plans.orders,
                 self._plans.table,
                 store.axis,
@@ -209,6 +214,7 @@ class LazyEngine:
             "pool": self._pool[: control["pool"][0]],
             "evaluations": self._evaluations,
             **prefixed("store", self._store.state()),
+            **prefixed("groups", self._groups.state()),
             **prefixed("plans", self._plans.state()),
         }
 
@@ -225,6 +231,7 @@ class LazyEngine:
         self._pool = np.concatenate([state["pool"], int64s(_FIRST_POOL)])
         self._evaluations = state["evaluations"]
         self._store.load(part("store", state))
+        self._groups.load(part("groups", state))
         self._plans.load(part("plans", state))
         self._kept = self._store.size
         self._point_at_instances()
@@ -261,6 +268,30 @@ class LazyEngine:
         self._plans.renumber(places, len(rows))
         self._store.keep(rows)
         self._control[0]["at"] = self._kept = len(rows)
+        if self._groups.are_many:
+            self._drop_rows()
+
+    def _drop_rows(self) -> None:
+        """Take back the rows of groups and partitions of which no event is kept.
+
+        What waits is found by an event that is kept.
+        """
+        store = self._store
+        used = int64s(self._groups.count(0))
+        used[store.partitions[: store.size]] = 1
+        groups = store.groups[: store.size]
+        used[groups[groups >= 0]] = 1
+        numbers = self._groups.keep(used)
+        live = self._instances["bound"] != layout.FREE
+        for name in ("partition", "row"):
+            # The row of what does not wait is not read again.
+            rows = self._instances[name][live]
+            self._instances[name][live] = numbers[rows]
+        store.partitions[: store.size] = numbers[store.partitions[: store.size]]
+        groups[groups >= 0] = numbers[groups[groups >= 0]]
+        kept = np.flatnonzero(numbers >= 0)
+        self._waiting, self._buffers = self._waiting[kept], self._buffers[kept]
+        self._nows = self._nows[kept]
 
     def _drop_nodes(self) -> int:
         kept: int = lazy_memory.keep_reachable(
@@ -321,7 +352,7 @@ class LazyEngine:
             "that component makes them fewer, and max_runs allows more"
         )
 
-    def _grow_partitions(self, count: int) -> None:
+    def _grow_rows(self, count: int) -> None:
         old = len(self._waiting)
         if count > old:
             size = max(count, 2 * old)
