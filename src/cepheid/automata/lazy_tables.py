@@ -101,6 +101,17 @@ class LazyAutomaton:
     source: str
 
     @property
+    def linked(self) -> frozenset[tuple[int, int]]:
+        """The pairs of components of which one is looked up by the other."""
+        return frozenset(
+            (a, b)
+            for link in self.links
+            for a, _ in link.terms
+            for b, _ in link.terms
+            if a < b < len(self.components)
+        )
+
+    @property
     def slot_roles(self) -> int:
         """How many slots a component has in an instance."""
         if not any(part.component.is_kleene for part in self.components):

@@ -25,13 +25,15 @@ class Workload:
 
     ``events`` has how many events of each there are in a window; ``lists`` are the components
     that take any of them together; ``selectivities`` has for pairs the part that satisfies the
-    conditions, ``before`` the pairs that come in that order.
+    conditions, ``before`` the pairs that come in that order. Events of a ``linked`` pair are
+    looked up by the value that they agree in, so that others are not tested.
     """
 
     events: Sequence[float]
     lists: frozenset[int] = frozenset()
     before: frozenset[tuple[int, int]] = frozenset()
     selectivities: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    linked: frozenset[tuple[int, int]] = frozenset()
 
     def choices(self, component: int) -> float:
         """How many ways there are to bind a component by itself."""
@@ -39,6 +41,12 @@ class Workload:
         if component not in self.lists:
             return events
         return float(2.0 ** min(events, _MOST_EVENTS)) - 1.0 + events
+
+    def looked_up(self, component: int, bound: Sequence[int]) -> float:
+        """The part of a component's events that are visited where these others are bound."""
+        pairs = ((min(component, other), max(component, other)) for other in bound)
+        parts = (self.selectivities.get(pair, 1.0) for pair in pairs if pair in self.linked)
+        return min(parts, default=1.0)
 
     def fraction(self, a: int, b: int) -> float:
         """The part of the pairs of two components that can be together in a match."""
@@ -57,7 +65,7 @@ def order_cost(workload: Workload, order: Sequence[int]) -> float:
     cost, partial = 0.0, 1.0
     for place, component in enumerate(order):
         tested = partial * workload.choices(component)
-        cost += tested
+        cost += tested * workload.looked_up(component, order[:place])
         partial = tested
         for other in order[:place]:
             partial *= workload.fraction(component, other)

@@ -119,9 +119,11 @@ class LazyEngine:
         control = self._control[0]
         mask = batch.mask(self._event_tests, int(control["predicate"]), self._batch_context)
         places = np.flatnonzero((mask != 0) & (partition_of >= 0))
-        rows, groups = self._groups.number(batch, places, partition_of[places], mask[places])
+        rows = self._groups.rows_of(partition_of)
+        fresh = self._store.size
+        self._store.append(places, batch.first_event, axis, rows, mask, columns)
+        self._number_groups(fresh)
         self._grow_rows(self._groups.count(partitions))
-        self._store.append(places, batch.first_event, axis, rows, mask, groups, columns)
         self._store.point(self._context)
         control["context"] = self._context.ctypes.data
         while control["at"] < self._store.size:
@@ -269,29 +271,58 @@ class LazyEngine:
         self._store.keep(rows)
         self._control[0]["at"] = self._kept = len(rows)
         if self._groups.are_many:
-            self._drop_rows()
+            self._renumber_rows(np.arange(len(self._waiting), dtype=np.int64))
 
-    def _drop_rows(self) -> None:
-        """Take back the rows of groups and partitions of which no event is kept.
+    def used_partitions(self, now: int) -> Int64s:
+        """For each partition 1 if an event of it is kept."""
+        control, groups, store = self._control[0], self._groups, self._store
+        if not control["by_partition"]:
+            control["now"] = max(int(control["now"]), now)
+        self._forget(everything=True)
+        used = int64s(len(self._waiting))
+        used[groups.partitions_of(store.partitions[: store.size])] = 1
+        return used
 
-        What waits is found by an event that is kept.
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give what is kept for partition p to partition ``numbers[p]``."""
+        self._renumber_rows(numbers)
+
+    def _number_groups(self, low: int) -> None:
+        """Find the groups of the events of the store from one on."""
+        store, groups = self._store, self._groups
+        events = slice(low, store.size)
+        store.groups[events] = groups.number(
+            groups.partitions_of(store.partitions[events]),
+            store.masks[events],
+            [store.column(attribute, low) for _, attribute in groups.columns],
+        )
+
+    def _renumber_rows(self, partitions: Int64s) -> None:
+        """Give partitions new numbers, and groups those that they would have by themselves.
+
+        What an instance waits for is in a row of an event that it has bound, which is kept: so
+        every row that is needed is that of an event.
         """
-        store = self._store
-        used = int64s(self._groups.count(0))
-        used[store.partitions[: store.size]] = 1
-        groups = store.groups[: store.size]
-        used[groups[groups >= 0]] = 1
-        numbers = self._groups.keep(used)
-        live = self._instances["bound"] != layout.FREE
+        store, groups = self._store, self._groups
+        events = slice(0, store.size)
+        old, old_groups = store.partitions[events].copy(), store.groups[events].copy()
+        store.partitions[events] = groups.rows_of(partitions[groups.partitions_of(old)])
+        groups.begin_anew()
+        self._number_groups(0)
+        groups.settle()
+        rows = np.full(max(len(self._waiting), 1), layout.NONE, dtype=np.int64)
+        rows[old] = store.partitions[events]
+        is_group = old_groups >= 0
+        rows[old_groups[is_group]] = store.groups[events][is_group]
+        live = np.flatnonzero(self._instances["bound"] != layout.FREE)
         for name in ("partition", "row"):
-            # The row of what does not wait is not read again.
-            rows = self._instances[name][live]
-            self._instances[name][live] = numbers[rows]
-        store.partitions[: store.size] = numbers[store.partitions[: store.size]]
-        groups[groups >= 0] = numbers[groups[groups >= 0]]
-        kept = np.flatnonzero(numbers >= 0)
-        self._waiting, self._buffers = self._waiting[kept], self._buffers[kept]
-        self._nows = self._nows[kept]
+            kept = self._instances[name][live]
+            self._instances[name][live] = np.where(kept >= 0, rows[kept], layout.NONE)
+        kept = np.flatnonzero(rows[: len(self._waiting)] >= 0)
+        tables = self._waiting[kept], self._buffers[kept], self._nows[kept]
+        self._waiting, self._buffers, self._nows = self._waiting[:0], self._buffers[:0], int64s(0)
+        self._grow_rows(int(rows.max()) + 1)
+        self._waiting[rows[kept]], self._buffers[rows[kept]], self._nows[rows[kept]] = tables
 
     def _drop_nodes(self) -> int:
         kept: int = lazy_memory.keep_reachable(

@@ -7,72 +7,85 @@ partitions have theirs, so that to look something up is to read another row [Kol
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from cepheid.automata.lazy_tables import LazyAutomaton
+from cepheid.kernels import lazy_layout as layout
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import EncodedColumn
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.kernel_tables import int64s
 from cepheid.runtime.lazy_tables import group_columns
 from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.snapshot import Arrays
 
 
 class Groups:
-    """The rows of partitions and groups; without links, rows are the numbers of partitions."""
+    """The rows of partitions and groups: without links, a row is the number of a partition.
+
+    With links, partition p has row 2 p and group g row 2 g + 1. A group is a value of a link's
+    attributes within a partition.
+    """
 
     def __init__(self, automaton: LazyAutomaton) -> None:
         self.columns = group_columns(automaton)
-        self._links = len(automaton.links)
-        self._rows = PartitionNumbers()
+        self._links = max(len(automaton.links), 1)
+        self._numbers = PartitionNumbers()
         self._masks = [
             sum(1 << ix for ix, name in automaton.links[link].terms if name == attribute)
             for link, attribute in self.columns
         ]
+        self._stride = 2 if self.columns else 1
+
+    def rows_of(self, partitions: Int64s) -> Int64s:
+        """The rows of partitions."""
+        return partitions * self._stride
+
+    def partitions_of(self, rows: Int64s) -> Int64s:
+        """The partitions that have these rows."""
+        return rows // self._stride
 
     def number(
-        self, batch: EventBatch, places: Int64s, partitions: Int64s, masks: Int64s
-    ) -> tuple[Int64s, Int64s]:
-        """The rows of the events at these places: of their partitions, and of their groups.
+        self, partitions: Int64s, masks: Int64s, columns: Sequence[EncodedColumn]
+    ) -> Int64s:
+        """For each event the row of its group by each of the columns.
 
-        ``partitions`` and ``masks`` are those of the same events. An event that fits none of the
-        components of a column, or has null there, has no group.
+        An event that fits none of the components of a column, or has null there, has none.
         """
-        size = len(places)
-        groups = np.empty((size, len(self.columns)), dtype=np.int64)
-        if not self.columns:
-            return partitions, groups
-        keys = EncodedColumn(partitions * (self._links + 1))
-        rows = self._rows.number([keys, EncodedColumn(int64s(size))], size)
-        for column, (link, attribute) in enumerate(self.columns):
-            encoded = batch.column(attribute)
-            valid = masks & self._masks[column] != 0
-            if encoded.valid is not None:
-                valid &= encoded.valid[places]
-            keys = EncodedColumn(partitions * (self._links + 1) + link + 1)
-            values = EncodedColumn(encoded.values[places], valid)
-            numbers = self._rows.number([keys, values], size)
-            groups[:, column] = numbers
-        return rows, groups
+        groups = np.empty((len(partitions), len(self.columns)), dtype=np.int64)
+        for ix, ((link, _), column) in enumerate(zip(self.columns, columns, strict=True)):
+            valid = masks & self._masks[ix] != 0
+            if column.valid is not None:
+                valid &= column.valid
+            keys = [
+                EncodedColumn(partitions * self._links + link),
+                EncodedColumn(column.values, valid),
+            ]
+            numbers = self._numbers.number(keys, len(partitions))
+            groups[:, ix] = np.where(valid, 2 * numbers + 1, layout.NONE)
+        return groups
 
     def count(self, partitions: int) -> int:
         """How many rows there are, where there are so many partitions."""
-        return self._rows.count if self.columns else partitions
+        return self._stride * max(partitions, self._numbers.count)
 
     @property
     def are_many(self) -> bool:
-        """Whether rows should be taken back that nothing is kept in."""
-        return bool(self.columns) and self._rows.are_many()
+        """Whether there are so many that the numbers of those that are gone should be taken back."""
+        return self._numbers.are_many()
 
-    def keep(self, used: Int64s) -> Int64s:
-        """Take back the rows for which ``used`` is 0; the new row of each, or -1."""
-        return self._rows.keep(used)
+    def begin_anew(self) -> None:
+        """Forget all groups."""
+        self._numbers = PartitionNumbers()
+
+    def settle(self) -> None:
+        """Let groups be many again when there are twice as many as now."""
+        self._numbers.settle()
 
     def state(self) -> Arrays:
-        """The rows as arrays, for a snapshot."""
-        return self._rows.state()
+        """The groups as arrays, for a snapshot."""
+        return self._numbers.state()
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
-        self._rows.load(state)
+        self._numbers.load(state)

@@ -161,6 +161,7 @@ class LazyPlans:
             lists,
             frozenset(before),
             self._selectivities,
+            self._automaton.linked,
         )
 
     def _sample(

@@ -52,17 +52,15 @@ class EventStore:
         axis: Int64s,
         partitions: Int64s,
         masks: Int64s,
-        groups: Int64s,
         columns: Sequence[EncodedColumn],
     ) -> None:
-        """Add the events at these places of a batch; partitions and groups are those of them."""
+        """Add the events at these places of a batch, whose groups are not known yet."""
         low, high = self.size, self.size + len(places)
         if high > len(self.numbers):
             self._grow(max(2 * len(self.numbers), high))
         self.numbers[low:high] = places + first_event
         self.axis[low:high] = axis[places]
-        self.partitions[low:high] = partitions
-        self.groups[low:high] = groups
+        self.partitions[low:high] = partitions[places]
         self.masks[low:high] = masks[places]
         for ix, column in enumerate(columns):
             self._values[ix][low:high] = column.values[places]
@@ -72,6 +70,12 @@ class EventStore:
             else:
                 self._valid[ix][low:high] = 1
         self.size = high
+
+    def column(self, attribute: str, low: int) -> EncodedColumn:
+        """An attribute of the events from one on."""
+        ix = [name for name, _ in self._columns].index(attribute)
+        valid = self._valid[ix][low : self.size].view(np.bool_) if self._has_nulls[ix] else None
+        return EncodedColumn(self._values[ix][low : self.size], valid)
 
     def point(self, context: Int64s) -> None:
         """Let a context point at the columns."""
