@@ -28,6 +28,7 @@ from cepheid.kernels import lazy_layout as layout
 from cepheid.kernels.nfa_b_layout import MAX_COMPONENTS, UNBOUNDED
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
+from cepheid.planning.sharing import SharedAlternatives
 from cepheid.schema import Kind
 
 Literals = tuple[ast.Expression, ...]
@@ -54,8 +55,19 @@ def compile_lazy(query: AnalysedQuery, alternative: Alternative) -> LazyAutomato
     return _Compiler(query, alternative).compile()
 
 
+def compile_shared(query: AnalysedQuery, shared: SharedAlternatives) -> LazyAutomaton:
+    """The lazy automaton of several alternatives: components that they share are one."""
+    return _Compiler(query, shared.union, shared).compile()
+
+
 class _Compiler:
-    def __init__(self, query: AnalysedQuery, alternative: Alternative) -> None:
+    def __init__(
+        self,
+        query: AnalysedQuery,
+        alternative: Alternative,
+        shared: SharedAlternatives | None = None,
+    ) -> None:
+        self._shared = shared
         assert query.schema is not None
         self._query = query
         self._schema = query.schema
@@ -101,10 +113,15 @@ class _Compiler:
             )
             for ix, component in enumerate(self._components)
         )
+        every = tuple(range(len(components)))
+        members = (
+            [self._query.alternatives[n] for n in self._shared.numbers] if self._shared else ()
+        )
         return LazyAutomaton(
+            self._shared.places if self._shared else (every,),
             components,
             negations,
-            self._alternative.is_sequence,
+            all(each.is_sequence for each in members or [self._alternative]),
             attributes,
             self._links(attributes),
             tuple(self._vector.columns.items()),
@@ -289,9 +306,7 @@ class _Compiler:
         ]
         groups = [
             list(terms)
-            for terms in find_equal_attributes(
-                self._components, self._alternative.clauses, self._schema
-            )
+            for terms in self._equal_attributes()
             if terms not in everywhere
             and all(self._schema.kind(name) is not Kind.LIST for _, name in terms)
         ]
@@ -305,6 +320,32 @@ class _Compiler:
                 group.append((number, own))
                 break
         return tuple(Link(tuple(group)) for group in groups)
+
+    def _equal_attributes(self) -> list[tuple[tuple[int, str], ...]]:
+        """Groups of attributes that are equal in every match of every alternative.
+
+        Two may be equal in one alternative because of a component that another lacks; such a
+        group is left out.
+        """
+        if self._shared is None:
+            clauses = self._alternative.clauses
+            return list(find_equal_attributes(self._components, clauses, self._schema))
+        found = []
+        for number, places in zip(self._shared.numbers, self._shared.places, strict=True):
+            own = self._query.alternatives[number]
+            groups = find_equal_attributes(own.components, own.clauses, self._schema)
+            named = [tuple((places[ix], name) for ix, name in terms) for terms in groups]
+            found.append((set(places), named))
+        return [
+            terms
+            for terms in dict.fromkeys(terms for _, groups in found for terms in groups)
+            if all(
+                (len(common) < 2 and not any(self._components[ix].is_kleene for ix, _ in common))
+                or any(common <= set(group) for group in groups)
+                for members, groups in found
+                for common in [{term for term in terms if term[0] in members}]
+            )
+        ]
 
     def _ties(
         self, negated: NegatedComponent, partitions: tuple[str, ...]

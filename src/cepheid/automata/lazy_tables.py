@@ -88,8 +88,12 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class LazyAutomaton:
-    """An alternative as plain data: everything the kernel needs but the order and the events."""
+    """One or more alternatives as plain data: all the kernel needs but orders and events.
 
+    ``alternatives`` has for each the places of its components.
+    """
+
+    alternatives: tuple[tuple[int, ...], ...]
     components: tuple[LazyComponent, ...]
     negations: tuple[LazyNegation, ...]
     in_order: bool

@@ -46,84 +46,24 @@ from cepheid.kernels.lazy_layout import (
     SEARCH,
     SLOT_FIRST,
     SLOT_NODE,
+    STEP,
     TERM,
     TEST,
     UNSEEN,
     WORK,
 )
-from cepheid.kernels.lazy_search import (
-    choose_next,
-    first_place,
-    lower_bound,
-    put,
-    row_of,
-    upper_bound,
-)
+from cepheid.kernels.lazy_search import put
+from cepheid.kernels.lazy_steps import finals_of, go_on, is_last, search_buffer
 from cepheid.kernels.lazy_tests import fits, holds_when_complete
 from cepheid.kernels.nfa_b_layout import UPDATE
 from cepheid.kernels.registers import update_registers
 
 
 @helper
-def _search(control, instances, instance_ix, components, slots, buffers, pool, axis):
-    """Let an instance read the buffer of its next component from where an event can fit."""
-    row = instances[instance_ix]
-    component = row.next
-    after = lower_bound(components, slots, instance_ix, row.bound, component)
-    if row.count > 0:
-        after = max(after, slots[instance_ix, component])
-    row.upper = upper_bound(components, slots, instance_ix, row.bound, component)
-    if row.row == NONE:
-        row.cursor = 0
-        return
-    buffer = buffers[row.row, component]
-    row.cursor = first_place(
-        pool, axis, buffer.low, buffer.low + buffer.count, after, row.finish, control[0].window
-    )
-
-
-@helper
-def _push(
-    control,
-    instances,
-    instance_ix,
-    components,
-    slots,
-    orders,
-    plans,
-    buffers,
-    pool,
-    terms,
-    groups,
-    axis,
-    stack,
-):
-    """Choose what an instance binds next, and let it read the buffer."""
-    row = instances[instance_ix]
-    row.next = choose_next(
-        instances, instance_ix, components, slots, orders, plans, buffers, pool, terms, groups,
-        axis, control[0].window,
-    )  # fmt: skip
-    row.count, row.stage = 0, SEARCH
-    row.row = row_of(row.next, slots, instance_ix, row.bound, row.partition, terms, groups, buffers)
-    # The events of the plan alone: those before it belong to the plan before.
-    _search(control, instances, instance_ix, components, slots, buffers, pool, axis)
-    since = plans[row.plan].since
-    if since > 0 and row.row != NONE:
-        buffer = buffers[row.row, row.next]
-        row.cursor = first_place(
-            pool, axis, row.cursor, buffer.low + buffer.count, since - 1, row.finish,
-            control[0].window,
-        )  # fmt: skip
-    stack[control[0].top] = instance_ix
-    control[0].top += 1
-
-
-@helper
 def _extend(
     control, instances, instance_ix, event, place, components, tests, ranges, negations, updates,
-    context, slots, ints, floats, valid, nodes, buffers, pool, terms, groups, orders, plans, axis,
-    numbers, stack, work, ids, offsets, evaluations, everything,
+    context, slots, ints, floats, valid, nodes, buffers, pool, terms, groups, steps, parts, plans,
+    axis, numbers, stack, work, ids, offsets, kinds, evaluations,
 ):  # fmt: skip
     """Let a copy of an instance have an event that fits, for its next component.
 
@@ -133,10 +73,12 @@ def _extend(
     ctl = control[0]
     component, bound, bit = row.next, row.bound, 1 << row.next
     part = components[component]
-    if part.is_kleene == 0 and part.has_done == 0 and bound | bit == everything:
+    finals = finals_of(instances, instance_ix, bound | bit, steps, plans, len(components))
+    has_all = is_last(instances, instance_ix, bound | bit, steps, plans, len(components))
+    if part.is_kleene == 0 and part.has_done == 0 and has_all:
         write_match(
-            control, instances, instance_ix, event, component, components, slots, nodes, plans,
-            numbers, ids, offsets,
+            control, instances, instance_ix, event, component, bound | bit, finals, components,
+            slots, nodes, plans, numbers, ids, offsets, kinds,
         )  # fmt: skip
         return
     copy_ix = copied(control, instances, slots, ints, floats, valid, instance_ix)
@@ -151,16 +93,18 @@ def _extend(
             groups, ctl.predicate, ctl.context, work, evaluations,
         ):  # fmt: skip
             free_instance(control, instances, copy_ix)
-        elif new.bound == everything:
+            return
+        if finals != 0:
             write_match(
-                control, instances, copy_ix, FAR, NONE, components, slots, nodes, plans, numbers,
-                ids, offsets,
+                control, instances, copy_ix, FAR, NONE, new.bound, finals, components, slots, nodes,
+                plans, numbers, ids, offsets, kinds,
             )  # fmt: skip
+        if has_all:
             free_instance(control, instances, copy_ix)
         else:
-            _push(
-                control, instances, copy_ix, components, slots, orders, plans, buffers, pool, terms,
-                groups, axis, stack,
+            go_on(
+                control, instances, copy_ix, components, slots, ints, floats, valid, steps, parts,
+                plans, buffers, pool, terms, groups, axis, stack,
             )  # fmt: skip
         return
     count = len(components)
@@ -191,7 +135,7 @@ def _extend(
     if place != NONE and new.row == row.row:
         new.cursor, new.upper = place + 1, row.upper
     else:
-        _search(control, instances, copy_ix, components, slots, buffers, pool, axis)
+        search_buffer(control, instances, copy_ix, components, slots, buffers, pool, axis)
     stack[ctl.top] = copy_ix
     ctl.top += 1
 
@@ -219,13 +163,13 @@ def _lacks_room(control, instances, instance_ix, nodes, stack, work, ids, offset
     """What there is too little of for one more step of an instance, or DONE."""
     ctl = control[0]
     length = instances[instance_ix].length + 1
-    if ctl.free_count < 2:
+    if ctl.free_count < 2 + ctl.fanout:
         return NEED_INSTANCES
     if ctl.nodes >= len(nodes):
         return NEED_NODES
     if ctl.ids + length > len(ids) or ctl.matches + 1 >= len(offsets):
         return NEED_OUTPUT
-    if ctl.top + 2 > len(stack):
+    if ctl.top + 2 + ctl.fanout > len(stack):
         return NEED_STACK
     if WORK + length > len(work):
         return NEED_WORK
@@ -235,8 +179,8 @@ def _lacks_room(control, instances, instance_ix, nodes, stack, work, ids, offset
 @helper
 def _work_off(
     control, instances, components, tests, ranges, negations, updates, context, slots, ints, floats,
-    valid, nodes, waiting, buffers, pool, terms, groups, orders, plans, axis, numbers, stack, work,
-    ids, offsets, evaluations, everything,
+    valid, nodes, waiting, buffers, pool, terms, groups, steps, parts, plans, axis, numbers, stack,
+    work, ids, offsets, kinds, evaluations,
 ):  # fmt: skip
     """Let the instances on the stack read their buffers."""
     ctl = control[0]
@@ -259,17 +203,19 @@ def _work_off(
                     evaluations,
                 )
             ):  # fmt: skip
-                if row.bound | (1 << component) == everything:
+                members = row.bound | (1 << component)
+                finals = finals_of(instances, instance_ix, members, steps, plans, len(components))
+                if finals != 0:
                     write_match(
-                        control, instances, instance_ix, FAR, NONE, components, slots, nodes, plans,
-                        numbers, ids, offsets,
+                        control, instances, instance_ix, FAR, NONE, members, finals, components,
+                        slots, nodes, plans, numbers, ids, offsets, kinds,
                     )  # fmt: skip
-                else:
+                if not is_last(instances, instance_ix, members, steps, plans, len(components)):
                     copy_ix = copied(control, instances, slots, ints, floats, valid, instance_ix)
-                    instances[copy_ix].bound |= 1 << component
-                    _push(
-                        control, instances, copy_ix, components, slots, orders, plans, buffers,
-                        pool, terms, groups, axis, stack,
+                    instances[copy_ix].bound = members
+                    go_on(
+                        control, instances, copy_ix, components, slots, ints, floats, valid, steps,
+                        parts, plans, buffers, pool, terms, groups, axis, stack,
                     )  # fmt: skip
             continue
         place, end = row.cursor, row.cursor
@@ -300,16 +246,16 @@ def _work_off(
         _extend(
             control, instances, instance_ix, event, place, components, tests, ranges, negations,
             updates, context, slots, ints, floats, valid, nodes, buffers, pool, terms, groups,
-            orders, plans, axis, numbers, stack, work, ids, offsets, evaluations, everything,
+            steps, parts, plans, axis, numbers, stack, work, ids, offsets, kinds, evaluations,
         )  # fmt: skip
     return DONE
 
 
 @helper
 def _begin(
-    control, instances, event, partition, component, plan, components, tests, ranges, negations,
-    updates, context, slots, ints, floats, valid, nodes, buffers, pool, terms, groups, orders,
-    plans, axis, numbers, stack, work, ids, offsets, evaluations, everything,
+    control, instances, event, partition, component, plan, step, components, tests, ranges,
+    negations, updates, context, slots, ints, floats, valid, nodes, buffers, pool, terms, groups,
+    steps, parts, plans, axis, numbers, stack, work, ids, offsets, kinds, evaluations,
 ):  # fmt: skip
     """An instance of a plan whose first component is that of the event."""
     instance_ix = new_instance(control, instances)
@@ -317,7 +263,7 @@ def _begin(
     row.bound, row.next, row.count, row.length = 0, component, 0, 0
     row.start = row.finish = axis[event]
     row.first = row.last = event
-    row.partition, row.row, row.plan = partition, partition, plan
+    row.partition, row.row, row.plan, row.step = partition, partition, plan, step
     row.node, row.waits = NONE, control[0].waits
     for slot in range(slots.shape[1]):
         slots[instance_ix, slot] = 0
@@ -333,8 +279,8 @@ def _begin(
         return
     _extend(
         control, instances, instance_ix, event, NONE, components, tests, ranges, negations, updates,
-        context, slots, ints, floats, valid, nodes, buffers, pool, terms, groups, orders, plans,
-        axis, numbers, stack, work, ids, offsets, evaluations, everything,
+        context, slots, ints, floats, valid, nodes, buffers, pool, terms, groups, steps, parts,
+        plans, axis, numbers, stack, work, ids, offsets, kinds, evaluations,
     )  # fmt: skip
     free_instance(control, instances, instance_ix)
 
@@ -343,14 +289,14 @@ def _begin(
     I64(
         array_of(CONTROL), array_of(COMPONENT), array_of(TEST), array_of(RANGE), array_of(NEGATION),
         array_of(UPDATE), I64S, array_of(INSTANCE), I64S_2D, I64S_2D, F64S_2D, I64S, array_of(NODE),
-        I64S_2D, array_of(BUFFER, 2), I64S, array_of(TERM), I64S_2D, I64S_2D, array_of(PLAN), I64S,
-        I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S,
+        I64S_2D, array_of(BUFFER, 2), I64S, array_of(TERM), I64S_2D, array_of(STEP, 2), I64S_2D,
+        array_of(PLAN), I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S,
     )
 )  # fmt: skip
 def read_events(
     control, components, tests, ranges, negations, updates, context, instances, slots, ints, floats,
-    valid, nodes, waiting, buffers, pool, terms, groups, orders, plans, axis, numbers, partitions,
-    masks, nows, stack, work, ids, offsets, evaluations,
+    valid, nodes, waiting, buffers, pool, terms, groups, steps, parts, plans, axis, numbers,
+    partitions, masks, nows, stack, work, ids, offsets, kinds, evaluations,
 ):  # fmt: skip
     """Read the events of the store from ``at`` to ``stop``; what is needed, or DONE.
 
@@ -361,12 +307,11 @@ def read_events(
     """
     ctl = control[0]
     count = len(components)
-    everything = (1 << count) - 1
     while True:
         lacking = _work_off(
             control, instances, components, tests, ranges, negations, updates, context, slots, ints,
-            floats, valid, nodes, waiting, buffers, pool, terms, groups, orders, plans, axis,
-            numbers, stack, work, ids, offsets, evaluations, everything,
+            floats, valid, nodes, waiting, buffers, pool, terms, groups, steps, parts, plans, axis,
+            numbers, stack, work, ids, offsets, kinds, evaluations,
         )  # fmt: skip
         if lacking != DONE:
             return lacking
@@ -421,30 +366,35 @@ def read_events(
                 _extend(
                     control, instances, instance_ix, event, NONE, components, tests, ranges,
                     negations, updates, context, slots, ints, floats, valid, nodes, buffers, pool,
-                    terms, groups, orders, plans, axis, numbers, stack, work, ids, offsets,
-                    evaluations, everything,
+                    terms, groups, steps, parts, plans, axis, numbers, stack, work, ids, offsets,
+                    kinds, evaluations,
                 )  # fmt: skip
             if ctl.top > 0:
                 continue
             if term + 1 < components[component].term_high:
                 ctl.list, ctl.current = ctl.list + 1, UNSEEN
                 continue
-            if ctl.free_count < 4:
+            if ctl.free_count < 4 + 2 * ctl.fanout:
                 return NEED_INSTANCES
             if ctl.nodes + 2 >= len(nodes):
                 return NEED_NODES
             if ctl.ids + 2 > len(ids) or ctl.matches + 2 >= len(offsets):
                 return NEED_OUTPUT
+            if len(stack) < 4 + 2 * ctl.fanout:
+                return NEED_STACK
             if len(work) < WORK + 2:
                 return NEED_WORK
             for plan in range(len(plans)):
-                if plans[plan].is_alive != 0 and orders[plan, 0] == component:
-                    _begin(
-                        control, instances, event, partition, component, plan, components, tests,
-                        ranges, negations, updates, context, slots, ints, floats, valid, nodes,
-                        buffers, pool, terms, groups, orders, plans, axis, numbers, stack, work,
-                        ids, offsets, evaluations, everything,
-                    )  # fmt: skip
+                step = steps[plan, 0].child if plans[plan].is_alive != 0 else NONE
+                while step != NONE:
+                    if steps[plan, step].component == component:
+                        _begin(
+                            control, instances, event, partition, component, plan, step, components,
+                            tests, ranges, negations, updates, context, slots, ints, floats, valid,
+                            nodes, buffers, pool, terms, groups, steps, parts, plans, axis, numbers,
+                            stack, work, ids, offsets, kinds, evaluations,
+                        )  # fmt: skip
+                    step = steps[plan, step].sibling
             ctl.component += 1
             ctl.list, ctl.current = 0, UNSEEN
             continue

@@ -68,7 +68,7 @@ def copied(control, instances, slots, ints, floats, valid, source_ix):
     old, new = instances[source_ix], instances[copy_ix]
     new.bound, new.next, new.count, new.length = old.bound, old.next, old.count, old.length
     new.start, new.finish, new.first, new.last = old.start, old.finish, old.first, old.last
-    new.partition, new.row, new.plan = old.partition, old.row, old.plan
+    new.partition, new.row, new.plan, new.step = old.partition, old.row, old.plan, old.step
     new.node, new.waits = NONE, control[0].waits
     for slot in range(slots.shape[1]):
         slots[copy_ix, slot] = slots[source_ix, slot]
@@ -93,10 +93,13 @@ def add_event(instances, instance_ix, event, axis):
 
 @helper
 def write_match(
-    control, instances, instance_ix, event, component, components, slots, nodes, plans, numbers,
-    ids, offsets,
+    control, instances, instance_ix, event, component, members, finals, components, slots, nodes,
+    plans, numbers, ids, offsets, kinds,
 ):  # fmt: skip
-    """Write the match of a complete instance; with ``event``, the one that it lacked is that."""
+    """Write the match of an instance that has bound these members.
+
+    With ``event``, the one that it lacked is that, for a component.
+    """
     ctl = control[0]
     row = instances[instance_ix]
     if min(row.first, event) >= plans[row.plan].until:
@@ -105,6 +108,8 @@ def write_match(
     start = ctl.ids
     end = start
     for c in range(count):
+        if (members >> c) & 1 == 0:
+            continue
         if components[c].is_kleene == 0:
             bound = event if c == component else slots[instance_ix, c]
             ids[end] = (numbers[bound] << TAG_SHIFT) | c
@@ -130,6 +135,7 @@ def write_match(
                 place -= 1
             ids[place + 1] = tag
     ctl.ids = end
+    kinds[ctl.matches] = finals
     ctl.matches += 1
     offsets[ctl.matches] = end
     ctl.matches_found += 1

@@ -9,6 +9,9 @@ order in which they were bound.
 Where an equality links components, their events are also kept by the value that they agree in:
 such a *group* of a partition has buffers and lists of waiting instances of its own, in a row of
 the same tables [Kolchinsky17 §4.1].
+
+The steps of a plan are the orders of one or more alternatives of a query, one within the other:
+alternatives whose orders begin alike have that beginning once [Kolchinsky17 §5].
 """
 
 from __future__ import annotations
@@ -85,6 +88,7 @@ INSTANCE = np.dtype(
         ("partition", "i8"),
         ("row", "i8"),  # the row with the buffer of the next component: a partition or a group
         ("plan", "i8"),  # the number of the plan that it was begun by
+        ("step", "i8"),  # the step of the plan whose component is next; of a tree, none
         ("cursor", "i8"),  # where in the pool the buffer is read
         ("upper", "i8"),  # the event before which the next one must be
         ("node", "i8"),  # the node that was made for it, or NONE
@@ -109,11 +113,20 @@ PLAN = np.dtype(
         ("is_tree", "i8"),  # the next component is chosen for each instance
     ]
 )
+STEP = np.dtype(
+    [
+        ("component", "i8"),  # what is bound; of step 0 of a plan, where all begin, nothing
+        ("child", "i8"),  # the first of the steps after it, or NONE
+        ("sibling", "i8"),  # the next of the steps after the one before it, or NONE
+        ("finals", "i8"),  # the alternatives that are complete then, as bits
+    ]
+)
 CONTROL = np.dtype(
     [
         ("window", "i8"),
         ("by_partition", "i8"),  # the window counts the events of a partition
         ("in_order", "i8"),  # the order of components is total
+        ("fanout", "i8"),  # the most steps after a step
         ("predicate", "i8"),  # address of the predicate function
         ("context", "i8"),  # address of the context
         ("at", "i8"),  # the event that is read
@@ -148,8 +161,7 @@ UNSEEN = -2
 FAR = 1 << 62
 PLANS = 2
 WHOLE = 1_000_000
-"""Below the orders of plans there is a row for each component: the parts of pairs with each other
-component that satisfy the conditions between them, in millionths."""
+"""The parts of pairs that satisfy the conditions between them are in millionths."""
 MAX_RANGES = 32
 WORK = 4 * MAX_RANGES
 """Places of the working array that for-all tests count in; the lists stand behind them."""

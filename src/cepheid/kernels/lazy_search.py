@@ -6,7 +6,7 @@ A buffer is in stream order, so that ordering filters and the window are binary 
 from __future__ import annotations
 
 from cepheid.kernels.jit import helper
-from cepheid.kernels.lazy_layout import FAR, NONE, PLANS, SLOT_FIRST, WHOLE
+from cepheid.kernels.lazy_layout import FAR, NONE, SLOT_FIRST, WHOLE
 
 
 @helper
@@ -96,21 +96,15 @@ def end_place(pool, axis, low, high, upper, start, window):
 
 @helper
 def choose_next(
-    instances, instance_ix, components, slots, orders, plans, buffers, pool, terms, groups, axis,
-    window,
+    instances, instance_ix, components, slots, parts, buffers, pool, terms, groups, axis, window,
 ):  # fmt: skip
-    """The component that an instance binds next.
+    """The component that an instance of a tree binds next.
 
-    In a chain it is the next one of the frequency order. In a tree it is the one for which
-    there are the fewest events at this moment, counting only the part of them that is taken to
-    satisfy the conditions with what is bound [Kolchinsky17 §7].
+    It is the one for which there are the fewest events at this moment, counting only the part
+    of them that is taken to satisfy the conditions with what is bound [Kolchinsky17 §7].
     """
     row = instances[instance_ix]
     count = len(components)
-    if plans[row.plan].is_tree == 0:
-        for place in range(count):
-            if (row.bound >> orders[row.plan, place]) & 1 == 0:
-                return orders[row.plan, place]
     best, fewest = NONE, 1e300
     for component in range(count):
         if (row.bound >> component) & 1:
@@ -136,7 +130,7 @@ def choose_next(
         fitting = float(found)
         for other in range(count):
             if (row.bound >> other) & 1 and looked_up == row.partition:
-                fitting *= orders[PLANS + component, other] / WHOLE
+                fitting *= parts[component, other] / WHOLE
         if fitting < fewest:
             best, fewest = component, fitting
     return best

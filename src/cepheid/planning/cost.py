@@ -8,7 +8,8 @@ through sets of components instead of orders [Kolchinsky17 §4.1].
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -62,32 +63,98 @@ def order_cost(workload: Workload, order: Sequence[int]) -> float:
     >>> order_cost(rare_first, (0, 1)) < order_cost(rare_first, (1, 0))
     True
     """
-    cost, partial = 0.0, 1.0
-    for place, component in enumerate(order):
-        tested = partial * workload.choices(component)
-        cost += tested * workload.looked_up(component, order[:place])
-        partial = tested
-        for other in order[:place]:
-            partial *= workload.fraction(component, other)
+    return orders_cost(workload, [order])
+
+
+def orders_cost(workload: Workload, orders: Sequence[Sequence[int]]) -> float:
+    """The same for several orders, of which those that begin alike share that beginning.
+
+    >>> both = Workload([2.0, 3.0, 4.0])
+    >>> orders_cost(both, [(0, 1), (0, 1, 2)]) == order_cost(both, (0, 1, 2))
+    True
+    """
+    cost = 0.0
+    seen: set[tuple[int, ...]] = set()
+    for order in orders:
+        partial = 1.0
+        for place, component in enumerate(order):
+            tested = partial * workload.choices(component)
+            if tuple(order[: place + 1]) not in seen:
+                seen.add(tuple(order[: place + 1]))
+                cost += tested * workload.looked_up(component, order[:place])
+            partial = tested
+            for other in order[:place]:
+                partial *= workload.fraction(component, other)
     return cost
 
 
-def best_order(workload: Workload) -> tuple[int, ...]:
-    """The order that costs least; of equal ones the first.
+def best_order(
+    workload: Workload, members: Iterable[int] | None = None, bound: Sequence[int] = ()
+) -> tuple[int, ...]:
+    """The order of these components, or all, that costs least; of equal ones the first.
+
+    Those that are ``bound`` come before them.
 
     >>> best_order(Workload([50.0, 2.0, 9.0]))
     (1, 2, 0)
+    >>> best_order(Workload([50.0, 2.0, 9.0]), {0, 2}, bound=[1])
+    (2, 0)
     """
-    count = len(workload.events)
+    every = sorted(range(len(workload.events)) if members is None else members)
+    count = len(every)
     if count > _MOST_EXACT:
-        return tuple(sorted(range(count), key=lambda ix: (workload.choices(ix), ix)))
+        return tuple(sorted(every, key=lambda ix: (workload.choices(ix), ix)))
     best: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {frozenset(): (0.0, ())}
     for size in range(1, count + 1):
-        for members in combinations(range(count), size):
-            chosen = frozenset(members)
+        for chosen in map(frozenset, combinations(every, size)):
             best[chosen] = min(
-                (order_cost(workload, order), order)
-                for last in members
+                (order_cost(workload, (*bound, *order)), order)
+                for last in sorted(chosen)
                 for order in [(*best[chosen - {last}][1], last)]
             )
-    return best[frozenset(range(count))][1]
+    return best[frozenset(every)][1]
+
+
+def best_orders(
+    workload: Workload, alternatives: Sequence[frozenset[int]]
+) -> tuple[tuple[int, ...], ...]:
+    """An order for each alternative: each the best by itself, or such that they begin alike.
+
+    Of the two, what costs less when beginnings are shared [Kolchinsky17 §5].
+
+    >>> rare = Workload([5.0, 5.0, 4.0, 4.0])
+    >>> best_orders(rare, [frozenset({0, 1, 2}), frozenset({0, 1, 3})])
+    ((0, 1, 2), (0, 1, 3))
+    """
+    alone = tuple(best_order(workload, members) for members in alternatives)
+    if len(alternatives) == 1:
+        return alone
+    found: dict[int, tuple[int, ...]] = {}
+    _begin_alike(workload, dict(enumerate(alternatives)), (), found)
+    alike = tuple(found[number] for number in range(len(alternatives)))
+    return min((alike, alone), key=lambda orders: orders_cost(workload, orders))
+
+
+def _begin_alike(
+    workload: Workload,
+    alternatives: Mapping[int, frozenset[int]],
+    bound: tuple[int, ...],
+    found: dict[int, tuple[int, ...]],
+) -> None:
+    """Let alternatives that go on from the same beginning bind first what they have in common."""
+    left = {number: members - set(bound) for number, members in alternatives.items()}
+    common = frozenset[int].intersection(*left.values())
+    if len(left) == 1 or not any(left.values()):
+        for number in left:
+            found[number] = (*bound, *best_order(workload, common, bound))
+        return
+    if common:
+        _begin_alike(workload, alternatives, (*bound, *best_order(workload, common, bound)), found)
+        return
+    counts = Counter(member for members in left.values() for member in members)
+    # What most of them have; of several, the rarest.
+    first = min(counts, key=lambda member: (-counts[member], workload.choices(member), member))
+    having = {number for number in left if first in left[number]}
+    for group in (having, set(left) - having):
+        if group:
+            _begin_alike(workload, {n: alternatives[n] for n in sorted(group)}, bound, found)

@@ -82,6 +82,7 @@ class LazyEngine:
         self._pool = int64s(_FIRST_POOL)
         self._stack, self._work = int64s(64), int64s(layout.WORK + 64)
         self._ids, self._offsets = int64s(_OUTPUT_IDS), int64s(_OUTPUT_MATCHES)
+        self._kinds = int64s(_OUTPUT_MATCHES)
         self._evaluations = int64s(max(len(self._tables.tests), 1))
         self._kept = 0
         self._control = np.zeros(1, dtype=layout.CONTROL)
@@ -93,6 +94,7 @@ class LazyEngine:
         control["now"] = np.iinfo(np.int64).min // 2
         control["predicate"] = predicate_address(automaton.source)
         self._plans = LazyPlans(automaton, options.statistics, is_tree, window, by_partition)
+        control["fanout"] = self._plans.fanout
         self._grow_instances(_FIRST_INSTANCES)
 
     @property
@@ -134,6 +136,11 @@ class LazyEngine:
         if control["matches"]:
             yield self._drained()
 
+    @property
+    def kinds(self) -> Int64s:
+        """For each match of the latest block, the alternatives that it is one of, as bits."""
+        return self._kinds
+
     def _read(self) -> Iterator[tuple[Int64s, Int64s]]:
         """Read the events up to the next stop, giving the kernel the room that it asks for."""
         tables, store, control = self._tables, self._store, self._control[0]
@@ -158,7 +165,8 @@ class LazyEngine:
                 self._pool,
                 tables.terms,
                 store.groups,
-                self._plans.orders,
+                self._plans.steps,
+                self._plans.parts,
                 self._plans.table,
                 store.axis,
                 store.numbers,
@@ -169,6 +177,7 @@ class LazyEngine:
                 self._work,
                 self._ids,
                 self._offsets,
+                self._kinds,
                 self._evaluations,
             )
             self._seconds_matching += perf_counter() - begun
@@ -190,6 +199,7 @@ class LazyEngine:
         elif status == layout.NEED_OUTPUT:
             self._ids = int64s(2 * len(self._ids))
             self._offsets = int64s(2 * len(self._offsets))
+            self._kinds = int64s(2 * len(self._kinds))
         elif status == layout.NEED_POOL:
             self._pack_buffers()
         elif status == layout.NEED_STACK:

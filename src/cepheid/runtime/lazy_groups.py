@@ -45,9 +45,7 @@ class Groups:
         """The partitions that have these rows."""
         return rows // self._stride
 
-    def number(
-        self, partitions: Int64s, masks: Int64s, columns: Sequence[EncodedColumn]
-    ) -> Int64s:
+    def number(self, partitions: Int64s, masks: Int64s, columns: Sequence[EncodedColumn]) -> Int64s:
         """For each event the row of its group by each of the columns.
 
         An event that fits none of the components of a column, or has null there, has none.
@@ -71,7 +69,7 @@ class Groups:
 
     @property
     def are_many(self) -> bool:
-        """Whether there are so many that the numbers of those that are gone should be taken back."""
+        """Whether there are so many that those which are gone should be taken back."""
         return self._numbers.are_many()
 
     def begin_anew(self) -> None:

@@ -1,7 +1,8 @@
 """In which order a lazy automaton binds components, and when that changes.
 
-A plan is an order of frequency; of a tree only its first component counts, the rest is chosen by
-each instance. A new plan finds the matches whose first event comes after it was made, and the
+A plan is an order of frequency for each alternative, and those that begin alike have their
+beginning in common; of a tree only the first component counts, the rest is chosen by each
+instance. A new plan finds the matches whose first event comes after it was made, and the
 old one goes on until all others are found, one window later: so every match is found once. Its
 last instances have left the window after another one.
 """
@@ -9,6 +10,7 @@ last instances have left the window after another one.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +18,15 @@ import numpy.typing as npt
 from cepheid.automata.lazy_tables import LazyAutomaton
 from cepheid.kernels import lazy_layout as layout
 from cepheid.kernels import lazy_memory
-from cepheid.planning.cost import Workload, best_order, order_cost
+from cepheid.planning.cost import Workload, best_orders, orders_cost
 from cepheid.planning.statistics import RunningCounts, given_rates
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.lazy_store import EventStore
 from cepheid.runtime.snapshot import Arrays
 from cepheid.runtime.time_axis import MAX_TICKS
+
+Orders = tuple[tuple[int, ...], ...]
+"""The components of each alternative in the order in which they are bound."""
 
 _SAMPLE = 256
 """How many pairs of events tell how often a condition holds."""
@@ -32,7 +37,7 @@ _SETTLED = 16_384
 
 
 class LazyPlans:
-    """The plans of an automaton; ``orders`` and ``table`` are what the kernel reads."""
+    """The plans of an automaton; ``steps``, ``parts`` and ``table`` are what the kernel reads."""
 
     def __init__(
         self,
@@ -47,8 +52,11 @@ class LazyPlans:
         self._window = window
         self._by_partition = by_partition
         count = len(automaton.components)
-        self.orders = np.zeros((layout.PLANS + count, count), dtype=np.int64)
-        self.orders[layout.PLANS :] = layout.WHOLE
+        self._members = [frozenset(each) for each in automaton.alternatives]
+        size = 1 + sum(map(len, self._members))
+        self.steps: npt.NDArray[np.void] = np.zeros((layout.PLANS, size), dtype=layout.STEP)
+        self.parts = np.full((count, count), layout.WHOLE, dtype=np.int64)
+        self._orders: tuple[tuple[int, ...], ...] = ()
         self.table: npt.NDArray[np.void] = np.zeros(layout.PLANS, dtype=layout.PLAN)
         self.table["is_tree"] = is_tree
         self._counts = RunningCounts(count)
@@ -60,12 +68,12 @@ class LazyPlans:
         self._is_given = statistics is not None
         if statistics is not None:
             rates = given_rates(statistics, [each.component for each in automaton.components])
-            self._begin(best_order(self._workload(rates)))
+            self._begin(best_orders(self._workload(rates), self._members))
 
     @property
-    def order(self) -> tuple[int, ...]:
-        """The components in the order of the latest plan."""
-        return tuple(int(each) for each in self.orders[self._latest])
+    def fanout(self) -> int:
+        """The most steps that can follow a step."""
+        return len(self._members)
 
     def update(
         self,
@@ -88,27 +96,42 @@ class LazyPlans:
         if self._seen >= 2 * self._sampled:
             self._sample(store, int(control[0]["predicate"]), context, high)
         workload = self._workload(self._counts.rates())
-        order = best_order(workload)
+        orders = best_orders(workload, self._members)
         if is_first:
-            self._begin(order)
-        elif self._is_better(workload, order):
-            self._switch(order, low, int(control[0]["now"]))
+            self._begin(orders)
+        elif self._is_better(workload, orders):
+            self._switch(orders, low, int(control[0]["now"]))
 
-    def _is_better(self, workload: Workload, order: tuple[int, ...]) -> bool:
-        old = self.order
+    def _is_better(self, workload: Workload, orders: Orders) -> bool:
         if self._is_tree:
-            first, other = workload.events[order[0]], workload.events[old[0]]
-            return order[0] != old[0] and _GAIN * first < other
-        return _GAIN * order_cost(workload, order) < order_cost(workload, old)
+            new, old = orders[0][0], self._orders[0][0]
+            return new != old and _GAIN * workload.events[new] < workload.events[old]
+        return _GAIN * orders_cost(workload, orders) < orders_cost(workload, self._orders)
 
-    def _begin(self, order: tuple[int, ...]) -> None:
-        self.orders[0] = order
+    def _write(self, plan: int, orders: Orders) -> None:
+        """Write the orders as steps, of which equal beginnings are the same."""
+        self._orders = orders
+        steps = self.steps[plan]
+        steps[0] = (layout.NONE, layout.NONE, layout.NONE, 0)
+        places: dict[tuple[int, ...], int] = {(): 0}
+        for number, order in enumerate(orders):
+            for length in range(1, len(order) + 1):
+                if order[:length] not in places:
+                    before, place = places[order[: length - 1]], len(places)
+                    places[order[:length]] = place
+                    sibling = steps[before]["child"]
+                    steps[place] = (order[length - 1], layout.NONE, sibling, 0)
+                    steps[before]["child"] = place
+            steps[places[order]]["finals"] |= 1 << number
+
+    def _begin(self, orders: Orders) -> None:
+        self._write(0, orders)
         self.table[0]["is_alive"], self.table[0]["until"] = 1, layout.FAR
 
-    def _switch(self, order: tuple[int, ...], at: int, now: int) -> None:
+    def _switch(self, orders: Orders, at: int, now: int) -> None:
         old, new = self._latest, 1 - self._latest
         self.table[old]["until"] = at
-        self.orders[new] = order
+        self._write(new, orders)
         row = self.table[new]
         row["is_alive"], row["since"], row["until"] = 1, at, layout.FAR
         self._latest = new
@@ -134,7 +157,7 @@ class LazyPlans:
 
     def _count(self, store: EventStore, low: int, high: int) -> None:
         masks = store.masks[low:high]
-        fitting = [int(((masks >> ix) & 1).sum()) for ix in range(self.orders.shape[1])]
+        fitting = [int(((masks >> ix) & 1).sum()) for ix in range(len(self._automaton.components))]
         span = int(store.axis[high - 1]) - int(store.axis[low]) if high > low else 0
         self._counts.add(fitting, high - low)
         self._seen += high - low
@@ -179,7 +202,8 @@ class LazyPlans:
         context = context.copy()
         context[layout.CONTEXT_SLOTS] = slots.ctypes.data
         fitting = [
-            np.flatnonzero((store.masks[:high] >> ix) & 1) for ix in range(self.orders.shape[1])
+            np.flatnonzero((store.masks[:high] >> ix) & 1)
+            for ix in range(len(self._automaton.components))
         ]
         for ix, each in enumerate(self._automaton.components):
             for test in each.tests:
@@ -200,7 +224,7 @@ class LazyPlans:
                 self._selectivities[pair] = self._selectivities.get(pair, 1.0) * part
         for (a, b), part in self._selectivities.items():
             millionths = max(int(part * layout.WHOLE), 1)
-            self.orders[layout.PLANS + a, b] = self.orders[layout.PLANS + b, a] = millionths
+            self.parts[a, b] = self.parts[b, a] = millionths
 
     # --- snapshots
 
@@ -209,7 +233,9 @@ class LazyPlans:
         pairs = list(self._selectivities)
         retires = layout.NONE if self._retires is None else self._retires
         return {
-            "orders": self.orders,
+            "steps": self.steps,
+            "parts": self.parts,
+            "orders": np.array([each for order in self._orders for each in order], np.int64),
             "table": self.table,
             "counts": np.array([*self._counts.counts, self._counts.seen]),
             "numbers": np.array(
@@ -223,7 +249,10 @@ class LazyPlans:
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
-        self.orders, self.table = state["orders"], state["table"]
+        self.steps, self.parts, self.table = state["steps"], state["parts"], state["table"]
+        places = iter(state["orders"].tolist())
+        if len(state["orders"]):
+            self._orders = tuple(tuple(islice(places, len(each))) for each in self._members)
         *self._counts.counts, self._counts.seen = state["counts"].tolist()
         self._seen, self._sampled, self._latest, has_old, retires = state["numbers"].tolist()
         self._retires = retires if has_old else None

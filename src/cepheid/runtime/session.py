@@ -44,6 +44,7 @@ from cepheid.schema import Schema
 
 if TYPE_CHECKING:
     from cepheid.runtime.compressed import CompressedMatches
+    from cepheid.runtime.lazy_shared import SharedLazyEngine
 
 _GAPS = 4
 """How many events are kept for one that is needed, so that they stay consecutive."""
@@ -90,6 +91,7 @@ class Session:
         numbers = {name: number for number, name in enumerate(self._variables)}
         by_partition = self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION
         is_simple = len(query.alternatives) == 1 and not query.alternatives[0].negations
+        shared: dict[tuple[int, ...], SharedLazyEngine] = {}
         self._alternatives = [
             AlternativeRun(
                 evaluation,
@@ -102,6 +104,7 @@ class Session:
                     keeps_all,
                     counts,
                     prunes=output == "non_overlapping" and is_simple,
+                    shared=shared,
                 ),
                 self._measure,
                 numbers,
