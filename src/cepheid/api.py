@@ -161,7 +161,8 @@ class CompiledQuery:
               construction: a.x < b.x, when a is bound
         """
         analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
-        return explain(analysed, _choose(analysed, evaluation), read_options(options))
+        checked = read_options(options)
+        return explain(analysed, _choose(analysed, evaluation, options=checked), checked)
 
     def automaton(self, format: str = "mermaid", *, schema: Any = None) -> str:
         """The automata that nfa_b runs for the query, as a drawing.
@@ -413,7 +414,7 @@ class CompiledQuery:
         chosen = _choose(analysed, evaluation, uncertain, checked, compressed=compressed).evaluation
         self._warn_of_absent_types(ordered)
         window = self.window_ticks(ordered)
-        if evaluation == AUTO and not compressed and not chosen.weighs:
+        if evaluation == AUTO and checked.statistics is None and not (compressed or chosen.weighs):
             chosen = choose_by_cost(analysed, ordered, window, chosen, EVALUATIONS)
         return PreparedRun(chosen.name, analysed, ordered, window, output, checked, uncertain)
 

@@ -28,6 +28,7 @@ from cepheid.kernels import lazy_layout as layout
 from cepheid.kernels.nfa_b_layout import MAX_COMPONENTS, UNBOUNDED
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
+from cepheid.planning.options import BY_COST, FIRST_CHANCE
 from cepheid.planning.sharing import SharedAlternatives
 from cepheid.schema import Kind
 
@@ -50,9 +51,14 @@ def refuse_lazy(query: AnalysedQuery) -> str | None:
     return None
 
 
-def compile_lazy(query: AnalysedQuery, alternative: Alternative) -> LazyAutomaton:
-    """The lazy automaton of one alternative of a query, whose schema is known."""
-    return _Compiler(query, alternative).compile()
+def compile_lazy(
+    query: AnalysedQuery, alternative: Alternative, negation: str = FIRST_CHANCE
+) -> LazyAutomaton:
+    """The lazy automaton of one alternative of a query, whose schema is known.
+
+    ``negation`` is the option: which negations are tested before a match is complete.
+    """
+    return _Compiler(query, alternative, negation=negation).compile()
 
 
 def compile_shared(query: AnalysedQuery, shared: SharedAlternatives) -> LazyAutomaton:
@@ -66,6 +72,7 @@ class _Compiler:
         query: AnalysedQuery,
         alternative: Alternative,
         shared: SharedAlternatives | None = None,
+        negation: str = FIRST_CHANCE,
     ) -> None:
         self._shared = shared
         assert query.schema is not None
@@ -76,6 +83,11 @@ class _Compiler:
         self._vector = SlotVector(query.schema, alternative.components)
         self._writer = PredicateWriter()
         self._places = {part.variable: ix for ix, part in enumerate(alternative.components)}
+        self._early = [
+            negated
+            for negated in alternative.negations
+            if negated.after and negated.before and self._is_early(negated, negation)
+        ]
 
     def compile(self) -> LazyAutomaton:
         if len(self._components) + len(self._alternative.negations) > MAX_COMPONENTS:
@@ -91,11 +103,7 @@ class _Compiler:
             check_attributes(self._schema, clause, self._components)
             for ix in named:
                 tests[ix].extend(self._tests(clause, ix, named))
-        negations = tuple(
-            self._negation(negated)
-            for negated in self._alternative.negations
-            if negated.after and negated.before
-        )
+        negations = tuple(map(self._negation, self._early))
         event_tests = [self._component_test(ix, on_event[ix]) for ix in on_event]
         # Only now is it known which registers the predicates read.
         components = tuple(
@@ -310,8 +318,7 @@ class _Compiler:
             if terms not in everywhere
             and all(self._schema.kind(name) is not Kind.LIST for _, name in terms)
         ]
-        inner = [each for each in self._alternative.negations if each.after and each.before]
-        for number, negated in enumerate(inner, start=len(self._components)):
+        for number, negated in enumerate(self._early, start=len(self._components)):
             for own, other in self._ties(negated, partitions):
                 group = next((each for each in groups if other in each), None)
                 if group is None:
@@ -374,6 +381,18 @@ class _Compiler:
                     yield mine.attribute, (place, other.attribute)
 
     # --- negation
+
+    def _is_early(self, negated: NegatedComponent, negation: str) -> bool:
+        """Whether a negation is tested at the first chance.
+
+        Where it needs all components, there is nothing left that this could save, and the
+        filter of complete matches is faster.
+        """
+        if negation != BY_COST:
+            return negation == FIRST_CHANCE
+        named = {self._places.get(name) for each in negated.clauses for name in each.variables}
+        needs = (named - {None}) | negated.after | negated.before
+        return len(needs) < len(self._components)
 
     def _negation(self, negated: NegatedComponent) -> LazyNegation:
         component = negated.component

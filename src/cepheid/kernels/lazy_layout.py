@@ -72,6 +72,9 @@ NEGATION = np.dtype(
         ("after", "i8"),  # the components before the place of the negated event, as bits
         ("before", "i8"),  # the components after it
         ("predicate", "i8"),  # conditions with the match, or NONE
+        ("is_late", "i8"),  # it is left to those who read matches
+        ("tested", "i8"),  # instances
+        ("refused", "i8"),  # instances
     ]
 )
 INSTANCE = np.dtype(

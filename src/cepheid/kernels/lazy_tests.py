@@ -66,6 +66,9 @@ def _is_absent(
 ):  # fmt: skip
     """Whether no event violates a negation between events that are bound."""
     negation = negations[test.low]
+    if negation.is_late != 0:
+        return True
+    negation.tested += 1
     count = len(components)
     lower, upper = NONE, FAR
     for other in range(count):
@@ -90,10 +93,13 @@ def _is_absent(
             low = middle + 1
     while low < end and pool[low] < upper:
         evaluations[t] += 1
-        if negation.predicate == NONE:
-            return False
         event = pool[low]
-        if call_predicate(predicate, negation.predicate, context_address, event, instance_ix) != 0:
+        if (
+            negation.predicate == NONE
+            or call_predicate(predicate, negation.predicate, context_address, event, instance_ix)
+            != 0
+        ):
+            negation.refused += 1
             return False
         low += 1
     return True

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.analysis.model import Alternative, AnalysedQuery, Clause
 from cepheid.language import syntax as ast
+from cepheid.language.printer import print_expression
 from cepheid.planning.cost import Workload, best_order, order_cost
 from cepheid.planning.evaluations import INSTANCE_STACKS, LAZY_CHAIN, LAZY_TREE, NFA_B
-from cepheid.planning.statistics import given_rates
+from cepheid.planning.statistics import check_conditions, given_part, given_rates
 
 _EQUAL, _COMPARED = 0.1, 0.3
 """How many pairs of events are taken to satisfy an equality, and any other condition."""
@@ -46,7 +47,7 @@ def estimate_costs(query: AnalysedQuery, frequencies: Frequencies) -> dict[str, 
     """
     costs = dict.fromkeys(_EVENT, 0.0)
     for alternative in query.alternatives:
-        workload = workload_of(alternative, frequencies)
+        workload = workload_of(query, alternative, frequencies)
         forward = tuple(range(len(workload.events)))
         merged = Workload(workload.events, frozenset(), workload.before, workload.selectivities)
         best = best_order(workload)
@@ -65,7 +66,9 @@ def estimate_costs(query: AnalysedQuery, frequencies: Frequencies) -> dict[str, 
     return costs
 
 
-def workload_of(alternative: Alternative, frequencies: Frequencies) -> Workload:
+def workload_of(
+    query: AnalysedQuery, alternative: Alternative, frequencies: Frequencies
+) -> Workload:
     """What is known of an alternative when its types are so frequent."""
     parts = alternative.components
     rates = given_rates(frequencies.per_window, parts)
@@ -74,7 +77,7 @@ def workload_of(alternative: Alternative, frequencies: Frequencies) -> Workload:
         [max(rate / partitions, 1e-3) for rate in rates],
         frozenset(ix for ix, part in enumerate(parts) if part.is_kleene),
         alternative.before,
-        _selectivities(alternative),
+        _selectivities(query, alternative, frequencies.per_window),
     )
 
 
@@ -101,9 +104,10 @@ def estimate_lines(query: AnalysedQuery, statistics: Mapping[str, float]) -> Ite
     lazy_tree: 3,405 tests in a window
     nfa_b: 4,002 tests in a window
     """
+    check_conditions(statistics, condition_texts(query))
     frequencies = Frequencies(statistics)
     for alternative in query.alternatives:
-        order = best_order(workload_of(alternative, frequencies))
+        order = best_order(workload_of(query, alternative, frequencies))
         names = [alternative.components[ix].variable for ix in order]
         yield f"{LAZY_CHAIN} binds {', '.join(names)}"
     costs = estimate_costs(query, frequencies)
@@ -111,18 +115,44 @@ def estimate_lines(query: AnalysedQuery, statistics: Mapping[str, float]) -> Ite
         yield f"{name}: {costs[name]:,.0f} tests in a window"
 
 
-def _selectivities(alternative: Alternative) -> dict[tuple[int, int], float]:
+def condition_texts(query: AnalysedQuery) -> list[str]:
+    """The conditions between events, as statistics name them."""
+    return [
+        print_expression(clause.expression, query.query)
+        for alternative in query.alternatives
+        for clause in alternative.clauses
+    ]
+
+
+def choose_by_statistics(
+    query: AnalysedQuery, statistics: Mapping[str, float], names: Iterable[str]
+) -> str:
+    """The evaluation of these that costs least by what is known of types and conditions."""
+    check_conditions(statistics, condition_texts(query))
+    return cheapest(estimate_costs(query, Frequencies(statistics)), names)
+
+
+def _selectivities(
+    query: AnalysedQuery, alternative: Alternative, statistics: Mapping[str, float]
+) -> dict[tuple[int, int], float]:
+    """The part of the pairs of two components that satisfy the conditions between them."""
     places = {part.variable: ix for ix, part in enumerate(alternative.components)}
     found: dict[tuple[int, int], float] = {}
     for clause in alternative.clauses:
         named = sorted(places[name] for name in clause.variables if name in places)
         if len(named) != 2:
             continue
-        match clause.literals:
-            case (ast.Comparison("=", _, _),):
-                part = _EQUAL
-            case _:
-                part = _COMPARED
+        part = given_part(statistics, print_expression(clause.expression, query.query))
+        if part is None:
+            part = _EQUAL if is_equality(clause) else _COMPARED
         pair = (named[0], named[1])
         found[pair] = found.get(pair, 1.0) * part
     return found
+
+
+def is_equality(clause: Clause) -> bool:
+    """Whether the clause asks that two values are equal."""
+    match clause.literals:
+        case (ast.Comparison("=", _, _),):
+            return True
+    return False

@@ -116,7 +116,7 @@ def _lazy(task: EngineTask, is_tree: bool) -> Engine:
                 task.shared[group.numbers] = SharedLazyEngine(engine, group)
             return task.shared[group.numbers].part(number)
     return LazyEngine(
-        compile_lazy(task.query, task.alternative),
+        compile_lazy(task.query, task.alternative, task.options.negation),
         task.window,
         task.by_partition,
         task.options,

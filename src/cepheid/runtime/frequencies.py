@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.language import syntax as ast
 from cepheid.planning.estimates import Frequencies, cheapest, estimate_costs
-from cepheid.planning.evaluations import REFERENCE, Evaluation
+from cepheid.planning.evaluations import Evaluation, able_evaluations
 from cepheid.runtime.events import Events
 
 FEW_EVENTS = 10_000
@@ -46,10 +46,7 @@ def choose_by_cost(
     """
     if len(events) < FEW_EVENTS or len(query.alternatives) > _MOST_ALTERNATIVES:
         return accepted
-    later = evaluations[evaluations.index(accepted) :]
-    able = {
-        each.name: each for each in later if each.name != REFERENCE and each.refusal(query) is None
-    }
+    able = {each.name: each for each in able_evaluations(query, accepted, evaluations)}
     if len(able) < 2:
         return accepted
     costs = estimate_costs(query, observe(query, events, window))

@@ -15,7 +15,7 @@ from cepheid.errors import LimitError
 from cepheid.kernels import lazy, lazy_memory, nfa_b_layout
 from cepheid.kernels import lazy_layout as layout
 from cepheid.language.printer import print_pattern
-from cepheid.planning.options import POST_PROCESSING, Options
+from cepheid.planning.options import BY_COST, Options
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import grown, int64s
@@ -33,6 +33,8 @@ _OUTPUT_IDS = 1 << 20
 _OUTPUT_MATCHES = 1 << 17
 _SPAN = 2_048
 """After so many events that fit a component, the plan is looked at again."""
+_TESTED, _REFUSED = 1_024, 0.05
+"""A negation that refuses a smaller part of so many instances is not worth an early test."""
 _FEW_EVENTS = 4_096
 """Fewer events than this are kept although they have left the window."""
 
@@ -55,12 +57,9 @@ class LazyEngine:
         self.automaton = automaton
         self._max_runs = options.max_runs
         self._seconds_matching = 0.0
-        self._tests_negations = bool(automaton.negations) and options.negation != POST_PROCESSING
-        self._tables = kernel_tables(automaton, self._tests_negations)
-        self._event_tests = [
-            *(each.test for each in automaton.components),
-            *((each.test for each in automaton.negations) if self._tests_negations else ()),
-        ]
+        self._tables = kernel_tables(automaton)
+        self._weighs_negations = options.negation == BY_COST
+        self._event_tests = [each.test for each in (*automaton.components, *automaton.negations)]
         count = len(automaton.components)
         self._buffer_count = len(self._event_tests)
         self._groups = Groups(automaton)
@@ -120,6 +119,9 @@ class LazyEngine:
         self._constants.point_at_batch(self._batch_context, columns)
         control = self._control[0]
         mask = batch.mask(self._event_tests, int(control["predicate"]), self._batch_context)
+        if self._tables.negations["is_late"].any():
+            late = np.flatnonzero(self._tables.negations["is_late"]) + len(self._tables.components)
+            mask &= ~int((1 << late).sum())
         places = np.flatnonzero((mask != 0) & (partition_of >= 0))
         rows = self._groups.rows_of(partition_of)
         fresh = self._store.size
@@ -133,6 +135,8 @@ class LazyEngine:
             control["stop"] = min(at + _SPAN, self._store.size)
             self._plans.update(self._store, at, int(control["stop"]), self._control, self._context)
             yield from self._read()
+            if self._weighs_negations:
+                self._weigh_negations()
         if control["matches"]:
             yield self._drained()
 
@@ -188,6 +192,12 @@ class LazyEngine:
             else:
                 self._make_room(status)
 
+    def _weigh_negations(self) -> None:
+        """Leave a negation that refuses hardly any instance to the filter of matches."""
+        negations = self._tables.negations
+        rarely = negations["refused"] < _REFUSED * negations["tested"]
+        negations["is_late"] |= (negations["tested"] > _TESTED) & rarely
+
     def _make_room(self, status: int) -> None:
         if status == layout.NEED_SWEEP:
             lazy_memory.free_expired(self._control, self._instances, self._waiting, self._nows)
@@ -225,6 +235,7 @@ class LazyEngine:
             "nows": self._nows,
             "pool": self._pool[: control["pool"][0]],
             "evaluations": self._evaluations,
+            "negations": self._tables.negations,
             **prefixed("store", self._store.state()),
             **prefixed("groups", self._groups.state()),
             **prefixed("plans", self._plans.state()),
@@ -242,6 +253,7 @@ class LazyEngine:
         self._nows = state["nows"]
         self._pool = np.concatenate([state["pool"], int64s(_FIRST_POOL)])
         self._evaluations = state["evaluations"]
+        self._tables.negations[:] = state["negations"]
         self._store.load(part("store", state))
         self._groups.load(part("groups", state))
         self._plans.load(part("plans", state))

@@ -19,7 +19,7 @@ from cepheid.automata.lazy_tables import LazyAutomaton
 from cepheid.kernels import lazy_layout as layout
 from cepheid.kernels import lazy_memory
 from cepheid.planning.cost import Workload, best_orders, orders_cost
-from cepheid.planning.statistics import RunningCounts, given_rates
+from cepheid.planning.statistics import RunningCounts, given_part, given_rates
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.lazy_store import EventStore
 from cepheid.runtime.snapshot import Arrays
@@ -33,7 +33,7 @@ _SAMPLE = 256
 _GAIN = 1.5
 """A plan is replaced where another is better by this factor."""
 _SETTLED = 16_384
-"""After so many events a chain keeps its order: a tree is for what changes."""
+"""After so many events a chain that has to change becomes a tree, which is for what changes."""
 
 
 class LazyPlans:
@@ -68,6 +68,7 @@ class LazyPlans:
         self._is_given = statistics is not None
         if statistics is not None:
             rates = given_rates(statistics, [each.component for each in automaton.components])
+            self._note_given(statistics)
             self._begin(best_orders(self._workload(rates), self._members))
 
     @property
@@ -85,7 +86,7 @@ class LazyPlans:
     ) -> None:
         """Look at the events that are read next, and make a new plan where that pays."""
         self._retire(int(control[0]["now"]))
-        if self._is_given or (not self._is_tree and self._seen > _SETTLED):
+        if self._is_given:
             return
         self._count(store, low, high)
         is_first = not self.table["is_alive"].any()
@@ -100,6 +101,8 @@ class LazyPlans:
         if is_first:
             self._begin(orders)
         elif self._is_better(workload, orders):
+            # What drifts after a while may drift again: from now on each instance chooses.
+            self._is_tree |= self._seen > _SETTLED and len(self._members) == 1
             self._switch(orders, low, int(control[0]["now"]))
 
     def _is_better(self, workload: Workload, orders: Orders) -> bool:
@@ -133,6 +136,7 @@ class LazyPlans:
         self.table[old]["until"] = at
         self._write(new, orders)
         row = self.table[new]
+        row["is_tree"] = self._is_tree
         row["is_alive"], row["since"], row["until"] = 1, at, layout.FAR
         self._latest = new
         self._retires = now + self._window
@@ -187,6 +191,23 @@ class LazyPlans:
             self._automaton.linked,
         )
 
+    def _note_given(self, statistics: Mapping[str, float]) -> None:
+        """Take how often conditions between two components hold from what was given."""
+        for ix, each in enumerate(self._automaton.components):
+            for test in each.tests:
+                other = test.needs.bit_length() - 1
+                part = given_part(statistics, test.label)
+                if part is not None and test.needs == 1 << other and other < ix:
+                    self._selectivities[other, ix] = (
+                        self._selectivities.get((other, ix), 1.0) * part
+                    )
+        self._write_parts()
+
+    def _write_parts(self) -> None:
+        for (a, b), part in self._selectivities.items():
+            millionths = max(int(part * layout.WHOLE), 1)
+            self.parts[a, b] = self.parts[b, a] = millionths
+
     def _sample(
         self,
         store: EventStore,
@@ -222,9 +243,7 @@ class LazyPlans:
                 part = (satisfied + 0.5) / (_SAMPLE + 1)
                 pair = (other, ix)
                 self._selectivities[pair] = self._selectivities.get(pair, 1.0) * part
-        for (a, b), part in self._selectivities.items():
-            millionths = max(int(part * layout.WHOLE), 1)
-            self.parts[a, b] = self.parts[b, a] = millionths
+        self._write_parts()
 
     # --- snapshots
 
@@ -239,7 +258,14 @@ class LazyPlans:
             "table": self.table,
             "counts": np.array([*self._counts.counts, self._counts.seen]),
             "numbers": np.array(
-                [self._seen, self._sampled, self._latest, self._retires is not None, retires],
+                [
+                    self._seen,
+                    self._sampled,
+                    self._latest,
+                    self._is_tree,
+                    self._retires is not None,
+                    retires,
+                ],
                 dtype=np.int64,
             ),
             "density": np.array([self._density]),
@@ -254,7 +280,8 @@ class LazyPlans:
         if len(state["orders"]):
             self._orders = tuple(tuple(islice(places, len(each))) for each in self._members)
         *self._counts.counts, self._counts.seen = state["counts"].tolist()
-        self._seen, self._sampled, self._latest, has_old, retires = state["numbers"].tolist()
+        numbers = state["numbers"].tolist()
+        self._seen, self._sampled, self._latest, self._is_tree, has_old, retires = numbers
         self._retires = retires if has_old else None
         self._density = float(state["density"][0])
         self._selectivities = {
