@@ -529,10 +529,23 @@ class CompiledQuery:
         return StreamSession(settings, analyse, self.window_ticks, snapshot)
 
     def _for_session(
-        self, evaluation: str, uncertain: UncertainTime | None, options: Options, schema: Schema
+        self,
+        evaluation: str,
+        uncertain: UncertainTime | None,
+        options: Options,
+        schema: Schema,
+        batch: Events | None = None,
     ) -> tuple[AnalysedQuery, str]:
+        """The query for a session that begins with a batch, and what runs it."""
+        from cepheid.automata.evaluations import EVALUATIONS
+        from cepheid.runtime.frequencies import choose_by_cost
+
         analysed = analyse(self._tree, schema, self._text, self._source)
         chosen = _choose(analysed, evaluation, uncertain, options, in_batches=True).evaluation
+        is_free = evaluation == AUTO and options.statistics is None and not chosen.weighs
+        if batch is not None and is_free:
+            window = self.window_ticks(batch)
+            chosen = choose_by_cost(analysed, batch, window, chosen, EVALUATIONS)
         return analysed, chosen.name
 
     def for_events(

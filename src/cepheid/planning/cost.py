@@ -15,8 +15,6 @@ from itertools import combinations
 
 _MOST_EXACT = 12
 """With more components, the order is the one of frequency."""
-_IN_ORDER = 0.5
-"""How many pairs of events come in a wanted order."""
 _MOST_EVENTS = 40.0
 
 
@@ -49,11 +47,42 @@ class Workload:
         parts = (self.selectivities.get(pair, 1.0) for pair in pairs if pair in self.linked)
         return min(parts, default=1.0)
 
-    def fraction(self, a: int, b: int) -> float:
-        """The part of the pairs of two components that can be together in a match."""
-        selectivity = self.selectivities.get((min(a, b), max(a, b)), 1.0)
-        is_ordered = (a, b) in self.before or (b, a) in self.before
-        return selectivity * (_IN_ORDER if is_ordered else 1.0)
+    def fraction(self, component: int, bound: Sequence[int]) -> float:
+        """The part of the events that can be together with what is bound in a match."""
+        part = self._in_order((*bound, component)) / self._in_order(bound)
+        for other in bound:
+            pair = (min(component, other), max(component, other))
+            part *= self.selectivities.get(pair, 1.0)
+        return part
+
+    def _in_order(self, members: Sequence[int]) -> float:
+        """The part of the choices of these components whose events are in the wanted order.
+
+        Among events in order there are as many places for one more as events, and one; one of
+        them is the right one.
+        """
+        part = 1.0
+        places = sorted(members)
+        for at, component in enumerate(places):
+            ordered = sum(
+                (component, other) in self.before or (other, component) in self.before
+                for other in places[:at]
+            )
+            part /= ordered + 1
+        return part
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an order makes of the events of a window.
+
+    ``tests`` are events that are tested, ``partial`` the partial matches and ``matches`` the
+    complete ones that are made.
+    """
+
+    tests: float
+    partial: float
+    matches: float
 
 
 def order_cost(workload: Workload, order: Sequence[int]) -> float:
@@ -73,19 +102,32 @@ def orders_cost(workload: Workload, orders: Sequence[Sequence[int]]) -> float:
     >>> orders_cost(both, [(0, 1), (0, 1, 2)]) == order_cost(both, (0, 1, 2))
     True
     """
-    cost = 0.0
-    seen: set[tuple[int, ...]] = set()
+    return work_of(workload, orders).tests
+
+
+def work_of(workload: Workload, orders: Sequence[Sequence[int]]) -> Work:
+    """What is tested and made when components are bound in these orders.
+
+    >>> work_of(Workload([2.0, 3.0]), [(0, 1)])
+    Work(tests=8.0, partial=2.0, matches=6.0)
+    """
+    tests = made = matches = 0.0
+    made_once: set[tuple[int, ...]] = set()
+    tested_once: set[tuple[int, ...]] = set()
     for order in orders:
         partial = 1.0
         for place, component in enumerate(order):
+            bound = order[:place]
+            if place and tuple(bound) not in made_once:
+                made_once.add(tuple(bound))
+                made += partial
             tested = partial * workload.choices(component)
-            if tuple(order[: place + 1]) not in seen:
-                seen.add(tuple(order[: place + 1]))
-                cost += tested * workload.looked_up(component, order[:place])
-            partial = tested
-            for other in order[:place]:
-                partial *= workload.fraction(component, other)
-    return cost
+            if tuple(order[: place + 1]) not in tested_once:
+                tested_once.add(tuple(order[: place + 1]))
+                tests += tested * workload.looked_up(component, bound)
+            partial = tested * workload.fraction(component, bound)
+        matches += partial
+    return Work(tests, made, matches)
 
 
 def best_order(
@@ -105,13 +147,19 @@ def best_order(
     if count > _MOST_EXACT:
         return tuple(sorted(every, key=lambda ix: (workload.choices(ix), ix)))
     best: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {frozenset(): (0.0, ())}
+    # How many partial matches a set of components has does not depend on their order.
+    partial = {frozenset[int](): 1.0}
     for size in range(1, count + 1):
         for chosen in map(frozenset, combinations(every, size)):
-            best[chosen] = min(
-                (order_cost(workload, (*bound, *order)), order)
-                for last in sorted(chosen)
-                for order in [(*best[chosen - {last}][1], last)]
-            )
+            orders = []
+            for last in sorted(chosen):
+                cost, order = best[chosen - {last}]
+                before = (*bound, *order)
+                tested = partial[chosen - {last}] * workload.choices(last)
+                partial[chosen] = tested * workload.fraction(last, before)
+                cost += tested * workload.looked_up(last, before)
+                orders.append((cost, (*order, last)))
+            best[chosen] = min(orders)
     return best[frozenset(every)][1]
 
 

@@ -1,14 +1,17 @@
-"""How frequent the types of events in memory are, for the choice of an evaluation."""
+"""How frequent events in memory are and how often conditions hold, to choose an evaluation."""
 
 from __future__ import annotations
+
+from math import prod
 
 import numpy as np
 import pyarrow.compute as pc
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.language import syntax as ast
-from cepheid.planning.estimates import Frequencies, cheapest, estimate_costs
-from cepheid.planning.evaluations import Evaluation, able_evaluations
+from cepheid.planning.estimates import Frequencies, estimate_costs
+from cepheid.planning.evaluations import Evaluation
+from cepheid.runtime.condition_sample import sample_conditions
 from cepheid.runtime.events import Events
 
 FEW_EVENTS = 10_000
@@ -21,16 +24,25 @@ _DRIFT = 4.0
 
 
 def observe(query: AnalysedQuery, events: Events, window: int | None) -> Frequencies:
-    """How many events of each type there are in a window of these events."""
-    named = {name for part, _ in ast.components(query.query.pattern) for name in part.types}
+    """How many events of each variable a window of these events has, and how often conditions hold.
+
+    Types are counted in all events; conditions are tested on a sample.
+    """
     share = _share_of_window(query, events, window)
     codes = {name: code for code, name in enumerate(events.type_names)}
     counts = np.bincount(events.type_codes, minlength=len(codes) or 1)
+    parts = list({part for each in query.alternatives for part in each.components})
     per_window = {
-        name: float(counts[codes[name]]) * share if name in codes else 0.0 for name in named
+        part.variable: share * sum(float(counts[codes[n]]) for n in part.types if n in codes)
+        for part in parts
     }
+    passed, held = sample_conditions(query, events)
+    for name, part_of in passed.items():
+        per_window[name] *= part_of
+    named = {name for part in parts for name in part.types}
     wanted = [codes[name] for name in named if name in codes]
-    return Frequencies(per_window, _partitions(query, events), _drifts(events, wanted))
+    drifts = _drifts(events, wanted)
+    return Frequencies({**per_window, **held}, _partitions(query, events), drifts)
 
 
 def choose_by_cost(
@@ -46,11 +58,13 @@ def choose_by_cost(
     """
     if len(events) < FEW_EVENTS or len(query.alternatives) > _MOST_ALTERNATIVES:
         return accepted
-    able = {each.name: each for each in able_evaluations(query, accepted, evaluations)}
-    if len(able) < 2:
-        return accepted
     costs = estimate_costs(query, observe(query, events, window))
-    return able[cheapest(costs, able)]
+    later = evaluations[evaluations.index(accepted) :]
+    for each in sorted(later, key=lambda each: costs.get(each.name, float("inf"))):
+        # That it accepts the query is known of one, and takes a while to find out of others.
+        if each is accepted or (each.name in costs and each.refusal(query) is None):
+            return each
+    return accepted
 
 
 def _share_of_window(query: AnalysedQuery, events: Events, window: int | None) -> float:
@@ -72,7 +86,7 @@ def _partitions(query: AnalysedQuery, events: Events) -> float:
         return 1.0
     sample = events.table.slice(0, _SAMPLE)
     values = [pc.count_distinct(sample.column(key.attributes[0])).as_py() for key in keys]
-    return float(max(*values, 1))
+    return float(min(max(prod(values), 1), _SAMPLE))
 
 
 def _drifts(events: Events, codes: list[int]) -> bool:

@@ -32,6 +32,8 @@ _SAMPLE = 256
 """How many pairs of events tell how often a condition holds."""
 _GAIN = 1.5
 """A plan is replaced where another is better by this factor."""
+_CHANGE = 1.25
+"""Whether a plan is the best is looked at again where a rate has changed by this factor."""
 _SETTLED = 16_384
 """After so many events a chain that has to change becomes a tree, which is for what changes."""
 
@@ -62,6 +64,7 @@ class LazyPlans:
         self._counts = RunningCounts(count)
         self._seen = self._sampled = 0
         self._density = 0.0
+        self._planned = [0.0] * count
         self._latest = 0
         self._retires: int | None = None
         self._selectivities: dict[tuple[int, int], float] = {}
@@ -94,9 +97,13 @@ class LazyPlans:
             return
         if self._retires is not None:
             return
+        rates = self._counts.rates()
         if self._seen >= 2 * self._sampled:
             self._sample(store, int(control[0]["predicate"]), context, high)
-        workload = self._workload(self._counts.rates())
+        elif not self._have_changed(rates):
+            return
+        self._planned = rates
+        workload = self._workload(rates)
         orders = best_orders(workload, self._members)
         if is_first:
             self._begin(orders)
@@ -104,6 +111,13 @@ class LazyPlans:
             # What drifts after a while may drift again: from now on each instance chooses.
             self._is_tree |= self._seen > _SETTLED and len(self._members) == 1
             self._switch(orders, low, int(control[0]["now"]))
+
+    def _have_changed(self, rates: list[float]) -> bool:
+        """Whether events of a component have become more or less frequent since the last look."""
+        return any(
+            new > _CHANGE * old or old > _CHANGE * new
+            for new, old in zip(rates, self._planned, strict=True)
+        )
 
     def _is_better(self, workload: Workload, orders: Orders) -> bool:
         if self._is_tree:
@@ -268,7 +282,7 @@ class LazyPlans:
                 ],
                 dtype=np.int64,
             ),
-            "density": np.array([self._density]),
+            "density": np.array([self._density, *self._planned]),
             "pairs": np.array(pairs, dtype=np.int64).reshape(len(pairs), 2),
             "selectivities": np.array([self._selectivities[pair] for pair in pairs]),
         }
@@ -283,7 +297,7 @@ class LazyPlans:
         numbers = state["numbers"].tolist()
         self._seen, self._sampled, self._latest, self._is_tree, has_old, retires = numbers
         self._retires = retires if has_old else None
-        self._density = float(state["density"][0])
+        self._density, *self._planned = state["density"].tolist()
         self._selectivities = {
             (a, b): part
             for (a, b), part in zip(
