@@ -20,6 +20,7 @@ from cepheid.cli.options import (
     QueryText,
     Settings,
     SparkMaster,
+    Statistics,
     TieBreak,
     TimeColumn,
     TimeUnit,
@@ -63,6 +64,7 @@ def explain(
     equivalence: EquivalenceTests = DEFAULT_OPTIONS.equivalence,
     window: WindowTest = DEFAULT_OPTIONS.window,
     domain: Domains = None,
+    statistics: Statistics = None,
     mermaid: Annotated[
         bool, typer.Option("--mermaid", help="Draw the automaton instead, as a Mermaid flowchart.")
     ] = False,
@@ -79,7 +81,13 @@ def explain(
     QUERYFILE  a file with the query, or - to read it from stdin
     EVENTS     as for match; their columns are checked too, and nothing is matched
     """
-    from cepheid.cli.inputs import find_schema, read_domains, read_queries, split_query
+    from cepheid.cli.inputs import (
+        find_schema,
+        read_domains,
+        read_queries,
+        read_statistics,
+        split_query,
+    )
     from cepheid.cli.results import write_text
 
     if mermaid and svg:
@@ -104,6 +112,7 @@ def explain(
                 equivalence=equivalence,
                 window=window,
                 domains=read_domains(domain or ()),
+                statistics=read_statistics(statistics),
             )
             text = explained + "\n"
         write_text(text, file)

@@ -59,7 +59,10 @@ class LazyEngine:
         self._seconds_matching = 0.0
         self._tables = kernel_tables(automaton)
         self._weighs_negations = options.negation == BY_COST
-        self._event_tests = [each.test for each in (*automaton.components, *automaton.negations)]
+        self._event_tests = [
+            *(each.test for each in automaton.components),
+            *(each.test for each in automaton.negations),
+        ]
         count = len(automaton.components)
         self._buffer_count = len(self._event_tests)
         self._groups = Groups(automaton)

@@ -127,12 +127,7 @@ class SharedPart:
     def metrics(self) -> EngineMetrics:
         """What the engine has done, told of the first alternative; matches are its own."""
         shared, place = self._shared, self._place
-        found = {
-            "matches": int(shared.matches[place]),
-            "events_in_matches": int(shared.events_in_matches[place]),
-        }
+        matches, events = int(shared.matches[place]), int(shared.events_in_matches[place])
         if place == 0:
-            return replace(shared.engine.metrics, **found)
-        return EngineMetrics(
-            0, 0, 0, 0, 0, **found, evaluations={}, seconds_matching=0.0, seconds_construction=0.0
-        )
+            return replace(shared.engine.metrics, matches=matches, events_in_matches=events)
+        return EngineMetrics(0, 0, 0, 0, 0, matches, events, {}, 0.0, 0.0)
