@@ -1,7 +1,8 @@
 """Hypothesis profiles, chosen by the environment variable HYPOTHESIS_PROFILE.
 
 ``ci`` (the default) tries the same examples in every run, so that a red run means that the
-change broke something. ``long`` looks for new failures; what it finds becomes an explicit example.
+change broke something. ``long`` looks for new failures, with as many examples of each test as
+HYPOTHESIS_EXAMPLES says; what it finds becomes an explicit example.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
-settings.register_profile("long", max_examples=5000, deadline=None, print_blob=True)
+_MANY = int(os.environ.get("HYPOTHESIS_EXAMPLES", "5000"))
+settings.register_profile("long", max_examples=_MANY, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 

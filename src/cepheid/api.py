@@ -31,6 +31,8 @@ from cepheid.planning.evaluations import (
     Choice,
     Evaluation,
     check_output,
+    warn_of_ignored,
+    warn_of_reference,
 )
 from cepheid.planning.explain import explain
 from cepheid.planning.options import DEFAULT_OPTIONS, Options, read_options
@@ -411,11 +413,15 @@ class CompiledQuery:
         )
         analysed = analyse(self._tree, ordered.schema, self._text, self._source)
         compressed = counts or output == COMPRESSED
-        chosen = _choose(analysed, evaluation, uncertain, checked, compressed=compressed).evaluation
+        choice = _choose(analysed, evaluation, uncertain, checked, compressed=compressed)
+        chosen = choice.evaluation
         self._warn_of_absent_types(ordered)
+        if evaluation == AUTO:
+            warn_of_reference(choice, len(ordered))
         window = self.window_ticks(ordered)
         if evaluation == AUTO and checked.statistics is None and not (compressed or chosen.weighs):
             chosen = choose_by_cost(analysed, ordered, window, chosen, EVALUATIONS)
+        warn_of_ignored(checked, chosen.name)
         return PreparedRun(chosen.name, analysed, ordered, window, output, checked, uncertain)
 
     def diagnose(

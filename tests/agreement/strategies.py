@@ -9,6 +9,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 TYPES = ("A", "B", "C")
+TEXTS = ("{}", "{}", "{}", "upper({})", "lower({})")
+TEXT_AGGREGATES = ("min", "max", "first", "last")
 AGGREGATES = ("min", "max", "sum", "avg", "count", "first", "last")
 STRATEGIES = (
     "skip_till_any_match",
@@ -63,7 +65,7 @@ def streams(draw: st.DrawFn, most: int = 10) -> tuple:
                 draw(st.one_of(st.none(), st.integers(0, 4), st.integers(0, 4), st.integers(0, 4))),
                 draw(st.sampled_from((0.0, 0.5, 1.5, 2.0, None))),
                 draw(st.sampled_from((1, 1, 1, 2, None))),
-                draw(st.sampled_from(("p", "p", "q", None))),
+                draw(st.sampled_from(("p", "p", "q", "P", None))),
             )
         )
     return tuple(rows)
@@ -122,6 +124,8 @@ def conditions(draw: st.DrawFn, parts: list[Part]) -> str:
                     f"({part.variable}[..i-1].{attribute})",
                     f"{part.variable}[i].{attribute} >= {part.variable}[1].{attribute}",
                     f"{part.variable}[3].x {compare} {part.variable}[1].x",
+                    f"{part.variable}[i].s {draw(st.sampled_from(('=', '!=')))} "
+                    f"{draw(st.sampled_from(TEXT_AGGREGATES))}({part.variable}[..i-1].s)",
                     "",
                 )
             )
@@ -158,8 +162,22 @@ def conditions(draw: st.DrawFn, parts: list[Part]) -> str:
                 )
             )
         )
-    if not part.kleene and not other.kleene and draw(st.integers(0, 4)) == 0:
-        return f"{part.variable}.s {draw(st.sampled_from(('=', '!=')))} {other.variable}.s"
+    if draw(st.integers(0, 4)) == 0:
+        texts = [
+            draw(
+                st.sampled_from(
+                    (
+                        f"{each.variable}[i].s",
+                        f"{draw(st.sampled_from(TEXT_AGGREGATES))}({each.variable}[].s)",
+                    )
+                )
+            )
+            if each.kleene
+            else f"{each.variable}.s"
+            for each in (part, other)
+        ]
+        first, second = (draw(st.sampled_from(TEXTS)).format(text) for text in texts)
+        return f"{first} {draw(st.sampled_from(('=', '!=', '<=', '>')))} {second}"
     return draw(
         st.sampled_from(
             (
@@ -169,6 +187,8 @@ def conditions(draw: st.DrawFn, parts: list[Part]) -> str:
                 f"({here} {compare} {there} OR {here} = {there} + 1)",
                 f"{here} / {there} > 0.5",
                 f"abs({here} - {there}) < 2",
+                f"round({here} * 1.3, 1) {compare} round({there} / 3)",
+                f"power({here} - 1, {there} - 2) {compare} {constant}",
             )
         )
     )

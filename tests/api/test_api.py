@@ -304,3 +304,18 @@ def test_importing_cepheid_loads_nothing_heavy():
 def test_explaining_a_query_loads_nothing_heavy():
     query = "PATTERN SEQ(A a, B+ b[]) WHERE [id] AND b[i].x > a.x WITHIN 5 EVENTS"
     assert loaded(f"import cepheid; cepheid.query({query!r}).explain()") == []
+
+
+def test_a_slow_evaluation_of_many_events_is_told() -> None:
+    query = cep.query("PATTERN SEQ(A a, B b) WHERE a.s LIKE 'x' OR b.x = 1 WITHIN 1")
+    table = pa.table({"ts": range(20_001), "type": ["A"] * 20_001, "s": ["y"] * 20_001})
+    table = table.append_column("x", pa.array([0] * 20_001))
+    with pytest.warns(cep.CepheidWarning, match="reference evaluation may take long over 20,001"):
+        assert len(query.match(table)) == 0
+
+
+def test_an_option_of_another_evaluation_is_told() -> None:
+    query = cep.query("PATTERN SEQ(A a, B b)")
+    told = "algorithm changes nothing here: it is an option of nfa_b, and instance_stacks runs"
+    with pytest.warns(cep.CepheidWarning, match=told):
+        assert len(query.match({"ts": [1, 2], "type": ["A", "B"]}, algorithm="basic")) == 1

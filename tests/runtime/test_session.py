@@ -150,6 +150,38 @@ class TestNewKeys:
         assert len(inner._strings) < 6_000
         assert inner._partitions.count < 15_000
 
+    @pytest.mark.parametrize("evaluation", ["nfa_b", "instance_stacks"])
+    @pytest.mark.parametrize(
+        "pattern", ["A a, ~(C c), B b", "A a, B b, ~(C c)", "~(C c), A a, B b"]
+    )
+    @pytest.mark.parametrize("where", ["[key]", "a.key = b.key AND c.key = a.key"])
+    def test_are_forgotten_where_something_is_negated(
+        self, evaluation: str, pattern: str, where: str
+    ) -> None:
+        query = cep.query(f"PATTERN SEQ({pattern}) WHERE {where} WITHIN 100")
+        session = query.session(evaluation=evaluation)
+        found, sizes = 0, []
+        for batch in range(40):
+            numbers = [batch * 500 + n // 2 for n in range(1_000)]
+            kinds = ["A", "B"] * 500
+            # One of the keys is violated before, between and after.
+            for place, moved in ((600, 602), (602, 602), (604, 602)):
+                kinds[place], numbers[place] = "C", batch * 500 + moved // 2
+            found += len(
+                session.feed(
+                    {
+                        "ts": [batch * 1_000 + n for n in range(1_000)],
+                        "type": kinds,
+                        "key": [f"key {n}" for n in numbers],
+                    }
+                )
+            )
+            sizes.append(len(session.snapshot()))
+        found += len(session.advance())
+        assert 19_000 < found < 20_000
+        assert max(sizes[10:]) <= 1.2 * max(sizes[:10])
+        assert len(session._session._strings) < 6_000
+
     def test_keep_their_number_while_they_are_needed(self) -> None:
         query = cep.query("PATTERN SEQ(A a, B b) WHERE [key] WITHIN 1000000")
         session = query.session(evaluation="nfa_b")

@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, NegatedComponent
+from cepheid.automata.list_bounds import by_bounds
 from cepheid.automata.nfa_b_tables import EventTest, NegationTest, NfaB, Phase, Step
 from cepheid.automata.predicates import (
     PredicateWriter,
@@ -75,6 +76,7 @@ class SequenceCompiler:
         self._schema: Schema = query.schema
         self._alternative = alternative
         self._components = alternative.components
+        self._clauses = alternative.clauses
         self._vector = ValueVector(self._schema, self._components)
         self._writer = PredicateWriter()
         self._edges: list[tuple[int, str]] = []
@@ -111,6 +113,13 @@ class SequenceCompiler:
         """The automaton that the kernels of nfa_b run."""
         if not self._alternative.is_sequence:
             raise Untranslatable("it has AND, and an NFA^b reads a sequence")
+        # Where all subsets are matches, a list is better bound after what it is compared with.
+        if self._query.query.strategy is not ast.SelectionStrategy.SKIP_TILL_ANY_MATCH:
+            self._clauses = tuple(
+                bound
+                for clause in self._clauses
+                for bound in by_bounds(clause, self._components, self._schema)
+            )
         last = len(self._components) - 1
         steps = []
         for ix, component in enumerate(self._components):
@@ -243,7 +252,7 @@ class SequenceCompiler:
         """A Kleene component is left with at least as many events as the conditions name."""
         if component.bounds is None:
             return 1
-        named = [c.least_lengths.get(component.variable, 1) for c in self._alternative.clauses]
+        named = [c.least_lengths.get(component.variable, 1) for c in self._clauses]
         return max(component.bounds.least, *named, 1)
 
     def _place(self, ix: int, phase: Phase) -> tuple[EventTest, int]:
@@ -310,7 +319,7 @@ class SequenceCompiler:
         """The clauses that are tested here: those whose last identifier it is."""
         found = []
         variable = self._components[ix].variable
-        for clause in self._alternative.clauses:
+        for clause in self._clauses:
             if clause.component_ix is None:
                 if ix == 0 and phase is Phase.BEGIN:
                     found.append(clause)

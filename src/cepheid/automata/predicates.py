@@ -15,7 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from cepheid.analysis.text_operations import RANK, TEXT_FUNCTIONS
 from cepheid.functions import Function, Uncallable, find_function
+from cepheid.kernels import nfa_b_layout as layout
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
 from cepheid.schema import Kind
@@ -27,6 +29,12 @@ _GUARDED = {
     "ln": ("math.log", "{0} > 0"),
     "log10": ("math.log10", "{0} > 0"),
     "exp": ("math.exp", "{0} < 709.78"),
+}
+_TEXT_PLACES = {
+    RANK: layout.TEXTS_RANK,
+    "lower": layout.TEXTS_LOWER,
+    "upper": layout.TEXTS_UPPER,
+    "length": layout.TEXTS_LENGTH,
 }
 
 
@@ -118,9 +126,10 @@ class PredicateWriter:
         return len(self._bodies) - 1
 
     def can_add(self, test: Test) -> bool:
-        """Whether generated code can make this test."""
+        """Whether generated code can make this test of an event alone."""
         try:
-            _Body(list(self.constants), list(self._functions)).value(test.expression, test.resolve)
+            body = _Body(list(self.constants), list(self._functions), is_on_event=True)
+            body.value(test.expression, test.resolve)
         except Untranslatable:
             return False
         return True
@@ -137,6 +146,7 @@ class PredicateWriter:
             "from cepheid.kernels.pointers import byte_pointer as B",
             "from cepheid.kernels.pointers import float64_pointer as F",
             "from cepheid.kernels.pointers import int64_pointer as I",
+            "from cepheid.kernels.texts import text_value as T",
             *self._imports(),
             "",
             "",
@@ -187,7 +197,10 @@ class PredicateWriter:
 class _Body:
     """The statements of one predicate."""
 
-    def __init__(self, constants: list[int | float | str], functions: list[str]) -> None:
+    def __init__(
+        self, constants: list[int | float | str], functions: list[str], *, is_on_event: bool = False
+    ) -> None:
+        self._is_on_event = is_on_event
         self.lines: list[str] = []
         self._constants = constants
         self._functions = functions
@@ -274,9 +287,17 @@ class _Body:
             if kinds - {Kind.STRING, Kind.UNKNOWN}:
                 raise Untranslatable("a text is compared with a time across events")
             if operator not in ("=", "!="):
-                raise Untranslatable("texts are ordered across events")
+                a, b = (self._of_text(RANK, each, Kind.INTEGER) for each in (a, b))
         symbol = "==" if operator == "=" else operator
         return self._named(f"{a.code} {symbol} {b.code}", _both(a.known, b.known), Kind.BOOLEAN)
+
+    def _of_text(self, operation: str, text: Value, kind: Kind) -> Value:
+        """What is asked of a text; of the texts of single events others know that faster."""
+        if self._is_on_event:
+            raise Untranslatable(f"{operation} of a text is looked up across events only")
+        place = _TEXT_PLACES[operation]
+        code = f"T(c[{layout.CONTEXT_TEXTS}], {place}, {text.code})"
+        return self._named(code, text.known, kind)
 
     def _arithmetic(self, operator: str, a: Value, b: Value) -> Value:
         known = _both(a.known, b.known)
@@ -350,6 +371,9 @@ class _Body:
         found = find_function(function)
         if found is not None and found.compile is not None:
             return self._registered(found, arguments)
+        if function in TEXT_FUNCTIONS and arguments[0].kind is Kind.STRING:
+            kind = Kind.INTEGER if function == "length" else Kind.STRING
+            return self._of_text(function, arguments[0], kind)
         known = "True"
         for argument in arguments:
             if argument.kind in (Kind.STRING, Kind.LIST, Kind.OTHER, Kind.UNKNOWN):
@@ -368,6 +392,16 @@ class _Body:
             possible = self._name(guard.format(codes[0]))
             code = f"{called}(float({codes[0]})) if {possible} else 0.0"
             return self._named(code, _both(known, possible), Kind.FLOAT)
+        if function == "power":
+            result = self._name(f"math.pow(float({codes[0]}), float({codes[1]}))")
+            is_odd = f"math.isinf({codes[0]}) or math.isinf({codes[1]})"
+            return Value(result, _both(known, f"math.isfinite({result}) or {is_odd}"), Kind.FLOAT)
+        if function == "round":
+            # Half away from zero; what is above a whole number is exactly its rest.
+            scale = self._name(f"10.0 ** {codes[1]}" if len(codes) > 1 else "1.0")
+            above = self._name(f"abs({codes[0]}) * {scale} + 0.5")
+            result = self._name(f"math.copysign(({above} - {above} % 1.0) / {scale}, {codes[0]})")
+            return Value(result, _both(known, f"math.isfinite({result})"), Kind.FLOAT)
         if function in ("least", "greatest"):
             code = f"{'min' if function == 'least' else 'max'}({', '.join(codes)})"
             return self._named(code, known, kind)

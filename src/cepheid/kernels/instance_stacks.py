@@ -132,41 +132,6 @@ def _add_cell(state, instances, cells, stacks, numbers, term_of, pushed, compone
 
 
 @helper
-def _construct_all(state, instances, cursor, path, found, last, window, first_event, now):
-    """The search where nothing is tested in it but the window; otherwise as below."""
-    level, matches = state[0].level, state[0].matches
-    full = False
-    while level < last:
-        row = cursor[level]
-        if level == 0:
-            while row >= 0 and now - instances[row].start < window:
-                if matches == found.shape[1]:
-                    full = True
-                    break
-                found[0, matches] = instances[row].event - first_event
-                for component in range(1, last + 1):
-                    found[component, matches] = path[component]
-                matches += 1
-                row = instances[row].previous
-            cursor[0] = row
-            if full:
-                break
-        elif row >= 0 and now - instances[row].start < window:
-            path[level] = instances[row].event - first_event
-            level -= 1
-            cursor[level] = instances[row].rip
-            continue
-        level += 1
-        if level < last:
-            cursor[level] = instances[cursor[level]].previous
-    state[0].matches_found += matches - state[0].matches
-    state[0].constructed += matches - state[0].matches
-    state[0].matches = matches
-    state[0].level = level if full else NONE
-    return not full
-
-
-@helper
 def _construct(
     plan, state, steps, updates, instances, kept_ints, kept_floats, kept_valid, keys, here,
     cursor, path, ints, floats, valid, found, evaluations, first_event, now,
@@ -281,8 +246,6 @@ def advance_stacks(
     pushed, multi, basic = plan[0].pushed, plan[0].multi != 0, plan[0].basic != 0
     by_partition = plan[0].by_partition != 0
     tested = plan[0].keys - pushed
-    # No condition is across events where nothing is kept of them.
-    is_bare = tested == 0 and not basic and len(updates) == 0
     for i in range(event_ix, len(mask)):
         bits = mask[i]
         if bits == 0 and not basic:
@@ -335,12 +298,10 @@ def advance_stacks(
                 instances[row].rip = top
                 instances[row].stack = stack
                 stacks[stack] = row
-                if not is_bare:
-                    _keep(
-                        plan, steps, updates, context, kept_ints, kept_floats, kept_valid, keys,
-                        others, cells, stacks, other_stacks, here, row, stack, component,
-                        components, i,
-                    )  # fmt: skip
+                _keep(
+                    plan, steps, updates, context, kept_ints, kept_floats, kept_valid, keys, others,
+                    cells, stacks, other_stacks, here, row, stack, component, components, i,
+                )  # fmt: skip
                 continue
             if last == 0:
                 match = state[0].matches
@@ -358,12 +319,6 @@ def advance_stacks(
                 cursor[last - 1] = top
                 path[last] = event - first_event
                 state[0].level = last - 1
-            if is_bare and plan[0].window_in_construction != 0:
-                if not _construct_all(
-                    state, instances, cursor, path, found, last, window, first_event, now
-                ):
-                    return NEED_OUTPUT
-                continue
             step = steps[last]
             if step.begin_low < step.begin_high:
                 for u in range(step.begin_low, step.begin_high):

@@ -12,14 +12,17 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 from numba import types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaWarning
+from numba.np import arrayobj
 
 
 def cache_folder() -> Path:
@@ -69,12 +72,36 @@ careful = numba.njit(error_model="python", boundscheck=True)
 """A function that raises where Python would; what it raises has to be caught in compiled code."""
 
 
+@contextmanager
+def _indices_from_zero() -> Iterator[None]:
+    """What is compiled in here counts no index from the end of an array.
+
+    Numba would test every index for being negative, at up to a third of the cost of a kernel.
+    """
+    known = arrayobj.fix_integer_index
+
+    def as_it_is(context: Any, builder: Any, index_type: Any, index: Any, _size: Any) -> Any:
+        return context.cast(builder, index, index_type, types.intp)
+
+    with global_compiler_lock:
+        arrayobj.fix_integer_index = as_it_is
+        try:
+            yield
+        finally:
+            arrayobj.fix_integer_index = known
+
+
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A compiled loop with a fixed signature, kept on disk."""
+    """A compiled loop with a fixed signature, kept on disk; no index in it is negative."""
     decorate: Callable[[Callable[..., Any]], Any] = _njit(
         signature, cache=True, nogil=True, **_PLAIN
     )
-    return decorate
+
+    def compiled(python: Callable[..., Any]) -> Any:
+        with _indices_from_zero():
+            return decorate(python)
+
+    return compiled
 
 
 def array_of(dtype: Any, dimensions: int = 1) -> types.Array:

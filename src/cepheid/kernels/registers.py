@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from cepheid.kernels.jit import helper
 from cepheid.kernels.nfa_b_layout import (
+    CONTEXT_TEXTS,
     COUNT,
     LENGTH,
     MAX_FLOAT,
     MAX_INT,
+    MAX_TEXT,
     MIN_FLOAT,
     MIN_INT,
+    MIN_TEXT,
     SET_FLOAT,
     SET_FLOAT_AT,
     SET_INT,
     SET_INT_AT,
     SUM_INT,
     TAG_SHIFT,
+    TEXTS_RANK,
 )
 from cepheid.kernels.pointers import byte_pointer, float64_pointer, int64_pointer
+from cepheid.kernels.texts import text_value
 
 
 @helper
@@ -61,6 +66,12 @@ def update_registers(updates, low, high, context, event_ix, run_ix, ints, floats
             elif operation == MAX_INT:
                 x = int64_pointer(values)[event_ix]
                 if first or x > ints[run_ix, register]:
+                    ints[run_ix, register] = x
+            elif operation == MIN_TEXT or operation == MAX_TEXT:
+                x, texts = int64_pointer(values)[event_ix], context[CONTEXT_TEXTS]
+                here = text_value(texts, TEXTS_RANK, x)
+                there = text_value(texts, TEXTS_RANK, ints[run_ix, register])
+                if first or (here < there if operation == MIN_TEXT else here > there):
                     ints[run_ix, register] = x
             elif operation == SUM_INT:
                 x = int64_pointer(values)[event_ix]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.errors import EvaluationError, OptionError, closest, list_words
+from cepheid.errors import CepheidWarning, EvaluationError, OptionError, closest, list_words
 from cepheid.planning.options import DEFAULT_OPTIONS, WEIGHING, Options
 
 AUTO = "auto"
@@ -18,6 +19,18 @@ IMPRECISE = "imprecise"
 REFERENCE = "reference"
 OUTPUTS = ("all", "non_overlapping")
 COMPRESSED = "compressed"
+_MANY_EVENTS = 20_000
+"""More than these are worth a word where each of them is read slowly."""
+_OPTIONS_OF = {
+    "algorithm": (NFA_B,),
+    "buffer": (NFA_B,),
+    "construction": (INSTANCE_STACKS,),
+    "equivalence": (INSTANCE_STACKS,),
+    "window": (INSTANCE_STACKS,),
+    "domains": (INSTANCE_STACKS,),
+    "negation": (LAZY_CHAIN, LAZY_TREE),
+}
+"""The evaluations that read an option; all read the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +59,29 @@ class Choice:
 
     evaluation: Evaluation
     refusals: tuple[str, ...] = ()
+
+
+def warn_of_reference(choice: Choice, events: int) -> None:
+    """Tell that many events are about to be read by the evaluation that is slow, and why."""
+    if choice.evaluation.name == REFERENCE and events > _MANY_EVENTS:
+        warnings.warn(
+            f"no fast evaluation runs this query, and the reference evaluation may take long over "
+            f"{events:,} events: {'; '.join(choice.refusals)}",
+            CepheidWarning,
+            stacklevel=5,
+        )
+
+
+def warn_of_ignored(options: Options, evaluation: str) -> None:
+    """Tell which of the options are for other evaluations than the one that runs the query."""
+    for name, meant in _OPTIONS_OF.items():
+        if getattr(options, name) != getattr(DEFAULT_OPTIONS, name) and evaluation not in meant:
+            warnings.warn(
+                f"{name} changes nothing here: it is an option of {list_words(meant)}, and "
+                f"{evaluation} runs this query",
+                CepheidWarning,
+                stacklevel=5,
+            )
 
 
 def choose_evaluation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -90,6 +90,11 @@ class _Waiting:
         self._partitions = [np.concatenate([int64s(0), *self._partitions])]
         return self._partitions[0]
 
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give each partition p the number ``numbers[p]``."""
+        partitions = self.partitions
+        self._partitions = [np.where(partitions >= 0, numbers[partitions], partitions)]
+
 
 def _filtered(
     filters: Sequence[NegationFilter],
@@ -155,27 +160,50 @@ class AlternativeRun:
         return self._engine.reads_partitions and self._by_test
 
     def used_partitions(self, now: int) -> Int64s | None:
-        """For each partition of the equivalence tests 1 if it has runs; None if nobody knows."""
-        engine = self._engine
-        if self._filters or not isinstance(engine, RenumberingEngine):
-            return None if self.reads_tests or self._filters else int64s(0)
-        return engine.used_partitions(now) if self.reads_tests else int64s(0)
+        """For each partition of the equivalence tests 1 if it is used; None if nobody knows."""
+        return self._used(now, self._by_test)
 
     def renumber_partitions(self, numbers: Int64s) -> None:
-        """Give the runs of partition p to partition ``numbers[p]``."""
-        if self.reads_tests:
-            cast("RenumberingEngine", self._engine).renumber_partitions(numbers)
+        """Give the runs and negations of partition p to partition ``numbers[p]``."""
+        self._renumber(numbers, self._by_test)
 
     def forget_keys(self, now: int, to_store: bool) -> None:
-        """Take back the numbers of keys, other than equivalence tests, that have no runs."""
-        engine = self._engine
-        if (
-            self._lists.are_many(to_store)
-            and not self._filters
-            and isinstance(engine, RenumberingEngine)
-        ):
-            used = padded(engine.used_partitions(now), self._lists.count)
-            engine.renumber_partitions(self._lists.keep(used))
+        """Take back the numbers of keys, other than equivalence tests, that are not used."""
+        if not self._lists.are_many(to_store):
+            return
+        used = self._used(now, not self._by_test)
+        if used is not None:
+            self._renumber(self._lists.keep(padded(used, self._lists.count)), not self._by_test)
+
+    def _used(self, now: int, is_numbered: bool) -> Int64s | None:
+        """The partitions that are used here, where ``is_numbered`` by those who ask."""
+        if not is_numbered:
+            return int64s(0)
+        used = int64s(0)
+        if self._engine.reads_partitions:
+            if not isinstance(self._engine, RenumberingEngine):
+                return None
+            used = self._engine.used_partitions(now)
+        kept = [each.partitions for each in self._filters]
+        waiting = self._pending.partitions
+        for partitions in (*kept, waiting[waiting >= 0]) if self._filters else ():
+            used = padded(used, max(len(used), int(partitions.max(initial=-1)) + 1))
+            used[partitions] = 1
+        return used
+
+    def _renumber(self, numbers: Int64s, is_numbered: bool) -> None:
+        if not is_numbered:
+            return
+        if self._engine.reads_partitions:
+            cast("RenumberingEngine", self._engine).renumber_partitions(numbers)
+        for each in self._filters:
+            each.renumber_partitions(numbers)
+        if self._filters:
+            self._pending.renumber_partitions(numbers)
+
+    def kept_codes(self, attributes: Collection[str]) -> list[Int64s]:
+        """What negations know of attributes that are texts, as codes."""
+        return [codes for each in self._filters for codes in each.kept_codes(attributes)]
 
     @property
     def counted(self) -> float:

@@ -9,7 +9,7 @@ they are compiled for such arrays only; but it may be the column itself, and nob
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
+from cepheid.runtime.text_tables import TextTable
 from cepheid.schema import Kind, kind_of
 
 Int64s = npt.NDArray[np.int64]
@@ -35,14 +36,27 @@ class StringCodes:
     when their codes are. The order of codes says nothing about the order of strings. A string
     that was forgotten has another code when it is seen again: only those may be forgotten that
     nothing compares any more.
+
+    ``operations`` is what conditions ask of strings beside that, and ``table`` has the answers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, operations: frozenset[str] = frozenset()) -> None:
         self._code_of: dict[str, int] = {}
         self._next = 0
+        self.table = TextTable(operations)
 
     def __len__(self) -> int:
         return len(self._code_of)
+
+    @property
+    def texts(self) -> Iterable[str]:
+        """All strings, in the order of their codes."""
+        return self._code_of.keys()
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Something that is the same as before exactly where the strings are."""
+        return self._next, len(self._code_of)
 
     def code(self, text: str) -> int:
         """The code of one string; a string not seen before gets the next one.
@@ -93,8 +107,12 @@ class StringCodes:
         places = np.searchsorted(known, codes)
         return texts.take(pa.array(places, pa.int64(), mask=codes == NULL_CODE))
 
-    def forget_all_but(self, columns: Iterable[pa.ChunkedArray]) -> None:
+    def forget_all_but(
+        self, columns: Iterable[pa.ChunkedArray], codes: Sequence[Int64s] = ()
+    ) -> None:
         """Forget the strings that are in none of these columns, of texts or of lists of texts.
+
+        Those that have one of the codes are kept, too.
 
         >>> strings = StringCodes()
         >>> _ = strings.encode(pa.array(["north", "south"]))
@@ -109,7 +127,10 @@ class StringCodes:
             if kind_of(column.type) is Kind.STRING:
                 plain = _undictionary(one_array(column))
                 kept.update(text for text in plain.unique().to_pylist() if text is not None)
-        self._code_of = {text: code for text, code in self._code_of.items() if text in kept}
+        coded = set(np.unique(np.concatenate(codes)).tolist()) if codes else set()
+        self._code_of = {
+            text: code for text, code in self._code_of.items() if text in kept or code in coded
+        }
 
     def state(self) -> dict[str, Any]:
         """All strings and their codes, as plain data.
@@ -122,13 +143,15 @@ class StringCodes:
         return {"codes": dict(self._code_of), "next": self._next}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> StringCodes:
+    def from_state(
+        cls, state: Mapping[str, Any], operations: frozenset[str] = frozenset()
+    ) -> StringCodes:
         """The codes that :meth:`state` wrote down.
 
         >>> StringCodes.from_state({"codes": {"b": 4}, "next": 7}).code("a")
         7
         """
-        strings = cls()
+        strings = cls(operations)
         strings._code_of, strings._next = dict(state["codes"]), state["next"]
         return strings
 

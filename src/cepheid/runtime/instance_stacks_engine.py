@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from cepheid.automata.generated import predicate_address
 from cepheid.automata.instance_stacks import InstanceStacks
 from cepheid.errors import LimitError
-from cepheid.kernels import instance_stacks
+from cepheid.kernels import instance_stacks, plain_stacks
 from cepheid.kernels import instance_stacks_layout as layout
 from cepheid.kernels.instance_pool import drop_instances
 from cepheid.planning.options import BASIC, Options
@@ -24,6 +25,8 @@ from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.snapshot import Arrays, part, prefixed
 
 _FIRST_INSTANCES = 4_096
+_BLOCK = 1_024
+"""In so many events at once those of a component are looked for."""
 
 
 class InstanceStacksEngine:
@@ -59,6 +62,14 @@ class InstanceStacksEngine:
         self._other_stacks = np.zeros((self._other_keys, 0), dtype=np.int64)
         self._reached = int64s(0)
         count = len(stacks.steps)
+        self._is_plain = (
+            count > 1
+            and self._tested_keys == 0
+            and not len(self._updates)
+            and not self._plan[0]["basic"]
+            and bool(self._plan[0]["window_in_construction"])
+        )
+        self._places = int64s(_BLOCK)
         self._links = np.zeros((3, count), dtype=np.int64)
         self._cursor, self._path = int64s(count), int64s(count)
         self._here = int64s(2 * len(self._keys) + 1)
@@ -136,39 +147,8 @@ class InstanceStacksEngine:
         while True:
             self._memory.make_room(ROOM_MATCHES)
             begun = perf_counter()
-            status = instance_stacks.advance_stacks(
-                plan,
-                state,
-                self._steps,
-                self._updates,
-                self._registers.context,
-                self._instances,
-                self._kept_ints,
-                self._kept_floats,
-                self._kept_valid,
-                self._instance_keys,
-                self._others,
-                self._cells,
-                self._stacks,
-                self._other_stacks,
-                self._reached,
-                self._links,
-                self._cursor,
-                self._path,
-                self._here,
-                self._registers.ints,
-                self._registers.floats,
-                self._registers.valid,
-                numbers,
-                term_of,
-                self._memory.positions,
-                self._evaluations,
-                mask,
-                axis,
-                batch.first_event,
-                first_event,
-                at[0],
-                at,
+            status: int = self._advance(
+                mask, numbers, term_of, axis, batch.first_event, first_event, at
             )
             self._seconds += perf_counter() - begun
             if status == layout.NEED_ROOM:
@@ -179,6 +159,72 @@ class InstanceStacksEngine:
             if status == layout.DONE:
                 break
         state[0]["peak"] = max(state[0]["peak"], state[0]["used"])
+
+    def _advance(
+        self,
+        mask: Int64s,
+        numbers: Int64s,
+        term_of: Int64s,
+        axis: Int64s,
+        base_event: int,
+        first_event: int,
+        at: Int64s,
+    ) -> Any:
+        """Read events from ``at[0]`` on, until something is lacking; what it is."""
+        if self._is_plain and len(numbers) == 1:
+            return plain_stacks.advance_plain_stacks(
+                self._plan,
+                self._state,
+                self._instances,
+                self._stacks,
+                self._reached,
+                self._cursor,
+                self._path,
+                numbers[0],
+                self._memory.positions,
+                self._places,
+                mask,
+                axis,
+                len(self._steps),
+                base_event,
+                first_event,
+                at[0],
+                at,
+            )
+        return instance_stacks.advance_stacks(
+            self._plan,
+            self._state,
+            self._steps,
+            self._updates,
+            self._registers.context,
+            self._instances,
+            self._kept_ints,
+            self._kept_floats,
+            self._kept_valid,
+            self._instance_keys,
+            self._others,
+            self._cells,
+            self._stacks,
+            self._other_stacks,
+            self._reached,
+            self._links,
+            self._cursor,
+            self._path,
+            self._here,
+            self._registers.ints,
+            self._registers.floats,
+            self._registers.valid,
+            numbers,
+            term_of,
+            self._memory.positions,
+            self._evaluations,
+            mask,
+            axis,
+            base_event,
+            first_event,
+            at[0],
+            at,
+        )
 
     # --- keys
 

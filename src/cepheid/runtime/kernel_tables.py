@@ -118,6 +118,7 @@ class Registers:
                 valid = np.ascontiguousarray(column.valid, dtype=np.uint8)
                 self.context[place + 1] = valid.ctypes.data
                 self._held.append(valid)
+        self.context[layout.CONTEXT_TEXTS] = strings.table.address(strings)
         if any(storage is Storage.LIST for _, storage in self._columns):
             assert lists is not None
             wanted = [name if storage is Storage.LIST else None for name, storage in self._columns]

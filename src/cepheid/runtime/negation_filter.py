@@ -6,6 +6,8 @@ violate, and is asked about matches when nothing that comes can violate them any
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+
 import numpy as np
 import pyarrow as pa
 
@@ -130,6 +132,22 @@ class NegationFilter:
     def forget(self, following: Int64s) -> None:
         """Drop what no match to come can meet; ``following`` is where each partition has got to."""
         self._index.forget(following)
+
+    @property
+    def partitions(self) -> Int64s:
+        """The partitions of the events that are kept."""
+        return np.concatenate([int64s(0), *(span.partitions for span in self._index.spans)])
+
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give each partition p the number ``numbers[p]``; their order stays the same."""
+        self._index.renumber_partitions(numbers)
+
+    def kept_codes(self, attributes: Collection[str]) -> Iterator[Int64s]:
+        """What is kept of attributes that are texts, as codes."""
+        for span in self._index.spans:
+            for (name, _), column in zip(self._test.columns, span.columns, strict=False):
+                if name in attributes:
+                    yield column.values.astype(np.int64, copy=False)
 
     def state(self) -> Arrays:
         """The events that can violate, for a snapshot."""

@@ -10,7 +10,7 @@ moved a logarithmic number of times however small the batches are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -112,6 +112,13 @@ class NegationIndex:
             elif 2 * len(needed) < len(span):
                 self.spans[number] = span.pick(needed)
         self._swept = sum(map(len, self.spans))
+
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give each partition p the number ``numbers[p]``; their order stays the same."""
+        self.spans = [
+            replace(span, partitions=np.ascontiguousarray(numbers[span.partitions]))
+            for span in self.spans
+        ]
 
     def state(self) -> Arrays:
         """All events as one span, for a snapshot."""

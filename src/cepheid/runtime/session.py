@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.analysis.text_operations import text_operations
 from cepheid.errors import EventError, SnapshotError
 from cepheid.kernels.partition_ids import count_within
 from cepheid.language import syntax as ast
@@ -40,7 +41,7 @@ from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.retained import Retained
 from cepheid.runtime.snapshot import pack, part, prefixed, unpack
 from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
-from cepheid.schema import Schema
+from cepheid.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from cepheid.runtime.compressed import CompressedMatches
@@ -82,7 +83,7 @@ class Session:
         self._output = output
         self._window = MAX_TICKS if window is None else window
         self._measure = query.query.window.measure if query.query.window else ast.WindowMeasure.TIME
-        self._strings = StringCodes()
+        self._strings = StringCodes(text_operations(query))
         self._partitions = PartitionNumbers()
         self._counts = int64s(0)
         self._now: int | None = None
@@ -120,7 +121,6 @@ class Session:
             or any(alternative.negations for alternative in query.alternatives)
         )
         self._reads_tests = keeps_partitions or any(each.reads_tests for each in self._alternatives)
-        self._has_negations = any(each.negations for each in query.alternatives)
         self._retained = Retained(self._measure, keeps_partitions)
         self._after_sweep = self._strings_kept = 0
         self._reported = empty_list()
@@ -253,7 +253,7 @@ class Session:
         evaluation = header["evaluation"]
         session = cls(query, header["window"], header["output"], options, evaluation=evaluation)
         session._now = header["now"]
-        session._strings = StringCodes.from_state(header["strings"])
+        session._strings = StringCodes.from_state(header["strings"], text_operations(query))
         session._counts = arrays["counts"]
         axis = TimeAxis.from_dict(header["time_axis"])
         session._retained.load(part("retained", arrays), header["types"], axis, query.schema)
@@ -513,8 +513,9 @@ class Session:
         What runs know of strings is of events that they have selected, which are retained; what
         negations know is not.
         """
-        if self._has_negations:
-            return
         if len(self._strings) > 2 * self._strings_kept + _FEW_STRINGS:
-            self._strings.forget_all_but(self._retained.events.table.columns)
+            schema = self._retained.schema
+            texts = [name for name in schema.attributes if schema.kind(name) is Kind.STRING]
+            codes = [codes for each in self._alternatives for codes in each.kept_codes(texts)]
+            self._strings.forget_all_but(self._retained.events.table.columns, codes)
             self._strings_kept = len(self._strings)

@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.analysis.text_operations import text_operations
 from cepheid.errors import CepheidWarning, EventError, SnapshotError
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
@@ -67,7 +68,7 @@ class ImpreciseSession:
         self._window_ticks = window
         self._said = said
         self._options = options
-        self._strings = StringCodes()
+        self._strings = StringCodes(text_operations(query))
         self._retained = Retained(keeps_partitions=False)
         self._rows = 0
         self._settled = self._begun = NEVER

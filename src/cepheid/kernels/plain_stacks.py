@@ -1,0 +1,157 @@
+"""Active instance stacks where nothing is compared but one key and the window [Wu06 §4.1–4.3].
+
+This is the same scan and construction as in :mod:`cepheid.kernels.instance_stacks`, for a
+sequence without conditions across its events: nothing is kept beside an instance, and nothing
+is tested in the search but the window. The events that belong to some component are found
+first, a block at a time and without a branch: in most streams they are few, and whether the
+next one is among them cannot be predicted.
+"""
+
+from __future__ import annotations
+
+from cepheid.kernels.instance_stacks_layout import (
+    DONE,
+    INSTANCE,
+    NEED_OUTPUT,
+    NEED_ROOM,
+    NONE,
+    PLAN,
+    STATE,
+)
+from cepheid.kernels.jit import I64, I64S, I64S_2D, array_of, kernel, small
+from cepheid.kernels.pointers import highest_bit
+
+
+@small
+def _construct(instances, cursor, path, found, last, oldest, first_event, level, matches):
+    """Search back from the last event; how many matches there are, and where it lacked room.
+
+    All starts after ``oldest`` are in the window. ``cursor`` has the instance to be looked at
+    of each component, and ``path`` the events of those that are bound, and the last. The
+    component at which the search has to go on is NONE when it has ended.
+    """
+    while level < last:
+        row = cursor[level]
+        if row < 0 or instances[row].start <= oldest:
+            level += 1
+            continue
+        if level > 1:
+            path[level] = instances[row].event - first_event
+            cursor[level] = instances[row].previous
+            level -= 1
+            cursor[level] = instances[row].rip
+            continue
+        begun = matches
+        second = path[1]
+        if level == 1:
+            second = instances[row].event - first_event
+            cursor[1] = instances[row].previous
+            row = instances[row].rip
+        while matches < found.shape[1]:
+            if row < 0 or instances[row].start <= oldest:
+                row = cursor[1] if last > 1 else NONE
+                if row < 0 or instances[row].start <= oldest:
+                    row = NONE
+                    break
+                second = instances[row].event - first_event
+                cursor[1] = instances[row].previous
+                row = instances[row].rip
+                continue
+            found[0, matches] = instances[row].event - first_event
+            found[1, matches] = second
+            matches += 1
+            row = instances[row].previous
+        for component in range(2, last + 1):
+            event = path[component]
+            for match in range(begun, matches):
+                found[component, match] = event
+        path[1] = second
+        if matches == found.shape[1]:
+            cursor[0] = row
+            return matches, 0
+        level = 2
+    return matches, NONE
+
+
+@kernel(
+    I64(
+        array_of(PLAN), array_of(STATE), array_of(INSTANCE), I64S, I64S, I64S, I64S, I64S, I64S_2D,
+        I64S, I64S, I64S, I64, I64, I64, I64, I64S,
+    )
+)  # fmt: skip
+def advance_plain_stacks(
+    plan, state, instances, stacks, reached, cursor, path, numbers, found, places, mask, axis,
+    components, base_event, first_event, event_ix, stopped_at,
+):  # fmt: skip
+    """Read events from ``event_ix`` on; ``stopped_at[0]`` is the first that was not read.
+
+    ``numbers`` has the partition of each event, where there are partitions; a block of events is
+    as long as ``places``. There are at least two components. The rest is as in the kernel for
+    all sequences.
+    """
+    last = components - 1
+    window, in_scan = plan[0].window, plan[0].window_in_scan != 0
+    pushed, by_partition = plan[0].pushed != 0, plan[0].by_partition != 0
+    used, matches, level = state[0].used, state[0].matches, state[0].level
+    status, high = DONE, event_ix
+    stopped_at[0] = len(mask)
+    while high < len(mask) and status == DONE:
+        low, high = high, min(high + len(places), len(mask))
+        count = 0
+        for i in range(low, high):
+            places[count] = i
+            count += mask[i] != 0
+        for place in range(count):
+            i = places[place]
+            if used + components > len(instances):
+                status = NEED_ROOM
+                stopped_at[0] = i
+                break
+            partition = numbers[i] if pushed else 0
+            if partition < 0:
+                continue
+            now = axis[i]
+            if by_partition:
+                reached[partition] = now
+            bits = mask[i]
+            # From the last component back, so that an event does not follow itself.
+            while bits != 0:
+                component = highest_bit(bits) >> 1
+                bits &= ~(1 << (2 * component))
+                stack = partition * components + component
+                top, start = NONE, now
+                if component > 0 and level < 0:
+                    top = stacks[stack - 1]
+                    if top < 0:
+                        continue
+                    start = instances[top].start
+                    if in_scan and now - start >= window:
+                        continue
+                if component < last:
+                    row = used
+                    instances[row].event = base_event + i
+                    instances[row].start = start
+                    instances[row].previous = stacks[stack]
+                    instances[row].rip = top
+                    instances[row].stack = stack
+                    stacks[stack] = used
+                    used += 1
+                    continue
+                if level < 0:
+                    cursor[last - 1] = top
+                    path[last] = base_event + i - first_event
+                    level = last - 1
+                matches, level = _construct(
+                    instances, cursor, path, found, last, now - window, first_event, level, matches
+                )  # fmt: skip
+                if level >= 0:
+                    status = NEED_OUTPUT
+                    stopped_at[0] = i
+                    break
+            if status != DONE:
+                break
+    state[0].pushed += used - state[0].used
+    state[0].matches_found += matches - state[0].matches
+    state[0].constructed += matches - state[0].matches
+    state[0].used, state[0].matches, state[0].level = used, matches, level
+    return status
