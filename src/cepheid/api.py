@@ -238,9 +238,10 @@ class CompiledQuery:
                 (``dynamic``, ``multi_pais``, ``pais`` or ``selection``), ``window`` (``scan``,
                 ``construction`` or ``selection``), and ``domains``: how many values attributes
                 have, such as ``{"id": 10_000}``. Of the lazy evaluations: ``negation``
-                (``first_chance`` or ``post_processing``) and ``statistics``: how many events of
-                a type or variable a window has, such as ``{"A": 0.1}``.
-                Of all: ``max_runs``, ``max_matches``.
+                (``auto``, ``first_chance`` or ``post_processing``). Of all: ``statistics``, how
+                many events of a type or variable a window has and how often conditions hold,
+                such as ``{"A": 0.1, "B": 5, "a.x < b.x": 0.2}``, by which ``auto`` chooses;
+                ``max_runs``, ``max_matches``.
                 For times that are uncertain: ``uncertainty``, ``probabilities``,
                 ``granularity``, ``max_uncertainty``, ``method``, ``min_confidence`` and
                 ``top_k``, see the page on uncertain times.
