@@ -152,11 +152,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if given.only is None or given.only in f"{case.benchmark} {case.name}":
             rows += measure(case, given.rounds)
             print(".", end="", flush=True)
+            settings = {"rounds": given.rounds, "scale": given.scale}
+            write_results(given.output, "auto_choice", rows, settings)
     columns = dict.fromkeys(name for row in rows for name in row)
     print_table("What auto takes", rows, columns)
     worst = max(rows, key=lambda row: row["auto / best"])
     print(f"\nThe worst is {worst['query']}: {worst['auto / best']:.2f}")
-    write_results(given.output, "auto_choice", rows, {"rounds": given.rounds, "scale": given.scale})
 
 
 if __name__ == "__main__":

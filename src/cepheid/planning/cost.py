@@ -43,6 +43,8 @@ class Workload:
 
     def looked_up(self, component: int, bound: Sequence[int]) -> float:
         """The part of a component's events that are visited where these others are bound."""
+        if not self.linked:
+            return 1.0
         pairs = ((min(component, other), max(component, other)) for other in bound)
         parts = (self.selectivities.get(pair, 1.0) for pair in pairs if pair in self.linked)
         return min(parts, default=1.0)
@@ -151,13 +153,14 @@ def best_order(
     partial = {frozenset[int](): 1.0}
     for size in range(1, count + 1):
         for chosen in map(frozenset, combinations(every, size)):
+            top = max(chosen)
+            others = partial[chosen - {top}] * workload.choices(top)
+            partial[chosen] = others * workload.fraction(top, (*bound, *(chosen - {top})))
             orders = []
             for last in sorted(chosen):
                 cost, order = best[chosen - {last}]
-                before = (*bound, *order)
                 tested = partial[chosen - {last}] * workload.choices(last)
-                partial[chosen] = tested * workload.fraction(last, before)
-                cost += tested * workload.looked_up(last, before)
+                cost += tested * workload.looked_up(last, (*bound, *order))
                 orders.append((cost, (*order, last)))
             best[chosen] = min(orders)
     return best[frozenset(every)][1]

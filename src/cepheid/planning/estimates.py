@@ -33,12 +33,14 @@ _MEETING = 0.2
 class Frequencies:
     """How many events of each type a window has, and of how many partitions they are.
 
-    ``drifts`` where that is quite different in different parts of the stream.
+    ``drifts`` where that is quite different in different parts of the stream. ``unknown`` is
+    how often conditions hold of which nothing is known.
     """
 
     per_window: Mapping[str, float]
     partitions: float = 1.0
     drifts: bool = False
+    unknown: float | None = None
 
 
 def estimate_costs(query: AnalysedQuery, frequencies: Frequencies) -> dict[str, float]:
@@ -87,7 +89,7 @@ def workload_of(
         [max(rate / partitions, 1e-3) for rate in rates],
         frozenset(ix for ix, part in enumerate(parts) if part.is_kleene),
         alternative.before,
-        _selectivities(query, alternative, frequencies.per_window),
+        _selectivities(query, alternative, frequencies),
     )
 
 
@@ -155,7 +157,7 @@ def choose_by_statistics(
 
 
 def _selectivities(
-    query: AnalysedQuery, alternative: Alternative, statistics: Mapping[str, float]
+    query: AnalysedQuery, alternative: Alternative, frequencies: Frequencies
 ) -> dict[tuple[int, int], float]:
     """The part of the pairs of two components that satisfy the conditions between them."""
     places = {part.variable: ix for ix, part in enumerate(alternative.components)}
@@ -164,7 +166,9 @@ def _selectivities(
         named = sorted(places[name] for name in clause.variables if name in places)
         if len(named) != 2:
             continue
-        part = given_part(statistics, print_expression(clause.expression, query.query))
+        part = given_part(frequencies.per_window, print_expression(clause.expression, query.query))
+        if part is None:
+            part = frequencies.unknown
         if part is None:
             part = _EQUAL if is_equality(clause) else _COMPARED
         pair = (named[0], named[1])

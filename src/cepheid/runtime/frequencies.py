@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -18,6 +19,8 @@ FEW_EVENTS = 10_000
 """Fewer events than this are not worth the choice."""
 _MOST_ALTERNATIVES = 16
 _SAMPLE = 4_096
+_GUESSES = 0.01, 0.5
+"""Hardly a condition between two events is satisfied by fewer pairs or by more."""
 _PARTS = 4
 _DRIFT = 4.0
 """Frequencies drift where a type is so many times as frequent in one part as in another."""
@@ -28,6 +31,11 @@ def observe(query: AnalysedQuery, events: Events, window: int | None) -> Frequen
 
     Types are counted in all events; conditions are tested on a sample.
     """
+    return _with_sample(query, events, count_types(query, events, window))
+
+
+def count_types(query: AnalysedQuery, events: Events, window: int | None) -> Frequencies:
+    """How many events of the types of each variable a window has."""
     share = _share_of_window(query, events, window)
     codes = {name: code for code, name in enumerate(events.type_names)}
     counts = np.bincount(events.type_codes, minlength=len(codes) or 1)
@@ -36,13 +44,15 @@ def observe(query: AnalysedQuery, events: Events, window: int | None) -> Frequen
         part.variable: share * sum(float(counts[codes[n]]) for n in part.types if n in codes)
         for part in parts
     }
-    passed, held = sample_conditions(query, events)
-    for name, part_of in passed.items():
-        per_window[name] *= part_of
     named = {name for part in parts for name in part.types}
     wanted = [codes[name] for name in named if name in codes]
-    drifts = _drifts(events, wanted)
-    return Frequencies({**per_window, **held}, _partitions(query, events), drifts)
+    return Frequencies(per_window, _partitions(query, events), _drifts(events, wanted))
+
+
+def _with_sample(query: AnalysedQuery, events: Events, counted: Frequencies) -> Frequencies:
+    passed, held = sample_conditions(query, events)
+    passing = {name: rate * passed[name] for name, rate in counted.per_window.items()}
+    return replace(counted, per_window={**passing, **held})
 
 
 def choose_by_cost(
@@ -54,13 +64,34 @@ def choose_by_cost(
 ) -> Evaluation:
     """Of the evaluations that accept the query, the one that is estimated to cost least here.
 
-    ``accepted`` is the first of them.
+    ``accepted`` is the first of them. A sample is taken only where the choice depends on how
+    often conditions hold.
     """
-    if len(events) < FEW_EVENTS or len(query.alternatives) > _MOST_ALTERNATIVES:
+    is_free = query.query.strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH
+    many = len(query.alternatives) > _MOST_ALTERNATIVES
+    if len(events) < FEW_EVENTS or many or not is_free:
         return accepted
-    costs = estimate_costs(query, observe(query, events, window))
     later = evaluations[evaluations.index(accepted) :]
-    for each in sorted(later, key=lambda each: costs.get(each.name, float("inf"))):
+    counted = count_types(query, events, window)
+    on_events = any(
+        len(clause.variables) == 1 for each in query.alternatives for clause in each.clauses
+    )
+    guesses = [
+        _cheapest(query, replace(counted, unknown=part), accepted, later) for part in _GUESSES
+    ]
+    if not on_events and guesses[0] is guesses[1]:
+        return guesses[0]
+    return _cheapest(query, _with_sample(query, events, counted), accepted, later)
+
+
+def _cheapest(
+    query: AnalysedQuery,
+    frequencies: Frequencies,
+    accepted: Evaluation,
+    evaluations: tuple[Evaluation, ...],
+) -> Evaluation:
+    costs = estimate_costs(query, frequencies)
+    for each in sorted(evaluations, key=lambda each: costs.get(each.name, float("inf"))):
         # That it accepts the query is known of one, and takes a while to find out of others.
         if each is accepted or (each.name in costs and each.refusal(query) is None):
             return each
