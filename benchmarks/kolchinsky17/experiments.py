@@ -48,6 +48,7 @@ class Settings:
     switch: int
     rounds: int
     seed: int
+    patterns: tuple[str, ...] = tuple(PATTERNS)
 
 
 QUICK = Settings((5, 15, 30), (3, 700), 300, 30_000, 4, 20_000, 1, 17)
@@ -80,7 +81,7 @@ def measure_windows(settings: Settings) -> Iterator[Row]:
     """§8.1: all patterns over windows of several minutes."""
     for minutes in settings.windows:
         table = stream(settings.windows_long * minutes, settings.per_minute, settings.seed)
-        for name in PATTERNS:
+        for name in settings.patterns:
             window = float(minutes)
             if name in ITERATED:
                 window *= EVENTS_OF_ITERATION / settings.per_minute
