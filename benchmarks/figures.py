@@ -52,6 +52,11 @@ FIGURES = {
         "buffers",
         ("--windows-long", "40", "--rounds", "3"),
     ),
+    "non_overlapping": Figure(
+        "Agrawal08 figure 8e",
+        "non_overlapping",
+        ("--windows-long", "40", "--rounds", "3"),
+    ),
     "kolchinsky17_window": _lazy("figures 10 to 16: windows", "window"),
     "kolchinsky17_ratio": _lazy("figure 17: ratios", "ratio"),
     "kolchinsky17_change": _lazy("figure 18: a stream that changes", "change"),
@@ -63,7 +68,7 @@ FIGURES = {
         ("--full",),
     ),
     "spark_peers": Figure(
-        "Wu06 experiments 5 and 6, with Spark as the relational system",
+        "Wu06 experiments 5 and 6, figures 11 and 12, with Spark as the relational system",
         "spark_peers",
         ("--count", "500000", "--rounds", "1", "--patience", "20"),
         ("--full",),

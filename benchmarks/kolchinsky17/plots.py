@@ -1,4 +1,4 @@
-"""The results as figures, in the spirit of figures 10, 17 and 18 of [Kolchinsky17]."""
+"""The results as figures, in the spirit of figures 10 and 12 to 18 of [Kolchinsky17]."""
 
 from __future__ import annotations
 
@@ -17,10 +17,15 @@ def draw(rows: Rows, folder: Path, format: str) -> list[Path]:
         return []
     matplotlib.use("Agg")
     drawn = []
-    for experiment, drawing in (("window", _windows), ("ratio", _ratios), ("change", _changes)):
+    for experiment, name, drawing in (
+        ("window", "window", _windows),
+        ("window", "window_work", _work),
+        ("ratio", "ratio", _ratios),
+        ("change", "change", _changes),
+    ):
         of_experiment = [row for row in rows if row["experiment"] == experiment]
         if of_experiment:
-            path = folder / f"kolchinsky17_{experiment}.{format}"
+            path = folder / f"kolchinsky17_{name}.{format}"
             drawing(of_experiment, path)
             drawn.append(path)
     return drawn
@@ -48,6 +53,41 @@ def _windows(rows: Rows, path: Path) -> None:
         axes.legend(fontsize="small")
     figure.savefig(path)
     pyplot.close(figure)
+
+
+def _work(rows: Rows, path: Path) -> None:
+    """What an evaluation does in the longest window: figures 12 to 16 as bars."""
+    from matplotlib import pyplot
+
+    longest = max(row["window"] for row in rows)
+    chosen = [row for row in rows if row["window"] == longest]
+    patterns = list(dict.fromkeys(row["pattern"] for row in chosen))
+    ways = list(dict.fromkeys(row["evaluation"] for row in chosen))
+    panels = {
+        "instances at once (figure 12)": lambda row: row["instances_peak"],
+        "tests per event (13)": lambda row: row["tests_per_event"],
+        "operations on memory per event (14)": lambda row: row["operations_per_event"],
+        "tests per match (15)": lambda row: _per_match(row, "tests_per_event"),
+        "operations per match (16)": lambda row: _per_match(row, "operations_per_event"),
+    }
+    figure, grid = pyplot.subplots(len(panels), 1, figsize=(12, 14), layout="constrained")
+    width = 0.8 / len(ways)
+    for axes, (title, value) in zip(grid, panels.items(), strict=True):
+        for number, way in enumerate(ways):
+            own = [row for row in chosen if row["evaluation"] == way]
+            places = [patterns.index(row["pattern"]) + number * width for row in own]
+            axes.bar(places, [value(row) for row in own], width, label=way)
+        axes.set(title=title, yscale="log")
+        axes.set_xticks([place + 0.3 for place in range(len(patterns))], patterns)
+    handles, names = grid[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=len(ways))
+    figure.savefig(path)
+    pyplot.close(figure)
+
+
+def _per_match(row: dict[str, Any], column: str) -> float:
+    """Of a pattern without matches there is no such number."""
+    return row[column] * row["events"] / row["matches"] if row["matches"] else 0.0
 
 
 def _ratios(rows: Rows, path: Path) -> None:

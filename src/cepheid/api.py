@@ -26,7 +26,10 @@ from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import (
     AUTO,
     COMPRESSED,
+    INSTANCE_STACKS,
+    LAZY_CHAIN,
     NFA_B,
+    OUTPUTS,
     REFERENCE,
     Choice,
     Evaluation,
@@ -94,7 +97,7 @@ def read_query(
 def read_text(path: str | Path) -> str:
     """The text of a file with a query or a script."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise OptionError(f"cannot read the query {path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -166,15 +169,25 @@ class CompiledQuery:
         checked = read_options(options)
         return explain(analysed, _choose(analysed, evaluation, options=checked), checked)
 
-    def automaton(self, format: str = "mermaid", *, schema: Any = None) -> str:
-        """The automata that nfa_b runs for the query, as a drawing.
+    def automaton(
+        self,
+        format: str = "mermaid",
+        *,
+        schema: Any = None,
+        evaluation: str = AUTO,
+        statistics: Mapping[str, float] | None = None,
+    ) -> str:
+        """The automata that run the query, as a drawing.
 
         Args:
             format: ``mermaid`` for a flowchart in the language of Mermaid, ``svg`` for a picture.
             schema: as for :meth:`explain`.
+            evaluation: ``nfa_b`` or ``lazy_chain``; ``auto`` is the first of them that runs it.
+            statistics: for lazy_chain how many events of a type or variable a window has, which
+                decides the order of its states; without them it is that of the pattern.
 
         Raises:
-            EvaluationError: nfa_b does not run the query, for instance because it has AND.
+            EvaluationError: the evaluation does not run the query.
 
         >>> drawing = query("PATTERN SEQ(A a, B+ b[]) WITHIN 10").automaton("svg")
         >>> drawing[:4], "θ_b[i]_take" in drawing
@@ -183,12 +196,68 @@ class CompiledQuery:
         if format not in AUTOMATON_FORMATS:
             known = list_words(AUTOMATON_FORMATS)
             raise OptionError(f"an automaton has no format {format!r}; it has {known}")
+        if evaluation not in (AUTO, NFA_B, LAZY_CHAIN):
+            raise OptionError(
+                f"there is no drawing of an automaton of {evaluation!r}, but of {NFA_B} and "
+                f"{LAZY_CHAIN}"
+            )
+        from cepheid.planning.build_automaton import build_automata
+        from cepheid.planning.build_chain import build_chains
         from cepheid.planning.mermaid import write_mermaid
+        from cepheid.planning.statistics import check_statistics
         from cepheid.planning.svg import draw_automata
 
         analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
-        _choose(analysed, NFA_B)
-        return draw_automata(analysed) if format == "svg" else write_mermaid(analysed)
+        are_sequences = all(each.is_sequence for each in analysed.alternatives)
+        if evaluation == AUTO:
+            evaluation = NFA_B if are_sequences and statistics is None else LAZY_CHAIN
+        _choose(analysed, evaluation)
+        if statistics is not None:
+            check_statistics(statistics)
+        is_eager = evaluation == NFA_B
+        automata = build_automata(analysed) if is_eager else build_chains(analysed, statistics)
+        draw = draw_automata if format == "svg" else write_mermaid
+        return draw(analysed, automata)
+
+    def stacks(
+        self,
+        events: Any,
+        *,
+        time: str = "ts",
+        type: str | None = "type",
+        tie_break: str | Sequence[str] | None = None,
+        time_unit: str | None = None,
+        schema: Any = None,
+    ) -> str:
+        """A picture, in SVG, of the instance stacks after these events, 60 of them at most.
+
+        It shows what waits on the stack of each component, and which of it is part of a match
+        that the last event completes. The arguments are those of :meth:`match`.
+
+        Raises:
+            EvaluationError: instance_stacks does not run the query, for instance because it has
+                a Kleene component.
+
+        >>> q = query("PATTERN SEQ(A a, B b, D d)")
+        >>> drawing = q.stacks({"ts": [1, 2, 3], "type": ["A", "B", "D"]})
+        >>> drawing[:4], "D@3 completes a match: A@1 B@2 D@3" in drawing
+        ('<svg', True)
+        """
+        from cepheid.runtime.stack_pictures import draw_standing_stacks
+
+        prepared = self._prepared(
+            events,
+            time,
+            type,
+            tie_break,
+            INSTANCE_STACKS,
+            time_unit,
+            schema,
+            {},
+            output="all",
+            whole_events=False,
+        )
+        return draw_standing_stacks(prepared)
 
     @overload
     def match(
@@ -272,8 +341,7 @@ class CompiledQuery:
         from cepheid.runtime.matches import Matches
         from cepheid.runtime.run import run, run_compressed
 
-        if output != COMPRESSED:
-            check_output(output)
+        check_output(output, (*OUTPUTS, COMPRESSED))
         prepared = self._prepared(
             events,
             time,
@@ -393,14 +461,14 @@ class CompiledQuery:
         Where ``counts``, what can count matches without making them comes first.
         """
         from cepheid.automata.evaluations import EVALUATIONS
-        from cepheid.runtime.events import order_events
+        from cepheid.runtime.events import order_events, tie_columns
         from cepheid.runtime.frequencies import choose_by_cost
         from cepheid.runtime.run import PreparedRun
 
         column, uncertain, others = split_uncertain_time(time, options)
         checked = read_options(others)
         declared = schema_of(schema)
-        ties = (tie_break,) if isinstance(tie_break, str) else tuple(tie_break or ())
+        ties = tie_columns(tie_break)
         always = [column, *([type] if type else []), *ties]
         needed = partial(needed_columns, self._tree, always=always, whole_events=whole_events)
         ordered = order_events(

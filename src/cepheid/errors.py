@@ -95,6 +95,12 @@ class LimitError(CepheidError):
     """A limit that protects the machine was reached."""
 
 
+STREAM_HAS_ENDED = (
+    "the stream has ended: advance() without a time says so; begin a new session, or give "
+    "advance() the time that has been reached"
+)
+
+
 class CepheidWarning(UserWarning):
     """Something that is allowed but is probably not meant."""
 

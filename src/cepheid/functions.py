@@ -59,9 +59,21 @@ class Function:
         if any(argument is None for argument in arguments):
             return None
         try:
-            return self.python(*arguments)
+            result = self.python(*arguments)
         except (ValueError, OverflowError, ZeroDivisionError):
             return None
+        return answer(result) if self.compile is None else result
+
+
+def answer(value: Any) -> Any:
+    """The value, or None where it is none: NaN, and a whole number that 64 bits do not hold.
+
+    >>> answer(2**63 - 1), answer(2**63), answer(float("inf") - float("inf"))
+    (9223372036854775807, None, None)
+    """
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**63 else None
+    return None if isinstance(value, float) and value != value else value
 
 
 def _sign(x: float) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from cepheid.functions import find_function
+from cepheid.functions import answer, find_function
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
 
@@ -90,7 +90,7 @@ class Interpreter:
                 return found(*map(self.value, arguments))
             case ast.Negative(operand):
                 value = self.value(operand)
-                return None if value is None else -value
+                return None if value is None else answer(-value)
             case ast.Arithmetic(operator, left, right):
                 return _arithmetic(operator, self.value(left), self.value(right))
             case ast.Comparison(operator, left, right):
@@ -196,15 +196,15 @@ def _arithmetic(operator: str, left: Any, right: Any) -> Any:
     try:
         match operator:
             case "+":
-                return left + right
+                return answer(left + right)
             case "-":
-                return left - right
+                return answer(left - right)
             case "*":
-                return left * right
+                return answer(left * right)
             case "/":
-                return left / right
+                return answer(left / right)
             case _:
-                return left % right
+                return answer(left % right)
     except (ZeroDivisionError, OverflowError):
         return None
 

@@ -55,7 +55,7 @@ class Part:
 def streams(draw: st.DrawFn, most: int = 10) -> tuple:
     gaps = st.sampled_from((0, 1, 1, 1, 2, 5))
     rows = []
-    now = 0
+    now = draw(st.sampled_from((0, 0, -9)))
     for _ in range(draw(st.sampled_from((0, 1, 3, *range(4, most + 1))))):
         now += draw(gaps)
         rows.append(

@@ -11,6 +11,7 @@ from benchmarks import (
     figures,
     first_use,
     many_matches,
+    non_overlapping,
     parquet_file,
     registered_functions,
     scale,
@@ -20,6 +21,7 @@ from benchmarks.agrawal08 import experiments
 from benchmarks.agrawal08.__main__ import main as agrawal08
 from benchmarks.c_bound import native
 from benchmarks.c_bound.__main__ import main as c_bound
+from benchmarks.flink_peer import __main__ as flink_peer
 from benchmarks.kolchinsky17 import experiments as lazy_experiments
 from benchmarks.kolchinsky17 import regions
 from benchmarks.sessions import CompiledStocks, sorted_matches
@@ -182,6 +184,28 @@ def test_the_experiments_on_lazy_automata_are_measured():
     for name in regions.PATTERNS:
         for contestant in lazy_experiments.contestants_of(name, 5).values():
             assert "corr(" in cep.query(contestant.text).explain()
+
+
+def test_matches_that_do_not_overlap_are_measured(tmp_path):
+    non_overlapping.main(["--windows-long", "1", "--rounds", "1", "--output", str(tmp_path)])
+    rows = json.loads((tmp_path / "non_overlapping.json").read_text())["rows"]
+    assert [row["query"] for row in rows] == ["p3s2", "p3s3", "p3*s2", "p3*s3"]
+
+
+def test_flink_must_have_the_same_answer(monkeypatch, tmp_path):
+    def flink(_python, file, window, _rounds):
+        found = flink_peer.summary(flink_peer.find(file, window))
+        assert found[0] > 0
+        return {"answer": [found[0] + wrong, *found[1:]], "seconds": [1.0], "of_processor": [1.0]}
+
+    wrong = 0
+    monkeypatch.setattr(flink_peer, "run_flink", flink)
+    small = ["--count", "500", "--ids", "5", "--rounds", "1", "--output", str(tmp_path)]
+    flink_peer.main(["--flink-python", "python", *small])
+    assert json.loads((tmp_path / "flink_peer.json").read_text())["rows"][0]["events"] == 500
+    wrong = 1
+    with pytest.raises(AssertionError, match="Flink finds"):
+        flink_peer.main(["--flink-python", "python", *small])
 
 
 @pytest.mark.parametrize("series", scale.SERIES)

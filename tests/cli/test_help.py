@@ -30,6 +30,7 @@ def test_every_example_works(run, folder):
     (folder / "theft.sase").write_text(theft.query)
     (folder / "trend.sase").write_text(theft.query)
     pyarrow.parquet.write_table(events, "events.parquet")
+    pyarrow.csv.write_csv(events.slice(0, 40), "few.csv")
     for name in ("Shelf", "Register", "Exit"):
         rows = events.filter(pa.compute.equal(events["type"], name)).drop_columns(["type"])
         pyarrow.csv.write_csv(rows, f"{name.lower()}.csv")

@@ -175,9 +175,16 @@ def test_the_flowchart_of_alternatives_keeps_their_order() -> None:
 
 
 @pytest.mark.parametrize("format", ["mermaid", "svg"])
-def test_there_is_no_automaton_where_nfa_b_does_not_run(format: str) -> None:
-    with pytest.raises(cep.EvaluationError, match=r"nfa_b cannot run this query: .*AND"):
-        cep.query("PATTERN AND(A a, B b)").automaton(format)
+@pytest.mark.parametrize(
+    ("pattern", "evaluation"), [("SEQ(A a, B b)", "nfa_b"), ("AND(A a, B b)", "lazy_chain")]
+)
+def test_there_is_no_automaton_of_what_nothing_compiled_runs(
+    format: str, pattern: str, evaluation: str
+) -> None:
+    query = cep.query(f"PATTERN {pattern} WHERE a.x LIKE 'p%' OR a.x = b.x")
+    texts = {name: {"x": "string"} for name in "AB"}
+    with pytest.raises(cep.EvaluationError, match=f"{evaluation} cannot run .*LIKE is tested"):
+        query.automaton(format, schema=texts)
 
 
 def test_there_are_two_formats() -> None:
@@ -199,3 +206,56 @@ def test_the_pictures_of_the_documentation_are_up_to_date(name: str) -> None:
     assert f"```sase {query.name}\n{query.read_text(encoding='utf-8')}```" in page
     picture = query.with_suffix(".svg").read_text(encoding="utf-8")
     assert picture == cep.read_query(query).automaton("svg")
+
+
+def test_the_picture_of_a_chain_is_up_to_date() -> None:
+    page = (IMAGES.parent / "evaluation.md").read_text(encoding="utf-8")
+    text = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 100"
+    assert f'rare = cep.query("{text}")' in page
+    drawing = cep.query(text).automaton("svg", statistics={"A": 250, "B": 250, "C": 1})
+    assert (IMAGES / "lazy-chain.svg").read_text(encoding="utf-8") == drawing
+
+
+def test_a_chain_has_its_states_in_the_order_of_frequency() -> None:
+    query = cep.query("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 5")
+    rarest_last = {"A": 9, "B": 3, "C": 1}
+    drawing = ET.fromstring(query.automaton("svg", statistics=rarest_last))
+    shown = words(drawing)
+    assert [word for word in shown if word in ("a", "b", "c", "F")] == ["c", "b", "a", "F"]
+    assert shown.count("store") == 2
+    assert "b ∈ B ∧ b before c ∧ within 5" in shown
+    assert "a ∈ A ∧ a before b ∧ a.x < b.x ∧ within 5" in shown
+    chart = query.automaton("mermaid", evaluation="lazy_chain", statistics=rarest_last)
+    assert 's1_0 -.->|"store"| s1_0' in chart
+
+
+def test_conjunctions_are_drawn_as_chains() -> None:
+    shown = words(drawn("PATTERN AND(A a, SEQ(B b, ~(N n), C{2,3} c[])) WHERE [id] AND a.x = n.x"))
+    assert "b ∈ B ∧ b.id = a.id" in shown
+    assert "c[i] ∈ C ∧ c[i].id = a.id ∧ b before c ∧ c.LEN >= 2 ∧ c.LEN <= 3" in shown
+    assert "between b and c: n ∈ N ∧ n.id = a.id ∧ a.x = n.x" in shown
+    assert "alternative 2: SEQ(C c, D d)" in words(
+        drawn("PATTERN OR(AND(A a, B b), SEQ(C c, D d))")
+    )
+
+
+def test_a_chain_needs_statistics_of_all_types_or_none() -> None:
+    query = cep.query("PATTERN AND(A a, B b)")
+    with pytest.raises(cep.OptionError, match="how many events of B"):
+        query.automaton("svg", statistics={"A": 1})
+    with pytest.raises(cep.OptionError, match="is a number of 0 or more"):
+        query.automaton("svg", statistics={"A": "many", "B": 1})
+    with pytest.raises(cep.EvaluationError, match="nfa_b cannot run this query"):
+        query.automaton("svg", evaluation="nfa_b")
+    with pytest.raises(cep.OptionError, match="no drawing of an automaton of 'reference'"):
+        query.automaton("svg", evaluation="reference")
+
+
+@pytest.mark.parametrize("name", ["stacks", "stacks-by-id"])
+def test_the_pictures_of_stacks_are_up_to_date(name: str) -> None:
+    query, events = IMAGES / f"{name}.sase", IMAGES / "stacks.csv"
+    page = (IMAGES.parent / "evaluation.md").read_text(encoding="utf-8")
+    assert f"```sase {query.name}\n{query.read_text(encoding='utf-8')}```" in page
+    assert f"```csv {events.name}\n{events.read_text(encoding='utf-8')}```" in page
+    picture = query.with_suffix(".svg").read_text(encoding="utf-8")
+    assert picture == cep.read_query(query).stacks(events)

@@ -40,8 +40,10 @@ def test_a_text_of_an_event_cannot_leave_the_data():
 
 
 def test_a_pattern_without_automaton_has_a_report():
-    events = {"ts": [1, 2], "type": ["B", "A"]}
-    page = report_query(cep.query("PATTERN AND(A a, B b) WITHIN 5"), events).to_html()
+    events = {"ts": [1, 2], "type": ["A", "B"], "x": ["m", "n"]}
+    page = report_query(
+        cep.query("PATTERN SEQ(A a, B b) WHERE a.x LIKE 'm' OR a.x = b.x"), events
+    ).to_html()
     assert 'id="automaton"' not in page
     assert 'id="funnel"' in page
 

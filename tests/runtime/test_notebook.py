@@ -7,7 +7,9 @@ import cepheid as cep
 
 def test_a_query_shows_its_automaton_where_it_has_one():
     assert "<svg" in cep.query("PATTERN SEQ(A a, B b) WHERE a.x < b.x")._repr_html_()
-    shown = cep.query("PATTERN AND(A a, B b) WHERE a.x < b.x")._repr_html_()
+    assert "<svg" in cep.query("PATTERN AND(A a, B b) WHERE a.x < b.x")._repr_html_()
+    unsure = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 4 WITH CONFIDENCE > 10%"
+    shown = cep.query(unsure)._repr_html_()
     assert "<svg" not in shown
     assert "a.x &lt; b.x" in shown
 

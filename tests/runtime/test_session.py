@@ -72,7 +72,7 @@ def test_a_session_that_was_never_fed_says_so() -> None:
 
 
 def test_a_query_that_every_engine_refuses_has_no_session() -> None:
-    session = cep.query("PATTERN SEQ(A a, B b) WHERE a.s < b.s WITHIN 5").session()
+    session = cep.query("PATTERN SEQ(A a, B b) WHERE a.s LIKE 'p%' OR b.s = 'q' WITHIN 5").session()
     with pytest.raises(cep.EvaluationError, match="no evaluation can run this query: not "):
         session.feed({"ts": [1, 2], "type": ["A", "B"], "s": ["p", "q"]})
 
@@ -416,3 +416,13 @@ def test_partitions_are_forgotten_after_several_chunks(monkeypatch: pytest.Monke
     for low in range(0, 30, 10):
         batch = {"ts": range(low, low + 10), "type": ["A"] * 10, "k": [1] * 10}
         assert len(running.feed(pa.table({name: list(values) for name, values in batch.items()})))
+
+
+def test_nothing_follows_the_end_of_a_stream() -> None:
+    running = cep.query("PATTERN SEQ(A a, B b)").session()
+    running.feed({"ts": [1], "type": ["A"]})
+    running.advance(5)
+    assert len(running.feed({"ts": [6], "type": ["B"]})) == 1
+    running.advance()
+    with pytest.raises(cep.EventError, match="the stream has ended"):
+        running.feed({"ts": [7], "type": ["B"]})

@@ -24,6 +24,16 @@ from cepheid.schema import Kind
 
 _INT_KINDS = (Kind.INTEGER, Kind.BOOLEAN, Kind.STRING, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
 _ROUNDED = {"floor": "math.floor", "ceil": "math.ceil"}
+_LEAST_FLOAT = "-9223372036854775808.0"
+"""The least whole number of 64 bits; those from its opposite on do not fit."""
+
+_EXACT = {
+    "+": "(({0} ^ {2}) & ({1} ^ {2})) >= 0",
+    "-": "(({0} ^ {1}) & ({0} ^ {2})) >= 0",
+    "*": "abs(float({0}) * float({1}) - float({2})) < 1e18",
+}
+"""Whether 64 bits hold the result: otherwise it is wrong in its sign, or by 2**64 at least."""
+
 _GUARDED = {
     "sqrt": ("math.sqrt", "{0} >= 0"),
     "ln": ("math.log", "{0} > 0"),
@@ -233,7 +243,10 @@ class _Body:
                 return self._named(resolved.code, resolved.known, resolved.kind)
             case ast.Negative(operand):
                 value = value_of(operand)
-                return Value(f"(-{value.code})", value.known, value.kind)
+                if value.kind is not Kind.INTEGER or isinstance(operand, ast.Literal):
+                    return Value(f"(-{value.code})", value.known, value.kind)
+                number = self._name(value.code)
+                return self._named(f"-{number}", _both(value.known, _fits(number)), Kind.INTEGER)
             case ast.Arithmetic("%", left, ast.Literal(int(divisor))) if divisor > 0:
                 # A divisor that the compiler knows needs no division.
                 value = value_of(left)
@@ -315,10 +328,23 @@ class _Body:
             known = _both(known, f"{divisor} != 0")
             safe = f"({divisor} if {divisor} != 0 else 1)"
             if operator == "/":
-                return self._named(f"float({a.code}) / float({safe})", known, Kind.FLOAT)
-            return self._named(f"{a.code} % {safe}", known, _wider(a, b))
-        kind = Kind.DURATION if Kind.DURATION in (a.kind, b.kind) else _wider(a, b)
-        return Value(f"({a.code} {operator} {b.code})", known, kind)
+                return self._number(f"float({a.code}) / float({safe})", known)
+            if _wider(a, b) is Kind.FLOAT:
+                return self._number(f"{a.code} % {safe}", known)
+            return self._named(f"{a.code} % {safe}", known, Kind.INTEGER)
+        if Kind.DURATION in (a.kind, b.kind):
+            return Value(f"({a.code} {operator} {b.code})", known, Kind.DURATION)
+        if _wider(a, b) is Kind.FLOAT:
+            return self._number(f"{a.code} {operator} {b.code}", known)
+        x, y = self._name(a.code), self._name(b.code)
+        result = self._name(f"{x} {operator} {y}")
+        known = self._name(_both(known, _EXACT[operator].format(x, y, result)))
+        return Value(result, known, Kind.INTEGER)
+
+    def _number(self, code: str, known: str) -> Value:
+        """A float, which is known unless it is not a number."""
+        result = self._name(code)
+        return Value(result, self._name(_both(known, f"{result} == {result}")), Kind.FLOAT)
 
     def _logic(self, is_and: bool, values: list[Value]) -> Value:
         """Three-valued AND and OR: one operand can decide alone."""
@@ -382,11 +408,16 @@ class _Body:
         codes = [self._name(argument.code) for argument in arguments]
         kind = Kind.FLOAT if any(a.kind is Kind.FLOAT for a in arguments) else Kind.INTEGER
         if function == "abs":
-            return self._named(f"abs({codes[0]})", known, kind)
+            fits = _fits(codes[0]) if kind is Kind.INTEGER else "True"
+            return self._named(f"abs({codes[0]})", _both(known, fits), kind)
         if function == "sign":
             return self._named(f"({codes[0]} > 0) - ({codes[0]} < 0)", known, Kind.INTEGER)
+        if function in _ROUNDED and kind is Kind.INTEGER:
+            return Value(codes[0], known, kind)
         if function in _ROUNDED:
-            return self._named(f"int({_ROUNDED[function]}({codes[0]}))", known, Kind.INTEGER)
+            fits = self._name(f"{_LEAST_FLOAT} <= {codes[0]} < -({_LEAST_FLOAT})")
+            code = f"int({_ROUNDED[function]}({codes[0]})) if {fits} else 0"
+            return self._named(code, _both(known, fits), Kind.INTEGER)
         if function in _GUARDED:
             called, guard = _GUARDED[function]
             possible = self._name(guard.format(codes[0]))
@@ -406,6 +437,11 @@ class _Body:
             code = f"{'min' if function == 'least' else 'max'}({', '.join(codes)})"
             return self._named(code, known, kind)
         raise Untranslatable(f"{function} is not computed across events")
+
+
+def _fits(number: str) -> str:
+    """Whether 64 bits hold the opposite of a whole number: they do not of the least."""
+    return f"({number} == 0 or {number} != -{number})"
 
 
 def _both(left: str, right: str) -> str:

@@ -48,6 +48,7 @@ def _check_scenario(name: str) -> None:
 Examples:
   cepheid explain theft.sase
   cepheid explain theft.sase --svg -o theft.svg
+  cepheid explain -q 'PATTERN SEQ(Shelf a, Exit c)' few.csv --stacks -o stacks.svg
   cepheid explain -q 'PATTERN SEQ(A a, B+ b[]) WHERE b[i].x > a.x'
 """
 )
@@ -57,6 +58,8 @@ def explain(
     query_text: QueryText = None,
     time: TimeColumn = "ts",
     type: TypeColumn = "type",
+    tie_break: TieBreak = None,
+    time_unit: TimeUnit = None,
     settings: Settings = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
@@ -71,6 +74,12 @@ def explain(
     svg: Annotated[
         bool, typer.Option("--svg", help="Draw the automaton instead, as an SVG picture.")
     ] = False,
+    stacks: Annotated[
+        bool,
+        typer.Option(
+            "--stacks", help="Draw the instance stacks after the events instead, as an SVG picture."
+        ),
+    ] = False,
     file: Annotated[
         Path | None, typer.Option("-o", metavar="FILE", help="Where to write; stdout otherwise.")
     ] = None,
@@ -80,30 +89,43 @@ def explain(
     \b
     QUERYFILE  a file with the query, or - to read it from stdin
     EVENTS     as for match; their columns are checked too, and nothing is matched
+               but for --stacks
     """
     from cepheid.cli.inputs import (
+        declared_schema,
+        events_source,
         find_schema,
         read_domains,
         read_queries,
         read_statistics,
+        split_columns,
         split_query,
     )
     from cepheid.cli.results import write_text
 
-    if mermaid and svg:
-        raise typer.BadParameter("--mermaid and --svg are two drawings; choose one")
+    if mermaid + svg + stacks > 1:
+        raise typer.BadParameter("--mermaid, --svg and --stacks are drawings; choose one")
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
         query = read_queries(query_file, query_text, settings or ())
         known = find_schema(paths, schema)
         if isinstance(query, CompiledScript):
-            if mermaid or svg:
+            if mermaid or svg or stacks:
                 raise typer.BadParameter(
                     "a drawing is of one query, and this is a script of several"
                 )
             text = query.explain(known, evaluation=evaluation, time=time, type=type) + "\n"
+        elif stacks:
+            text = query.stacks(
+                events_source(paths),
+                time=time,
+                type=type,
+                tie_break=split_columns(tie_break),
+                time_unit=time_unit,
+                schema=declared_schema(schema),
+            )
         elif mermaid or svg:
-            text = query.automaton("svg" if svg else "mermaid", schema=known)
+            text = query.automaton("svg" if svg else "mermaid", schema=known, evaluation=evaluation)
         else:
             explained = query.explain(
                 known,

@@ -26,6 +26,7 @@ from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, k
 from cepheid.kernels.nfa_b_layout import SET_FLOAT, STEP, UPDATE
 from cepheid.kernels.pointers import call_predicate, highest_bit
 from cepheid.kernels.registers import update_registers
+from cepheid.kernels.window_edge import window_edge
 
 _LONG_AGO = -(2**62)
 
@@ -283,7 +284,7 @@ def advance_stacks(
                 if multi:
                     for k in range(tested):
                         here[tested + k] = other_stacks[k, here[k] * components + component - 1]
-                    after = now - window if in_scan else _LONG_AGO
+                    after = window_edge(now, window) if in_scan else _LONG_AGO
                     if not _meets(instances, top, others, here, tested, after):
                         continue
                     # In a stack of another key the youngest starts are in no order.

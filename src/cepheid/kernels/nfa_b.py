@@ -40,6 +40,7 @@ from cepheid.kernels.pointers import call_predicate
 from cepheid.kernels.registers import update_registers
 from cepheid.kernels.runs import clone_run, free_all, free_run, join_run, link_run, new_run
 from cepheid.kernels.unions import chains_after
+from cepheid.kernels.window_edge import window_edge
 
 
 @small
@@ -83,7 +84,7 @@ def _emit(nodes, control, head, event, component, finals, stack, now):
 
     Without a component the chains themselves are the matches.
     """
-    after = now - control[0].window
+    after = window_edge(now, control[0].window)
     if control[0].counts != 0:
         control[0].counted += (
             chains_after(nodes, control[0].base_node, head, after, stack)

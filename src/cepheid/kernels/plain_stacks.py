@@ -20,6 +20,7 @@ from cepheid.kernels.instance_stacks_layout import (
 )
 from cepheid.kernels.jit import I64, I64S, I64S_2D, array_of, kernel, small
 from cepheid.kernels.pointers import highest_bit
+from cepheid.kernels.window_edge import window_edge
 
 
 @small
@@ -142,7 +143,8 @@ def advance_plain_stacks(
                     path[last] = base_event + i - first_event
                     level = last - 1
                 matches, level = _construct(
-                    instances, cursor, path, found, last, now - window, first_event, level, matches
+                    instances, cursor, path, found, last, window_edge(now, window), first_event,
+                    level, matches,
                 )  # fmt: skip
                 if level >= 0:
                     status = NEED_OUTPUT

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from cepheid.kernels.jit import F64S, I64, I64S, array_of, helper, kernel
 from cepheid.kernels.nfa_b_layout import CONTROL, DEAD, FINAL, NODE, PARTITION, RUN
+from cepheid.kernels.window_edge import window_edge
 
 _UNMARKED = -(1 << 63)
 
@@ -67,9 +68,10 @@ def keep_reachable(control, runs, nodes, partitions, needed, moved):
     for place in range(used):
         needed[place] = _UNMARKED
     for partition in range(len(partitions)):
+        edge = window_edge(partitions[partition].now, control[0].window)
         run_ix = partitions[partition].first
         while run_ix >= 0:
-            needed[runs[run_ix].head - base] = partitions[partition].now - control[0].window
+            needed[runs[run_ix].head - base] = edge
             run_ix = runs[run_ix].next
     for place in range(used - 1, -1, -1):
         after = needed[place]

@@ -43,6 +43,7 @@ from cepheid.kernels.versioned_layout import (
     VERSION,
 )
 from cepheid.kernels.versions import add_pointer, initiated, moved_on, stayed
+from cepheid.kernels.window_edge import window_edge
 
 
 @helper
@@ -78,7 +79,7 @@ def _complete(control, tops, complete, version, head, tag, now):
     complete[at].version = version
     complete[at].head = head
     complete[at].tag = tag
-    complete[at].after = now - control[0].window
+    complete[at].after = window_edge(now, control[0].window)
     tops[0].complete = at + 1
 
 

@@ -6,15 +6,48 @@ only component, or an event; ``f(x)`` a function or an aggregate.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any
 
-from cepheid.errors import Fault, Span
+from cepheid.errors import Fault, OptionError, Span
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
 
 ParameterValue = int | float | str | bool | None
+
+
+def plain_parameters(parameters: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
+    """The values as Python's own, whatever library the numbers are of; NaN is null.
+
+    >>> from fractions import Fraction
+    >>> plain_parameters({"T": Fraction(1, 2), "name": "x"})
+    {'T': 0.5, 'name': 'x'}
+    """
+    if not isinstance(parameters, Mapping):
+        raise OptionError(
+            f"parameters are a mapping of names to values, such as {{'T': 5}}, not {parameters!r}"
+        )
+    return {name: _plain_value(name, value) for name, value in parameters.items()}
+
+
+def _plain_value(name: str, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return value
+    if not isinstance(value, Integral):
+        number = float(value)
+        return None if math.isnan(number) else number
+    if not -(2**63) <= int(value) < 2**63:
+        raise OptionError(
+            f"the parameter {name!r} is {value}, which 64 bits do not hold; "
+            "a number so large is given as a float"
+        )
+    return int(value)
+
+
 """What a parameter of a query may be."""
 
 

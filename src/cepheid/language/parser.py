@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cepheid.errors import DEFAULT_SOURCE, Fault, QuerySyntaxError, Span
-from cepheid.language.naming import ParameterValue
+from cepheid.language.naming import ParameterValue, plain_parameters
 from cepheid.language.syntax import Query
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def parse_script(
         raise QuerySyntaxError([explain(error, text)], text, source) from None
     _check_depth(tree, text, source)
     faults: list[Fault] = []
-    queries = assemble(tree, parameters, faults)
+    queries = assemble(tree, plain_parameters(parameters), faults)
     if faults:
         faults.sort(key=lambda fault: fault.span.start if fault.span else 0)
         raise QuerySyntaxError(faults[:MAX_FAULTS], text, source)

@@ -1,4 +1,4 @@
-"""The NFA^b of an alternative as a person reads it: states, edges and formulas [Agrawal08 §3.1].
+"""The automaton of an alternative, for a person: states, edges and formulas [Agrawal08 §3.1].
 
 A component of one event is a state ``s``, a Kleene component a pair ``p[1]``, ``p[i]``, and
 after the last one comes the final state ``F``. The formulas are text; what runs is compiled
@@ -18,12 +18,16 @@ FINAL = "F"
 
 
 class EdgeKind(Enum):
-    """What a run does with an event: select it (begin, take), skip it, or move on without it."""
+    """What a run does with an event: select it (begin, take), skip it, or move on without it.
+
+    A lazy automaton also stores what it may select later.
+    """
 
     BEGIN = "begin"
     TAKE = "take"
     IGNORE = "ignore"
     PROCEED = "proceed"
+    STORE = "store"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +74,12 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """An NFA^b: states in a row, edges in the order of their states, filters of its matches.
+    """An NFA^b or a lazy chain: states in a row, edges in their order, filters of its matches.
 
-    ``pattern`` is the sequence of its components, without the negated ones.
+    ``pattern`` has its components in the order of the query, without the negated ones.
     """
 
-    pattern: ast.Sequence
+    pattern: ast.Sequence | ast.Conjunction
     states: tuple[State, ...]
     edges: tuple[Edge, ...]
     filters: tuple[Filter, ...]

@@ -55,31 +55,34 @@ def build_automaton(query: AnalysedQuery, alternative: Alternative) -> Automaton
     θ_b[i]_proceed = b[LEN].time < a.time + 5
     """
     assert alternative.is_sequence
-    return _Builder(query, alternative).build()
+    return AutomatonBuilder(query, alternative).build()
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
-    """A unit of the match buffer, as ``a``, ``b[1]``, ``b[i]`` or ``b[LEN]``."""
+class EventUnit:
+    """A unit of the match buffer, such as ``a``, ``b[1]``, ``b[i]`` or ``b[LEN]``."""
 
     component: ast.Component
     index: int | ast.Index | None
 
     def attribute(self, name: str) -> ast.Attribute | ast.Element:
+        """An attribute of it, as an expression."""
         if self.index is None:
             return ast.Attribute(self.component.variable, name)
         return ast.Element(self.component.variable, self.index, name)
 
 
-def _first(component: ast.Component) -> _Unit:
-    return _Unit(component, 1 if component.is_kleene else None)
+def _first(component: ast.Component) -> EventUnit:
+    return EventUnit(component, 1 if component.is_kleene else None)
 
 
-def _last(component: ast.Component) -> _Unit:
-    return _Unit(component, ast.Index.LAST if component.is_kleene else None)
+def _last(component: ast.Component) -> EventUnit:
+    return EventUnit(component, ast.Index.LAST if component.is_kleene else None)
 
 
-class _Builder:
+class AutomatonBuilder:
+    """Makes the automaton of an alternative that is a sequence."""
+
     def __init__(self, query: AnalysedQuery, alternative: Alternative) -> None:
         self._query = query
         self._strategy = query.query.strategy
@@ -88,7 +91,10 @@ class _Builder:
         # The variable of a query of one component is not left out here.
         self._printed_as = replace(query.query, pattern=ast.Sequence((query.query.pattern,)))
 
+        self._compared_with = _first(self._components[0])
+
     def build(self) -> Automaton:
+        """The states, edges and filters."""
         states: list[State] = []
         begins: list[int] = []
         for component in self._components:
@@ -114,7 +120,7 @@ class _Builder:
                 add(EdgeKind.IGNORE, here, here, self._ignore(unit, begin))
             if component.is_kleene:
                 inside, state = here + 1, states[here + 1]
-                unit = _Unit(component, ast.Index.CURRENT)
+                unit = EventUnit(component, ast.Index.CURRENT)
                 take = edge_name(state, EdgeKind.TAKE)
                 add(EdgeKind.TAKE, inside, inside, self._take(ix))
                 add(EdgeKind.IGNORE, inside, inside, self._ignore(unit, take))
@@ -146,7 +152,7 @@ class _Builder:
     def _take(self, ix: int) -> _Conjuncts:
         component = self._components[ix]
         variable = component.variable
-        unit = _Unit(component, ast.Index.CURRENT)
+        unit = EventUnit(component, ast.Index.CURRENT)
         yield self._type_test(component, unit)
         yield from self._equivalences(unit)
         for clause in self._alternative.clauses:
@@ -161,7 +167,7 @@ class _Builder:
         yield from self._has_room(component)
         yield from self._within(unit)
 
-    def _ignore(self, unit: _Unit, select: str) -> _Conjuncts:
+    def _ignore(self, unit: EventUnit, select: str) -> _Conjuncts:
         """Step 3: what may be skipped while the edge called ``select`` is what a run waits for."""
         match self._strategy:
             case ast.SelectionStrategy.STRICT_CONTIGUITY:
@@ -197,7 +203,7 @@ class _Builder:
             yield (begin,)
 
     def _filter(self, negation: NegatedComponent, begins: list[int]) -> Filter:
-        unit = _Unit(negation.component, None)
+        unit = EventUnit(negation.component, None)
         return Filter(
             self._name(negation.component.variable),
             self._where(negation),
@@ -206,7 +212,7 @@ class _Builder:
             negation.waits,
         )
 
-    def _violation(self, negation: NegatedComponent, unit: _Unit) -> _Conjuncts:
+    def _violation(self, negation: NegatedComponent, unit: EventUnit) -> _Conjuncts:
         yield self._type_test(negation.component, unit)
         yield from self._equivalences(unit)
         for clause in negation.clauses:
@@ -234,20 +240,20 @@ class _Builder:
 
     # --- the parts of a formula
 
-    def _type_test(self, component: ast.Component, unit: _Unit) -> tuple[str]:
+    def _type_test(self, component: ast.Component, unit: EventUnit) -> tuple[str]:
         # A component is printed without its variable where that is the type's name.
         bare = replace(component, variable=default_variable(component.types), bounds=None)
         shown = self._printed(unit.attribute("x")).removesuffix(".x")
         return (f"{shown} ∈ {visible(print_pattern(bare))}",)
 
-    def _equivalences(self, unit: _Unit, *, is_first: bool = False) -> _Conjuncts:
+    def _equivalences(self, unit: EventUnit, *, is_first: bool = False) -> _Conjuncts:
         """Step 2: equivalence tests in their canonical form."""
         for test in self._query.equivalences:
             here = unit.attribute(test.attribute)
             if test.value is not None:
                 yield (self._printed(ast.Comparison("=", here, test.value)),)
             elif not is_first:
-                there = _first(self._components[0]).attribute(test.attribute)
+                there = self._compared_with.attribute(test.attribute)
                 yield (self._printed(ast.Comparison("=", here, there)),)
 
     def _clause(self, clause: Clause, at_hand: str | None = None) -> tuple[str, ...]:
@@ -272,11 +278,11 @@ class _Builder:
     def _at_least(self, variable: str, length: int) -> tuple[str]:
         return (self._printed(ast.Comparison(">=", ast.Length(variable), ast.Literal(length))),)
 
-    def _within(self, unit: _Unit) -> _Conjuncts:
+    def _within(self, unit: EventUnit) -> _Conjuncts:
         """Steps 4 and 5: the window."""
         yield from self._near(_first(self._components[0]), unit)
 
-    def _near(self, earlier: _Unit, later: _Unit) -> _Conjuncts:
+    def _near(self, earlier: EventUnit, later: EventUnit) -> _Conjuncts:
         window = self._query.query.window
         if window is None:
             return

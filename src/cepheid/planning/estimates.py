@@ -78,6 +78,14 @@ def estimate_costs(query: AnalysedQuery, frequencies: Frequencies) -> dict[str, 
     return costs
 
 
+def chain_order(
+    query: AnalysedQuery, alternative: Alternative, frequencies: Frequencies
+) -> tuple[int, ...]:
+    """The components of an alternative in the order of frequency of its chain."""
+    workload = workload_of(query, alternative, frequencies)
+    return best_order(replace(workload, linked=_linked(alternative)))
+
+
 def workload_of(
     query: AnalysedQuery, alternative: Alternative, frequencies: Frequencies
 ) -> Workload:
@@ -131,7 +139,7 @@ def estimate_lines(query: AnalysedQuery, statistics: Mapping[str, float]) -> Ite
     check_conditions(statistics, condition_texts(query))
     frequencies = Frequencies(statistics)
     for alternative in query.alternatives:
-        order = best_order(workload_of(query, alternative, frequencies))
+        order = chain_order(query, alternative, frequencies)
         names = [alternative.components[ix].variable for ix in order]
         yield f"{LAZY_CHAIN} binds {', '.join(names)}"
     costs = estimate_costs(query, frequencies)

@@ -171,13 +171,13 @@ def refuse_output(output: str) -> None:
         )
 
 
-def check_output(output: str) -> None:
+def check_output(output: str, known: Sequence[str] = OUTPUTS) -> None:
     """Refuse an output mode that does not exist."""
-    if output not in OUTPUTS:
-        raise OptionError(_unknown("output mode", output, OUTPUTS))
+    if output not in known:
+        raise OptionError(_unknown("output mode", output, known))
 
 
-def _unknown(what: str, given: str, known: Sequence[str]) -> str:
-    near = closest(given, known)
+def _unknown(what: str, given: object, known: Sequence[str]) -> str:
+    near = closest(given, known) if isinstance(given, str) else []
     advice = f". Did you mean {near[0]!r}?" if near else ""
     return f"there is no {what} {given!r}; there are {list_words(known)}{advice}"

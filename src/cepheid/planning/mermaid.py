@@ -6,32 +6,33 @@ it. The formulas are in a box below the states.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.language.printer import print_pattern
 from cepheid.planning.automaton import Automaton, EdgeKind
-from cepheid.planning.build_automaton import build_automata
 from cepheid.planning.formula import visible
 
 _WIDTH = 90
 _HEAD = '%%{init: {"flowchart": {"wrappingWidth": 900}}}%%\nflowchart TB\n'
 _LOOP, _IGNORE_LOOP = "-->", "-.->"
 # Arrows of an extra dash, so that the labels of loops do not meet those of arrows.
-_ARROWS = {EdgeKind.BEGIN: "--->", EdgeKind.PROCEED: "===>"}
+_ARROWS = {EdgeKind.BEGIN: "--->", EdgeKind.TAKE: "--->", EdgeKind.PROCEED: "===>"}
 # What Mermaid would read as its own syntax, or as HTML, is written as an entity of its own.
 _ENTITIES = {ord(letter): f"#{ord(letter)};" for letter in '"#&<>`\\'}
 
 
-def write_mermaid(query: AnalysedQuery) -> str:
-    """The automata of a query, all of whose alternatives are sequences, as one flowchart.
+def write_mermaid(query: AnalysedQuery, automata: Sequence[Automaton]) -> str:
+    """The automata of the alternatives of a query, as one flowchart.
 
-    Arrows of begin and take edges are thin, those of ignore edges dotted and those of proceed
-    edges thick. An edge that can never be taken is left out.
+    Arrows of begin and take edges are thin, those of ignore and store edges dotted and those of
+    proceed edges thick. An edge that can never be taken is left out.
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
-    >>> print(write_mermaid(analyse(parse("PATTERN SEQ(A a, B b) WHERE b.x < a.x"))))
+    >>> from cepheid.planning.build_automaton import build_automata
+    >>> query = analyse(parse("PATTERN SEQ(A a, B b) WHERE b.x < a.x"))
+    >>> print(write_mermaid(query, build_automata(query)))
     %%{init: {"flowchart": {"wrappingWidth": 900}}}%%
     flowchart TB
         subgraph states_1["SEQ(A a, B b)"]
@@ -48,7 +49,6 @@ def write_mermaid(query: AnalysedQuery) -> str:
         states_1 ~~~ formulas_1
     <BLANKLINE>
     """
-    automata = build_automata(query)
     lines: list[str] = []
     for number, automaton in enumerate(automata, start=1):
         shown = print_pattern(query.query.pattern)
@@ -81,7 +81,7 @@ def _states(automaton: Automaton, prefix: str) -> Iterator[str]:
         loops = [edge.kind for edge in leaving if edge.target == ix]
         if loops:
             label = ", ".join(kind.value for kind in loops)
-            arrow = _IGNORE_LOOP if loops == [EdgeKind.IGNORE] else _LOOP
+            arrow = _LOOP if EdgeKind.TAKE in loops else _IGNORE_LOOP
             yield f'{prefix}{ix} {arrow}|"{label}"| {prefix}{ix}'
 
 

@@ -1,8 +1,8 @@
 """Automata as a drawing: SVG that needs nothing but a viewer [Agrawal08, Figure 2].
 
 The states are circles in a row, which goes on below where it gets too wide. Above a state is
-the loop of its ignore edge, below it that of its take edge, so that no two labels meet. The
-formulas stand below the states, each behind a piece of its edge.
+the loop of its ignore or store edge, below it that of its take edge, so that no two labels
+meet. The formulas stand below the states, each behind a piece of its edge.
 
 Nobody measures text here: letters of the formulas are equally wide, and a little room is
 left for fonts that are wider than most.
@@ -13,24 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape, quoteattr
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.language.printer import print_pattern, print_window
 from cepheid.planning.automaton import Automaton, Edge, EdgeKind, Filter, State
-from cepheid.planning.build_automaton import build_automata
-from cepheid.planning.formula import text_width, visible, wrap
+from cepheid.planning.canvas import LETTER, LINE, MARGIN, WIDTH, Canvas, px
+from cepheid.planning.formula import text_width, visible
 
-WIDTH = 960
-"""How wide a drawing gets, where its names are not longer than that."""
-LEAST_WIDTH = 400
-MARGIN = 28
 RADIUS = 24
 GAP = 86
 LOOP = 36
-LINE = 19
-LETTER = 8.0
-"""A letter of a formula is at most so wide: 13 pixels of a fixed-width font."""
 ROW_GAP = 30
 LABEL = 18
 SAMPLE = 34
@@ -38,21 +30,14 @@ LONGEST_NAME = 28
 """A longer name of an edge has a line of its own."""
 
 _STYLE = """\
-.nfa { background: #ffffff }
-.nfa text { font: 13px ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace;
-  fill: #1f2937; white-space: pre }
-.nfa .heading { font-weight: bold; font-size: 14px }
-.nfa .edge-label, .nfa .note { font-family: system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif;
+.nfa .edge-label { font-family: system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif;
   font-size: 12px; fill: #4b5563 }
-.nfa .middle { text-anchor: middle }
 .nfa circle, .nfa rect.state { fill: #f8fafc; stroke: #1f2937; stroke-width: 1.6 }
-.nfa path { fill: none; stroke-width: 1.6 }
 .nfa .begin, .nfa .take { stroke: #1f2937 }
-.nfa .ignore { stroke: #6b7280; stroke-dasharray: 5 4 }
+.nfa .ignore, .nfa .store { stroke: #6b7280; stroke-dasharray: 5 4 }
 .nfa .proceed { stroke: #1d4ed8; stroke-dasharray: 9 3 2 3 }
 .nfa text.proceed { fill: #1d4ed8; stroke: none }
-.nfa .filter { fill: #b91c1c }
-.nfa .rule { stroke: #e5e7eb; stroke-width: 1 }"""
+.nfa .filter { fill: #b91c1c }"""
 
 _MARKERS = """\
 <marker id="nfa-selects" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8"\
@@ -70,19 +55,19 @@ _MARKER_OF = {
     EdgeKind.TAKE: "nfa-selects",
     EdgeKind.IGNORE: "nfa-ignores",
     EdgeKind.PROCEED: "nfa-proceeds",
+    EdgeKind.STORE: "nfa-ignores",
 }
 
 
-def draw_automata(query: AnalysedQuery) -> str:
-    """The automata of a query, all of whose alternatives are sequences, below each other."""
-    canvas = _Canvas()
+def draw_automata(query: AnalysedQuery, automata: Sequence[Automaton]) -> str:
+    """The automata of the alternatives of a query, below each other."""
+    canvas = Canvas("nfa", _STYLE, _MARKERS)
     pattern = visible(print_pattern(query.query.pattern))
     canvas.paragraph(pattern, "heading")
     said = query.query.strategy.value
     if query.query.window is not None:
         said += f", WITHIN {print_window(query.query.window)}"
     canvas.paragraph(said, "note")
-    automata = build_automata(query)
     for number, automaton in enumerate(automata, start=1):
         if len(automata) > 1:
             canvas.rule()
@@ -90,60 +75,6 @@ def draw_automata(query: AnalysedQuery) -> str:
             canvas.paragraph(f"alternative {number}: {shown}", "heading")
         _Drawing(automaton, canvas).draw()
     return canvas.document(f"Automaton of {pattern}")
-
-
-class _Canvas:
-    """What was drawn so far, and where the next thing begins: at ``y``."""
-
-    def __init__(self) -> None:
-        self.y = float(MARGIN)
-        self._width = float(LEAST_WIDTH)
-        self._elements: list[str] = []
-        self._rules: list[float] = []
-
-    def paragraph(self, text: str, style: str) -> None:
-        for line in wrap(text, int((WIDTH - 2 * MARGIN) / (LETTER * 1.1))):
-            self.text(MARGIN, self.y + 14, line, style)
-            self.y += LINE + 1
-
-    def rule(self) -> None:
-        self.y += 14
-        self._rules.append(self.y)
-        self.y += 16
-
-    def text(self, x: float, y: float, text: str, style: str = "") -> None:
-        styled = f" class={quoteattr(style)}" if style else ""
-        self._elements.append(f'<text x="{_n(x)}" y="{_n(y)}"{styled}>{escape(text)}</text>')
-        if "middle" not in style:
-            self.reach(x + text_width(text) * LETTER * (1.1 if style == "heading" else 1))
-
-    def path(self, d: str, style: str, marker: str | None = None) -> None:
-        end = f' marker-end="url(#{marker})"' if marker else ""
-        self._elements.append(f'<path class="{style}" d="{d}"{end}/>')
-
-    def shape(self, element: str) -> None:
-        self._elements.append(element)
-
-    def reach(self, x: float) -> None:
-        self._width = max(self._width, x + MARGIN)
-
-    def document(self, title: str) -> str:
-        for y in self._rules:
-            self.path(f"M{MARGIN},{_n(y)} H{_n(self._width - MARGIN)}", "rule")
-        width, height = _n(math.ceil(self._width)), _n(math.ceil(self.y + MARGIN))
-        return "\n".join(
-            (
-                f'<svg xmlns="http://www.w3.org/2000/svg" class="nfa" width="{width}"'
-                f' height="{height}" viewBox="0 0 {width} {height}" role="img"'
-                ' xml:space="preserve">',
-                f"<title>{escape(title)}</title>",
-                f"<style>\n{_STYLE}\n</style>",
-                f"<defs>\n{_MARKERS}\n</defs>",
-                f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-                *self._elements,
-                "</svg>\n",
-            )
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +98,14 @@ class _Node:
 class _Drawing:
     """One automaton on a canvas."""
 
-    def __init__(self, automaton: Automaton, canvas: _Canvas) -> None:
+    def __init__(self, automaton: Automaton, canvas: Canvas) -> None:
         self._automaton = automaton
         self._canvas = canvas
         self._edges = [edge for edge in automaton.edges if not edge.formula.is_false]
-        kinds = {edge.kind for edge in self._edges}
+        loops = {edge.kind for edge in self._edges if edge.source == edge.target}
         stacks = [len(self._filters_at(ix)) for ix in (*range(len(automaton.states)), None)]
-        self._above = RADIUS + (LOOP + LABEL if EdgeKind.IGNORE in kinds else 8)
-        below = RADIUS + (LOOP + LABEL if EdgeKind.TAKE in kinds else 8)
+        self._above = RADIUS + (LOOP + LABEL if loops - {EdgeKind.TAKE} else 8)
+        below = RADIUS + (LOOP + LABEL if EdgeKind.TAKE in loops else 8)
         self._below = max(below, LABEL * (max(stacks) + 1))
         self._nodes = self._placed(canvas.y + 10 + self._above)
 
@@ -240,11 +171,11 @@ class _Drawing:
     def _state(self, state: State, node: _Node) -> None:
         for radius in (RADIUS, RADIUS - 5) if state.is_final else (RADIUS,):
             if node.half == RADIUS:
-                self._canvas.shape(f'<circle cx="{_n(node.x)}" cy="{_n(node.y)}" r="{radius}"/>')
+                self._canvas.shape(f'<circle cx="{px(node.x)}" cy="{px(node.y)}" r="{radius}"/>')
             else:
                 self._canvas.shape(
-                    f'<rect class="state" x="{_n(node.left)}" y="{_n(node.y - RADIUS)}"'
-                    f' width="{_n(2 * node.half)}" height="{2 * RADIUS}" rx="{RADIUS}"/>'
+                    f'<rect class="state" x="{px(node.left)}" y="{px(node.y - RADIUS)}"'
+                    f' width="{px(2 * node.half)}" height="{2 * RADIUS}" rx="{RADIUS}"/>'
                 )
         self._canvas.text(node.x, node.y + 5, state.name, "heading middle")
         self._canvas.reach(node.right)
@@ -252,27 +183,27 @@ class _Drawing:
     def _arrow_to(self, target: int, kind: EdgeKind) -> None:
         node = self._nodes[target]
         start = MARGIN if target == 0 else self._nodes[target - 1].right
-        d = f"M{_n(start)},{_n(node.y)} H{_n(node.left - 1)}"
+        d = f"M{px(start)},{px(node.y)} H{px(node.left - 1)}"
         if node.is_below:
             above = self._nodes[target - 1]
             between = node.y - self._above - ROW_GAP / 2
             d = (
-                f"M{_n(above.right)},{_n(above.y)} h6 q8,0 8,8 V{_n(between - 8)} q0,8 -8,8"
-                f" H{MARGIN + 8} q-8,0 -8,8 V{_n(node.y - 8)} q0,8 8,8 H{_n(node.left - 1)}"
+                f"M{px(above.right)},{px(above.y)} h6 q8,0 8,8 V{px(between - 8)} q0,8 -8,8"
+                f" H{MARGIN + 8} q-8,0 -8,8 V{px(node.y - 8)} q0,8 8,8 H{px(node.left - 1)}"
             )
             self._canvas.reach(above.right + 14)
         self._canvas.path(d, kind.value, _MARKER_OF[kind])
 
     def _loop(self, edge: Edge) -> None:
         node = self._nodes[edge.source]
-        up = -1 if edge.kind is EdgeKind.IGNORE else 1
+        up = 1 if edge.kind is EdgeKind.TAKE else -1
         foot = 11
         is_round = node.half == RADIUS
         height = math.sqrt(RADIUS**2 - foot**2) if is_round else RADIUS
         edge_y, far_y = node.y + up * (height + 1), node.y + up * (RADIUS + LOOP * 4 / 3 - 2)
         self._canvas.path(
-            f"M{_n(node.x - foot)},{_n(edge_y)} C{_n(node.x - 30)},{_n(far_y)}"
-            f" {_n(node.x + 30)},{_n(far_y)} {_n(node.x + foot)},{_n(edge_y)}",
+            f"M{px(node.x - foot)},{px(edge_y)} C{px(node.x - 30)},{px(far_y)}"
+            f" {px(node.x + 30)},{px(far_y)} {px(node.x + foot)},{px(edge_y)}",
             edge.kind.value,
             _MARKER_OF[edge.kind],
         )
@@ -300,7 +231,7 @@ class _Drawing:
         width = int((WIDTH - MARGIN - column) / LETTER)
         for edge in edges:
             if not edge.formula.is_false:
-                sample = f"M{MARGIN},{_n(self._canvas.y + 10)} h{SAMPLE}"
+                sample = f"M{MARGIN},{px(self._canvas.y + 10)} h{SAMPLE}"
                 self._canvas.path(sample, edge.kind.value, _MARKER_OF[edge.kind])
             self._row(edge.name, "=", edge.formula.lines(width), column)
         for negated in filters:
@@ -326,8 +257,3 @@ def _prefixed(prefix: str, lines: list[str], width: int) -> list[str]:
     if text_width(f"{prefix} {lines[0]}") <= width:
         return [f"{prefix} {lines[0]}", *lines[1:]]
     return [prefix, *lines]
-
-
-def _n(value: float) -> str:
-    """A coordinate, to a tenth of a pixel."""
-    return f"{value:.1f}".removesuffix(".0")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
 from fractions import Fraction
@@ -68,7 +68,8 @@ def split_uncertain_time(
     others = {name: value for name, value in keywords.items() if name not in KEYWORDS}
     upper = None
     if not isinstance(time, str):
-        columns = tuple(time)
+        given: object = time
+        columns: tuple[str, ...] = tuple(given) if isinstance(given, Sequence) else ()
         if len(columns) != 2 or not all(isinstance(name, str) for name in columns):
             raise OptionError(
                 "time is the name of a column, or those of the earliest and the latest time of an "

@@ -36,6 +36,7 @@ from cepheid.runtime.snapshot import Arrays, part, prefixed
 from cepheid.runtime.time_axis import MAX_TICKS
 
 if TYPE_CHECKING:
+    from cepheid.runtime.instance_stacks_engine import InstanceStacksEngine, StandingStacks
     from cepheid.runtime.negation_filter import NegationFilter
     from cepheid.runtime.nfa_b_engine import NfaBEngine
 
@@ -216,6 +217,10 @@ class AlternativeRun:
     def buffer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], int]:
         """The nodes and finals of the runs, and the length of the longest match."""
         return cast("NfaBEngine", self._engine).buffer
+
+    def stacks(self, now: int) -> StandingStacks:
+        """The instance stacks at a time, where the engine has them."""
+        return cast("InstanceStacksEngine", self._engine).standing(now)
 
     @property
     def metrics(self) -> EngineMetrics:

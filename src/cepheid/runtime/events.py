@@ -117,7 +117,7 @@ def order_events(
             f"the time and the type of an event cannot both be in column {time!r}; "
             "name one column for each"
         )
-    ties = (tie_break,) if isinstance(tie_break, str) else tuple(tie_break or ())
+    ties = tie_columns(tie_break)
     if is_type_mapping(source):
         found = _read_table_per_type(source, time, ties, needed)
     else:
@@ -141,7 +141,22 @@ def order_events(
             f"time column {time!r} runs from {ticks[0]} to {ticks[-1]}, further than 64 bits can "
             "tell apart; is one of them a placeholder?"
         )
+    if len(ticks) and int(ticks[0]) <= -MAX_TICKS:
+        raise EventError(
+            f"time column {time!r} has the time {ticks[0]}, the least that 64 bits can tell; is it "
+            "a placeholder?"
+        )
     return Events(table, rows, ticks, axis, type_codes, found.type_names, events_schema)
+
+
+def tie_columns(tie_break: object) -> tuple[str, ...]:
+    """The columns that order events of equal time."""
+    columns = (tie_break,) if isinstance(tie_break, str) else tie_break or ()
+    if not isinstance(columns, Sequence) or not all(isinstance(name, str) for name in columns):
+        raise OptionError(
+            f"tie_break is the name of a column, or a list of such names, not {tie_break!r}"
+        )
+    return tuple(columns)
 
 
 def _with_parsed_time(table: pa.Table, time: str) -> pa.Table:

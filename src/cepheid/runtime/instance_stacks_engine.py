@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cepheid.automata.generated import predicate_address
 from cepheid.automata.instance_stacks import InstanceStacks
@@ -27,6 +29,17 @@ from cepheid.runtime.snapshot import Arrays, part, prefixed
 _FIRST_INSTANCES = 4_096
 _BLOCK = 1_024
 """In so many events at once those of a component are looked for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StandingStacks:
+    """The instances that a match to come can contain, and what tells partitions apart.
+
+    ``keys`` has for each component the attributes of the key that is pushed into the scan.
+    """
+
+    instances: npt.NDArray[np.void]
+    keys: tuple[tuple[str, ...], ...]
 
 
 class InstanceStacksEngine:
@@ -317,6 +330,16 @@ class InstanceStacksEngine:
             setattr(self, name, new)
         if self._plan[0]["basic"]:
             self._cells = _more(self._cells, size)
+
+    def standing(self, now: int) -> StandingStacks:
+        """The stacks as they are at a time, without what has left the window by then."""
+        self._drop(now)
+        keys: tuple[tuple[str, ...], ...] = ((),) * len(self._compiled.steps)
+        if self._plan[0]["by_partition"]:
+            keys = (self._keys[0],) * len(keys)
+        elif self._plan[0]["pushed"]:
+            keys = tuple((name,) for name in self._keys[0])
+        return StandingStacks(self._instances[: self._state[0]["used"]].copy(), keys)
 
     # --- partitions that have other numbers from now on
 

@@ -11,7 +11,7 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
 from cepheid.runtime.bindings import ABSENT, Bindings, Int64s, ListPositions, SinglePositions
 from cepheid.runtime.events import Events
-from cepheid.runtime.vectorised import Bools, Leaf, Vectorised, without_nan
+from cepheid.runtime.vectorised import Bools, Leaf, Vectorised, whole_numbers, without_nan
 
 
 def project(query: ast.Query, events: Events, bindings: Bindings) -> pa.Table:
@@ -157,14 +157,21 @@ def _aggregated(function: str, column: ListPositions, values: pa.Array) -> pa.Ar
     if pa.types.is_decimal(values.type) or pa.types.is_dictionary(values.type):
         target = pa.float64() if pa.types.is_decimal(values.type) else values.type.value_type
         values = values.cast(target)
-    if function == "sum" and pa.types.is_integer(values.type):
+    if pa.types.is_float16(values.type):
+        values = values.cast(pa.float32())
+    unit = values.type if pa.types.is_duration(values.type) and function in ("min", "max") else None
+    if unit is not None:  # Arrow orders no durations.
         values = values.cast(pa.int64())
+    if function == "sum" and pa.types.is_integer(values.type):
+        values = whole_numbers(values)
     grouped = pa.table({"match": match_ix, "value": values}).group_by("match")
     table = grouped.aggregate([("value", name)])
     row_of_match: npt.NDArray[np.int64] = np.full(len(column.lengths), ABSENT, dtype=np.int64)
     row_of_match[table.column("match").to_numpy()] = np.arange(table.num_rows)
     rows = pa.array(row_of_match, mask=row_of_match == ABSENT)
     result = table.column(f"value_{name}").combine_chunks().take(rows)
+    if unit is not None:
+        return result.cast(unit)
     return result.fill_null(0) if function == "count" else result
 
 

@@ -13,6 +13,7 @@ from cepheid.interpreter import Event
 from cepheid.language import syntax as ast
 from cepheid.runtime.bindings import Bindings, bindings_from_rows
 from cepheid.runtime.events import Events
+from cepheid.runtime.time_axis import MAX_TICKS
 
 
 def run_reference(
@@ -35,7 +36,8 @@ def run_reference(
         for match in matches
     ]
     starts = [match.events()[0].ticks for match in matches]
-    ends = [match.completed[0] for match in matches]
+    # A window longer than the axis ends with it.
+    ends = [min(match.completed[0], MAX_TICKS) for match in matches]
     return bindings_from_rows(query.pattern, rows, starts, ends)
 
 

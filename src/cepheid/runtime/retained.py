@@ -85,6 +85,11 @@ class Retained:
         return self._last_piece.time_axis
 
     @property
+    def latest(self) -> Events | None:
+        """No events, with all that is known of those that came."""
+        return self._latest
+
+    @property
     def _last_piece(self) -> Events:
         if self._latest is None:
             raise EventError("a session must be fed, if only with no events, before it advances")
@@ -318,7 +323,9 @@ def _joined(pieces: Sequence[Events] | deque[Events], last: Events) -> Events:
     if len(pieces) == 1 and pieces[0].type_names == last.type_names:
         return pieces[0]
     return Events(
-        pa.concat_tables([piece.table for piece in pieces]).combine_chunks(),
+        pa.concat_tables(
+            [piece.table for piece in pieces], promote_options="default"
+        ).combine_chunks(),
         np.concatenate([piece.rows for piece in pieces]),
         np.concatenate([piece.ticks for piece in pieces]),
         last.time_axis,

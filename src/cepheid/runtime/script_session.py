@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.analysis.scripts import ScriptQuery
-from cepheid.errors import EventError, SnapshotError
+from cepheid.errors import STREAM_HAS_ENDED, EventError, SnapshotError
 from cepheid.language.printer import print_query
 from cepheid.runtime.bindings import Int64s, joined_bindings
 from cepheid.runtime.composites import Composites, Frontier, Unsettled, before
@@ -239,10 +239,7 @@ class ScriptRun:
 
     def _refuse_after_end(self) -> None:
         if self._has_ended:
-            raise EventError(
-                "the stream has ended: advance() without a time says so; begin a new session, or "
-                "give advance() the time that has been reached"
-            )
+            raise EventError(STREAM_HAS_ENDED)
 
     def _step(self, batch: Events, advancing: bool, until: int | None) -> dict[str, Matches]:
         anchors = np.arange(self.rows_read, self.rows_read + len(batch), dtype=np.int64)

@@ -45,6 +45,7 @@ from cepheid.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from cepheid.runtime.compressed import CompressedMatches
+    from cepheid.runtime.instance_stacks_engine import StandingStacks
     from cepheid.runtime.lazy_shared import SharedLazyEngine
 
 _GAPS = 4
@@ -160,6 +161,11 @@ class Session:
     def rows_read(self) -> int:
         """How many events have been fed."""
         return self._retained.next_number
+
+    @property
+    def latest(self) -> Events | None:
+        """No events, with all that is known of those that were fed."""
+        return self._retained.latest
 
     @property
     def time_axis(self) -> TimeAxis:
@@ -286,6 +292,12 @@ class Session:
         if (np.diff(order) < 0).any():
             matches = matches.pick(np.ascontiguousarray(order))
         return [self._bindings(matches)]
+
+    def stacks(self) -> list[StandingStacks]:
+        """The instance stacks of each alternative after the last event that was read."""
+        is_time = self._measure is ast.WindowMeasure.TIME
+        now = self._now if is_time else self._retained.next_number - 1
+        return [each.stacks(0 if now is None else now) for each in self._alternatives]
 
     def count(self, events: Events) -> int | None:
         """How many matches a whole stream has, without making them.

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.errors import EventError, OptionError
+from cepheid.errors import STREAM_HAS_ENDED, EventError, OptionError
 from cepheid.planning.evaluations import IMPRECISE, refuse_output
 from cepheid.planning.options import Options
 from cepheid.planning.uncertain_time import UncertainTime
 from cepheid.runtime.events import Events, order_events
+from cepheid.runtime.later_batch import like_earlier
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.session import Session
@@ -55,7 +56,7 @@ def ticks_of(time: Any, axis: TimeAxis) -> int:
     try:
         is_time = isinstance(time, date)
         moment = pa.array([time], pa.timestamp("us") if is_time else None).cast(axis.arrow_type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError):
         raise OptionError(
             f"{time!r} is not a time of the column {axis.column!r}, which is {axis.arrow_type}"
         ) from None
@@ -93,21 +94,28 @@ class StreamSession:
         self._window = window
         self._session: Session | ImpreciseSession | None = None
         self._snapshot = snapshot
+        self._has_ended = False
 
     def feed(self, events: Any) -> Matches:
         """The matches that a batch of events completes.
 
         A batch may be in any order itself, but must not begin before an earlier one ended.
-        Rows are counted on from batch to batch.
+        Rows are counted on from batch to batch. It has the columns of the first one: others are
+        left out, and one that is missing or of another type is refused.
         """
+        if self._has_ended:
+            raise EventError(STREAM_HAS_ENDED)
         batch = self._settings.ordered(events)
         session = self._running(batch)
+        if session.latest is not None:
+            batch = like_earlier(batch, session.latest)
         rows = batch.rows + session.rows_read
         return session.feed(replace(batch, rows=rows))
 
     def advance(self, time: Any = None) -> Matches:
         """The matches that are complete because time has passed; None: the stream has ended."""
         session = self._advancing()
+        self._has_ended = self._has_ended or time is None
         return session.advance(None if time is None else ticks_of(time, session.time_axis))
 
     def settle(self, time: Any) -> Matches:
@@ -150,7 +158,7 @@ class StreamSession:
 
     def _running(self, batch: Events) -> Session | ImpreciseSession:
         if self._session is None and self._snapshot is not None:
-            self._restored(batch.schema)
+            self._restored()
         if self._session is None:
             query, evaluation = self._analyse(batch.schema, batch)
             settings = self._settings
@@ -166,10 +174,9 @@ class StreamSession:
             )
         return self._session
 
-    def _restored(self, schema: Schema | None = None) -> Session | ImpreciseSession:
+    def _restored(self) -> Session | ImpreciseSession:
         assert self._snapshot is not None
-        known = schema or Session.schema_of(self._snapshot)
-        query, evaluation = self._analyse(known)
+        query, evaluation = self._analyse(Session.schema_of(self._snapshot))
         if evaluation == IMPRECISE:
             self._session = self._weighing(query, None, self._snapshot)
         else:

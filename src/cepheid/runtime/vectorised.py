@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as arrow
 
-from cepheid.errors import EvaluationError
+from cepheid.errors import EvaluationError, EventError
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
@@ -37,10 +37,10 @@ _COMPARE = {
 }
 _ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 _FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
-    "abs": pc.abs,
+    "abs": lambda x: _fitting(pc.abs(x)) if arrow.is_integer(x.type) else pc.abs(x),
     "sign": lambda x: pc.cast(pc.sign(x), pa.int64()),
-    "floor": lambda x: _whole(pc.floor(_float(x))),
-    "ceil": lambda x: _whole(pc.ceil(_float(x))),
+    "floor": lambda x: x if arrow.is_integer(x.type) else _whole(pc.floor(x)),
+    "ceil": lambda x: x if arrow.is_integer(x.type) else _whole(pc.ceil(x)),
     "sqrt": lambda x: pc.sqrt(_float(x)),
     "exp": lambda x: pc.exp(_float(x)),
     "ln": lambda x: pc.ln(_float(x)),
@@ -89,7 +89,10 @@ class Vectorised:
             ):
                 return self._resolve(node)
             case ast.Negative(operand):
-                return pc.negate(_plain(self.value(operand)))
+                value = _plain(self.value(operand))
+                if arrow.is_integer(value.type):
+                    return _arithmetic("-", pa.repeat(pa.scalar(0), len(value)), value)
+                return pc.negate(value)
             case ast.Arithmetic(operator, left, right):
                 return _arithmetic(operator, self.value(left), self.value(right))
             case ast.Call(function, arguments):
@@ -187,7 +190,7 @@ def _answers(results: pa.Array, arguments: list[pa.Array]) -> pa.Array:
 
 def _whole(floats: pa.Array) -> pa.Array:
     """Whole numbers, with null for those that 64 bits do not hold."""
-    fits = pc.less(pc.abs(floats), 2.0**63)
+    fits = pc.and_(pc.greater_equal(floats, -(2.0**63)), pc.less(floats, 2.0**63))
     return pc.if_else(fits, floats, pa.scalar(None, pa.float64())).cast(pa.int64())
 
 
@@ -202,7 +205,13 @@ def _rounded(values: pa.Array, digits: pa.Array | None = None) -> pa.Array:
 def _arithmetic(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
     left, right = _plain(left), _plain(right)
     if operator in _ARITHMETIC:
-        return without_nan(_ARITHMETIC[operator](left, right))
+        apply = _ARITHMETIC[operator]
+        result = without_nan(apply(*_alike((left, right))))
+        if not arrow.is_integer(result.type):
+            return result
+        # What does not fit is wrong by 2**64 at least, and floats are wrong by much less.
+        error = pc.subtract(apply(_float(left), _float(right)), _float(result))
+        return pc.if_else(pc.less(pc.abs(error), 1e18), result, pa.scalar(None, result.type))
     if arrow.is_duration(left.type):
         numbers = _arithmetic(operator, left.cast(pa.int64()), right)
         return pc.cast(pc.round(numbers), pa.int64()).cast(left.type)
@@ -218,12 +227,13 @@ def _modulo(left: pa.Array, right: pa.Array) -> pa.Array:
     """The remainder with the sign of the divisor, as in Python; Arrow has none."""
     missing = pc.or_(pc.is_null(left), pc.is_null(right)).to_numpy(zero_copy_only=False)
     numbers = [array.fill_null(1).to_numpy(zero_copy_only=False) for array in (left, right)]
-    return pa.array(np.mod(*numbers), mask=missing)
+    with np.errstate(invalid="ignore"):  # What is left of infinity is not a number.
+        return pa.array(np.mod(*numbers), mask=missing)
 
 
 def _compare(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
     left, right = _plain(left), _plain(right)
-    left, right = _as_time(left, right), _as_time(right, left)
+    left, right = _alike((_as_time(left, right), _as_time(right, left)))
     return _COMPARE[operator](left, right)
 
 
@@ -256,7 +266,7 @@ def _plain(array: pa.Array) -> pa.Array:
     if arrow.is_decimal(kind) or arrow.is_floating(kind):
         return without_nan(array.cast(pa.float64()))
     if arrow.is_integer(kind) and kind != pa.int64():
-        return array.cast(pa.int64())
+        return whole_numbers(array)
     if arrow.is_large_string(kind) or arrow.is_string_view(kind):
         return array.cast(pa.string())
     if arrow.is_null(kind):
@@ -264,11 +274,28 @@ def _plain(array: pa.Array) -> pa.Array:
     return array
 
 
+def whole_numbers(array: pa.Array) -> pa.Array:
+    """Integers of any width in 64 bits with a sign."""
+    try:
+        return array.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise EventError(
+            f"a value of type {array.type} cannot be computed with exactly: {error}; "
+            "cast the column to float64"
+        ) from None
+
+
 def _alike(arrays: tuple[pa.Array, ...]) -> list[pa.Array]:
     if any(arrow.is_floating(array.type) for array in arrays):
-        return [_float(array) for array in arrays]
+        return [_float(array) if arrow.is_integer(array.type) else array for array in arrays]
     return list(arrays)
 
 
 def _float(array: pa.Array) -> pa.Array:
-    return array.cast(pa.float64())
+    """As floats: whole numbers above 2**53 become the nearest that there is."""
+    return array.cast(pa.float64(), safe=False)
+
+
+def _fitting(sizes: pa.Array) -> pa.Array:
+    """The sizes of whole numbers, with null for the one that 64 bits do not hold."""
+    return pc.if_else(pc.less(sizes, 0), pa.scalar(None, sizes.type), sizes)

@@ -31,6 +31,7 @@ MOST_INSTANTS = 1_000_000
 """How many instants an interval may have: a sum over all of them is made for each match."""
 
 _SURE = 1e-6
+_LONGEST_REACH = 1 << 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,7 +170,10 @@ def _ticks(axis: TimeAxis, name: str, extent: Extent) -> Fraction:
 
 
 def _reach(axis: TimeAxis, given: object) -> int:
-    return floor(_ticks(axis, "uncertainty", read_extent("uncertainty", given)))
+    reach = floor(_ticks(axis, "uncertainty", read_extent("uncertainty", given)))
+    if reach > _LONGEST_REACH:
+        raise OptionError(f"uncertainty={given!r} is longer than 64 bits can tell")
+    return reach
 
 
 def _reach_of_types(events: Events, said: UncertainTime) -> Int64s:

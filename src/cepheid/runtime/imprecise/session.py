@@ -111,6 +111,11 @@ class ImpreciseSession:
         return self._rows
 
     @property
+    def latest(self) -> Events | None:
+        """No events, with all that is known of those that were fed."""
+        return self._retained.latest
+
+    @property
     def time_axis(self) -> TimeAxis:
         """How times become ticks."""
         return self._retained.time_axis

@@ -1,0 +1,1 @@
+"""The same sequence as MATCH_RECOGNIZE in Flink SQL, where a PyFlink is installed."""

@@ -1,0 +1,108 @@
+"""What a drawing is drawn on: SVG that needs nothing but a viewer.
+
+Things are drawn from the top to the bottom; the canvas knows where the next one begins, and
+gets as wide as the widest.
+"""
+
+from __future__ import annotations
+
+import math
+from xml.sax.saxutils import escape, quoteattr
+
+from cepheid.planning.formula import text_width, wrap
+
+WIDTH = 960
+"""How wide a drawing gets, where its names are not longer than that."""
+LEAST_WIDTH = 400
+MARGIN = 28
+LINE = 19
+LETTER = 8.0
+"""A letter is at most so wide: 13 pixels of a fixed-width font."""
+
+_STYLE = """\
+.KIND { background: #ffffff }
+.KIND text { font: 13px ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace;
+  fill: #1f2937; white-space: pre }
+.KIND .heading { font-weight: bold; font-size: 14px }
+.KIND .note { font-family: system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif;
+  font-size: 12px; fill: #4b5563 }
+.KIND .middle { text-anchor: middle }
+.KIND path { fill: none; stroke-width: 1.6 }
+.KIND .rule { stroke: #e5e7eb; stroke-width: 1 }"""
+
+
+class Canvas:
+    """What was drawn so far, and where the next thing begins: at ``y``.
+
+    ``kind`` is the class of the drawing, to which all its styles are limited, so that a page
+    can have drawings of several kinds.
+    """
+
+    def __init__(self, kind: str, style: str, markers: str) -> None:
+        self.y = float(MARGIN)
+        self._kind = kind
+        self._style = f"{_STYLE.replace('KIND', kind)}\n{style}"
+        self._markers = markers
+        self._width = float(LEAST_WIDTH)
+        self._elements: list[str] = []
+        self._rules: list[float] = []
+
+    def paragraph(self, text: str, style: str) -> None:
+        """Write lines from the left margin on."""
+        for line in wrap(text, int((WIDTH - 2 * MARGIN) / (LETTER * 1.1))):
+            self.text(MARGIN, self.y + 14, line, style)
+            self.y += LINE + 1
+
+    def rule(self) -> None:
+        """Draw a line across, between two parts of a drawing."""
+        self.y += 14
+        self._rules.append(self.y)
+        self.y += 16
+
+    def text(self, x: float, y: float, text: str, style: str = "") -> None:
+        """Write a text that begins at ``x``, or has its middle there if its style says so."""
+        styled = f" class={quoteattr(style)}" if style else ""
+        self._elements.append(f'<text x="{px(x)}" y="{px(y)}"{styled}>{escape(text)}</text>')
+        if "middle" not in style:
+            self.reach(x + text_width(text) * LETTER * (1.1 if style == "heading" else 1))
+
+    def path(self, d: str, style: str, marker: str | None = None) -> None:
+        """Draw a line, which ends with a marker."""
+        end = f' marker-end="url(#{marker})"' if marker else ""
+        self._elements.append(f'<path class="{style}" d="{d}"{end}/>')
+
+    def shape(self, element: str) -> None:
+        """Draw an element of SVG."""
+        self._elements.append(element)
+
+    def reach(self, x: float) -> None:
+        """Make room as far as ``x``, and a margin."""
+        self._width = max(self._width, x + MARGIN)
+
+    def document(self, title: str) -> str:
+        """The whole drawing, as a file."""
+        for y in self._rules:
+            self.path(f"M{MARGIN},{px(y)} H{px(self._width - MARGIN)}", "rule")
+        width, height = (px(math.ceil(size)) for size in (self._width, self.y + MARGIN))
+        return "\n".join(
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" class="{self._kind}" width="{width}"'
+                f' height="{height}" viewBox="0 0 {width} {height}" role="img"'
+                ' xml:space="preserve">',
+                f"<title>{escape(title)}</title>",
+                f"<style>\n{self._style}\n</style>",
+                f"<defs>\n{self._markers}\n</defs>",
+                f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+                *self._elements,
+                "</svg>\n",
+            )
+        )
+
+
+def px(value: float) -> str:
+    """A number of a drawing, to a tenth of a pixel.
+
+    >>> px(3.0), px(2.26)
+    ('3', '2.3')
+    """
+    return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,49 @@
+"""Later batches of a stream in the columns of the first.
+
+What a session keeps is one table, and a query is analysed once. A batch that was read from text
+or plain Python may have its columns in another order, a column more, or whole numbers where
+there were floats before: it is made like the first where nothing is lost, and refused otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.types as arrow
+
+from cepheid.errors import EventError
+from cepheid.runtime.events import Events
+
+
+def like_earlier(batch: Events, earlier: Events) -> Events:
+    """The batch with the columns that earlier ones had, and in their types."""
+    known, given = earlier.table.schema, batch.table.schema
+    if given.equals(known):
+        return batch
+    columns = []
+    for field in known:
+        if field.name not in given.names:
+            raise EventError(
+                f"the batch has no column {field.name!r}, which the first of the session had; "
+                "give it with nulls where there are no values"
+            )
+        columns.append(_cast(batch, field))
+    table = pa.Table.from_arrays(columns, names=known.names)
+    return replace(batch, table=table, time_axis=earlier.time_axis, schema=earlier.schema)
+
+
+def _cast(batch: Events, field: pa.Field) -> pa.ChunkedArray:
+    column, name = batch.table.column(field.name), field.name
+    if column.type == field.type or arrow.is_null(field.type):
+        return column
+    is_time = name == batch.time_axis.column
+    try:
+        if is_time and not (arrow.is_integer(column.type) and arrow.is_integer(field.type)):
+            raise pa.ArrowInvalid("times of one session are of one type")
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise EventError(
+            f"column {name!r} is {column.type} in this batch, and was {field.type} in the first of "
+            f"the session: {error}; cast it to one type in all batches"
+        ) from None

@@ -1,0 +1,54 @@
+"""Arguments of a wrong kind are refused with a message that says what is expected."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cepheid as cep
+
+EVENTS = {"ts": [1, 2], "type": ["A", "B"]}
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"time": 5}, "time is the name of a column"),
+        ({"tie_break": 5}, "tie_break is the name of a column"),
+        ({"tie_break": ["ts", 5]}, "tie_break is the name of a column"),
+        ({"evaluation": 3}, "there is no evaluation 3"),
+        ({"output": None}, "there is no output mode None"),
+        ({"output": "compresed"}, "Did you mean 'compressed'"),
+        ({"uncertainty": 1e30}, "longer than 64 bits"),
+    ],
+)
+def test_keywords(keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(cep.OptionError, match=message):
+        cep.query("PATTERN SEQ(A a, B b)").match(EVENTS, **keywords)
+
+
+@pytest.mark.parametrize("parameters", [5, None, ["T"], {"T": 2**70}])
+def test_parameters(parameters: Any) -> None:
+    with pytest.raises(cep.OptionError, match="parameter"):
+        cep.query("PATTERN A a WHERE a.ts > T", parameters=parameters)
+
+
+@pytest.mark.parametrize("value", [np.int64(0), np.float32(0.5), Fraction(1, 2), np.uint8(0)])
+def test_numbers_of_other_libraries_are_parameters(value: Any) -> None:
+    query = cep.query("PATTERN A a WHERE a.ts > T", parameters={"T": value})
+    assert query.match(EVENTS).bindings() == [{"a": 0}]
+
+
+def test_a_parameter_that_is_not_a_number_is_null() -> None:
+    query = cep.query("PATTERN A a WHERE T IS NULL", parameters={"T": float("nan")})
+    assert len(query.match(EVENTS)) == 1
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "query.sase"
+    path.write_text("PATTERN SEQ(A a, B b)", encoding="utf-8-sig")
+    assert len(cep.read_query(path).match(EVENTS)) == 1
