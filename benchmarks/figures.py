@@ -60,6 +60,7 @@ FIGURES = {
     "kolchinsky17_window": _lazy("figures 10 to 16: windows", "window"),
     "kolchinsky17_ratio": _lazy("figure 17: ratios", "ratio"),
     "kolchinsky17_change": _lazy("figure 18: a stream that changes", "change"),
+    "auto_choice": Figure("what auto takes, beside every evaluation", "auto_choice", ()),
     "zhang10": Figure(
         "Zhang10 figure 4",
         "zhang10",

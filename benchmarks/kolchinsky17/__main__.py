@@ -15,7 +15,7 @@ from benchmarks.kolchinsky17.experiments import (
     measure_windows,
 )
 from benchmarks.kolchinsky17.plots import draw
-from benchmarks.kolchinsky17.regions import register
+from benchmarks.kolchinsky17.regions import PATTERNS, register
 from benchmarks.timing import print_table, write_results
 
 EXPERIMENTS = {"window": measure_windows, "ratio": measure_ratios, "change": measure_changes}
@@ -36,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--full", action="store_true", help="all windows and ratios")
     parser.add_argument("--only", choices=tuple(EXPERIMENTS), help="one experiment")
     parser.add_argument("--windows", type=int, nargs="+", help="windows in minutes")
+    parser.add_argument("--patterns", nargs="+", choices=tuple(PATTERNS), help="over windows")
     parser.add_argument("--rounds", type=int, help="how often each case is measured")
     parser.add_argument("--per-minute", type=float, help="events of a minute, over windows")
     parser.add_argument("--output", type=Path, default=Path("build/benchmarks"))
@@ -46,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         settings = replace(settings, rounds=given.rounds)
     if given.windows:
         settings = replace(settings, windows=tuple(given.windows))
+    if given.patterns:
+        settings = replace(settings, patterns=tuple(given.patterns))
     if given.per_minute:
         settings = replace(settings, per_minute=given.per_minute)
 

@@ -29,8 +29,11 @@ from cepheid.runtime.session import Session
 
 Row = dict[str, Any]
 BATCH = 16_384
-BOTH_METHODS = ("NEG-SEQ5",)
-HALF_WINDOWS = ("ITER3",)
+BOTH_METHODS = ("NEG-SEQ3", "NEG-AND3", "NEG-SEQ5")
+ITERATED = ("ITER3",)
+EVENTS_OF_ITERATION = 40.0
+"""A window of a pattern with a list has so many times its minutes in events: every subset of
+those that fit is a match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +48,10 @@ class Settings:
     switch: int
     rounds: int
     seed: int
+    patterns: tuple[str, ...] = tuple(PATTERNS)
 
 
-QUICK = Settings((5, 30), (3, 700), 100, 30_000, 4, 20_000, 1, 17)
+QUICK = Settings((5, 15, 30), (3, 700), 300, 30_000, 4, 20_000, 1, 17)
 FULL = Settings((5, 10, 15, 20, 25, 30), (3, 10, 30, 100, 300, 700), 100, 30_000, 4, 50_000, 3, 17)
 
 
@@ -77,8 +81,10 @@ def measure_windows(settings: Settings) -> Iterator[Row]:
     """§8.1: all patterns over windows of several minutes."""
     for minutes in settings.windows:
         table = stream(settings.windows_long * minutes, settings.per_minute, settings.seed)
-        for name in PATTERNS:
-            window = minutes * 0.4 if name in HALF_WINDOWS else float(minutes)
+        for name in settings.patterns:
+            window = float(minutes)
+            if name in ITERATED:
+                window *= EVENTS_OF_ITERATION / settings.per_minute
             for row in _measured(contestants_of(name, window), table, window, settings.rounds):
                 yield {"experiment": "window", "pattern": name, "window": minutes, **row}
 
@@ -137,9 +143,10 @@ def contestants_of(name: str, window: float) -> dict[str, Contestant]:
         contestants["nfa_b"] = Contestant("nfa_b", pattern_text(eager, groups, window))
     if "+" not in pattern and "AND" not in pattern:
         contestants["instance_stacks"] = Contestant("instance_stacks", text)
-    late = Options(negation="post_processing")
     if name in BOTH_METHODS:
-        contestants["lazy_chain PP"] = Contestant("lazy_chain", text, late)
+        for short, method in (("FC", "first_chance"), ("PP", "post_processing")):
+            options = Options(negation=method)
+            contestants[f"lazy_chain {short}"] = Contestant("lazy_chain", text, options)
     contestants["lazy_chain"] = Contestant("lazy_chain", text)
     contestants["lazy_tree"] = Contestant("lazy_tree", text)
     return contestants

@@ -310,9 +310,10 @@ class CompiledQuery:
                 (``dynamic``, ``multi_pais``, ``pais`` or ``selection``), ``window`` (``scan``,
                 ``construction`` or ``selection``), and ``domains``: how many values attributes
                 have, such as ``{"id": 10_000}``. Of the lazy evaluations: ``negation``
-                (``first_chance`` or ``post_processing``) and ``statistics``: how many events of
-                a type or variable a window has, such as ``{"A": 0.1}``.
-                Of all: ``max_runs``, ``max_matches``.
+                (``auto``, ``first_chance`` or ``post_processing``). Of all: ``statistics``, how
+                many events of a type or variable a window has and how often conditions hold,
+                such as ``{"A": 0.1, "B": 5, "a.x < b.x": 0.2}``, by which ``auto`` chooses;
+                ``max_runs``, ``max_matches``.
                 For times that are uncertain: ``uncertainty``, ``probabilities``,
                 ``granularity``, ``max_uncertainty``, ``method``, ``min_confidence`` and
                 ``top_k``, see the page on uncertain times.
@@ -490,7 +491,7 @@ class CompiledQuery:
         if evaluation == AUTO:
             warn_of_reference(choice, len(ordered))
         window = self.window_ticks(ordered)
-        if evaluation == AUTO and not compressed and not chosen.weighs:
+        if evaluation == AUTO and checked.statistics is None and not (compressed or chosen.weighs):
             chosen = choose_by_cost(analysed, ordered, window, chosen, EVALUATIONS)
         warn_of_ignored(checked, chosen.name)
         return PreparedRun(chosen.name, analysed, ordered, window, output, checked, uncertain)
@@ -621,10 +622,23 @@ class CompiledQuery:
         return StreamSession(settings, analyse, self.window_ticks, snapshot)
 
     def _for_session(
-        self, evaluation: str, uncertain: UncertainTime | None, options: Options, schema: Schema
+        self,
+        evaluation: str,
+        uncertain: UncertainTime | None,
+        options: Options,
+        schema: Schema,
+        batch: Events | None = None,
     ) -> tuple[AnalysedQuery, str]:
+        """The query for a session that begins with a batch, and what runs it."""
+        from cepheid.automata.evaluations import EVALUATIONS
+        from cepheid.runtime.frequencies import choose_by_cost
+
         analysed = analyse(self._tree, schema, self._text, self._source)
         chosen = _choose(analysed, evaluation, uncertain, options, in_batches=True).evaluation
+        is_free = evaluation == AUTO and options.statistics is None and not chosen.weighs
+        if batch is not None and is_free:
+            window = self.window_ticks(batch)
+            chosen = choose_by_cost(analysed, batch, window, chosen, EVALUATIONS)
         return analysed, chosen.name
 
     def for_events(

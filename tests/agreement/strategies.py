@@ -293,6 +293,17 @@ def nested_patterns(draw: st.DrawFn) -> tuple[str, list[Part]]:
 
 
 @st.composite
+def equalities(draw: st.DrawFn, parts: list[Part]) -> str:
+    """An equality by which events are looked up: of two components, or within a list."""
+    a, b = draw(st.sampled_from(parts)), draw(st.sampled_from(parts))
+    x, y = draw(st.sampled_from(("kk", "xx", "ss", "yy", "xk")))
+    if a.kleene and (a is b or draw(st.booleans())):
+        return f"{a.variable}[i].{x} = {a.variable}[i-1].{x}"
+    left, right = (f"{part.variable}[i]" if part.kleene else part.variable for part in (a, b))
+    return f"{left}.{x} = {right}.{y}"
+
+
+@st.composite
 def nested_cases(draw: st.DrawFn) -> Case:
     """A query of any composition under skip_till_any_match, and a stream."""
     pattern, parts = draw(nested_patterns())
@@ -302,6 +313,8 @@ def nested_cases(draw: st.DrawFn) -> Case:
     elif draw(st.integers(0, 3)) == 0:
         singles = [part.variable for part in parts if not part.kleene and not part.negated]
         tests += [f"{a}.k = {b}.k" for a, b in pairwise(singles)]
+    if draw(st.integers(0, 2)) == 0:
+        tests.append(draw(equalities(parts)))
     window = draw(windows(any(part.negated for part in parts)))
     query = f"PATTERN {pattern} WHERE skip_till_any_match {{ {' AND '.join(tests)} }} {window}"
     return Case(query, draw(streams(9)))

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from benchmarks import (
+    auto_choice,
     buffers,
     figures,
     first_use,
@@ -241,3 +242,12 @@ def test_figures_are_listed_and_run_by_name(monkeypatch, tmp_path, capsys):
 @pytest.mark.parametrize("name", figures.FIGURES)
 def test_every_figure_is_a_benchmark(name):
     assert figures.find_spec(f"benchmarks.{figures.FIGURES[name].module}") is not None
+
+
+def test_the_choice_is_measured(tmp_path, capsys):
+    auto_choice.main(
+        ["--rounds", "1", "--scale", "0.05", "--only", "wu06 SEQ3 [", "--output", str(tmp_path)]
+    )
+    assert "auto / best" in capsys.readouterr().out
+    with (tmp_path / "auto_choice.csv").open(encoding="utf-8") as file:
+        assert {row["auto takes"] for row in csv.DictReader(file)} <= {"nfa_b", "instance_stacks"}

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
@@ -129,3 +130,16 @@ def test_a_query_is_named_as_it_was_given(run, folder):
     (folder / "sub" / "bad.sase").write_text("PATTERN")
     assert run("check", "sub/bad.sase").err.startswith("sub/bad.sase:1:")
     assert run("check", "-", text="PATTERN").err.startswith("stdin:1:")
+
+
+def test_statistics_are_read_from_a_file(run, folder):
+    file = folder / "statistics.json"
+    file.write_text('{"A": 900, "B": 1, "a.x < b.x": 0.2}', encoding="utf-8")
+    text = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9"
+    result = run("explain", "-q", text, "--statistics", file)
+    assert "lazy_chain binds b, a" in result.out
+    file.write_text("[1]", encoding="utf-8")
+    assert "are not an object of JSON" in run("explain", "-q", text, "--statistics", file).err
+    file.write_text('{"A": 900, "B": 1, "a.x < b.y": 0.2}', encoding="utf-8")
+    refused = run("explain", "-q", text, "--statistics", file)
+    assert "'a.x < b.y', which is no condition of the query; there is 'a.x < b.x'" in refused.err

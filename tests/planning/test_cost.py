@@ -43,10 +43,10 @@ def analysed(text: str):
 
 def test_costs_follow_the_order_in_which_components_are_bound() -> None:
     query = analysed("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 9")
-    rare_last = estimate_costs(query, Frequencies({"A": 900.0, "B": 30.0, "C": 1.0}))
+    rare_last = estimate_costs(query, Frequencies({"A": 9_000.0, "B": 300.0, "C": 1.0}))
     assert rare_last["lazy_chain"] * 5 < rare_last["nfa_b"]
-    rare_first = estimate_costs(query, Frequencies({"A": 1.0, "B": 30.0, "C": 900.0}))
-    assert rare_first["nfa_b"] * 5 < rare_first["instance_stacks"]
+    rare_first = estimate_costs(query, Frequencies({"A": 1.0, "B": 300.0, "C": 9_000.0}))
+    assert rare_first["nfa_b"] * 3 < rare_first["instance_stacks"]
     drifting = estimate_costs(query, Frequencies({"A": 9.0, "B": 9.0, "C": 9.0}, drifts=True))
     assert drifting["lazy_tree"] < drifting["lazy_chain"]
 
@@ -64,18 +64,43 @@ def test_frequencies_are_those_of_a_window() -> None:
     events = order_events(table, time="ts", type="type")
     query = analysed("PATTERN SEQ(A a, B b) WITHIN 1200")
     found = observe(query, events, 1_200)
-    assert found.per_window["A"] == pytest.approx(600, rel=0.1)
-    assert found.per_window["B"] < 10
+    assert found.per_window["a"] == pytest.approx(600, rel=0.1)
+    assert found.per_window["b"] < 10
     assert not found.drifts
     rising = pa.table({"ts": np.arange(40_000), "type": ["A"] * 20_000 + ["B"] * 20_000})
     assert observe(query, order_events(rising, time="ts", type="type"), 100).drifts
+
+
+def test_conditions_are_tested_on_a_sample() -> None:
+    events = order_events(skewed(400_000), time="ts", type="type")
+    query = analysed("PATTERN SEQ(A a, C c) WHERE a.x < 0.1 AND a.x < c.x AND c.x > 0.5 WITHIN 100")
+    found = observe(query, events, 100).per_window
+    assert found["a"] == pytest.approx(5, rel=0.9)
+    assert found["c"] == pytest.approx(25, rel=0.4)
+    assert found["a.x < c.x"] == pytest.approx(0.5, abs=0.25)
+
+
+def test_statistics_of_conditions_decide() -> None:
+    text = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.y < c.y WITHIN 9"
+    known = {"A": 50, "B": 50, "C": 50}
+    shown = cep.query(text).explain(statistics={**known, "a.x < b.x": 0.9, "b.y < c.y": 0.001})
+    assert "lazy_chain binds b, c, a" in shown
+    shown = cep.query(text).explain(statistics={**known, "a.x < b.x": 0.001, "b.y < c.y": 0.9})
+    assert "lazy_chain binds a, b, c" in shown
+
+
+def test_auto_takes_what_costs_least_by_statistics() -> None:
+    query = cep.query("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 9")
+    rare_between = query.explain(statistics={"A": 9_000, "B": 1, "C": 9_000, "b.x < c.x": 1})
+    assert "  lazy_chain: instances" in rare_between
+    assert "  nfa_b: runs" in query.explain(statistics={"A": 1, "B": 50, "C": 5_000})
 
 
 def test_over_many_events_auto_takes_what_costs_least() -> None:
     """The rare type is in the middle, where neither forward nor backward is a good order."""
     query = cep.query(
         "PATTERN SEQ(A a, C c, B b, A d, C e) "
-        "WHERE a.x > b.x AND c.x > a.x AND d.x < b.x / 5 AND e.x < d.x WITHIN 60"
+        "WHERE a.x > b.x AND c.x > a.x AND d.x < b.x / 5 AND e.x < d.x WITHIN 240"
     )
     table = skewed()
     chosen, lazy = query.match(table), query.match(table, evaluation="lazy_chain")
@@ -89,6 +114,7 @@ def test_over_many_events_auto_takes_what_costs_least() -> None:
         ({"statistics": [1]}, "statistics are a mapping"),
         ({"statistics": {"A": -1}}, "how many events of 'A' a window has is a number"),
         ({"statistics": {"A": 1}}, "statistics do not say how many events of B"),
+        ({"statistics": {"A": 1, "B": 1, "a.x < b.x": 3}}, "'a.x < b.x' is a number from 0 to 1"),
         ({"negation": "first_chanc"}, "Did you mean 'first_chance'"),
     ],
 )

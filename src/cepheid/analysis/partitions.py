@@ -49,6 +49,24 @@ def find_partition_keys(
     return tuple(keys.values())
 
 
+def find_equal_attributes(
+    components: Sequence[ast.Component], clauses: Sequence[Clause], schema: Schema
+) -> tuple[tuple[Term, ...], ...]:
+    """Groups of attributes, one of each component, that have one value in every match.
+
+    A list is in a group where all its events have that value. A group of a list alone says that
+    its events agree with each other, as by ``b[i].x = b[i-1].x``.
+    """
+    finder = _Finder(components, schema)
+    found = []
+    for group in finder.equal(clauses):
+        by_component = dict(sorted(group, reverse=True))
+        terms = tuple(sorted(by_component.items()))
+        if len(terms) > 1 or terms[0] in finder.agreeing(clauses):
+            found.append(terms)
+    return tuple(sorted(found))
+
+
 class _Finder:
     def __init__(self, components: Sequence[ast.Component], schema: Schema | None) -> None:
         self._components = components
@@ -69,6 +87,25 @@ class _Finder:
             by_component = dict(sorted(group, reverse=True))
             if len(by_component) == len(self._components):
                 yield tuple(by_component[ix] for ix in range(len(self._components)))
+
+    def equal(self, clauses: Iterable[Clause]) -> list[set[Term]]:
+        """Attributes that have the same value in every match."""
+        return self._groups(clauses)
+
+    def agreeing(self, clauses: Iterable[Clause]) -> set[Term]:
+        """The attributes of lists in which each event is compared with the one before."""
+        return {
+            (self._places[side.variable], side.attribute)
+            for clause in clauses
+            for literal in clause.literals
+            if len(clause.literals) == len(clause.ranges) == 1
+            and isinstance(literal, ast.Comparison)
+            and literal.operator == "="
+            for side, other in ((literal.left, literal.right), (literal.right, literal.left))
+            if isinstance(side, ast.Element)
+            and side.index is ast.Index.CURRENT
+            and other == ast.Element(side.variable, ast.Index.PREVIOUS, side.attribute)
+        }
 
     def is_connected_at_every_event(
         self, attributes: tuple[str, ...], clauses: Iterable[Clause]
@@ -137,7 +174,8 @@ class _Finder:
                         and node.index is ast.Index.CURRENT
                         for node in other.walk()
                     )
-                    if other == previous or is_fixed:
+                    agrees = other == previous and set(clause.ranges) == {variable}
+                    if agrees or is_fixed:
                         yield self._places[variable], attribute
 
     def _term(self, node: ast.Expression) -> Term | None:

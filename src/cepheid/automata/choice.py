@@ -6,7 +6,14 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.automata.evaluations import EVALUATIONS
 from cepheid.automata.imprecise import refuse_method
 from cepheid.errors import EvaluationError, OptionError
-from cepheid.planning.evaluations import Choice, choose_evaluation, refuse_weighing
+from cepheid.planning.estimates import choose_by_statistics
+from cepheid.planning.evaluations import (
+    AUTO,
+    Choice,
+    able_evaluations,
+    choose_evaluation,
+    refuse_weighing,
+)
 from cepheid.planning.options import DEFAULT_OPTIONS, Options
 from cepheid.planning.uncertain_time import UncertainTime
 
@@ -26,6 +33,10 @@ def choose(
     # A stable order: of those that have a compressed output, and of the rest, the preferred first.
     known.sort(key=lambda each: compressed and not each.has_compressed)
     choice = choose_evaluation(query, wanted, known, asks)
+    if wanted == AUTO and options.statistics is not None and not compressed and not asks:
+        able = {each.name: each for each in able_evaluations(query, choice.evaluation, known)}
+        best = choose_by_statistics(query, options.statistics, able)
+        choice = Choice(able[best], choice.refusals)
     if not choice.evaluation.weighs:
         refuse_weighing(choice.evaluation.name, asks, options)
     elif (reason := refuse_method(query, options.method)) is not None:

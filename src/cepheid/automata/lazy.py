@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import product
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent
+from cepheid.analysis.partitions import find_equal_attributes
 from cepheid.automata.lazy_tables import (
     LazyAutomaton,
     LazyComponent,
     LazyNegation,
     LazyTest,
+    Link,
     Range,
 )
 from cepheid.automata.lazy_values import PRIOR, SlotVector
@@ -27,6 +28,9 @@ from cepheid.kernels import lazy_layout as layout
 from cepheid.kernels.nfa_b_layout import MAX_COMPONENTS, UNBOUNDED
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
+from cepheid.planning.options import BY_COST, FIRST_CHANCE
+from cepheid.planning.sharing import SharedAlternatives
+from cepheid.schema import Kind
 
 Literals = tuple[ast.Expression, ...]
 
@@ -47,13 +51,30 @@ def refuse_lazy(query: AnalysedQuery) -> str | None:
     return None
 
 
-def compile_lazy(query: AnalysedQuery, alternative: Alternative) -> LazyAutomaton:
-    """The lazy automaton of one alternative of a query, whose schema is known."""
-    return _Compiler(query, alternative).compile()
+def compile_lazy(
+    query: AnalysedQuery, alternative: Alternative, negation: str = FIRST_CHANCE
+) -> LazyAutomaton:
+    """The lazy automaton of one alternative of a query, whose schema is known.
+
+    ``negation`` is the option: which negations are tested before a match is complete.
+    """
+    return _Compiler(query, alternative, negation=negation).compile()
+
+
+def compile_shared(query: AnalysedQuery, shared: SharedAlternatives) -> LazyAutomaton:
+    """The lazy automaton of several alternatives: components that they share are one."""
+    return _Compiler(query, shared.union, shared).compile()
 
 
 class _Compiler:
-    def __init__(self, query: AnalysedQuery, alternative: Alternative) -> None:
+    def __init__(
+        self,
+        query: AnalysedQuery,
+        alternative: Alternative,
+        shared: SharedAlternatives | None = None,
+        negation: str = FIRST_CHANCE,
+    ) -> None:
+        self._shared = shared
         assert query.schema is not None
         self._query = query
         self._schema = query.schema
@@ -62,6 +83,11 @@ class _Compiler:
         self._vector = SlotVector(query.schema, alternative.components)
         self._writer = PredicateWriter()
         self._places = {part.variable: ix for ix, part in enumerate(alternative.components)}
+        self._early = [
+            negated
+            for negated in alternative.negations
+            if negated.after and negated.before and self._is_early(negated, negation)
+        ]
 
     def compile(self) -> LazyAutomaton:
         if len(self._components) + len(self._alternative.negations) > MAX_COMPONENTS:
@@ -77,11 +103,7 @@ class _Compiler:
             check_attributes(self._schema, clause, self._components)
             for ix in named:
                 tests[ix].extend(self._tests(clause, ix, named))
-        negations = tuple(
-            self._negation(negated)
-            for negated in self._alternative.negations
-            if negated.after and negated.before
-        )
+        negations = tuple(map(self._negation, self._early))
         event_tests = [self._component_test(ix, on_event[ix]) for ix in on_event]
         # Only now is it known which registers the predicates read.
         components = tuple(
@@ -99,11 +121,17 @@ class _Compiler:
             )
             for ix, component in enumerate(self._components)
         )
+        every = tuple(range(len(components)))
+        members = (
+            [self._query.alternatives[n] for n in self._shared.numbers] if self._shared else ()
+        )
         return LazyAutomaton(
+            self._shared.places if self._shared else (every,),
             components,
             negations,
-            self._alternative.is_sequence,
+            all(each.is_sequence for each in members or [self._alternative]),
             attributes,
+            self._links(attributes),
             tuple(self._vector.columns.items()),
             tuple(self._vector.registers.values()),
             tuple(self._writer.constants),
@@ -270,7 +298,101 @@ class _Compiler:
             and types & set(component.types)
         )
 
+    # --- links
+
+    def _links(self, partitions: tuple[str, ...]) -> tuple[Link, ...]:
+        """What events of a component are looked up by, beside the partition.
+
+        Where the window counts the events of a partition there are no links: a group of a
+        quiet partition would not be forgotten.
+        """
+        window = self._query.query.window
+        if window and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
+            return ()
+        everywhere = [
+            tuple((ix, name) for ix in range(len(self._components))) for name in partitions
+        ]
+        groups = [
+            list(terms)
+            for terms in self._equal_attributes()
+            if terms not in everywhere
+            and all(self._schema.kind(name) is not Kind.LIST for _, name in terms)
+        ]
+        for number, negated in enumerate(self._early, start=len(self._components)):
+            for own, other in self._ties(negated, partitions):
+                group = next((each for each in groups if other in each), None)
+                if group is None:
+                    group = [other]
+                    groups.append(group)
+                group.append((number, own))
+                break
+        return tuple(Link(tuple(group)) for group in groups)
+
+    def _equal_attributes(self) -> list[tuple[tuple[int, str], ...]]:
+        """Groups of attributes that are equal in every match of every alternative.
+
+        Two may be equal in one alternative because of a component that another lacks; such a
+        group is left out.
+        """
+        if self._shared is None:
+            clauses = self._alternative.clauses
+            return list(find_equal_attributes(self._components, clauses, self._schema))
+        found = []
+        for number, places in zip(self._shared.numbers, self._shared.places, strict=True):
+            own = self._query.alternatives[number]
+            groups = find_equal_attributes(own.components, own.clauses, self._schema)
+            named = [tuple((places[ix], name) for ix, name in terms) for terms in groups]
+            found.append((set(places), named))
+        return [
+            terms
+            for terms in dict.fromkeys(terms for _, groups in found for terms in groups)
+            if all(
+                (len(common) < 2 and not any(self._components[ix].is_kleene for ix, _ in common))
+                or any(common <= set(group) for group in groups)
+                for members, groups in found
+                for common in [{term for term in terms if term[0] in members}]
+            )
+        ]
+
+    def _ties(
+        self, negated: NegatedComponent, partitions: tuple[str, ...]
+    ) -> Iterator[tuple[str, tuple[int, str]]]:
+        """Attributes of the negated component that equal one of a single component."""
+        own = negated.component
+        for clause in negated.clauses:
+            match clause.literals:
+                case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
+                    pass
+                case _:
+                    continue
+            for mine, other in ((left, right), (right, left)):
+                place = self._places.get(other.variable)
+                if mine.variable != own.variable or place is None:
+                    continue
+                kinds = {self._schema.kind(mine.attribute), self._schema.kind(other.attribute)}
+                if (
+                    len(kinds) == 1
+                    and Kind.LIST not in kinds
+                    and not mine.attribute == other.attribute in partitions
+                    and not self._components[place].is_kleene
+                    and self._has_attributes(own, (mine,))
+                    and self._has_attributes(self._components[place], (other,))
+                ):
+                    yield mine.attribute, (place, other.attribute)
+
     # --- negation
+
+    def _is_early(self, negated: NegatedComponent, negation: str) -> bool:
+        """Whether a negation is tested at the first chance.
+
+        Where it needs all components, there is nothing left that this could save, and the
+        filter of complete matches is faster.
+        """
+        if negation != BY_COST:
+            return negation == FIRST_CHANCE
+        named = {self._places.get(name) for each in negated.clauses for name in each.variables}
+        needs = (named - {None}) | negated.after | negated.before
+        return len(needs) < len(self._components)
 
     def _negation(self, negated: NegatedComponent) -> LazyNegation:
         component = negated.component
@@ -306,14 +428,3 @@ class _Compiler:
             sum(1 << ix for ix in needs),
             predicate,
         )
-
-
-def connected(automaton: LazyAutomaton) -> set[tuple[int, int]]:
-    """The pairs of components that a test across events compares."""
-    return {
-        (ix, other)
-        for (ix, part), other in product(
-            enumerate(automaton.components), range(len(automaton.components))
-        )
-        if any(test.needs >> other & 1 for test in part.tests)
-    }

@@ -75,17 +75,45 @@ class LazyNegation:
 
 
 @dataclass(frozen=True, slots=True)
-class LazyAutomaton:
-    """An alternative as plain data: everything the kernel needs but the order and the events."""
+class Link:
+    """Attributes of components that have one value in every match, by which events are found.
 
+    ``terms`` are pairs of a component and its attribute; the number of a negated component is
+    that of the components, plus its own. A list that is linked to nothing else is kept together
+    by its own attribute: the group-by attribute of an iteration [Kolchinsky17 §4.5].
+    """
+
+    terms: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LazyAutomaton:
+    """One or more alternatives as plain data: all the kernel needs but orders and events.
+
+    ``alternatives`` has for each the places of its components.
+    """
+
+    alternatives: tuple[tuple[int, ...], ...]
     components: tuple[LazyComponent, ...]
     negations: tuple[LazyNegation, ...]
     in_order: bool
     partition_attributes: tuple[str, ...]
+    links: tuple[Link, ...]
     columns: tuple[tuple[str, Storage], ...]
     registers: tuple[Storage, ...]
     constants: tuple[int | float | str, ...]
     source: str
+
+    @property
+    def linked(self) -> frozenset[tuple[int, int]]:
+        """The pairs of components of which one is looked up by the other."""
+        return frozenset(
+            (a, b)
+            for link in self.links
+            for a, _ in link.terms
+            for b, _ in link.terms
+            if a < b < len(self.components)
+        )
 
     @property
     def slot_roles(self) -> int:

@@ -20,6 +20,7 @@ from cepheid.cli.options import (
     QueryText,
     Settings,
     SparkMaster,
+    Statistics,
     TieBreak,
     TimeColumn,
     TimeUnit,
@@ -66,6 +67,7 @@ def explain(
     equivalence: EquivalenceTests = DEFAULT_OPTIONS.equivalence,
     window: WindowTest = DEFAULT_OPTIONS.window,
     domain: Domains = None,
+    statistics: Statistics = None,
     mermaid: Annotated[
         bool, typer.Option("--mermaid", help="Draw the automaton instead, as a Mermaid flowchart.")
     ] = False,
@@ -95,6 +97,7 @@ def explain(
         find_schema,
         read_domains,
         read_queries,
+        read_statistics,
         split_columns,
         split_query,
         time_columns,
@@ -133,6 +136,7 @@ def explain(
                 equivalence=equivalence,
                 window=window,
                 domains=read_domains(domain or ()),
+                statistics=read_statistics(statistics),
             )
             text = explained + "\n"
         write_text(text, file)

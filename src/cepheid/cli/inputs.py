@@ -96,6 +96,24 @@ def read_domains(settings: Iterable[str]) -> dict[str, int]:
     return domains
 
 
+def read_statistics(file: Path | None) -> dict[str, Any] | None:
+    """What is known of types, variables and conditions, from a file of JSON."""
+    if file is None:
+        return None
+    try:
+        statistics = json.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise OptionError(f"cannot read the statistics {str(file)!r}: {error.strerror}") from None
+    except ValueError as error:
+        raise OptionError(f"the statistics {str(file)!r} are not JSON: {error}") from None
+    if not isinstance(statistics, dict):
+        raise OptionError(
+            f"the statistics {str(file)!r} are not an object of JSON, such as "
+            '{"A": 250, "B": 0.5, "a.x < b.x": 0.1}'
+        )
+    return statistics
+
+
 def parameter(setting: str) -> tuple[str, int | float | bool | str]:
     """A parameter of a query from ``NAME=VALUE``; a value in quotes is always a text.
 

@@ -22,6 +22,7 @@ from cepheid.cli.options import (
     QueryText,
     Settings,
     SparkMaster,
+    Statistics,
     TieBreak,
     TimeColumn,
     TimeUnit,
@@ -92,9 +93,11 @@ def match(
         str,
         typer.Option(
             metavar="NAME",
-            help="Of lazy_chain and lazy_tree: first_chance or post_processing; same matches.",
+            help="Of lazy_chain and lazy_tree: auto, first_chance or post_processing; same "
+            "matches.",
         ),
     ] = DEFAULT_OPTIONS.negation,
+    statistics: Statistics = None,
     max_matches: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Give up when there are more matches.")
     ] = None,
@@ -159,6 +162,7 @@ def match(
         events_source,
         read_domains,
         read_queries,
+        read_statistics,
         slice_count,
         split_columns,
         split_query,
@@ -187,6 +191,7 @@ def match(
             "window": window,
             "domains": read_domains(domain or ()),
             "negation": negation,
+            "statistics": read_statistics(statistics),
             "max_matches": max_matches,
             "max_runs": max_runs,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -119,5 +120,14 @@ Domains = Annotated[
         "--domain",
         metavar="NAME=N",
         help="How many values an attribute has, such as tag_id=10000; repeatable.",
+    ),
+]
+Statistics = Annotated[
+    Path | None,
+    typer.Option(
+        "--statistics",
+        metavar="FILE",
+        help="A file of JSON: how many events of types or variables a window has, and how often "
+        "conditions hold.",
     ),
 ]

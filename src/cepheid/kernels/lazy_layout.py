@@ -5,6 +5,13 @@ Events that fit a component are kept in one input buffer for each component and 
 numbers of rows of the event store. What an instance has bound is a row of *slots*, which are
 such numbers too, so that a predicate can read any attribute of any bound event, whatever the
 order in which they were bound.
+
+Where an equality links components, their events are also kept by the value that they agree in:
+such a *group* of a partition has buffers and lists of waiting instances of its own, in a row of
+the same tables [Kolchinsky17 §4.1].
+
+The steps of a plan are the orders of one or more alternatives of a query, one within the other:
+alternatives whose orders begin alike have that beginning once [Kolchinsky17 §5].
 """
 
 from __future__ import annotations
@@ -29,6 +36,15 @@ COMPONENT = np.dtype(
         ("take_low", "i8"),  # what its later events do
         ("take_high", "i8"),
         ("has_done", "i8"),  # whether something is tested when it is complete
+        ("term_low", "i8"),  # what its events are looked up by is terms[term_low:term_high]
+        ("term_high", "i8"),
+    ]
+)
+TERM = np.dtype(
+    [
+        ("component", "i8"),  # whose events are looked up; above those of components, a negation
+        ("link", "i8"),  # terms of one link have the same value in every match
+        ("column", "i8"),  # groups[event, column] is the row of an event's value, or NONE
     ]
 )
 TEST = np.dtype(
@@ -56,6 +72,9 @@ NEGATION = np.dtype(
         ("after", "i8"),  # the components before the place of the negated event, as bits
         ("before", "i8"),  # the components after it
         ("predicate", "i8"),  # conditions with the match, or NONE
+        ("is_late", "i8"),  # it is left to those who read matches
+        ("tested", "i8"),  # instances
+        ("refused", "i8"),  # instances
     ]
 )
 INSTANCE = np.dtype(
@@ -70,7 +89,9 @@ INSTANCE = np.dtype(
         ("first", "i8"),  # the first event
         ("last", "i8"),  # the last event
         ("partition", "i8"),
+        ("row", "i8"),  # the row with the buffer of the next component: a partition or a group
         ("plan", "i8"),  # the number of the plan that it was begun by
+        ("step", "i8"),  # the step of the plan whose component is next; of a tree, none
         ("cursor", "i8"),  # where in the pool the buffer is read
         ("upper", "i8"),  # the event before which the next one must be
         ("node", "i8"),  # the node that was made for it, or NONE
@@ -95,16 +116,26 @@ PLAN = np.dtype(
         ("is_tree", "i8"),  # the next component is chosen for each instance
     ]
 )
+STEP = np.dtype(
+    [
+        ("component", "i8"),  # what is bound; of step 0 of a plan, where all begin, nothing
+        ("child", "i8"),  # the first of the steps after it, or NONE
+        ("sibling", "i8"),  # the next of the steps after the one before it, or NONE
+        ("finals", "i8"),  # the alternatives that are complete then, as bits
+    ]
+)
 CONTROL = np.dtype(
     [
         ("window", "i8"),
         ("by_partition", "i8"),  # the window counts the events of a partition
         ("in_order", "i8"),  # the order of components is total
+        ("fanout", "i8"),  # the most steps after a step
         ("predicate", "i8"),  # address of the predicate function
         ("context", "i8"),  # address of the context
         ("at", "i8"),  # the event that is read
         ("stop", "i8"),  # the event at which to stop
         ("component", "i8"),  # the component for which it is read
+        ("list", "i8"),  # which of the lists of those that wait for it: 0, or by its terms
         ("current", "i8"),  # the instance that waits for it and is looked at; UNSEEN
         ("before", "i8"),  # the one before that in its list
         ("top", "i8"),  # instances on the stack
@@ -133,8 +164,7 @@ UNSEEN = -2
 FAR = 1 << 62
 PLANS = 2
 WHOLE = 1_000_000
-"""Below the orders of plans there is a row for each component: the parts of pairs with each other
-component that satisfy the conditions between them, in millionths."""
+"""The parts of pairs that satisfy the conditions between them are in millionths."""
 MAX_RANGES = 32
 WORK = 4 * MAX_RANGES
 """Places of the working array that for-all tests count in; the lists stand behind them."""

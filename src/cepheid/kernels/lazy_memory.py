@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cepheid.kernels.jit import I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.kernels.lazy import free_instance
+from cepheid.kernels.lazy_instances import free_instance
 from cepheid.kernels.lazy_layout import (
     BUFFER,
     COMPONENT,

@@ -6,7 +6,7 @@ A buffer is in stream order, so that ordering filters and the window are binary 
 from __future__ import annotations
 
 from cepheid.kernels.jit import helper
-from cepheid.kernels.lazy_layout import FAR, NONE, PLANS, SLOT_FIRST, WHOLE
+from cepheid.kernels.lazy_layout import FAR, NONE, SLOT_FIRST, WHOLE
 
 
 @helper
@@ -42,6 +42,33 @@ def upper_bound(components, slots, instance_ix, bound, component):
 
 
 @helper
+def row_of(
+    component, slots, instance_ix, bound, partition, terms, groups, buffers,
+):  # fmt: skip
+    """Where the events that an instance can bind to a component are: its partition, or a group.
+
+    Of several groups it is the one with the fewest events; NONE where a bound event has null in
+    an attribute that has to be equal. The component may be a negated one.
+    """
+    best = partition
+    for t in range(len(terms)):
+        if terms[t].component != component:
+            continue
+        for u in range(len(terms)):
+            other = terms[u].component
+            if terms[u].link == terms[t].link and u != t and (bound >> other) & 1:
+                group = groups[slots[instance_ix, other], terms[u].column]
+                if group == NONE:
+                    return NONE
+                if best == partition or (
+                    buffers[group, component].count < buffers[best, component].count
+                ):
+                    best = group
+                break
+    return best
+
+
+@helper
 def first_place(pool, axis, low, high, after, finish, window):
     """The first place in pool[low:high] with an event after one and in the window of another."""
     while low < high:
@@ -69,25 +96,25 @@ def end_place(pool, axis, low, high, upper, start, window):
 
 @helper
 def choose_next(
-    instances, instance_ix, components, slots, orders, plans, buffers, pool, axis, window
-):
-    """The component that an instance binds next.
+    instances, instance_ix, components, slots, parts, buffers, pool, terms, groups, axis, window,
+):  # fmt: skip
+    """The component that an instance of a tree binds next.
 
-    In a chain it is the next one of the frequency order. In a tree it is the one for which
-    there are the fewest events at this moment, counting only the part of them that is taken to
-    satisfy the conditions with what is bound [Kolchinsky17 §7].
+    It is the one for which there are the fewest events at this moment, counting only the part
+    of them that is taken to satisfy the conditions with what is bound [Kolchinsky17 §7].
     """
     row = instances[instance_ix]
     count = len(components)
-    if plans[row.plan].is_tree == 0:
-        for place in range(count):
-            if (row.bound >> orders[row.plan, place]) & 1 == 0:
-                return orders[row.plan, place]
     best, fewest = NONE, 1e300
     for component in range(count):
         if (row.bound >> component) & 1:
             continue
-        buffer = buffers[row.partition, component]
+        looked_up = row_of(
+            component, slots, instance_ix, row.bound, row.partition, terms, groups, buffers,
+        )  # fmt: skip
+        if looked_up == NONE:
+            return component
+        buffer = buffers[looked_up, component]
         low, high = buffer.low, buffer.low + buffer.count
         after = lower_bound(components, slots, instance_ix, row.bound, component)
         upper = upper_bound(components, slots, instance_ix, row.bound, component)
@@ -102,8 +129,34 @@ def choose_next(
             found = 1 << min(found, 40)
         fitting = float(found)
         for other in range(count):
-            if (row.bound >> other) & 1:
-                fitting *= orders[PLANS + component, other] / WHOLE
+            if (row.bound >> other) & 1 and looked_up == row.partition:
+                fitting *= parts[component, other] / WHOLE
         if fitting < fewest:
             best, fewest = component, fitting
     return best
+
+
+@helper
+def put(control, buffers, pool, partition, number, event, axis):
+    """Put an event into an input buffer; False where the pool has no room."""
+    buffer = buffers[partition, number]
+    window, now = control[0].window, axis[event]
+    if buffer.low + buffer.count == buffer.first + buffer.room:
+        while buffer.count > 0 and now - axis[pool[buffer.low]] >= window:
+            buffer.low += 1
+            buffer.count -= 1
+        if 2 * buffer.count < buffer.room:
+            target = buffer.first
+        else:
+            room = max(2 * buffer.room, 4)
+            target = control[0].pool
+            if target + room > len(pool):
+                return False
+            control[0].pool += room
+            buffer.first, buffer.room = target, room
+        for at in range(buffer.count):
+            pool[target + at] = pool[buffer.low + at]
+        buffer.low = target
+    pool[buffer.low + buffer.count] = event
+    buffer.count += 1
+    return True

@@ -14,7 +14,7 @@ from cepheid.kernels.lazy_layout import (
     SLOT_PREVIOUS,
     WORK,
 )
-from cepheid.kernels.lazy_search import slot_of_first
+from cepheid.kernels.lazy_search import row_of, slot_of_first
 from cepheid.kernels.pointers import call_predicate
 from cepheid.kernels.registers import update_registers
 
@@ -36,8 +36,8 @@ def fits(
 @helper
 def holds_when_complete(
     tests, low, high, bound, ranges, negations, components, instance_ix, instances, slots, ints,
-    floats, valid, updates, context, nodes, buffers, pool, predicate, context_address, work,
-    evaluations,
+    floats, valid, updates, context, nodes, buffers, pool, terms, groups, predicate,
+    context_address, work, evaluations,
 ):  # fmt: skip
     """Whether the tests hold that speak of a whole component, which is now complete."""
     for t in range(low, high):
@@ -52,8 +52,8 @@ def holds_when_complete(
                 return False
         elif test.phase == ABSENT:
             if not _is_absent(
-                t, test, negations, components, instance_ix, instances, slots, buffers, pool,
-                predicate, context_address, evaluations,
+                t, test, negations, components, instance_ix, instances, slots, buffers, pool, terms,
+                groups, predicate, context_address, evaluations,
             ):  # fmt: skip
                 return False
     return True
@@ -61,11 +61,14 @@ def holds_when_complete(
 
 @helper
 def _is_absent(
-    t, test, negations, components, instance_ix, instances, slots, buffers, pool, predicate,
-    context_address, evaluations,
+    t, test, negations, components, instance_ix, instances, slots, buffers, pool, terms, groups,
+    predicate, context_address, evaluations,
 ):  # fmt: skip
     """Whether no event violates a negation between events that are bound."""
     negation = negations[test.low]
+    if negation.is_late != 0:
+        return True
+    negation.tested += 1
     count = len(components)
     lower, upper = NONE, FAR
     for other in range(count):
@@ -73,7 +76,13 @@ def _is_absent(
             lower = max(lower, slots[instance_ix, other])
         if (negation.before >> other) & 1:
             upper = min(upper, slots[instance_ix, slot_of_first(components, count, other)])
-    buffer = buffers[instances[instance_ix].partition, count + test.low]
+    row = row_of(
+        count + test.low, slots, instance_ix, instances[instance_ix].bound,
+        instances[instance_ix].partition, terms, groups, buffers,
+    )  # fmt: skip
+    if row == NONE:
+        return True
+    buffer = buffers[row, count + test.low]
     low, high = buffer.low, buffer.low + buffer.count
     end = high
     while low < high:
@@ -84,10 +93,13 @@ def _is_absent(
             low = middle + 1
     while low < end and pool[low] < upper:
         evaluations[t] += 1
-        if negation.predicate == NONE:
-            return False
         event = pool[low]
-        if call_predicate(predicate, negation.predicate, context_address, event, instance_ix) != 0:
+        if (
+            negation.predicate == NONE
+            or call_predicate(predicate, negation.predicate, context_address, event, instance_ix)
+            != 0
+        ):
+            negation.refused += 1
             return False
         low += 1
     return True
@@ -95,7 +107,7 @@ def _is_absent(
 
 @helper
 def _reset(
-    each, at, work, elements, slots, instance_ix, count, ints, floats, valid, updates, context
+    each, at, work, elements, slots, instance_ix, count, ints, floats, valid, updates, context,
 ):  # fmt: skip
     """Let a range stand at its first element."""
     valid[instance_ix] &= ~each.registers
@@ -113,7 +125,7 @@ def _reset(
 
 @helper
 def _step(
-    each, at, work, elements, slots, instance_ix, count, ints, floats, valid, updates, context
+    each, at, work, elements, slots, instance_ix, count, ints, floats, valid, updates, context,
 ):  # fmt: skip
     """Let a range stand at its next element; the one it leaves is among those before."""
     event = work[elements + work[at]]

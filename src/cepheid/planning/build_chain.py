@@ -23,8 +23,7 @@ from cepheid.planning.automaton import (
     edge_name,
 )
 from cepheid.planning.build_automaton import AutomatonBuilder, EventUnit
-from cepheid.planning.cost import best_order
-from cepheid.planning.estimates import Frequencies, workload_of
+from cepheid.planning.estimates import Frequencies, chain_order
 from cepheid.planning.formula import Formula
 
 
@@ -51,7 +50,7 @@ def build_chains(
     for alternative in query.alternatives:
         order: Sequence[int] = range(len(alternative.components))
         if statistics is not None:
-            order = best_order(workload_of(alternative, Frequencies(statistics)))
+            order = chain_order(query, alternative, Frequencies(statistics))
         chains.append(_ChainBuilder(query, alternative, order).build())
     return tuple(chains)
 

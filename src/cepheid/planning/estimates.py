@@ -2,36 +2,45 @@
 
 The unit is the test of a condition. An evaluation tests what its order of binding makes it test:
 nfa_b binds components in the order of the pattern, instance_stacks from the last one back, and a
-lazy automaton in the order that costs least; beside that each event costs something.
+lazy automaton in the order that costs least, looking events up by equalities. Beside that each
+event, partial match and match costs something, and an event of nfa_b meets all runs of its
+partition. What these cost was measured (``python -m benchmarks.auto_choice``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.analysis.model import Alternative, AnalysedQuery, Clause
 from cepheid.language import syntax as ast
-from cepheid.planning.cost import Workload, best_order, order_cost
+from cepheid.language.printer import print_expression
+from cepheid.planning.cost import Workload, best_order, work_of
 from cepheid.planning.evaluations import INSTANCE_STACKS, LAZY_CHAIN, LAZY_TREE, NFA_B
-from cepheid.planning.statistics import given_rates
+from cepheid.planning.statistics import check_conditions, given_part, given_rates
 
 _EQUAL, _COMPARED = 0.1, 0.3
 """How many pairs of events are taken to satisfy an equality, and any other condition."""
-_EVENT = {INSTANCE_STACKS: 0.5, NFA_B: 1.0, LAZY_CHAIN: 1.0, LAZY_TREE: 1.2}
-_TEST = {INSTANCE_STACKS: 0.8, NFA_B: 1.0, LAZY_CHAIN: 1.0, LAZY_TREE: 1.1}
+_EVENT = {INSTANCE_STACKS: 7.0, NFA_B: 6.0, LAZY_CHAIN: 16.0, LAZY_TREE: 18.0}
+_PARTIAL = {INSTANCE_STACKS: 0.2, NFA_B: 8.0, LAZY_CHAIN: 18.0, LAZY_TREE: 20.0}
+_TEST = {INSTANCE_STACKS: 0.6, NFA_B: 1.0, LAZY_CHAIN: 1.0, LAZY_TREE: 1.1}
+_MATCH = {INSTANCE_STACKS: 0.5, NFA_B: 1.5, LAZY_CHAIN: 3.0, LAZY_TREE: 3.0}
+_MEETING = 0.2
+"""What an event costs for each run that is alive, in nfa_b."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
     """How many events of each type a window has, and of how many partitions they are.
 
-    ``drifts`` where that is quite different in different parts of the stream.
+    ``drifts`` where that is quite different in different parts of the stream. ``unknown`` is
+    how often conditions hold of which nothing is known.
     """
 
     per_window: Mapping[str, float]
     partitions: float = 1.0
     drifts: bool = False
+    unknown: float | None = None
 
 
 def estimate_costs(query: AnalysedQuery, frequencies: Frequencies) -> dict[str, float]:
@@ -46,26 +55,40 @@ def estimate_costs(query: AnalysedQuery, frequencies: Frequencies) -> dict[str, 
     """
     costs = dict.fromkeys(_EVENT, 0.0)
     for alternative in query.alternatives:
-        workload = workload_of(alternative, frequencies)
+        workload = workload_of(query, alternative, frequencies)
         forward = tuple(range(len(workload.events)))
-        merged = Workload(workload.events, frozenset(), workload.before, workload.selectivities)
-        best = best_order(workload)
-        tests = {
-            INSTANCE_STACKS: order_cost(workload, forward[::-1]),
-            # Runs that differ in the list alone are merged.
-            NFA_B: order_cost(merged, forward),
-            LAZY_CHAIN: order_cost(workload, best),
-            LAZY_TREE: order_cost(workload, best),
+        # Runs that differ in the list alone are merged.
+        merged = replace(workload, lists=frozenset())
+        linked = replace(workload, linked=_linked(alternative))
+        lazy = work_of(linked, [best_order(linked)])
+        eager = work_of(merged, [forward])
+        work = {
+            INSTANCE_STACKS: work_of(workload, [forward[::-1]]),
+            NFA_B: eager,
+            LAZY_CHAIN: lazy,
+            LAZY_TREE: lazy,
         }
         events = sum(workload.events)
-        for name, tested in tests.items():
-            costs[name] += _EVENT[name] * events + _TEST[name] * tested
+        for name, each in work.items():
+            costs[name] += _EVENT[name] * events + _TEST[name] * each.tests
+            costs[name] += _PARTIAL[name] * each.partial + _MATCH[name] * each.matches
+        costs[NFA_B] += _MEETING * events * eager.partial
     if frequencies.drifts:
         costs[LAZY_CHAIN] *= 2.0
     return costs
 
 
-def workload_of(alternative: Alternative, frequencies: Frequencies) -> Workload:
+def chain_order(
+    query: AnalysedQuery, alternative: Alternative, frequencies: Frequencies
+) -> tuple[int, ...]:
+    """The components of an alternative in the order of frequency of its chain."""
+    workload = workload_of(query, alternative, frequencies)
+    return best_order(replace(workload, linked=_linked(alternative)))
+
+
+def workload_of(
+    query: AnalysedQuery, alternative: Alternative, frequencies: Frequencies
+) -> Workload:
     """What is known of an alternative when its types are so frequent."""
     parts = alternative.components
     rates = given_rates(frequencies.per_window, parts)
@@ -74,8 +97,20 @@ def workload_of(alternative: Alternative, frequencies: Frequencies) -> Workload:
         [max(rate / partitions, 1e-3) for rate in rates],
         frozenset(ix for ix, part in enumerate(parts) if part.is_kleene),
         alternative.before,
-        _selectivities(alternative),
+        _selectivities(query, alternative, frequencies),
     )
+
+
+def _linked(alternative: Alternative) -> frozenset[tuple[int, int]]:
+    """The pairs of components with an equality of two attributes."""
+    places = {part.variable: ix for ix, part in enumerate(alternative.components)}
+    found = set()
+    for clause in alternative.clauses:
+        match clause.literals:
+            case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
+                pair = sorted((places[left.variable], places[right.variable]))
+                found.add((pair[0], pair[1]))
+    return frozenset(found)
 
 
 def cheapest(costs: Mapping[str, float], names: Iterable[str]) -> str:
@@ -88,7 +123,7 @@ def cheapest(costs: Mapping[str, float], names: Iterable[str]) -> str:
 
 
 def estimate_lines(query: AnalysedQuery, statistics: Mapping[str, float]) -> Iterator[str]:
-    """What a window costs by each evaluation, and the orders of chains, for a person.
+    """What a window costs by each evaluation, in tests, and the orders of chains, for a person.
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
@@ -96,14 +131,15 @@ def estimate_lines(query: AnalysedQuery, statistics: Mapping[str, float]) -> Ite
     >>> for line in estimate_lines(query, {"A": 1000, "B": 2}):
     ...     print(line)
     lazy_chain binds b, a
-    instance_stacks: 2,103 tests in a window
-    lazy_chain: 3,004 tests in a window
-    lazy_tree: 3,405 tests in a window
-    nfa_b: 4,002 tests in a window
+    instance_stacks: 8,366 tests in a window
+    lazy_chain: 18,970 tests in a window
+    lazy_tree: 21,178 tests in a window
+    nfa_b: 217,862 tests in a window
     """
+    check_conditions(statistics, condition_texts(query))
     frequencies = Frequencies(statistics)
     for alternative in query.alternatives:
-        order = best_order(workload_of(alternative, frequencies))
+        order = chain_order(query, alternative, frequencies)
         names = [alternative.components[ix].variable for ix in order]
         yield f"{LAZY_CHAIN} binds {', '.join(names)}"
     costs = estimate_costs(query, frequencies)
@@ -111,18 +147,46 @@ def estimate_lines(query: AnalysedQuery, statistics: Mapping[str, float]) -> Ite
         yield f"{name}: {costs[name]:,.0f} tests in a window"
 
 
-def _selectivities(alternative: Alternative) -> dict[tuple[int, int], float]:
+def condition_texts(query: AnalysedQuery) -> list[str]:
+    """The conditions between events, as statistics name them."""
+    return [
+        print_expression(clause.expression, query.query)
+        for alternative in query.alternatives
+        for clause in alternative.clauses
+    ]
+
+
+def choose_by_statistics(
+    query: AnalysedQuery, statistics: Mapping[str, float], names: Iterable[str]
+) -> str:
+    """The evaluation of these that costs least by what is known of types and conditions."""
+    check_conditions(statistics, condition_texts(query))
+    return cheapest(estimate_costs(query, Frequencies(statistics)), names)
+
+
+def _selectivities(
+    query: AnalysedQuery, alternative: Alternative, frequencies: Frequencies
+) -> dict[tuple[int, int], float]:
+    """The part of the pairs of two components that satisfy the conditions between them."""
     places = {part.variable: ix for ix, part in enumerate(alternative.components)}
     found: dict[tuple[int, int], float] = {}
     for clause in alternative.clauses:
         named = sorted(places[name] for name in clause.variables if name in places)
         if len(named) != 2:
             continue
-        match clause.literals:
-            case (ast.Comparison("=", _, _),):
-                part = _EQUAL
-            case _:
-                part = _COMPARED
+        part = given_part(frequencies.per_window, print_expression(clause.expression, query.query))
+        if part is None:
+            part = frequencies.unknown
+        if part is None:
+            part = _EQUAL if is_equality(clause) else _COMPARED
         pair = (named[0], named[1])
         found[pair] = found.get(pair, 1.0) * part
     return found
+
+
+def is_equality(clause: Clause) -> bool:
+    """Whether the clause asks that two values are equal."""
+    match clause.literals:
+        case (ast.Comparison("=", _, _),):
+            return True
+    return False

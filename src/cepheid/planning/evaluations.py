@@ -119,6 +119,21 @@ def choose_evaluation(
     return Choice(by_name[wanted])
 
 
+def able_evaluations(
+    query: AnalysedQuery, accepted: Evaluation, evaluations: Sequence[Evaluation]
+) -> list[Evaluation]:
+    """What can run a query beside the first that accepts it, the reference only if that is it."""
+    later = evaluations[evaluations.index(accepted) + 1 :]
+    return [
+        accepted,
+        *(
+            each
+            for each in later
+            if each.name != REFERENCE and not each.weighs and each.refusal(query) is None
+        ),
+    ]
+
+
 def _accepts(query: AnalysedQuery, name: str, evaluations: Sequence[Evaluation]) -> bool:
     return any(each.name == name and each.refusal(query) is None for each in evaluations)
 

@@ -13,9 +13,10 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_pattern, print_query
 from cepheid.planning.build_automaton import build_automaton
 from cepheid.planning.estimates import estimate_lines
-from cepheid.planning.evaluations import INSTANCE_STACKS, Choice
+from cepheid.planning.evaluations import INSTANCE_STACKS, LAZY_CHAIN, Choice
 from cepheid.planning.options import DEFAULT_OPTIONS, Options
 from cepheid.planning.sequence_plan import SequencePlan
+from cepheid.planning.sharing import sharing_lines
 from cepheid.planning.uncertain_time import UncertainTime
 from cepheid.planning.weighed_plan import method_line, uncertainty_lines
 
@@ -38,6 +39,8 @@ def explain(
     lines += _section("evaluation", [f"{evaluation.name}: {evaluation.summary}", *choice.refusals])
     if options.statistics is not None:
         lines += _section("estimates", estimate_lines(query, options.statistics))
+    if evaluation.name == LAZY_CHAIN and (shared := list(sharing_lines(query))):
+        lines += _section("shared", shared)
     lines += _section("selection strategy", _selection(query))
     if evaluation.weighs:
         if uncertain is not None:

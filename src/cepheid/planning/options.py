@@ -14,8 +14,8 @@ BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
 ALGORITHMS = (MERGING, BASIC, BACKTRACK)
 UNIONS, VERSIONED = "unions", "versioned"
 BUFFERS = (UNIONS, VERSIONED)
-FIRST_CHANCE, POST_PROCESSING = "first_chance", "post_processing"
-NEGATIONS = (FIRST_CHANCE, POST_PROCESSING)
+BY_COST, FIRST_CHANCE, POST_PROCESSING = "auto", "first_chance", "post_processing"
+NEGATIONS = (BY_COST, FIRST_CHANCE, POST_PROCESSING)
 CONSTRUCTIONS = ("ais", BASIC)
 EQUIVALENCES = ("dynamic", "multi_pais", "pais", "selection")
 WINDOWS = ("scan", "construction", "selection")
@@ -46,8 +46,9 @@ class Options:
     [Wu06 §4]: how sequences are constructed, where equivalence tests and the window are
     tested, and how many values attributes have, as far as it is known. ``negation`` and
     ``statistics`` are for the lazy evaluations [Kolchinsky17]: whether a negation is tested as
-    soon as what is around it is bound, or when a match is complete, and how many events of
-    types or variables there are in a window, where that is known. ``max_runs`` (of the others:
+    soon as what is around it is bound, or when a match is complete, or for each negation
+    whichever is taken to cost less; and how many events of types or variables there are in a
+    window and how often conditions hold, where that is known. ``max_runs`` (of the others:
     instances) and ``max_matches`` are limits that end the evaluation with an error.
 
     The others are for imprecise: ``method`` is how signatures are found [Zhang10 §4, §5];
@@ -62,7 +63,7 @@ class Options:
     domains: Mapping[str, int] = field(default_factory=dict)
     max_runs: int | None = None
     max_matches: int | None = None
-    negation: str = FIRST_CHANCE
+    negation: str = BY_COST
     statistics: Mapping[str, float] | None = None
     method: str = AUTO_METHOD
     min_confidence: float | None = None

@@ -1,8 +1,8 @@
-"""How frequent events are: counted in the stream, or told by the user."""
+"""How frequent events are and how often conditions hold: counted, or told by the user."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cepheid.errors import OptionError, list_words
@@ -59,15 +59,61 @@ def given_rates(
     return rates
 
 
+def is_condition(name: str) -> bool:
+    """Whether statistics are about a condition: that names an attribute, and no type does.
+
+    >>> is_condition("a.x < b.x"), is_condition("SHELF-READING")
+    (True, False)
+    """
+    return "." in name
+
+
+def given_part(statistics: Mapping[str, float], condition: str) -> float | None:
+    """How many pairs of events satisfy a condition, by what was given, or None.
+
+    >>> given_part({"a.x  <  b.x": 0.2}, "a.x < b.x")
+    0.2
+    """
+    for name, part in statistics.items():
+        if is_condition(name) and " ".join(name.split()) == condition:
+            return float(part)
+    return None
+
+
+def check_conditions(statistics: Mapping[str, float], conditions: Iterable[str]) -> None:
+    """Refuse statistics of a condition that a query does not have.
+
+    >>> check_conditions({"a.x < b.y": 0.2}, ["a.x < b.x"])
+    Traceback (most recent call last):
+        ...
+    cepheid.errors.OptionError: statistics are about 'a.x < b.y', which is no condition of ...
+    """
+    known = list(dict.fromkeys(conditions))
+    for name in filter(is_condition, statistics):
+        if " ".join(name.split()) not in known:
+            among = list_words([repr(each) for each in known])
+            has = f"; there {'is' if len(known) == 1 else 'are'} {among}" if known else ""
+            raise OptionError(
+                f"statistics are about {name!r}, which is no condition of the query{has}"
+            )
+
+
 def check_statistics(given: Any) -> None:
     """Refuse statistics that are not a mapping of names to numbers."""
     if not isinstance(given, Mapping):
         raise OptionError(
             "statistics are a mapping of types or variables to how many events of them a window "
-            f"has, not {type(given).__name__}"
+            f"has, and of conditions to how often they hold, not {type(given).__name__}"
         )
     for name, rate in given.items():
         is_number = isinstance(rate, int | float) and not isinstance(rate, bool)
+        if isinstance(name, str) and is_condition(name):
+            if not is_number or not 0 <= rate <= 1:
+                raise OptionError(
+                    f"how many pairs of events satisfy {name!r} is a number from 0 to 1, "
+                    f"not {rate!r}"
+                )
+            continue
         if not isinstance(name, str) or not is_number or not 0 <= rate < float("inf"):
             raise OptionError(
                 f"how many events of {name!r} a window has is a number of 0 or more, not {rate!r}"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.planning.evaluations import INSTANCE_STACKS, LAZY_CHAIN, LAZY_TREE, NFA_B
 from cepheid.planning.options import BACKTRACK, VERSIONED, Options
+from cepheid.planning.sharing import shared_alternatives
 from cepheid.runtime.engine import Engine
 
 if TYPE_CHECKING:
+    from cepheid.runtime.lazy_shared import SharedLazyEngine
     from cepheid.runtime.nfa_b_engine import NfaBEngine
 
 
@@ -23,7 +25,8 @@ class EngineTask:
     ``by_partition`` says that the window counts the events of a partition. An engine that
     ``keeps_all`` lists no matches: what it keeps is the answer. One that ``counts`` need only
     find how many there are, and one that ``prunes`` only those after which no other begins
-    before they end, in each partition; engines that do not know how find all.
+    before they end, in each partition; engines that do not know how find all. ``shared`` has
+    the engines that alternatives of the query have in common.
     """
 
     query: AnalysedQuery
@@ -34,6 +37,7 @@ class EngineTask:
     keeps_all: bool = False
     counts: bool = False
     prunes: bool = False
+    shared: dict[tuple[int, ...], SharedLazyEngine] = field(default_factory=dict)
 
 
 def _nfa_b_engine(options: Options) -> type[NfaBEngine]:
@@ -94,11 +98,25 @@ def _instance_stacks(task: EngineTask) -> Engine:
 
 
 def _lazy(task: EngineTask, is_tree: bool) -> Engine:
-    from cepheid.automata.lazy import compile_lazy
+    from cepheid.automata.lazy import compile_lazy, compile_shared
     from cepheid.runtime.lazy_engine import LazyEngine
+    from cepheid.runtime.lazy_shared import SharedLazyEngine
 
+    number = task.query.alternatives.index(task.alternative)
+    for group in () if is_tree else shared_alternatives(task.query):
+        if number in group.numbers:
+            if group.numbers not in task.shared:
+                engine = LazyEngine(
+                    compile_shared(task.query, group),
+                    task.window,
+                    task.by_partition,
+                    task.options,
+                    is_tree=False,
+                )
+                task.shared[group.numbers] = SharedLazyEngine(engine, group)
+            return task.shared[group.numbers].part(number)
     return LazyEngine(
-        compile_lazy(task.query, task.alternative),
+        compile_lazy(task.query, task.alternative, task.options.negation),
         task.window,
         task.by_partition,
         task.options,

@@ -1,36 +1,58 @@
-"""How frequent the types of events in memory are, for the choice of an evaluation."""
+"""How frequent events in memory are and how often conditions hold, to choose an evaluation."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 import pyarrow.compute as pc
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.language import syntax as ast
-from cepheid.planning.estimates import Frequencies, cheapest, estimate_costs
-from cepheid.planning.evaluations import REFERENCE, Evaluation
+from cepheid.planning.estimates import Frequencies, estimate_costs
+from cepheid.planning.evaluations import Evaluation
+from cepheid.runtime.condition_sample import sample_conditions
 from cepheid.runtime.events import Events
 
 FEW_EVENTS = 10_000
 """Fewer events than this are not worth the choice."""
 _MOST_ALTERNATIVES = 16
 _SAMPLE = 4_096
+_GUESSES = 0.01, 0.5
+"""Hardly a condition between two events is satisfied by fewer pairs or by more."""
 _PARTS = 4
 _DRIFT = 4.0
 """Frequencies drift where a type is so many times as frequent in one part as in another."""
 
 
 def observe(query: AnalysedQuery, events: Events, window: int | None) -> Frequencies:
-    """How many events of each type there are in a window of these events."""
-    named = {name for part, _ in ast.components(query.query.pattern) for name in part.types}
+    """How many events of each variable a window of these events has, and how often conditions hold.
+
+    Types are counted in all events; conditions are tested on a sample.
+    """
+    return _with_sample(query, events, count_types(query, events, window))
+
+
+def count_types(query: AnalysedQuery, events: Events, window: int | None) -> Frequencies:
+    """How many events of the types of each variable a window has."""
     share = _share_of_window(query, events, window)
     codes = {name: code for code, name in enumerate(events.type_names)}
     counts = np.bincount(events.type_codes, minlength=len(codes) or 1)
+    parts = list({part for each in query.alternatives for part in each.components})
     per_window = {
-        name: float(counts[codes[name]]) * share if name in codes else 0.0 for name in named
+        part.variable: share * sum(float(counts[codes[n]]) for n in part.types if n in codes)
+        for part in parts
     }
+    named = {name for part in parts for name in part.types}
     wanted = [codes[name] for name in named if name in codes]
     return Frequencies(per_window, _partitions(query, events), _drifts(events, wanted))
+
+
+def _with_sample(query: AnalysedQuery, events: Events, counted: Frequencies) -> Frequencies:
+    passed, held = sample_conditions(query, events)
+    passing = {name: rate * passed[name] for name, rate in counted.per_window.items()}
+    return replace(counted, per_window={**passing, **held})
 
 
 def choose_by_cost(
@@ -42,18 +64,38 @@ def choose_by_cost(
 ) -> Evaluation:
     """Of the evaluations that accept the query, the one that is estimated to cost least here.
 
-    ``accepted`` is the first of them.
+    ``accepted`` is the first of them. A sample is taken only where the choice depends on how
+    often conditions hold.
     """
-    if len(events) < FEW_EVENTS or len(query.alternatives) > _MOST_ALTERNATIVES:
+    is_free = query.query.strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH
+    many = len(query.alternatives) > _MOST_ALTERNATIVES
+    if len(events) < FEW_EVENTS or many or not is_free:
         return accepted
     later = evaluations[evaluations.index(accepted) :]
-    able = {
-        each.name: each for each in later if each.name != REFERENCE and each.refusal(query) is None
-    }
-    if len(able) < 2:
-        return accepted
-    costs = estimate_costs(query, observe(query, events, window))
-    return able[cheapest(costs, able)]
+    counted = count_types(query, events, window)
+    on_events = any(
+        len(clause.variables) == 1 for each in query.alternatives for clause in each.clauses
+    )
+    guesses = [
+        _cheapest(query, replace(counted, unknown=part), accepted, later) for part in _GUESSES
+    ]
+    if not on_events and guesses[0] is guesses[1]:
+        return guesses[0]
+    return _cheapest(query, _with_sample(query, events, counted), accepted, later)
+
+
+def _cheapest(
+    query: AnalysedQuery,
+    frequencies: Frequencies,
+    accepted: Evaluation,
+    evaluations: tuple[Evaluation, ...],
+) -> Evaluation:
+    costs = estimate_costs(query, frequencies)
+    for each in sorted(evaluations, key=lambda each: costs.get(each.name, float("inf"))):
+        # That it accepts the query is known of one, and takes a while to find out of others.
+        if each is accepted or (each.name in costs and each.refusal(query) is None):
+            return each
+    return accepted
 
 
 def _share_of_window(query: AnalysedQuery, events: Events, window: int | None) -> float:
@@ -75,7 +117,7 @@ def _partitions(query: AnalysedQuery, events: Events) -> float:
         return 1.0
     sample = events.table.slice(0, _SAMPLE)
     values = [pc.count_distinct(sample.column(key.attributes[0])).as_py() for key in keys]
-    return float(max(*values, 1))
+    return float(min(max(prod(values), 1), _SAMPLE))
 
 
 def _drifts(events: Events, codes: list[int]) -> bool:

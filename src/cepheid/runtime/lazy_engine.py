@@ -15,10 +15,11 @@ from cepheid.errors import LimitError
 from cepheid.kernels import lazy, lazy_memory, nfa_b_layout
 from cepheid.kernels import lazy_layout as layout
 from cepheid.language.printer import print_pattern
-from cepheid.planning.options import POST_PROCESSING, Options
+from cepheid.planning.options import BY_COST, Options
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import grown, int64s
+from cepheid.runtime.lazy_groups import Groups
 from cepheid.runtime.lazy_plans import LazyPlans
 from cepheid.runtime.lazy_store import Constants, EventStore
 from cepheid.runtime.lazy_tables import kernel_tables
@@ -32,6 +33,8 @@ _OUTPUT_IDS = 1 << 20
 _OUTPUT_MATCHES = 1 << 17
 _SPAN = 2_048
 """After so many events that fit a component, the plan is looked at again."""
+_TESTED, _REFUSED = 1_024, 0.05
+"""A negation that refuses a smaller part of so many instances is not worth an early test."""
 _FEW_EVENTS = 4_096
 """Fewer events than this are kept although they have left the window."""
 
@@ -54,15 +57,16 @@ class LazyEngine:
         self.automaton = automaton
         self._max_runs = options.max_runs
         self._seconds_matching = 0.0
-        self._tests_negations = bool(automaton.negations) and options.negation != POST_PROCESSING
-        self._tables = kernel_tables(automaton, self._tests_negations)
+        self._tables = kernel_tables(automaton)
+        self._weighs_negations = options.negation == BY_COST
         self._event_tests = [
             *(each.test for each in automaton.components),
-            *((each.test for each in automaton.negations) if self._tests_negations else ()),
+            *(each.test for each in automaton.negations),
         ]
         count = len(automaton.components)
         self._buffer_count = len(self._event_tests)
-        self._store = EventStore(automaton.columns)
+        self._groups = Groups(automaton)
+        self._store = EventStore(automaton.columns, len(self._groups.columns))
         self._constants = Constants(automaton.constants, automaton.columns)
         size = layout.CONTEXT_COLUMNS + 2 * len(automaton.columns) + 1
         self._context, self._batch_context = int64s(size), int64s(size)
@@ -80,6 +84,7 @@ class LazyEngine:
         self._pool = int64s(_FIRST_POOL)
         self._stack, self._work = int64s(64), int64s(layout.WORK + 64)
         self._ids, self._offsets = int64s(_OUTPUT_IDS), int64s(_OUTPUT_MATCHES)
+        self._kinds = int64s(_OUTPUT_MATCHES)
         self._evaluations = int64s(max(len(self._tables.tests), 1))
         self._kept = 0
         self._control = np.zeros(1, dtype=layout.CONTROL)
@@ -91,6 +96,7 @@ class LazyEngine:
         control["now"] = np.iinfo(np.int64).min // 2
         control["predicate"] = predicate_address(automaton.source)
         self._plans = LazyPlans(automaton, options.statistics, is_tree, window, by_partition)
+        control["fanout"] = self._plans.fanout
         self._grow_instances(_FIRST_INSTANCES)
 
     @property
@@ -111,14 +117,20 @@ class LazyEngine:
         A block is valid until the next one is asked for.
         """
         self._forget()
-        self._grow_partitions(partitions)
         columns = [batch.column(name) for name, _ in self.automaton.columns]
         self._constants.point((self._context, self._batch_context), batch.strings, batch.lists)
         self._constants.point_at_batch(self._batch_context, columns)
         control = self._control[0]
         mask = batch.mask(self._event_tests, int(control["predicate"]), self._batch_context)
+        if self._tables.negations["is_late"].any():
+            late = np.flatnonzero(self._tables.negations["is_late"]) + len(self._tables.components)
+            mask &= ~int((1 << late).sum())
         places = np.flatnonzero((mask != 0) & (partition_of >= 0))
-        self._store.append(places, batch.first_event, axis, partition_of, mask, columns)
+        rows = self._groups.rows_of(partition_of)
+        fresh = self._store.size
+        self._store.append(places, batch.first_event, axis, rows, mask, columns)
+        self._number_groups(fresh)
+        self._grow_rows(self._groups.count(partitions))
         self._store.point(self._context)
         control["context"] = self._context.ctypes.data
         while control["at"] < self._store.size:
@@ -126,8 +138,15 @@ class LazyEngine:
             control["stop"] = min(at + _SPAN, self._store.size)
             self._plans.update(self._store, at, int(control["stop"]), self._control, self._context)
             yield from self._read()
+            if self._weighs_negations:
+                self._weigh_negations()
         if control["matches"]:
             yield self._drained()
+
+    @property
+    def kinds(self) -> Int64s:
+        """For each match of the latest block, the alternatives that it is one of, as bits."""
+        return self._kinds
 
     def _read(self) -> Iterator[tuple[Int64s, Int64s]]:
         """Read the events up to the next stop, giving the kernel the room that it asks for."""
@@ -151,7 +170,10 @@ class LazyEngine:
                 self._waiting,
                 self._buffers,
                 self._pool,
-                self._plans.orders,
+                tables.terms,
+                store.groups,
+                self._plans.steps,
+                self._plans.parts,
                 self._plans.table,
                 store.axis,
                 store.numbers,
@@ -162,6 +184,7 @@ class LazyEngine:
                 self._work,
                 self._ids,
                 self._offsets,
+                self._kinds,
                 self._evaluations,
             )
             self._seconds_matching += perf_counter() - begun
@@ -171,6 +194,12 @@ class LazyEngine:
                 yield self._drained()
             else:
                 self._make_room(status)
+
+    def _weigh_negations(self) -> None:
+        """Leave a negation that refuses hardly any instance to the filter of matches."""
+        negations = self._tables.negations
+        rarely = negations["refused"] < _REFUSED * negations["tested"]
+        negations["is_late"] |= (negations["tested"] > _TESTED) & rarely
 
     def _make_room(self, status: int) -> None:
         if status == layout.NEED_SWEEP:
@@ -183,6 +212,7 @@ class LazyEngine:
         elif status == layout.NEED_OUTPUT:
             self._ids = int64s(2 * len(self._ids))
             self._offsets = int64s(2 * len(self._offsets))
+            self._kinds = int64s(2 * len(self._kinds))
         elif status == layout.NEED_POOL:
             self._pack_buffers()
         elif status == layout.NEED_STACK:
@@ -208,7 +238,9 @@ class LazyEngine:
             "nows": self._nows,
             "pool": self._pool[: control["pool"][0]],
             "evaluations": self._evaluations,
+            "negations": self._tables.negations,
             **prefixed("store", self._store.state()),
+            **prefixed("groups", self._groups.state()),
             **prefixed("plans", self._plans.state()),
         }
 
@@ -224,7 +256,9 @@ class LazyEngine:
         self._nows = state["nows"]
         self._pool = np.concatenate([state["pool"], int64s(_FIRST_POOL)])
         self._evaluations = state["evaluations"]
+        self._tables.negations[:] = state["negations"]
         self._store.load(part("store", state))
+        self._groups.load(part("groups", state))
         self._plans.load(part("plans", state))
         self._kept = self._store.size
         self._point_at_instances()
@@ -261,6 +295,59 @@ class LazyEngine:
         self._plans.renumber(places, len(rows))
         self._store.keep(rows)
         self._control[0]["at"] = self._kept = len(rows)
+        if self._groups.are_many:
+            self._renumber_rows(np.arange(len(self._waiting), dtype=np.int64))
+
+    def used_partitions(self, now: int) -> Int64s:
+        """For each partition 1 if an event of it is kept."""
+        control, groups, store = self._control[0], self._groups, self._store
+        if not control["by_partition"]:
+            control["now"] = max(int(control["now"]), now)
+        self._forget(everything=True)
+        used = int64s(len(self._waiting))
+        used[groups.partitions_of(store.partitions[: store.size])] = 1
+        return used
+
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give what is kept for partition p to partition ``numbers[p]``."""
+        self._renumber_rows(numbers)
+
+    def _number_groups(self, low: int) -> None:
+        """Find the groups of the events of the store from one on."""
+        store, groups = self._store, self._groups
+        events = slice(low, store.size)
+        store.groups[events] = groups.number(
+            groups.partitions_of(store.partitions[events]),
+            store.masks[events],
+            [store.column(attribute, low) for _, attribute in groups.columns],
+        )
+
+    def _renumber_rows(self, partitions: Int64s) -> None:
+        """Give partitions new numbers, and groups those that they would have by themselves.
+
+        What an instance waits for is in a row of an event that it has bound, which is kept: so
+        every row that is needed is that of an event.
+        """
+        store, groups = self._store, self._groups
+        events = slice(0, store.size)
+        old, old_groups = store.partitions[events].copy(), store.groups[events].copy()
+        store.partitions[events] = groups.rows_of(partitions[groups.partitions_of(old)])
+        groups.begin_anew()
+        self._number_groups(0)
+        groups.settle()
+        rows = np.full(max(len(self._waiting), 1), layout.NONE, dtype=np.int64)
+        rows[old] = store.partitions[events]
+        is_group = old_groups >= 0
+        rows[old_groups[is_group]] = store.groups[events][is_group]
+        live = np.flatnonzero(self._instances["bound"] != layout.FREE)
+        for name in ("partition", "row"):
+            kept = self._instances[name][live]
+            self._instances[name][live] = np.where(kept >= 0, rows[kept], layout.NONE)
+        kept = np.flatnonzero(rows[: len(self._waiting)] >= 0)
+        tables = self._waiting[kept], self._buffers[kept], self._nows[kept]
+        self._waiting, self._buffers, self._nows = self._waiting[:0], self._buffers[:0], int64s(0)
+        self._grow_rows(int(rows.max()) + 1)
+        self._waiting[rows[kept]], self._buffers[rows[kept]], self._nows[rows[kept]] = tables
 
     def _drop_nodes(self) -> int:
         kept: int = lazy_memory.keep_reachable(
@@ -321,7 +408,7 @@ class LazyEngine:
             "that component makes them fewer, and max_runs allows more"
         )
 
-    def _grow_partitions(self, count: int) -> None:
+    def _grow_rows(self, count: int) -> None:
         old = len(self._waiting)
         if count > old:
             size = max(count, 2 * old)

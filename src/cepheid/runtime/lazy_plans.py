@@ -1,7 +1,8 @@
 """In which order a lazy automaton binds components, and when that changes.
 
-A plan is an order of frequency; of a tree only its first component counts, the rest is chosen by
-each instance. A new plan finds the matches whose first event comes after it was made, and the
+A plan is an order of frequency for each alternative, and those that begin alike have their
+beginning in common; of a tree only the first component counts, the rest is chosen by each
+instance. A new plan finds the matches whose first event comes after it was made, and the
 old one goes on until all others are found, one window later: so every match is found once. Its
 last instances have left the window after another one.
 """
@@ -9,6 +10,7 @@ last instances have left the window after another one.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -16,23 +18,28 @@ import numpy.typing as npt
 from cepheid.automata.lazy_tables import LazyAutomaton
 from cepheid.kernels import lazy_layout as layout
 from cepheid.kernels import lazy_memory
-from cepheid.planning.cost import Workload, best_order, order_cost
-from cepheid.planning.statistics import RunningCounts, given_rates
+from cepheid.planning.cost import Workload, best_orders, orders_cost
+from cepheid.planning.statistics import RunningCounts, given_part, given_rates
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.lazy_store import EventStore
 from cepheid.runtime.snapshot import Arrays
 from cepheid.runtime.time_axis import MAX_TICKS
 
+Orders = tuple[tuple[int, ...], ...]
+"""The components of each alternative in the order in which they are bound."""
+
 _SAMPLE = 256
 """How many pairs of events tell how often a condition holds."""
 _GAIN = 1.5
 """A plan is replaced where another is better by this factor."""
+_CHANGE = 1.25
+"""Whether a plan is the best is looked at again where a rate has changed by this factor."""
 _SETTLED = 16_384
-"""After so many events a chain keeps its order: a tree is for what changes."""
+"""After so many events a chain that has to change becomes a tree, which is for what changes."""
 
 
 class LazyPlans:
-    """The plans of an automaton; ``orders`` and ``table`` are what the kernel reads."""
+    """The plans of an automaton; ``steps``, ``parts`` and ``table`` are what the kernel reads."""
 
     def __init__(
         self,
@@ -47,25 +54,30 @@ class LazyPlans:
         self._window = window
         self._by_partition = by_partition
         count = len(automaton.components)
-        self.orders = np.zeros((layout.PLANS + count, count), dtype=np.int64)
-        self.orders[layout.PLANS :] = layout.WHOLE
+        self._members = [frozenset(each) for each in automaton.alternatives]
+        size = 1 + sum(map(len, self._members))
+        self.steps: npt.NDArray[np.void] = np.zeros((layout.PLANS, size), dtype=layout.STEP)
+        self.parts = np.full((count, count), layout.WHOLE, dtype=np.int64)
+        self._orders: tuple[tuple[int, ...], ...] = ()
         self.table: npt.NDArray[np.void] = np.zeros(layout.PLANS, dtype=layout.PLAN)
         self.table["is_tree"] = is_tree
         self._counts = RunningCounts(count)
         self._seen = self._sampled = 0
         self._density = 0.0
+        self._planned = [0.0] * count
         self._latest = 0
         self._retires: int | None = None
         self._selectivities: dict[tuple[int, int], float] = {}
         self._is_given = statistics is not None
         if statistics is not None:
             rates = given_rates(statistics, [each.component for each in automaton.components])
-            self._begin(best_order(self._workload(rates)))
+            self._note_given(statistics)
+            self._begin(best_orders(self._workload(rates), self._members))
 
     @property
-    def order(self) -> tuple[int, ...]:
-        """The components in the order of the latest plan."""
-        return tuple(int(each) for each in self.orders[self._latest])
+    def fanout(self) -> int:
+        """The most steps that can follow a step."""
+        return len(self._members)
 
     def update(
         self,
@@ -77,7 +89,7 @@ class LazyPlans:
     ) -> None:
         """Look at the events that are read next, and make a new plan where that pays."""
         self._retire(int(control[0]["now"]))
-        if self._is_given or (not self._is_tree and self._seen > _SETTLED):
+        if self._is_given:
             return
         self._count(store, low, high)
         is_first = not self.table["is_alive"].any()
@@ -85,31 +97,60 @@ class LazyPlans:
             return
         if self._retires is not None:
             return
+        rates = self._counts.rates()
         if self._seen >= 2 * self._sampled:
             self._sample(store, int(control[0]["predicate"]), context, high)
-        workload = self._workload(self._counts.rates())
-        order = best_order(workload)
+        elif not self._have_changed(rates):
+            return
+        self._planned = rates
+        workload = self._workload(rates)
+        orders = best_orders(workload, self._members)
         if is_first:
-            self._begin(order)
-        elif self._is_better(workload, order):
-            self._switch(order, low, int(control[0]["now"]))
+            self._begin(orders)
+        elif self._is_better(workload, orders):
+            # What drifts after a while may drift again: from now on each instance chooses.
+            self._is_tree |= self._seen > _SETTLED and len(self._members) == 1
+            self._switch(orders, low, int(control[0]["now"]))
 
-    def _is_better(self, workload: Workload, order: tuple[int, ...]) -> bool:
-        old = self.order
+    def _have_changed(self, rates: list[float]) -> bool:
+        """Whether events of a component have become more or less frequent since the last look."""
+        return any(
+            new > _CHANGE * old or old > _CHANGE * new
+            for new, old in zip(rates, self._planned, strict=True)
+        )
+
+    def _is_better(self, workload: Workload, orders: Orders) -> bool:
         if self._is_tree:
-            first, other = workload.events[order[0]], workload.events[old[0]]
-            return order[0] != old[0] and _GAIN * first < other
-        return _GAIN * order_cost(workload, order) < order_cost(workload, old)
+            new, old = orders[0][0], self._orders[0][0]
+            return new != old and _GAIN * workload.events[new] < workload.events[old]
+        return _GAIN * orders_cost(workload, orders) < orders_cost(workload, self._orders)
 
-    def _begin(self, order: tuple[int, ...]) -> None:
-        self.orders[0] = order
+    def _write(self, plan: int, orders: Orders) -> None:
+        """Write the orders as steps, of which equal beginnings are the same."""
+        self._orders = orders
+        steps = self.steps[plan]
+        steps[0] = (layout.NONE, layout.NONE, layout.NONE, 0)
+        places: dict[tuple[int, ...], int] = {(): 0}
+        for number, order in enumerate(orders):
+            for length in range(1, len(order) + 1):
+                if order[:length] not in places:
+                    before, place = places[order[: length - 1]], len(places)
+                    places[order[:length]] = place
+                    sibling = steps[before]["child"]
+                    steps[place] = (order[length - 1], layout.NONE, sibling, 0)
+                    steps[before]["child"] = place
+            steps[places[order]]["finals"] |= 1 << number
+
+    def _begin(self, orders: Orders) -> None:
+        self._write(0, orders)
         self.table[0]["is_alive"], self.table[0]["until"] = 1, layout.FAR
 
-    def _switch(self, order: tuple[int, ...], at: int, now: int) -> None:
+    def _switch(self, orders: Orders, at: int, now: int) -> None:
         old, new = self._latest, 1 - self._latest
         self.table[old]["until"] = at
-        self.orders[new] = order
+        self._write(new, orders)
         row = self.table[new]
+        row["is_tree"] = self._is_tree
         row["is_alive"], row["since"], row["until"] = 1, at, layout.FAR
         self._latest = new
         self._retires = now + self._window
@@ -134,7 +175,7 @@ class LazyPlans:
 
     def _count(self, store: EventStore, low: int, high: int) -> None:
         masks = store.masks[low:high]
-        fitting = [int(((masks >> ix) & 1).sum()) for ix in range(self.orders.shape[1])]
+        fitting = [int(((masks >> ix) & 1).sum()) for ix in range(len(self._automaton.components))]
         span = int(store.axis[high - 1]) - int(store.axis[low]) if high > low else 0
         self._counts.add(fitting, high - low)
         self._seen += high - low
@@ -161,7 +202,25 @@ class LazyPlans:
             lists,
             frozenset(before),
             self._selectivities,
+            self._automaton.linked,
         )
+
+    def _note_given(self, statistics: Mapping[str, float]) -> None:
+        """Take how often conditions between two components hold from what was given."""
+        for ix, each in enumerate(self._automaton.components):
+            for test in each.tests:
+                other = test.needs.bit_length() - 1
+                part = given_part(statistics, test.label)
+                if part is not None and test.needs == 1 << other and other < ix:
+                    self._selectivities[other, ix] = (
+                        self._selectivities.get((other, ix), 1.0) * part
+                    )
+        self._write_parts()
+
+    def _write_parts(self) -> None:
+        for (a, b), part in self._selectivities.items():
+            millionths = max(int(part * layout.WHOLE), 1)
+            self.parts[a, b] = self.parts[b, a] = millionths
 
     def _sample(
         self,
@@ -178,7 +237,8 @@ class LazyPlans:
         context = context.copy()
         context[layout.CONTEXT_SLOTS] = slots.ctypes.data
         fitting = [
-            np.flatnonzero((store.masks[:high] >> ix) & 1) for ix in range(self.orders.shape[1])
+            np.flatnonzero((store.masks[:high] >> ix) & 1)
+            for ix in range(len(self._automaton.components))
         ]
         for ix, each in enumerate(self._automaton.components):
             for test in each.tests:
@@ -197,9 +257,7 @@ class LazyPlans:
                 part = (satisfied + 0.5) / (_SAMPLE + 1)
                 pair = (other, ix)
                 self._selectivities[pair] = self._selectivities.get(pair, 1.0) * part
-        for (a, b), part in self._selectivities.items():
-            millionths = max(int(part * layout.WHOLE), 1)
-            self.orders[layout.PLANS + a, b] = self.orders[layout.PLANS + b, a] = millionths
+        self._write_parts()
 
     # --- snapshots
 
@@ -208,25 +266,38 @@ class LazyPlans:
         pairs = list(self._selectivities)
         retires = layout.NONE if self._retires is None else self._retires
         return {
-            "orders": self.orders,
+            "steps": self.steps,
+            "parts": self.parts,
+            "orders": np.array([each for order in self._orders for each in order], np.int64),
             "table": self.table,
             "counts": np.array([*self._counts.counts, self._counts.seen]),
             "numbers": np.array(
-                [self._seen, self._sampled, self._latest, self._retires is not None, retires],
+                [
+                    self._seen,
+                    self._sampled,
+                    self._latest,
+                    self._is_tree,
+                    self._retires is not None,
+                    retires,
+                ],
                 dtype=np.int64,
             ),
-            "density": np.array([self._density]),
+            "density": np.array([self._density, *self._planned]),
             "pairs": np.array(pairs, dtype=np.int64).reshape(len(pairs), 2),
             "selectivities": np.array([self._selectivities[pair] for pair in pairs]),
         }
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
-        self.orders, self.table = state["orders"], state["table"]
+        self.steps, self.parts, self.table = state["steps"], state["parts"], state["table"]
+        places = iter(state["orders"].tolist())
+        if len(state["orders"]):
+            self._orders = tuple(tuple(islice(places, len(each))) for each in self._members)
         *self._counts.counts, self._counts.seen = state["counts"].tolist()
-        self._seen, self._sampled, self._latest, has_old, retires = state["numbers"].tolist()
+        numbers = state["numbers"].tolist()
+        self._seen, self._sampled, self._latest, self._is_tree, has_old, retires = numbers
         self._retires = retires if has_old else None
-        self._density = float(state["density"][0])
+        self._density, *self._planned = state["density"].tolist()
         self._selectivities = {
             (a, b): part
             for (a, b), part in zip(

@@ -18,22 +18,24 @@ from cepheid.runtime.snapshot import Arrays
 
 Columns = Sequence[tuple[str, Storage]]
 _FIRST_ROOM = 1_024
-_NUMBERS = ("numbers", "axis", "partitions", "masks")
+_NUMBERS = ("numbers", "axis", "partitions", "masks", "groups")
 
 
 class EventStore:
     """Events in stream order; a kernel knows an event by its row, and its number by ``numbers``.
 
-    ``masks`` has the components that an event fits, as bits.
+    ``masks`` has the components that an event fits, as bits; ``groups`` has for each of the
+    ``group_columns`` the row in which it is looked up.
     """
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, group_columns: int = 0) -> None:
         self._columns = columns
         self.size = 0
         self.numbers: Int64s = np.zeros(_FIRST_ROOM, dtype=np.int64)
         self.axis: Int64s = np.zeros(_FIRST_ROOM, dtype=np.int64)
         self.partitions: Int64s = np.zeros(_FIRST_ROOM, dtype=np.int64)
         self.masks: Int64s = np.zeros(_FIRST_ROOM, dtype=np.int64)
+        self.groups: Int64s = np.zeros((_FIRST_ROOM, group_columns), dtype=np.int64)
         self._values: list[npt.NDArray[Any]] = [
             np.zeros(_FIRST_ROOM, dtype=np.float64 if storage is Storage.FLOAT else np.int64)
             for _, storage in columns
@@ -52,7 +54,7 @@ class EventStore:
         masks: Int64s,
         columns: Sequence[EncodedColumn],
     ) -> None:
-        """Add the events at these places of a batch."""
+        """Add the events at these places of a batch, whose groups are not known yet."""
         low, high = self.size, self.size + len(places)
         if high > len(self.numbers):
             self._grow(max(2 * len(self.numbers), high))
@@ -68,6 +70,12 @@ class EventStore:
             else:
                 self._valid[ix][low:high] = 1
         self.size = high
+
+    def column(self, attribute: str, low: int) -> EncodedColumn:
+        """An attribute of the events from one on."""
+        ix = [name for name, _ in self._columns].index(attribute)
+        valid = self._valid[ix][low : self.size].view(np.bool_) if self._has_nulls[ix] else None
+        return EncodedColumn(self._values[ix][low : self.size], valid)
 
     def point(self, context: Int64s) -> None:
         """Let a context point at the columns."""
@@ -154,6 +162,6 @@ class Constants:
 
 
 def _with_room(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
-    new = np.zeros(room, dtype=array.dtype)
+    new = np.zeros((room, *array.shape[1:]), dtype=array.dtype)
     new[: len(array)] = array
     return new

@@ -18,18 +18,19 @@ Table = npt.NDArray[np.void]
 
 @dataclass(frozen=True, slots=True)
 class KernelTables:
-    """Components, tests, ranges, negations and updates; ``labels`` are those of the tests."""
+    """Components, tests, ranges, negations, updates and terms; ``labels`` are those of tests."""
 
     components: Table
     tests: Table
     ranges: Table
     negations: Table
     updates: Table
+    terms: Table
     labels: tuple[str, ...]
 
 
-def kernel_tables(automaton: LazyAutomaton, tests_negations: bool) -> KernelTables:
-    """The tables of an automaton; with ``tests_negations`` they are tested at first chance."""
+def kernel_tables(automaton: LazyAutomaton) -> KernelTables:
+    """The tables of an automaton."""
     writer = _Writer(automaton)
     components = np.zeros(len(automaton.components), dtype=layout.COMPONENT)
     for ix, part in enumerate(automaton.components):
@@ -42,7 +43,7 @@ def kernel_tables(automaton: LazyAutomaton, tests_negations: bool) -> KernelTabl
         row["test_low"] = len(writer.tests)
         for test in part.tests:
             writer.add_test(test)
-        for number, negation in enumerate(automaton.negations if tests_negations else ()):
+        for number, negation in enumerate(automaton.negations):
             if negation.needs >> ix & 1:
                 needs = negation.needs & ~(1 << ix)
                 label = f"~{negation.component.variable}"
@@ -51,15 +52,43 @@ def kernel_tables(automaton: LazyAutomaton, tests_negations: bool) -> KernelTabl
         row["test_high"] = len(writer.tests)
         phases = [test[0] for test in writer.tests[row["test_low"] :]]
         row["has_done"] = layout.COMPLETED in phases or layout.ABSENT in phases
-    negations = [(each.after, each.before, each.predicate) for each in automaton.negations]
+    terms = _terms(automaton)
+    for ix in range(len(components)):
+        own = np.flatnonzero(terms["component"] == ix)
+        if len(own):
+            components[ix]["term_low"], components[ix]["term_high"] = own[0], own[-1] + 1
+    negations = [(each.after, each.before, each.predicate, 0, 0, 0) for each in automaton.negations]
     return KernelTables(
         components,
         np.array(writer.tests, dtype=layout.TEST),
         np.array(writer.ranges, dtype=layout.RANGE),
         np.array(negations, dtype=layout.NEGATION),
         np.array(writer.updates, dtype=nfa_b_layout.UPDATE),
+        terms,
         tuple(writer.labels),
     )
+
+
+def group_columns(automaton: LazyAutomaton) -> list[tuple[int, str]]:
+    """The links with each of their attributes: events have a group for every one of them."""
+    return list(
+        dict.fromkeys(
+            (number, attribute)
+            for number, link in enumerate(automaton.links)
+            for _, attribute in link.terms
+        )
+    )
+
+
+def _terms(automaton: LazyAutomaton) -> Table:
+    """The terms of all links, those of a component side by side."""
+    columns = group_columns(automaton)
+    rows = [
+        (component, number, columns.index((number, attribute)))
+        for number, link in enumerate(automaton.links)
+        for component, attribute in link.terms
+    ]
+    return np.array(sorted(rows), dtype=layout.TERM)
 
 
 class _Writer:

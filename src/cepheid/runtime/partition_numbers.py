@@ -54,6 +54,10 @@ class PartitionNumbers:
         """
         return self.count > 2 * self._after_shrinking + (FEW_STORED if to_store else FEW)
 
+    def settle(self) -> None:
+        """Let numbers be many again when there are twice as many as now."""
+        self._after_shrinking = self.count
+
     def keep(self, used: Int64s) -> Int64s:
         """Take back the numbers p for which ``used[p]`` is 0; the new number of each, or -1.
 
@@ -75,7 +79,7 @@ class PartitionNumbers:
         )
         self._slots = kept
         self._direct.fill(partition_ids.EMPTY)
-        self._after_shrinking = self.count
+        self.settle()
         return renumbered
 
     def state(self) -> Arrays:

@@ -46,6 +46,7 @@ from cepheid.schema import Kind, Schema
 if TYPE_CHECKING:
     from cepheid.runtime.compressed import CompressedMatches
     from cepheid.runtime.instance_stacks_engine import StandingStacks
+    from cepheid.runtime.lazy_shared import SharedLazyEngine
 
 _GAPS = 4
 """How many events are kept for one that is needed, so that they stay consecutive."""
@@ -92,6 +93,7 @@ class Session:
         numbers = {name: number for number, name in enumerate(self._variables)}
         by_partition = self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION
         is_simple = len(query.alternatives) == 1 and not query.alternatives[0].negations
+        shared: dict[tuple[int, ...], SharedLazyEngine] = {}
         self._alternatives = [
             AlternativeRun(
                 evaluation,
@@ -104,6 +106,7 @@ class Session:
                     keeps_all,
                     counts,
                     prunes=output == "non_overlapping" and is_simple,
+                    shared=shared,
                 ),
                 self._measure,
                 numbers,

@@ -85,7 +85,7 @@ class StreamSession:
     def __init__(
         self,
         settings: StreamSettings,
-        analyse: Callable[[Schema], tuple[AnalysedQuery, str]],
+        analyse: Callable[..., tuple[AnalysedQuery, str]],
         window: Callable[[Events], int | None],
         snapshot: bytes | memoryview | None = None,
     ) -> None:
@@ -160,7 +160,7 @@ class StreamSession:
         if self._session is None and self._snapshot is not None:
             self._restored()
         if self._session is None:
-            query, evaluation = self._analyse(batch.schema)
+            query, evaluation = self._analyse(batch.schema, batch)
             settings = self._settings
             if evaluation == IMPRECISE:
                 self._session = self._weighing(query, self._window(batch))

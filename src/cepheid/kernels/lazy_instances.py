@@ -1,0 +1,142 @@
+"""Instances of a lazy automaton: made, copied, given back, and written down as matches."""
+
+from __future__ import annotations
+
+from cepheid.kernels.jit import helper
+from cepheid.kernels.lazy_layout import (
+    BEGIN,
+    BIND,
+    FREE,
+    NONE,
+    SLOT_NODE,
+    TAKE,
+)
+from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+
+
+@helper
+def is_in(components, slots, nodes, instance_ix, rivals, event):
+    """Whether one of these components of the instance has the event."""
+    count = len(components)
+    for other in range(count):
+        if (rivals >> other) & 1:
+            if components[other].is_kleene == 0:
+                if slots[instance_ix, other] == event:
+                    return True
+            else:
+                node = slots[instance_ix, SLOT_NODE * count + other]
+                while node != NONE and nodes[node].event >= event:
+                    if nodes[node].event == event:
+                        return True
+                    node = nodes[node].previous
+    return False
+
+
+@helper
+def phase_of(is_kleene, count):
+    """Which tests an event has to pass to be the next of an instance."""
+    if is_kleene == 0:
+        return BIND
+    return BEGIN if count == 0 else TAKE
+
+
+@helper
+def new_instance(control, instances):
+    """An instance from the free list, for which there is room."""
+    ctl = control[0]
+    instance_ix = ctl.free
+    ctl.free = instances[instance_ix].link
+    ctl.free_count -= 1
+    ctl.instances_created += 1
+    ctl.instances_peak = max(ctl.instances_peak, len(instances) - ctl.free_count)
+    return instance_ix
+
+
+@helper
+def free_instance(control, instances, instance_ix):
+    """Give an instance back."""
+    instances[instance_ix].bound = FREE
+    instances[instance_ix].link = control[0].free
+    control[0].free = instance_ix
+    control[0].free_count += 1
+
+
+@helper
+def copied(control, instances, slots, ints, floats, valid, source_ix):
+    """A copy of an instance."""
+    copy_ix = new_instance(control, instances)
+    old, new = instances[source_ix], instances[copy_ix]
+    new.bound, new.next, new.count, new.length = old.bound, old.next, old.count, old.length
+    new.start, new.finish, new.first, new.last = old.start, old.finish, old.first, old.last
+    new.partition, new.row, new.plan, new.step = old.partition, old.row, old.plan, old.step
+    new.node, new.waits = NONE, control[0].waits
+    for slot in range(slots.shape[1]):
+        slots[copy_ix, slot] = slots[source_ix, slot]
+    for register in range(ints.shape[1]):
+        ints[copy_ix, register] = ints[source_ix, register]
+    for register in range(floats.shape[1]):
+        floats[copy_ix, register] = floats[source_ix, register]
+    valid[copy_ix] = valid[source_ix]
+    return copy_ix
+
+
+@helper
+def add_event(instances, instance_ix, event, axis):
+    """Let the instance have one more event."""
+    row = instances[instance_ix]
+    row.length += 1
+    if event < row.first:
+        row.first, row.start = event, axis[event]
+    if event > row.last:
+        row.last, row.finish = event, axis[event]
+
+
+@helper
+def write_match(
+    control, instances, instance_ix, event, component, members, finals, components, slots, nodes,
+    plans, numbers, ids, offsets, kinds,
+):  # fmt: skip
+    """Write the match of an instance that has bound these members.
+
+    With ``event``, the one that it lacked is that, for a component.
+    """
+    ctl = control[0]
+    row = instances[instance_ix]
+    if min(row.first, event) >= plans[row.plan].until:
+        return
+    count = len(components)
+    start = ctl.ids
+    end = start
+    for c in range(count):
+        if (members >> c) & 1 == 0:
+            continue
+        if components[c].is_kleene == 0:
+            bound = event if c == component else slots[instance_ix, c]
+            ids[end] = (numbers[bound] << TAG_SHIFT) | c
+            end += 1
+        else:
+            first = end
+            node = slots[instance_ix, SLOT_NODE * count + c]
+            while node != NONE:
+                ids[end] = (numbers[nodes[node].event] << TAG_SHIFT) | c
+                end += 1
+                node = nodes[node].previous
+            low, high = first, end - 1
+            while low < high:
+                ids[low], ids[high] = ids[high], ids[low]
+                low += 1
+                high -= 1
+    if ctl.in_order == 0:
+        for at in range(start + 1, end):
+            tag = ids[at]
+            place = at - 1
+            while place >= start and ids[place] > tag:
+                ids[place + 1] = ids[place]
+                place -= 1
+            ids[place + 1] = tag
+    ctl.ids = end
+    kinds[ctl.matches] = finals
+    ctl.matches += 1
+    offsets[ctl.matches] = end
+    ctl.matches_found += 1
+    ctl.ids_found += end - start

@@ -1,0 +1,133 @@
+"""Several alternatives that one lazy automaton evaluates together [Kolchinsky17 §5]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from cepheid.kernels import match_lists
+from cepheid.planning.sharing import SharedAlternatives
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.event_batch import EventBatch
+from cepheid.runtime.kernel_tables import int64s
+from cepheid.runtime.lazy_engine import LazyEngine
+from cepheid.runtime.metrics import EngineMetrics
+from cepheid.runtime.snapshot import Arrays
+
+Block = tuple[Int64s, Int64s]
+
+
+class SharedLazyEngine:
+    """A lazy engine whose matches are those of several alternatives.
+
+    The alternatives are fed one after the other with the same batches: the first lets the engine
+    read a batch, and the others get what was found of theirs.
+    """
+
+    def __init__(self, engine: LazyEngine, shared: SharedAlternatives) -> None:
+        self.engine = engine
+        self._numbers = shared.numbers
+        self._names = []
+        for places in shared.places:
+            names = int64s(len(shared.union.components))
+            names[list(places)] = np.arange(len(places))
+            self._names.append(names)
+        self._found: list[list[Block]] = [[] for _ in shared.numbers]
+        self.matches = int64s(len(shared.numbers))
+        self.events_in_matches = int64s(len(shared.numbers))
+        self.used = int64s(0)
+
+    def part(self, number: int) -> SharedPart:
+        """The engine of the alternative with this number."""
+        return SharedPart(self, self._numbers.index(number))
+
+    def read(
+        self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
+    ) -> Iterator[Block]:
+        """Read a batch; the matches of the first alternative, while those of others are kept."""
+        for ids, offsets in self.engine.feed(batch, partition_of, partitions, axis):
+            kinds = self.engine.kinds[: len(offsets) - 1]
+            for place in range(1, len(self._names)):
+                block = self._picked(place, ids, offsets, kinds)
+                if len(block[1]) > 1:
+                    self._found[place].append(block)
+            yield self._picked(0, ids, offsets, kinds)
+
+    def taken(self, place: int) -> list[Block]:
+        """What was found of an alternative and not given yet."""
+        found, self._found[place] = self._found[place], []
+        return found
+
+    def _picked(self, place: int, ids: Int64s, offsets: Int64s, kinds: Int64s) -> Block:
+        """The matches of one alternative, with its own numbers of components."""
+        own = np.flatnonzero((kinds >> place) & 1)
+        lengths = offsets[own + 1] - offsets[own]
+        picked = np.concatenate([int64s(1), np.cumsum(lengths)])
+        at = np.arange(picked[-1]) + np.repeat(offsets[own] - picked[:-1], lengths)
+        tags = ids[at]
+        match_lists.rename_variables(tags, self._names[place])
+        self.matches[place] += len(own)
+        self.events_in_matches[place] += len(tags)
+        return tags, picked
+
+
+class SharedPart:
+    """What a shared engine is for one of its alternatives; the first one drives it."""
+
+    def __init__(self, shared: SharedLazyEngine, place: int) -> None:
+        self._shared = shared
+        self._place = place
+
+    @property
+    def partition_attributes(self) -> tuple[str, ...]:
+        """Attributes in which all events of a match agree."""
+        return self._shared.engine.partition_attributes
+
+    @property
+    def reads_partitions(self) -> bool:
+        """Whether buffers and instances are kept by partition."""
+        return self._shared.engine.reads_partitions
+
+    def feed(
+        self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
+    ) -> Iterator[Block]:
+        """Read a batch, or take what the first alternative has found when it read it."""
+        if self._place == 0:
+            yield from self._shared.read(batch, partition_of, partitions, axis)
+        else:
+            yield from self._shared.taken(self._place)
+
+    def state(self) -> Arrays:
+        """The state of the engine, once, and how many matches there were."""
+        shared, place = self._shared, self._place
+        counted = np.array([shared.matches[place], shared.events_in_matches[place]])
+        return {"counted": counted, **(shared.engine.state() if place == 0 else {})}
+
+    def load(self, state: Arrays) -> None:
+        """Take the state of a snapshot."""
+        shared, place = self._shared, self._place
+        shared.matches[place], shared.events_in_matches[place] = state["counted"].tolist()
+        if place == 0:
+            shared.engine.load({name: each for name, each in state.items() if name != "counted"})
+
+    def used_partitions(self, now: int) -> Int64s:
+        """For each partition 1 if an event of it is kept; all alternatives are told the same."""
+        if self._place == 0:
+            self._shared.used = self._shared.engine.used_partitions(now)
+        return self._shared.used.copy()
+
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give what is kept for partition p to partition ``numbers[p]``."""
+        if self._place == 0:
+            self._shared.engine.renumber_partitions(numbers)
+
+    @property
+    def metrics(self) -> EngineMetrics:
+        """What the engine has done, told of the first alternative; matches are its own."""
+        shared, place = self._shared, self._place
+        matches, events = int(shared.matches[place]), int(shared.events_in_matches[place])
+        if place == 0:
+            return replace(shared.engine.metrics, matches=matches, events_in_matches=events)
+        return EngineMetrics(0, 0, 0, 0, 0, matches, events, {}, 0.0, 0.0)

@@ -1,0 +1,43 @@
+"""Where several evaluations accept a query they have the same answer, two by two."""
+
+from __future__ import annotations
+
+import pytest
+from agreement.strategies import Case, cases, nested_cases, sequence_cases
+from agreement.test_nfa_b import answers, is_valid
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+import cepheid as cep
+from cepheid.runtime import lazy_engine, session
+
+EVALUATIONS = ("instance_stacks", "nfa_b", "lazy_chain", "lazy_tree")
+EXAMPLES = settings.default.max_examples * 6 // 10
+
+
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "CHUNK", 4)
+    monkeypatch.setattr(lazy_engine, "_SPAN", 3)
+
+
+@settings(suppress_health_check=list(HealthCheck), max_examples=EXAMPLES)
+@given(
+    case=st.one_of(
+        sequence_cases(False), sequence_cases(True), sequence_cases(True), cases(), nested_cases()
+    ),
+    output=st.sampled_from(("all", "all", "non_overlapping")),
+)
+def test_evaluations_agree(case: Case, output: str) -> None:
+    if not is_valid(case.query):
+        return
+    query = cep.query(case.query)
+    found = {}
+    for evaluation in EVALUATIONS:
+        try:
+            found[evaluation] = answers(query, case, evaluation, output)
+        except (cep.QuerySemanticError, cep.EvaluationError):
+            continue
+    event(f"accepted by {', '.join(found) or 'none'}")
+    for evaluation, answer in found.items():
+        assert answer == next(iter(found.values())), (evaluation, list(found))
