@@ -100,7 +100,7 @@ def test_over_many_events_auto_takes_what_costs_least() -> None:
     """The rare type is in the middle, where neither forward nor backward is a good order."""
     query = cep.query(
         "PATTERN SEQ(A a, C c, B b, A d, C e) "
-        "WHERE a.x > b.x AND c.x > a.x AND d.x < b.x / 5 AND e.x < d.x WITHIN 240"
+        "WHERE a.x > b.x AND c.x > a.x AND d.x < b.x / 9 AND e.x < b.x / 9 WITHIN 240"
     )
     table = skewed()
     chosen, lazy = query.match(table), query.match(table, evaluation="lazy_chain")

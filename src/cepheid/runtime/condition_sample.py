@@ -39,7 +39,8 @@ def sample_conditions(
         for clause in alternative.clauses
         if _is_about_events(clause, alternative)
     }
-    named = {name for clause in clauses.values() for name in clause.variables}
+    # In an order that is the same in every process, so that the same sample is drawn.
+    named = sorted({name for clause in clauses.values() for name in clause.variables})
     size = min(max(len(events) // _EVENTS_PER_TEST // max(len(clauses), 1), _LEAST), _SAMPLE)
     samples = _samples(query, events, {name: components[name] for name in named}, size, random)
     passed: dict[str, float] = dict.fromkeys(components, 1.0)

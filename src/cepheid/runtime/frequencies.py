@@ -12,6 +12,7 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.language import syntax as ast
 from cepheid.planning.estimates import Frequencies, estimate_costs
 from cepheid.planning.evaluations import Evaluation
+from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.condition_sample import sample_conditions
 from cepheid.runtime.events import Events
 
@@ -38,7 +39,13 @@ def count_types(query: AnalysedQuery, events: Events, window: int | None) -> Fre
     """How many events of the types of each variable a window has."""
     share = _share_of_window(query, events, window)
     codes = {name: code for code, name in enumerate(events.type_names)}
-    counts = np.bincount(events.type_codes, minlength=len(codes) or 1)
+    by_part = np.array(
+        [
+            np.bincount(part, minlength=len(codes) or 1)
+            for part in np.array_split(events.type_codes, _PARTS)
+        ]
+    )
+    counts = by_part.sum(axis=0)
     parts = list({part for each in query.alternatives for part in each.components})
     per_window = {
         part.variable: share * sum(float(counts[codes[n]]) for n in part.types if n in codes)
@@ -46,7 +53,8 @@ def count_types(query: AnalysedQuery, events: Events, window: int | None) -> Fre
     }
     named = {name for part in parts for name in part.types}
     wanted = [codes[name] for name in named if name in codes]
-    return Frequencies(per_window, _partitions(query, events), _drifts(events, wanted))
+    drifts = len(events) >= _PARTS * _SAMPLE and _drifts(by_part[:, wanted])
+    return Frequencies(per_window, _partitions(query, events), drifts)
 
 
 def _with_sample(query: AnalysedQuery, events: Events, counted: Frequencies) -> Frequencies:
@@ -120,14 +128,6 @@ def _partitions(query: AnalysedQuery, events: Events) -> float:
     return float(min(max(prod(values), 1), _SAMPLE))
 
 
-def _drifts(events: Events, codes: list[int]) -> bool:
-    size = len(events) // _PARTS
-    if not codes or size < _SAMPLE:
-        return False
-    shares = np.array(
-        [
-            np.bincount(events.type_codes[low : low + size], minlength=max(codes) + 1)[codes]
-            for low in range(0, _PARTS * size, size)
-        ]
-    )
+def _drifts(shares: Int64s) -> bool:
+    """Whether a type, a column, is much more frequent in one part of the stream than in another."""
     return bool((shares.max(axis=0) > _DRIFT * (shares.min(axis=0) + 4)).any())
