@@ -12,7 +12,7 @@ from benchmarks.spark_peers.ways import WAYS
 
 
 def draw(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
-    """Three panels: over the length, over the window, and over the events of an id."""
+    """A panel for what was varied: the length, the window, and the number of ids."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -30,7 +30,10 @@ def draw(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
         ),
         ("ids", "ids (SEQ of 3)", [row for row in usual if row["length"] == 3]),
     ]
-    figure, axes = pyplot.subplots(1, 3, figsize=(15, 4), layout="constrained")
+    panels = [panel for panel in panels if len(panel[2]) > 1] or panels[:1]
+    figure, (axes,) = pyplot.subplots(
+        1, len(panels), figsize=(5 * len(panels), 4), layout="constrained", squeeze=False
+    )
     for axis, (column, label, chosen) in zip(axes, panels, strict=True):
         ordered = sorted(chosen, key=itemgetter(column))
         for name in WAYS:
