@@ -426,3 +426,18 @@ def test_nothing_follows_the_end_of_a_stream() -> None:
     running.advance()
     with pytest.raises(cep.EventError, match="the stream has ended"):
         running.feed({"ts": [7], "type": ["B"]})
+
+
+def test_a_versioned_buffer_follows_partitions_that_have_other_numbers() -> None:
+    """The first fifty keys are given up, and the others have other numbers from then on."""
+    query = cep.query("PATTERN SEQ(A a, B b, C c) WHERE [k] WITHIN 400")
+    options = {"evaluation": "nfa_b", "algorithm": "basic", "buffer": "versioned"}
+    running = query.session(**options)
+    running.feed({"ts": [0] * 50, "type": ["A"] * 50, "k": list(range(50))})
+    keys = list(range(50, 300))
+    running.feed({"ts": [300] * 250, "type": ["A"] * 250, "k": keys})
+    running.feed({"ts": [450] * 250, "type": ["B"] * 250, "k": keys})
+    for _ in range(2):
+        running = query.restore(running.snapshot(), **options)
+        running.feed({"ts": [460], "type": ["B"], "k": [1_000]})
+    assert len(running.feed({"ts": [470] * 250, "type": ["C"] * 250, "k": keys})) == 250

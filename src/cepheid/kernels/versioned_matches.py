@@ -116,10 +116,11 @@ def prune_buffer(
 ):  # fmt: skip
     """Forget what no match to come can contain; the rest moves together.
 
-    An entry goes when it has left the window of its partition, or when all live runs there
-    started after it. Where ``by_partition``, each partition has got to a place of its own on
-    the axis; otherwise all have got to ``now``. ``oldest`` is room for a number for each
-    partition, and the other three for each entry, version and member. No run is complete.
+    An entry goes when its partition was given up, when it has left the window of its partition,
+    or when all live runs there started after it. Where ``by_partition``, each partition has got
+    to a place of its own on the axis; otherwise all have got to ``now``. ``oldest`` is room for a
+    number for each partition, and the other three for each entry, version and member. No run is
+    complete.
     """
     window = control[0].window
     for partition in range(len(partitions)):
@@ -131,8 +132,10 @@ def prune_buffer(
     kept = 0
     for entry in range(tops[0].entries):
         partition = entries[entry].partition
-        here = partitions[partition].now if by_partition else now
         moved_entries[entry] = NONE
+        if partition < 0:
+            continue
+        here = partitions[partition].now if by_partition else now
         if entry >= oldest[partition] and here - entries[entry].axis < window:
             moved_entries[entry] = kept
             entries[kept] = entries[entry]

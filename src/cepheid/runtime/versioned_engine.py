@@ -184,6 +184,12 @@ class VersionedEngine(NfaBEngine):
         self._index = int64s(1 << (2 * len(pointers) - 1).bit_length())
         versions.index_pointers(self._tops, pointers, self._parts["versions"], self._index)
 
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Give the runs and entries of partition p to partition ``numbers[p]``."""
+        super().renumber_partitions(numbers)
+        partitions = self._parts["entries"]["partition"][: self._tops[0]["entries"]]
+        partitions[:] = np.where(partitions >= 0, numbers[partitions], partitions)
+
     def state(self) -> Arrays:
         """The runs and the buffer as arrays, for a snapshot."""
         runs = super().state()
