@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from cepheid.analysis.absent_types import warn_of_absent_types
-from cepheid.analysis.analyse import analyse
-from cepheid.analysis.needed_columns import needed_columns
-from cepheid.errors import (
-    DEFAULT_SOURCE,
-    EvaluationError,
-    OptionError,
-    list_words,
-)
+from cepheid.errors import DEFAULT_SOURCE, EvaluationError, OptionError
 from cepheid.language import syntax as ast
 from cepheid.language.builder import PatternBuilder
 from cepheid.language.naming import ParameterValue
@@ -27,21 +18,17 @@ from cepheid.planning.evaluations import (
     AUTO,
     COMPRESSED,
     INSTANCE_STACKS,
-    LAZY_CHAIN,
-    NFA_B,
     OUTPUTS,
     REFERENCE,
-    Choice,
     Evaluation,
     check_output,
-    warn_of_ignored,
-    warn_of_reference,
 )
 from cepheid.planning.explain import explain
 from cepheid.planning.options import DEFAULT_OPTIONS, Options, read_options
 from cepheid.planning.uncertain_time import UncertainTime, split_uncertain_time
+from cepheid.preparation import Preparation, Reading, choose
 from cepheid.runtime.spark_frames import SPARK, are_spark_frames
-from cepheid.schema import Schema, schema_of
+from cepheid.schema import schema_of
 
 if TYPE_CHECKING:
     from cepheid.analysis.model import AnalysedQuery
@@ -50,10 +37,7 @@ if TYPE_CHECKING:
     from cepheid.runtime.events import Events
     from cepheid.runtime.match_stream import MatchStream
     from cepheid.runtime.matches import Matches
-    from cepheid.runtime.run import PreparedRun
     from cepheid.runtime.stream import StreamSession
-
-AUTOMATON_FORMATS = ("mermaid", "svg")
 
 
 def query(
@@ -109,9 +93,8 @@ class CompiledQuery:
 
     def __init__(self, tree: ast.Query, text: str, source: str) -> None:
         self._tree = tree
-        self._text = text
-        self._source = source
-        analyse(tree, None, text, source)
+        self._ready = Preparation(tree, text, source)
+        self._ready.analysed(None)
 
     @property
     def tree(self) -> ast.Query:
@@ -168,8 +151,8 @@ class CompiledQuery:
         """
         column, uncertain, others = split_uncertain_time(time, options)
         checked = read_options(others)
-        analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
-        choice = _choose(analysed, evaluation, uncertain, checked)
+        analysed = self._ready.analysed(schema_of(schema))
+        choice = choose(analysed, evaluation, uncertain, checked)
         return explain(analysed, choice, checked, column, uncertain)
 
     def automaton(
@@ -196,31 +179,13 @@ class CompiledQuery:
         >>> drawing[:4], "θ_b[i]_take" in drawing
         ('<svg', True)
         """
-        if format not in AUTOMATON_FORMATS:
-            known = list_words(AUTOMATON_FORMATS)
-            raise OptionError(f"an automaton has no format {format!r}; it has {known}")
-        if evaluation not in (AUTO, NFA_B, LAZY_CHAIN):
-            raise OptionError(
-                f"there is no drawing of an automaton of {evaluation!r}, but of {NFA_B} and "
-                f"{LAZY_CHAIN}"
-            )
-        from cepheid.planning.build_automaton import build_automata
-        from cepheid.planning.build_chain import build_chains
-        from cepheid.planning.mermaid import write_mermaid
-        from cepheid.planning.statistics import check_statistics
-        from cepheid.planning.svg import draw_automata
+        from cepheid.planning.drawing import check_drawing, draw, drawn_evaluation
 
-        analysed = analyse(self._tree, schema_of(schema), self._text, self._source)
-        are_sequences = all(each.is_sequence for each in analysed.alternatives)
-        if evaluation == AUTO:
-            evaluation = NFA_B if are_sequences and statistics is None else LAZY_CHAIN
-        _choose(analysed, evaluation)
-        if statistics is not None:
-            check_statistics(statistics)
-        is_eager = evaluation == NFA_B
-        automata = build_automata(analysed) if is_eager else build_chains(analysed, statistics)
-        draw = draw_automata if format == "svg" else write_mermaid
-        return draw(analysed, automata)
+        check_drawing(format, evaluation)
+        analysed = self._ready.analysed(schema_of(schema))
+        chosen = drawn_evaluation(analysed, evaluation, statistics)
+        choose(analysed, chosen)
+        return draw(analysed, format, chosen, statistics)
 
     def stacks(
         self,
@@ -248,19 +213,8 @@ class CompiledQuery:
         """
         from cepheid.runtime.stack_pictures import draw_standing_stacks
 
-        prepared = self._prepared(
-            events,
-            time,
-            type,
-            tie_break,
-            INSTANCE_STACKS,
-            time_unit,
-            schema,
-            {},
-            output="all",
-            whole_events=False,
-        )
-        return draw_standing_stacks(prepared)
+        reading = Reading(time, type, tie_break, time_unit, schema, whole_events=False)
+        return draw_standing_stacks(self._ready.run(events, reading, INSTANCE_STACKS, "all", {}))
 
     @overload
     def match(
@@ -345,18 +299,8 @@ class CompiledQuery:
         from cepheid.runtime.run import run, run_compressed
 
         check_output(output, (*OUTPUTS, COMPRESSED))
-        prepared = self._prepared(
-            events,
-            time,
-            type,
-            tie_break,
-            evaluation,
-            time_unit,
-            schema,
-            options,
-            output,
-            whole_events,
-        )
+        reading = Reading(time, type, tie_break, time_unit, schema, whole_events)
+        prepared = self._ready.run(events, reading, evaluation, output, options)
         if output == COMPRESSED:
             return run_compressed(prepared)
         parts, metrics = run(prepared)
@@ -389,20 +333,8 @@ class CompiledQuery:
         from cepheid.runtime.run import run_stream
 
         check_output(output)
-        return run_stream(
-            self._prepared(
-                events,
-                time,
-                type,
-                tie_break,
-                evaluation,
-                time_unit,
-                schema,
-                options,
-                output,
-                whole_events,
-            )
-        )
+        reading = Reading(time, type, tie_break, time_unit, schema, whole_events)
+        return run_stream(self._ready.run(events, reading, evaluation, output, options))
 
     def count(
         self,
@@ -429,72 +361,9 @@ class CompiledQuery:
         from cepheid.runtime.run import run_count
 
         check_output(output)
-        return run_count(
-            self._prepared(
-                events,
-                time,
-                type,
-                tie_break,
-                evaluation,
-                time_unit,
-                schema,
-                options,
-                output,
-                whole_events=False,
-                counts=True,
-            )
-        )
-
-    def _prepared(
-        self,
-        events: Any,
-        time: str | tuple[str, str],
-        type: str | None,
-        tie_break: str | Sequence[str] | None,
-        evaluation: str,
-        time_unit: str | None,
-        schema: Any,
-        options: Mapping[str, Any],
-        output: str,
-        whole_events: bool | None,
-        counts: bool = False,
-    ) -> PreparedRun:
-        """The query analysed for the events, what will run it, and the events in order.
-
-        Where ``counts``, what can count matches without making them comes first.
-        """
-        from cepheid.automata.evaluations import EVALUATIONS
-        from cepheid.runtime.events import order_events, tie_columns
-        from cepheid.runtime.frequencies import choose_by_cost
-        from cepheid.runtime.run import PreparedRun
-
-        column, uncertain, others = split_uncertain_time(time, options)
-        checked = read_options(others)
-        declared = schema_of(schema)
-        ties = tie_columns(tie_break)
-        always = [column, *([type] if type else []), *ties]
-        needed = partial(needed_columns, self._tree, always=always, whole_events=whole_events)
-        ordered = order_events(
-            events,
-            time=column,
-            type=type,
-            tie_break=tie_break,
-            time_unit=time_unit,
-            schema=declared,
-            needed=None if uncertain is not None else needed,
-        )
-        analysed = analyse(self._tree, ordered.schema, self._text, self._source)
-        compressed = counts or output == COMPRESSED
-        choice = _choose(analysed, evaluation, uncertain, checked, compressed=compressed)
-        chosen = choice.evaluation
-        self._warn_of_absent_types(ordered)
-        if evaluation == AUTO:
-            warn_of_reference(choice, len(ordered))
-        window = self.window_ticks(ordered)
-        if evaluation == AUTO and checked.statistics is None and not (compressed or chosen.weighs):
-            chosen = choose_by_cost(analysed, ordered, window, chosen, EVALUATIONS)
-        warn_of_ignored(checked, chosen.name)
-        return PreparedRun(chosen.name, analysed, ordered, window, output, checked, uncertain)
+        reading = Reading(time, type, tie_break, time_unit, schema, whole_events=False)
+        prepared = self._ready.run(events, reading, evaluation, output, options, counts=True)
+        return run_count(prepared)
 
     def diagnose(
         self,
@@ -545,8 +414,8 @@ class CompiledQuery:
             time_unit=time_unit,
             schema=declared,
         )
-        analysed = analyse(self._tree, ordered.schema, self._text, self._source)
-        _choose(analysed, evaluation)
+        analysed = self._ready.analysed(ordered.schema)
+        choose(analysed, evaluation)
         window = self.window_ticks(ordered)
         return diagnose(self._tree, ordered, window, compiled=evaluation != REFERENCE)
 
@@ -571,9 +440,8 @@ class CompiledQuery:
         >>> session.feed({"ts": [4, 20], "type": ["B", "B"]}).bindings()
         [{'a': 0, 'b': 1}]
         """
-        return self._session(
-            None, evaluation, time, type, tie_break, output, time_unit, schema, options
-        )
+        reading = Reading(time, type, tie_break, time_unit, schema)
+        return self._ready.session(reading, evaluation, output, options, None)
 
     def restore(
         self,
@@ -593,53 +461,8 @@ class CompiledQuery:
         Raises:
             SnapshotError: the snapshot is damaged, of another version or of another query.
         """
-        return self._session(
-            snapshot, evaluation, time, type, tie_break, output, time_unit, schema, options
-        )
-
-    def _session(
-        self,
-        snapshot: bytes | memoryview | None,
-        evaluation: str,
-        time: str | tuple[str, str],
-        type: str | None,
-        tie_break: str | Sequence[str] | None,
-        output: str,
-        time_unit: str | None,
-        schema: Any,
-        options: Mapping[str, Any],
-    ) -> StreamSession:
-        from cepheid.runtime.stream import StreamSession, StreamSettings
-
-        check_output(output)
-        column, uncertain, others = split_uncertain_time(time, options)
-        checked = read_options(others)
-        declared = schema_of(schema)
-        settings = StreamSettings(
-            column, type, tie_break, time_unit, declared, output, checked, uncertain
-        )
-        analyse = partial(self._for_session, evaluation, uncertain, checked)
-        return StreamSession(settings, analyse, self.window_ticks, snapshot)
-
-    def _for_session(
-        self,
-        evaluation: str,
-        uncertain: UncertainTime | None,
-        options: Options,
-        schema: Schema,
-        batch: Events | None = None,
-    ) -> tuple[AnalysedQuery, str]:
-        """The query for a session that begins with a batch, and what runs it."""
-        from cepheid.automata.evaluations import EVALUATIONS
-        from cepheid.runtime.frequencies import choose_by_cost
-
-        analysed = analyse(self._tree, schema, self._text, self._source)
-        chosen = _choose(analysed, evaluation, uncertain, options, in_batches=True).evaluation
-        is_free = evaluation == AUTO and options.statistics is None and not chosen.weighs
-        if batch is not None and is_free:
-            window = self.window_ticks(batch)
-            chosen = choose_by_cost(analysed, batch, window, chosen, EVALUATIONS)
-        return analysed, chosen.name
+        reading = Reading(time, type, tie_break, time_unit, schema)
+        return self._ready.session(reading, evaluation, output, options, snapshot)
 
     def for_events(
         self,
@@ -649,27 +472,10 @@ class CompiledQuery:
         options: Options = DEFAULT_OPTIONS,
     ) -> tuple[AnalysedQuery, Evaluation, int | None]:
         """The query as it is about such events, what runs it, and its window in ticks."""
-        analysed = analyse(self._tree, events.schema, self._text, self._source)
-        chosen = _choose(analysed, evaluation, uncertain, options).evaluation
+        analysed = self._ready.analysed(events.schema)
+        chosen = choose(analysed, evaluation, uncertain, options).evaluation
         return analysed, chosen, self.window_ticks(events)
 
     def window_ticks(self, events: Events) -> int | None:
         """The extent of WITHIN over these events: in ticks of their time, or in events."""
-        window = self._tree.window
-        if window is None:
-            return None
-        assert not isinstance(window.extent, ast.Parameter)
-        if window.measure is ast.WindowMeasure.TIME:
-            return events.time_axis.window_ticks(window.extent, window.unit)
-        return int(window.extent)
-
-    def _warn_of_absent_types(self, events: Events) -> None:
-        named = {name for part, _ in ast.components(self._tree.pattern) for name in part.types}
-        warn_of_absent_types(named, events.type_names)
-
-
-def _choose(*arguments: Any, **keywords: Any) -> Choice:
-    # Loaded here, since the tables of an automaton need NumPy and ``import cepheid`` does not.
-    from cepheid.automata.choice import choose
-
-    return choose(*arguments, **keywords)
+        return self._ready.window_ticks(events)

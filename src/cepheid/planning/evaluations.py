@@ -68,7 +68,7 @@ def warn_of_reference(choice: Choice, events: int) -> None:
             f"no fast evaluation runs this query, and the reference evaluation may take long over "
             f"{events:,} events: {'; '.join(choice.refusals)}",
             CepheidWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
 
@@ -80,7 +80,7 @@ def warn_of_ignored(options: Options, evaluation: str) -> None:
                 f"{name} changes nothing here: it is an option of {list_words(meant)}, and "
                 f"{evaluation} runs this query",
                 CepheidWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
 
 

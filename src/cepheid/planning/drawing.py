@@ -1,0 +1,49 @@
+"""The automata of a query as a drawing: which ones, and in which language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.errors import OptionError, list_words
+from cepheid.planning.build_automaton import build_automata
+from cepheid.planning.build_chain import build_chains
+from cepheid.planning.evaluations import AUTO, LAZY_CHAIN, NFA_B
+from cepheid.planning.mermaid import write_mermaid
+from cepheid.planning.statistics import check_statistics
+from cepheid.planning.svg import draw_automata
+
+_FORMATS = {"mermaid": write_mermaid, "svg": draw_automata}
+
+
+def check_drawing(format: str, evaluation: str) -> None:
+    """Refuse a format that there is not, and an evaluation without an automaton."""
+    if format not in _FORMATS:
+        known = list_words(list(_FORMATS))
+        raise OptionError(f"an automaton has no format {format!r}; it has {known}")
+    if evaluation not in (AUTO, NFA_B, LAZY_CHAIN):
+        raise OptionError(
+            f"there is no drawing of an automaton of {evaluation!r}, but of {NFA_B} and "
+            f"{LAZY_CHAIN}"
+        )
+
+
+def drawn_evaluation(
+    query: AnalysedQuery, evaluation: str, statistics: Mapping[str, float] | None
+) -> str:
+    """The evaluation whose automata are drawn; ``auto`` is the first that has them."""
+    if evaluation != AUTO:
+        return evaluation
+    are_sequences = all(each.is_sequence for each in query.alternatives)
+    return NFA_B if are_sequences and statistics is None else LAZY_CHAIN
+
+
+def draw(
+    query: AnalysedQuery, format: str, evaluation: str, statistics: Mapping[str, float] | None
+) -> str:
+    """The automata of a query that the evaluation runs."""
+    if statistics is not None:
+        check_statistics(statistics)
+    is_eager = evaluation == NFA_B
+    automata = build_automata(query) if is_eager else build_chains(query, statistics)
+    return _FORMATS[format](query, automata)
