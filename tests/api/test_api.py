@@ -297,6 +297,16 @@ def loaded(program: str) -> list[str]:
     return found
 
 
+def test_matches_are_found_and_shown_without_pandas():
+    program = (
+        "import cepheid as cep; "
+        "matches = cep.query('PATTERN SEQ(A a, B+ b[])').match("
+        "{'ts': [1, 2], 'type': ['A', 'B'], 'x': [1.5, 2.5], 's': ['u', None]}); "
+        "assert matches.to_arrow().num_rows == 1"
+    )
+    assert "pandas" not in loaded(program)
+
+
 def test_importing_cepheid_loads_nothing_heavy():
     assert loaded("import cepheid") == []
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
+from cepheid.runtime.arrow_arrays import from_numpy, to_numpy
 from cepheid.runtime.text_tables import TextTable
 from cepheid.schema import Kind, kind_of
 
@@ -91,7 +92,7 @@ class StringCodes:
         codes = [self._code_of.get(text, NULL_CODE) for text in distinct]
         code_at = np.array([*codes, NULL_CODE], np.int64)
         indices = encoded.indices.cast(pa.int64()).fill_null(NULL_CODE)
-        result: Int64s = code_at[indices.to_numpy()]
+        result: Int64s = code_at[to_numpy(indices)]
         return result
 
     def decode(self, codes: Int64s) -> pa.Array:
@@ -105,7 +106,7 @@ class StringCodes:
         texts = pa.array(self._code_of, pa.string())
         known = np.fromiter(self._code_of.values(), np.int64, len(self._code_of))
         places = np.searchsorted(known, codes)
-        return texts.take(pa.array(places, pa.int64(), mask=codes == NULL_CODE))
+        return texts.take(from_numpy(places, codes == NULL_CODE))
 
     def forget_all_but(
         self, columns: Iterable[pa.ChunkedArray], codes: Sequence[Int64s] = ()
@@ -227,7 +228,7 @@ def decode_column(
         return strings.decode(encoded.values.astype(np.int64, copy=False)).cast(arrow_type)
     if pa.types.is_null(arrow_type):
         return pa.nulls(len(encoded))
-    numbers = pa.array(encoded.values, mask=missing)
+    numbers = from_numpy(encoded.values, missing)
     if kind in (Kind.TIMESTAMP, Kind.DATE):
         zone = arrow_type.tz if kind is Kind.TIMESTAMP else None
         return numbers.cast(pa.timestamp(encoded.unit, zone)).cast(arrow_type)
@@ -287,7 +288,7 @@ def _all_or(valid: Bools) -> Bools | None:
 
 
 def _valid(array: pa.Array) -> Bools | None:
-    return writable(array.is_valid().to_numpy(zero_copy_only=False)) if array.null_count else None
+    return to_numpy(array.is_valid()) if array.null_count else None
 
 
 def _encode_scalars(array: pa.Array, kind: Kind) -> EncodedColumn:
@@ -309,18 +310,18 @@ def _encode_scalars(array: pa.Array, kind: Kind) -> EncodedColumn:
     integers = array if array.type == pa.int64() else array.cast(pa.int64())
     if integers.null_count:
         integers = integers.fill_null(0)
-    return EncodedColumn(shared(integers.to_numpy()), _valid(array), unit=unit)
+    return EncodedColumn(shared(to_numpy(integers)), _valid(array), unit=unit)
 
 
 def _floats(array: pa.Array) -> npt.NDArray[np.float64]:
     floats = array.cast(pa.float64())
     if floats.null_count:
         floats = floats.fill_null(float("nan"))
-    return shared(floats.to_numpy())
+    return shared(to_numpy(floats))
 
 
 def _encode_list(array: pa.Array, strings: StringCodes) -> EncodedColumn:
-    lengths = pc.list_value_length(array).fill_null(0).cast(pa.int64()).to_numpy()
+    lengths = to_numpy(pc.list_value_length(array).fill_null(0).cast(pa.int64()))
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     elements = _undictionary(array.flatten())  # Leaves out what lies below null lists.
     kind = kind_of(elements.type)
@@ -337,9 +338,10 @@ def _encode_list(array: pa.Array, strings: StringCodes) -> EncodedColumn:
 
 
 def _decode_list(encoded: EncodedColumn, missing: Bools | None, strings: StringCodes) -> pa.Array:
+    assert encoded.offsets is not None
     if encoded.values.dtype == np.int64:
         elements = strings.decode(encoded.values.astype(np.int64, copy=False))
     else:
-        elements = pa.array(encoded.values, mask=np.isnan(encoded.values))
-    mask = None if missing is None else pa.array(missing)
-    return pa.LargeListArray.from_arrays(pa.array(encoded.offsets), elements, mask=mask)
+        elements = from_numpy(encoded.values, np.isnan(encoded.values))
+    mask = None if missing is None else from_numpy(missing)
+    return pa.LargeListArray.from_arrays(from_numpy(encoded.offsets), elements, mask=mask)

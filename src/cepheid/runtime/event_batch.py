@@ -14,6 +14,7 @@ from cepheid.automata.generated import marks_address
 from cepheid.automata.nfa_b_tables import EventTest
 from cepheid.kernels import event_masks
 from cepheid.language import syntax as ast
+from cepheid.runtime.arrow_arrays import to_numpy
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import EncodedColumn, StringCodes, encode_column
 from cepheid.runtime.events import Events
@@ -120,7 +121,7 @@ class EventBatch:
         for clause in test.clauses:
             condition = clause[0] if len(clause) == 1 else ast.Or(clause)
             truth = vectorised.truth(condition).fill_null(False)
-            passed &= truth.to_numpy(zero_copy_only=False)
+            passed &= to_numpy(truth)
         return passed
 
     def _has_type(self, types: Iterable[str]) -> Bools:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, closest, list_words
+from cepheid.runtime.arrow_arrays import empty_table, from_numpy, to_numpy
 from cepheid.runtime.encoding import Int64s, one_array, shared, writable
 from cepheid.runtime.sources import (
     NeededColumns,
@@ -124,7 +125,7 @@ def order_events(
         found = _read_one_table(source, time, type, ties, needed)
     always = [time, type] if type and found.type_columns is None else [time]
     events_schema = _schema(schema, found, always)
-    _conform(found.columns.empty_table(), events_schema)
+    _conform(empty_table(found.columns), events_schema)
     table = _with_parsed_time(_conform(found.table, events_schema), time)
     axis = TimeAxis.of(time, table.schema.field(time).type, time_unit)
     ticks = axis.encode(table.column(time), found.place)
@@ -213,7 +214,7 @@ def _read_table_per_type(
             raise EventError(f"table {name!r}: {error}") from error
         for role, column in (("time", time), *(("tie-break", tie) for tie in ties)):
             _require_column(f"table {name!r} has", columns.names, role, column)
-        empty[name] = columns.empty_table()
+        empty[name] = empty_table(columns)
     _refuse_mixed_times(time, tables)
     all_columns = concat_tables(empty).schema
     lengths = [table.num_rows for table in tables.values()]
@@ -288,8 +289,8 @@ def _type_codes(
     names = [text for text in code_of if text is not None]
     code_at = np.array([*map(code_of.__getitem__, texts), -1], np.int32)
     if not encoded.indices.null_count and (code_at[:-1] == np.arange(len(texts))).all():
-        return shared(encoded.indices.cast(pa.int32()).to_numpy()), tuple(names)
-    indices = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+        return shared(to_numpy(encoded.indices.cast(pa.int32()))), tuple(names)
+    indices = to_numpy(encoded.indices.cast(pa.int64()).fill_null(-1))
     codes: npt.NDArray[np.int32] = code_at[indices]
     nulls = codes < 0
     if nulls.any():
@@ -331,9 +332,9 @@ def _stream_order(ticks: Int64s, ties: Sequence[pa.Array]) -> Int64s | None:
         return None
     if not ties:
         return np.argsort(ticks, kind="stable").astype(np.int64, copy=False)
-    keys = {str(index): key for index, key in enumerate((pa.array(ticks), *ties))}
+    keys = {str(index): key for index, key in enumerate((from_numpy(ticks), *ties))}
     order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
-    return writable(order.to_numpy().view(np.int64))
+    return writable(to_numpy(order).view(np.int64))
 
 
 def _ties_in_order(before: npt.NDArray[np.intp], ties: Sequence[pa.Array]) -> bool:
@@ -342,16 +343,16 @@ def _ties_in_order(before: npt.NDArray[np.intp], ties: Sequence[pa.Array]) -> bo
         return True
     in_order = np.ones(len(before), np.bool_)
     for key in reversed(ties):
-        here, there = key.take(pa.array(before)), key.take(pa.array(before + 1))
-        less = pc.less(here, there).to_numpy(zero_copy_only=False)
-        equal = pc.equal(here, there).to_numpy(zero_copy_only=False)
+        here, there = key.take(from_numpy(before)), key.take(from_numpy(before + 1))
+        less = to_numpy(pc.less(here, there))
+        equal = to_numpy(pc.equal(here, there))
         in_order = less | (equal & in_order)
     return bool(in_order.all())
 
 
 def _reordered(table: pa.Table, order: Int64s) -> pa.Table:
     try:
-        return table.take(pa.array(order))
+        return table.take(from_numpy(order))
     except pa.ArrowNotImplementedError as error:
         raise EventError(
             "the events are not in the order of their times, and there is a column that cannot be "

@@ -19,6 +19,7 @@ import pyarrow.types as arrow
 
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
+from cepheid.runtime.arrow_arrays import from_numpy
 from cepheid.runtime.bindings import ABSENT, Bindings, Int64s, ListPositions
 from cepheid.runtime.encoding import one_array
 from cepheid.runtime.events import Events
@@ -87,7 +88,7 @@ def _event_digests(table: pa.Table, ticks: Int64s, positions: Int64s) -> UInt64s
 
 
 def _row_digests(table: pa.Table, positions: Int64s) -> UInt64s:
-    taken = table.take(pa.array(positions))
+    taken = table.take(from_numpy(positions))
     return _joined([one_array(column) for column in taken.columns], len(positions))
 
 

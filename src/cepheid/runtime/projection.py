@@ -9,6 +9,7 @@ import pyarrow as pa
 from cepheid.interpreter import variables_in
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
+from cepheid.runtime.arrow_arrays import from_numpy
 from cepheid.runtime.bindings import ABSENT, Bindings, Int64s, ListPositions, SinglePositions
 from cepheid.runtime.events import Events
 from cepheid.runtime.vectorised import Bools, Leaf, Vectorised, whole_numbers, without_nan
@@ -26,7 +27,7 @@ def project(query: ast.Query, events: Events, bindings: Bindings) -> pa.Table:
         "end": axis.decode(bindings.ends, wide=True),
     }
     if bindings.confidences is not None:
-        columns["confidence"] = pa.array(bindings.confidences)
+        columns["confidence"] = from_numpy(bindings.confidences)
     projector = _Projector(query, events, bindings)
     if query.returns is None:
         for name in bindings.variables:
@@ -58,7 +59,7 @@ class _Projector:
         lacking = vectorised.missing(item)
         for variable in variables_in(item):
             lacking = lacking | self._bindings.variables[variable].absent
-        return values.take(pa.array(np.arange(len(values)), mask=lacking))
+        return values.take(from_numpy(np.arange(len(values)), lacking))
 
     def missing(self, leaf: Leaf) -> Bools:
         """Where the element or the attribute does not exist, which is not the same as null."""
@@ -83,7 +84,7 @@ class _Projector:
                 column = self._list(variable)
                 return _listed(column, self._taken(attribute, column.positions))
             case ast.Length(variable):
-                return pa.array(self._list(variable).lengths)
+                return from_numpy(self._list(variable).lengths)
             case ast.Aggregate():
                 return self._aggregate(leaf)
 
@@ -93,7 +94,7 @@ class _Projector:
         fields = [name for name in self._events.table.column_names if self._has(variable, name)]
         positions = column.positions
         arrays = [self._taken(name, positions) for name in fields]
-        absent = pa.array(positions == ABSENT)
+        absent = from_numpy(positions == ABSENT)
         structs = pa.StructArray.from_arrays(arrays, fields, mask=absent)
         return _listed(column, structs) if isinstance(column, ListPositions) else structs
 
@@ -114,7 +115,7 @@ class _Projector:
     def _taken(self, attribute: str, positions: Int64s) -> pa.Array:
         """The attribute of the events at these positions, null where they do not have it."""
         absent = (positions == ABSENT) | self._lacks(attribute, positions)
-        indices = pa.array(positions, mask=absent)
+        indices = from_numpy(positions, absent)
         taken = self._events.table.column(attribute).take(indices)
         return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
 
@@ -139,7 +140,7 @@ class _Projector:
     def _aggregate(self, node: ast.Aggregate) -> pa.Array:
         column = self._list(node.variable)
         if node.attribute is None:
-            return pa.array(column.lengths)
+            return from_numpy(column.lengths)
         if node.function in ("first", "last"):
             index = 1 if node.function == "first" else ast.Index.LAST
             return self._taken(node.attribute, self._element(column, index))
@@ -164,11 +165,11 @@ def _aggregated(function: str, column: ListPositions, values: pa.Array) -> pa.Ar
         values = values.cast(pa.int64())
     if function == "sum" and pa.types.is_integer(values.type):
         values = whole_numbers(values)
-    grouped = pa.table({"match": match_ix, "value": values}).group_by("match")
+    grouped = pa.table({"match": from_numpy(match_ix), "value": values}).group_by("match")
     table = grouped.aggregate([("value", name)])
     row_of_match: npt.NDArray[np.int64] = np.full(len(column.lengths), ABSENT, dtype=np.int64)
     row_of_match[table.column("match").to_numpy()] = np.arange(table.num_rows)
-    rows = pa.array(row_of_match, mask=row_of_match == ABSENT)
+    rows = from_numpy(row_of_match, row_of_match == ABSENT)
     result = table.column(f"value_{name}").combine_chunks().take(rows)
     if unit is not None:
         return result.cast(unit)
@@ -184,5 +185,5 @@ def _gathered(column: ListPositions, places: Int64s) -> Int64s:
 
 def _listed(column: ListPositions, values: pa.Array) -> pa.Array:
     """The values as one list per match; null for a variable that a match does not have."""
-    offsets = pa.array(column.offsets, pa.int32())
-    return pa.ListArray.from_arrays(offsets, values, mask=pa.array(column.lengths == 0))
+    offsets = from_numpy(column.offsets).cast(pa.int32())
+    return pa.ListArray.from_arrays(offsets, values, mask=from_numpy(column.lengths == 0))

@@ -21,6 +21,7 @@ from cepheid.errors import EventError
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 from cepheid.kernels.partition_ids import first_within
 from cepheid.language.syntax import WindowMeasure
+from cepheid.runtime.arrow_arrays import empty_table, from_numpy
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import StringCodes
 from cepheid.runtime.events import Events
@@ -348,7 +349,7 @@ def _are_alike(batch: Events, other: Events) -> bool:
 def _nothing_like(events: Events) -> Events:
     """No events, with all that is known of these; a slice would keep them in memory."""
     return Events(
-        events.table.schema.empty_table(),
+        empty_table(events.table.schema),
         np.empty(0, dtype=np.int64),
         np.empty(0, dtype=np.int64),
         events.time_axis,
@@ -361,7 +362,7 @@ def _nothing_like(events: Events) -> Events:
 def _taken(events: Events, places: Int64s) -> Events:
     """A copy of the events at these places."""
     return Events(
-        events.table.take(pa.array(places)),
+        events.table.take(from_numpy(places)),
         events.rows[places],
         events.ticks[places],
         events.time_axis,

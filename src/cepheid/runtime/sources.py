@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError, closest, list_words
+from cepheid.runtime.arrow_arrays import empty_table, from_list
 from cepheid.schema import Kind, kind_of
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -57,7 +58,7 @@ def read_columns(source: object, needed: NeededColumns | None = None) -> tuple[p
         table = _plain_columns(found).replace_schema_metadata(None)
         _refuse_repeated(table.column_names)
         return table, table.schema
-    schema = _plain_columns(found.schema.empty_table()).schema.remove_metadata()
+    schema = _plain_columns(empty_table(found.schema)).schema.remove_metadata()
     _refuse_repeated(schema.names)
     wanted = schema.names if needed is None else needed(schema.names)
     return _plain_columns(found.read(wanted)).replace_schema_metadata(None), schema
@@ -179,7 +180,7 @@ def _table_of(columns: Mapping[str, object]) -> pa.Table:
                 f"column {name!r} is a {type(values).__name__}, not a list or array of values"
             )
         with _quoting(f"column {name!r}"):
-            arrays[name] = pa.array(values)
+            arrays[name] = from_list(values)
     lengths = {len(array) for array in arrays.values()}
     if len(lengths) > 1:
         shown = [f"{name!r} has {len(array)}" for name, array in arrays.items()]

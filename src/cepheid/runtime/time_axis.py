@@ -19,6 +19,7 @@ import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, closest, list_words
 from cepheid.language.units import CANONICAL_UNIT, NANOSECONDS_PER
+from cepheid.runtime.arrow_arrays import from_numpy, to_numpy
 from cepheid.runtime.encoding import Int64s, one_array, shared
 
 TICKS_PER_FLOAT = 1_000_000
@@ -161,7 +162,7 @@ class TimeAxis:
             if self.is_clock:
                 zone = array.type.tz if arrow.is_timestamp(array.type) else None
                 array = array.cast(pa.timestamp(self._tick_symbol, zone))
-            return shared(array.cast(pa.int64()).to_numpy())
+            return shared(to_numpy(array.cast(pa.int64())))
         except pa.ArrowInvalid as error:
             raise self._too_far(str(error)) from error
 
@@ -174,12 +175,12 @@ class TimeAxis:
         >>> TimeAxis.of("ts", pa.int16()).decode(np.array([3, 4])).type
         DataType(int16)
         """
-        numbers: pa.Array = pa.array(ticks, pa.int64())
+        numbers: pa.Array = from_numpy(np.asarray(ticks, np.int64))
         if self.is_clock:
             zone = self.arrow_type.tz if arrow.is_timestamp(self.arrow_type) else None
             numbers = numbers.cast(pa.timestamp(self._tick_symbol, zone))
         elif self.ticks_per_unit > 1:
-            numbers = pa.array(np.asarray(ticks) / self.ticks_per_unit, pa.float64())
+            numbers = from_numpy(np.asarray(ticks) / self.ticks_per_unit)
         if wide or arrow.is_date(self.arrow_type):
             return numbers
         try:

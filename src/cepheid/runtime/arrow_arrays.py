@@ -1,0 +1,114 @@
+"""Arrow arrays from numbers and plain Python values, and back, by the memory that they are.
+
+``pyarrow.array`` and ``to_numpy`` import pandas, where it is installed, to ask whether something is
+from there. That takes longer than to find the first matches of a query. What is made here is the
+same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+_MOST_BYTES = 2**31 - 1
+"""How much text the offsets of a string array reach."""
+
+
+def from_numpy(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """The numbers or booleans as an Arrow array, null where they are ``missing``.
+
+    Numbers are not copied where they lie side by side.
+
+    >>> from_numpy(np.array([3, 4]), np.array([False, True])).to_pylist()
+    [3, None]
+    >>> from_numpy(np.array([True, False, True])).to_pylist()
+    [True, False, True]
+    """
+    valid = None if missing is None or not missing.any() else _bits(~missing)
+    data = _bits(values) if values.dtype == np.bool_ else pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [valid, data])
+
+
+def to_numpy(array: pa.Array) -> npt.NDArray[Any]:
+    """The numbers or booleans of an Arrow array that has no nulls; of numbers no copy is made.
+
+    >>> to_numpy(pa.array([3, 4, 5])[1:]).tolist(), to_numpy(pa.array([True, False])).tolist()
+    ([4, 5], [True, False])
+    """
+    assert not array.null_count
+    data, low, high = array.buffers()[1], array.offset, array.offset + len(array)
+    if not len(array):
+        return np.empty(0, array.type.to_pandas_dtype())
+    if pa.types.is_boolean(array.type):
+        flags = np.unpackbits(np.frombuffer(data, np.uint8), count=high, bitorder="little")
+        return flags[low:].view(np.bool_)
+    numbers: npt.NDArray[Any] = np.frombuffer(data, array.type.to_pandas_dtype())
+    return numbers[low:high]
+
+
+def from_list(values: Any) -> pa.Array | pa.ChunkedArray:
+    """A list or array of values as an Arrow array of the type that Arrow finds for them; None is null.
+
+    >>> from_list(["north", None, "südlich"]).to_pylist()
+    ['north', None, 'südlich']
+    >>> from_list([1, None]).type, from_list([1, 2.5]).type, from_list([[1], []]).type
+    (DataType(int64), DataType(double), ListType(list<item: int64>))
+    """
+    if not isinstance(values, list):
+        return pa.array(values)
+    found = set(map(type, values))
+    kinds = found - {type(None)}
+    make = _MAKERS.get(kinds.pop()) if len(kinds) == 1 else None
+    if make is None:
+        return pa.array(values)
+    missing = None
+    if type(None) in found:
+        missing = np.fromiter((value is None for value in values), np.bool_, len(values))
+    return make(values, missing)
+
+
+def empty_table(schema: pa.Schema) -> pa.Table:
+    """No rows, with the columns of a schema.
+
+    >>> empty_table(pa.schema([("ts", pa.int64())])).shape
+    (0, 1)
+    """
+    return pa.Table.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+
+
+def _bits(flags: npt.NDArray[np.bool_]) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(flags, bitorder="little"))
+
+
+def _numbers(dtype: type) -> Callable[..., pa.Array]:
+    def make(values: list[Any], missing: npt.NDArray[np.bool_] | None) -> pa.Array:
+        try:
+            given = values if missing is None else [value or 0 for value in values]
+            return from_numpy(np.fromiter(given, dtype, len(values)), missing)
+        except OverflowError:  # Arrow has a wider type, or says what is wrong.
+            return pa.array(values)
+
+    return make
+
+
+def _texts(values: list[Any], missing: npt.NDArray[np.bool_] | None) -> pa.Array:
+    encoded = [text.encode() if text else b"" for text in values]
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(values)), out=offsets[1:])
+    if offsets[-1] > _MOST_BYTES:
+        return pa.array(values)
+    valid = None if missing is None else _bits(~missing)
+    buffers = [valid, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(values), buffers)
+
+
+_MAKERS: dict[object, Callable[..., pa.Array]] = {
+    int: _numbers(np.int64),
+    float: _numbers(np.float64),
+    bool: _numbers(np.bool_),
+    str: _texts,
+}
