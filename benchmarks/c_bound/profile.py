@@ -21,8 +21,7 @@ from cepheid.runtime.retained import Retained
 PARTS: tuple[tuple[str, Any, str], ...] = (
     ("mask", EventBatch, "mask"),
     ("columns", EventBatch, "column"),
-    ("partitions", PartitionNumbers, "number"),
-    ("window axis", sessions.Session, "_axis"),
+    ("partitions", PartitionNumbers, "_numbered"),
     ("runs", nfa_b, "advance_runs"),
     ("nodes", nfa_b, "drop_nodes"),
     ("nodes", unions, "keep_reachable"),

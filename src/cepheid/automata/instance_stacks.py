@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, PartitionKey
+from cepheid.automata.compiled_once import compiled_once
 from cepheid.automata.nfa_b import SequenceCompiler, compile_negation
 from cepheid.automata.nfa_b_tables import EventTest, Phase, Step
 from cepheid.automata.predicates import Storage, Test, Untranslatable
@@ -68,6 +69,7 @@ def refuse_instance_stacks(query: AnalysedQuery) -> str | None:
     return None
 
 
+@compiled_once
 def compile_instance_stacks(query: AnalysedQuery, alternative: Alternative) -> InstanceStacks:
     """The stacks of one alternative of a query, whose schema is known."""
     return _Compiler(query, alternative).compile_stacks()

@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, NegatedComponent
+from cepheid.automata.compiled_once import compiled_once
 from cepheid.automata.list_bounds import by_bounds
 from cepheid.automata.nfa_b_tables import EventTest, NegationTest, NfaB, Phase, Step
 from cepheid.automata.predicates import (
@@ -50,6 +51,7 @@ def refuse_nfa_b(query: AnalysedQuery) -> str | None:
     return None
 
 
+@compiled_once
 def compile_nfa_b(query: AnalysedQuery, alternative: Alternative) -> NfaB:
     """The automaton of one alternative of a query, whose schema is known."""
     return SequenceCompiler(query, alternative).compile_automaton()

@@ -281,6 +281,8 @@ class _Body:
         assert value is not None
         if isinstance(value, bool):
             return Value(str(value), "True", Kind.BOOLEAN)
+        if isinstance(value, int) and value == 0:  # The compiler knows more of zero.
+            return Value("0", "True", Kind.INTEGER)
         same = [
             ix
             for ix, constant in enumerate(self._constants)

@@ -19,22 +19,29 @@ def _hash(a, b):
     return (x >> 31) & 0x1FFFFFFFF
 
 
-@kernel(I64(I64S, I64S, I64S))
-def number_small(direct, values, numbers):
+@kernel(I64(I64S, I64S, I64S, I64, I64, I64S, I64S))
+def number_small(direct, values, numbers, has_nulls, first, counts, axis):
     """Number values whose number a table has at their place; the first place that lacks one.
 
-    A negative number, which stands for null, stays as it is.
+    Where there are nulls, a negative number stands for one and stays as it is. If there is an
+    ``axis``, events are counted as :func:`count_within` does it.
     """
-    for i in range(len(values)):
+    counting = len(axis) > 0
+    for i in range(first, len(values)):
+        if has_nulls and numbers[i] < 0:
+            if counting:
+                axis[i] = -1
+            continue
         value = values[i]
         if value < 0 or value >= len(direct):
-            if numbers[i] >= 0:
-                return i
-        elif numbers[i] >= 0:
-            number = direct[value]
-            if number < 0:
-                return i
-            numbers[i] = number
+            return i
+        number = direct[value]
+        if number < 0:
+            return i
+        numbers[i] = number
+        if counting:
+            axis[i] = counts[number]
+            counts[number] += 1
     return len(values)
 
 
@@ -117,10 +124,10 @@ def keep_used(slots, places, used, renumbered, kept):
     return count
 
 
-@kernel(I64(I64S, I64S, I64S))
-def count_within(partition_of, counts, out):
+@kernel(I64(I64S, I64S, I64S, I64))
+def count_within(partition_of, counts, out, first):
     """The place of each event within its partition; ``counts`` go on from batch to batch."""
-    for i in range(len(partition_of)):
+    for i in range(first, len(partition_of)):
         partition = partition_of[i]
         if partition >= 0:
             out[i] = counts[partition]
@@ -138,3 +145,17 @@ def first_within(partition_of, axis, counts, extent):
         if partition >= 0 and counts[partition] - axis[i] < extent:
             return i
     return len(partition_of)
+
+
+@kernel(I64(I64S, I64S, I64S, I64, I64))
+def first_of_last(partition_of, axis, counts, extent, wanted):
+    """The first of the last so many such events, or -1 if there are fewer."""
+    first = len(partition_of)
+    while wanted > 0:
+        first -= 1
+        if first < 0:
+            break
+        partition = partition_of[first]
+        if partition >= 0 and counts[partition] - axis[first] < extent:
+            wanted -= 1
+    return first

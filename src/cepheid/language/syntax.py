@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from typing import Any, TypeVar, cast
 
 from cepheid.errors import Span
@@ -26,14 +27,20 @@ class Node:
 
     def children(self) -> Iterator[Node]:
         """The nodes directly below this one, in the order of the text."""
-        for item in fields(self):
-            yield from _nodes_in(getattr(self, item.name))
+        node_type: Any = type(self)
+        for name in _names(node_type):
+            yield from _nodes_in(getattr(self, name))
 
     def walk(self) -> Iterator[Node]:
         """This node and all nodes below it, parents first."""
         yield self
         for child in self.children():
             yield from child.walk()
+
+
+@cache
+def _names(node_type: type[Node]) -> tuple[str, ...]:
+    return tuple(item.name for item in fields(node_type))
 
 
 def _nodes_in(value: Any) -> Iterator[Node]:

@@ -290,9 +290,9 @@ class AlternativeRun:
             if not retained.are_consecutive:
                 places = np.ascontiguousarray(retained.places(block.positions))
                 block = MatchColumns(places, block.offsets, block.count)
-            ticks = retained.ticks
             variables = block.variables(self._components)
-            yield Bindings(variables, ticks[block.first()], ticks[block.last()])
+            starts, ends = retained.ticks_at(block.first()), retained.ticks_at(block.last())
+            yield Bindings(variables, starts, ends)
 
     def _partitions_of(self, chunk: Chunk) -> tuple[Int64s, int]:
         """The partitions of the events as the engine reads them, and how many there are."""

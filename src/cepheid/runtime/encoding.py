@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.runtime.arrow_arrays import from_numpy, to_numpy
+from cepheid.runtime.arrow_arrays import from_numpy, numbers_of, to_numpy
 from cepheid.runtime.text_tables import TextTable
 from cepheid.schema import Kind, kind_of
 
@@ -178,6 +178,9 @@ class EncodedColumn:
         return len(self.values) if self.offsets is None else len(self.offsets) - 1
 
 
+_PLAIN = pa.int64()
+
+
 def encode_column(
     column: pa.Array | pa.ChunkedArray, strings: StringCodes, *, name: str | None = None
 ) -> EncodedColumn:
@@ -188,6 +191,8 @@ def encode_column(
     >>> encode_column(pa.array([[1, 2], []]), StringCodes()).offsets.tolist()
     [0, 2, 2]
     """
+    if column.type == _PLAIN and not column.null_count:
+        return EncodedColumn(numbers_of(one_array(column)))
     kind = kind_of(column.type)
     try:
         if kind is Kind.STRING:
@@ -257,27 +262,6 @@ def writable(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.require(values, requirements=("C", "A", "W"))
 
 
-class _Unprotected:
-    """Lets NumPy see the memory of an array that is protected from being written to."""
-
-    def __init__(self, values: npt.NDArray[Any]) -> None:
-        self._values = values  # keeps the memory alive
-        address = values.__array_interface__["data"][0]
-        self.__array_interface__ = {**values.__array_interface__, "data": (address, False)}
-
-
-def shared(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array, without a copy, in the form that kernels take; it must not be written to.
-
-    >>> column = pa.array([1, 2]).to_numpy()
-    >>> np.shares_memory(shared(column), column)
-    True
-    """
-    if values.flags.writeable or not len(values):
-        return writable(values)
-    return np.asarray(_Unprotected(values)) if values.flags.c_contiguous else writable(values)
-
-
 def _undictionary(array: pa.Array) -> pa.Array:
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
@@ -310,14 +294,14 @@ def _encode_scalars(array: pa.Array, kind: Kind) -> EncodedColumn:
     integers = array if array.type == pa.int64() else array.cast(pa.int64())
     if integers.null_count:
         integers = integers.fill_null(0)
-    return EncodedColumn(shared(to_numpy(integers)), _valid(array), unit=unit)
+    return EncodedColumn(numbers_of(integers), _valid(array), unit=unit)
 
 
 def _floats(array: pa.Array) -> npt.NDArray[np.float64]:
     floats = array.cast(pa.float64())
     if floats.null_count:
         floats = floats.fill_null(float("nan"))
-    return shared(to_numpy(floats))
+    return numbers_of(floats)
 
 
 def _encode_list(array: pa.Array, strings: StringCodes) -> EncodedColumn:

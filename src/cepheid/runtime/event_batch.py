@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from cepheid.runtime.arrow_arrays import to_numpy
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import EncodedColumn, StringCodes, encode_column
 from cepheid.runtime.events import Events
+from cepheid.runtime.lent_memory import lent_numbers
 from cepheid.runtime.list_columns import ListColumns
 from cepheid.runtime.vectorised import Leaf, Vectorised
 from cepheid.schema import Kind, Schema, kind_of
@@ -26,6 +28,11 @@ Bools = npt.NDArray[np.bool_]
 
 _LOOP = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 5)
 """The type of a generated ``marks`` function."""
+
+
+@cache
+def _marks(predicate: int) -> Callable[..., int]:
+    return _LOOP(marks_address(predicate))
 
 
 @dataclass(slots=True, eq=False)
@@ -90,7 +97,7 @@ class EventBatch:
 
         ``predicate`` and ``context`` are those of the automaton to which the tests belong.
         """
-        mask = np.empty(len(self), dtype=np.int64)
+        mask = lent_numbers(len(self))
         by_type = [
             sum(1 << bit for bit, test in enumerate(tests) if name in test.types)
             for name in self.type_names
@@ -103,7 +110,7 @@ class EventBatch:
         for bit, test in enumerate(tests):
             if test.predicate >= 0 and len(self):
                 request[1] = 1 << bit
-                marks = _LOOP(marks_address(predicate))
+                marks = _marks(predicate)
                 marks(test.predicate, context.ctypes.data, len(self), request.ctypes.data)
         for bit, test in enumerate(tests):
             if test.clauses or test.present:

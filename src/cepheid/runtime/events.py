@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, closest, list_words
-from cepheid.runtime.arrow_arrays import empty_table, from_numpy, to_numpy
-from cepheid.runtime.encoding import Int64s, one_array, shared, writable
+from cepheid.runtime.arrow_arrays import empty_table, from_numpy, numbers_of, to_numpy
+from cepheid.runtime.encoding import Int64s, one_array, writable
 from cepheid.runtime.sources import (
     NeededColumns,
     concat_tables,
@@ -289,7 +289,7 @@ def _type_codes(
     names = [text for text in code_of if text is not None]
     code_at = np.array([*map(code_of.__getitem__, texts), -1], np.int32)
     if not encoded.indices.null_count and (code_at[:-1] == np.arange(len(texts))).all():
-        return shared(to_numpy(encoded.indices.cast(pa.int32()))), tuple(names)
+        return numbers_of(encoded.indices.cast(pa.int32())), tuple(names)
     indices = to_numpy(encoded.indices.cast(pa.int64()).fill_null(-1))
     codes: npt.NDArray[np.int32] = code_at[indices]
     nulls = codes < 0

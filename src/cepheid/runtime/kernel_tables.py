@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -60,8 +61,16 @@ class Registers:
             width if storage in registers else 0 for storage in (Storage.INT, Storage.FLOAT)
         )
         self._columns = columns
-        self._constants = constants
+        self._texts = [(ix, c) for ix, c in enumerate(constants) if isinstance(c, str)]
+        self._int_constants = np.array(
+            [c if isinstance(c, int) else 0 for c in constants] or [0], dtype=np.int64
+        )
+        self._float_constants = np.array(
+            [c if isinstance(c, float) else 0.0 for c in constants] or [0.0], dtype=np.float64
+        )
         self.context = np.zeros(layout.CONTEXT_COLUMNS + 2 * len(columns) + 1, dtype=np.int64)
+        self.context[layout.CONTEXT_CONSTANTS] = self._int_constants.ctypes.data
+        self.context[layout.CONTEXT_FLOAT_CONSTANTS] = self._float_constants.ctypes.data
         self._held: list[object] = []
         self.ints = np.zeros((0, self._widths[0]), dtype=np.int64)
         self.floats = np.zeros((0, self._widths[1]), dtype=np.float64)
@@ -97,19 +106,14 @@ class Registers:
         lists: ListColumns | None = None,
     ) -> None:
         """Let the context point at the columns of a batch, at lists, and at the constants."""
-        codes = [
-            strings.code(constant) if isinstance(constant, str) else constant
-            for constant in self._constants
-        ]
-        ints = np.array([c if isinstance(c, int) else 0 for c in codes] or [0], dtype=np.int64)
-        decimals = [c if isinstance(c, float) else 0.0 for c in codes]
-        floats = np.array(decimals or [0.0], dtype=np.float64)
-        self._held = [ints, floats]
-        self.context[layout.CONTEXT_CONSTANTS] = ints.ctypes.data
-        self.context[layout.CONTEXT_FLOAT_CONSTANTS] = floats.ctypes.data
+        for ix, constant in self._texts:
+            self._int_constants[ix] = strings.code(constant)
+        self._held = []
         for ix, ((_, storage), column) in enumerate(zip(self._columns, columns, strict=True)):
             dtype = np.float64 if storage is Storage.FLOAT else np.int64
-            values = np.ascontiguousarray(column.values, dtype=dtype)
+            values: npt.NDArray[Any] = column.values
+            if values.dtype != dtype or not values.flags.c_contiguous:
+                values = np.ascontiguousarray(values, dtype=dtype)
             place = layout.CONTEXT_COLUMNS + 2 * ix
             self.context[place] = values.ctypes.data
             self.context[place + 1] = 0

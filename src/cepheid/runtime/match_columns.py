@@ -14,14 +14,13 @@ from cepheid.kernels import match_lists
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 from cepheid.language import syntax as ast
 from cepheid.runtime.bindings import Int64s, ListPositions, SinglePositions
+from cepheid.runtime.lent_memory import lent
 
 ROOM_EVENTS = 1 << 19
 """How many events of a component a block has room for."""
 ROOM_MATCHES = 1 << 16
 """How many matches a block has room for."""
 _MEMOS = 1 << 13
-_MOST_IDLE = 16
-"""How many blocks that nobody holds any more are kept, to be used again."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,24 +89,10 @@ class MatchColumns:
         return ids, offsets
 
 
-class _Lent:
-    """Memory for an array, given back to where it came from when the last view of it is gone."""
-
-    def __init__(self, memory: Int64s, idle: list[Int64s]) -> None:
-        self._memory = memory
-        self._idle = idle
-        self.__array_interface__ = memory.__array_interface__
-
-    def __del__(self) -> None:
-        if len(self._idle) < _MOST_IDLE:
-            self._idle.append(self._memory)
-
-
 class BlockMemory:
     """Memory into which the events of each component are written, a block at a time.
 
-    That of a block that nobody holds any more is used again: fresh memory costs the system
-    more than writing the matches.
+    That of a block that nobody holds any more is used again.
     """
 
     def __init__(self, components: int) -> None:
@@ -121,7 +106,7 @@ class BlockMemory:
             self._idle[:] = [memory for memory in self._idle if memory.shape[1] >= room]
             shape = (self._components, room)
             memory = self._idle.pop() if self._idle else np.empty(shape, np.int64)
-            self.positions = np.asarray(_Lent(memory, self._idle))
+            self.positions = lent(memory, self._idle)
 
     def taken(self, used: int) -> Int64s:
         """What was written: the memory itself where much of it is used, otherwise a copy."""
@@ -140,6 +125,10 @@ class MatchLister:
         self._memory = BlockMemory(components)
         # All matches begin at 0.
         self._offsets = np.zeros((components, ROOM_MATCHES + 1), np.int64)
+        self._stack = np.empty((0, 3), np.int64)
+        # All zeros between calls of the kernel.
+        self._memo = np.zeros(0, np.int64)
+        self._memos = np.empty((_MEMOS, kernel.MEMO_FIELDS), np.int64)
         self.seconds = 0.0
 
     def blocks(
@@ -152,12 +141,10 @@ class MatchLister:
     ) -> Iterator[MatchColumns]:
         """The matches of the finals; positions count from ``first_event``."""
         path, begins = np.empty(longest + 1, np.int64), np.zeros(self._components, np.int64)
-        stack = np.empty((len(nodes) + 2, 3), np.int64)
         pieces = np.empty((longest + 2, kernel.PIECE_FIELDS), np.int64)
-        memo, memos = (
-            np.zeros(len(nodes), np.int64),
-            np.empty((_MEMOS, kernel.MEMO_FIELDS), np.int64),
-        )
+        if len(self._memo) < len(nodes):
+            self._memo = np.zeros(2 * len(nodes), np.int64)
+            self._stack = np.empty((2 * len(nodes) + 2, 3), np.int64)
         cursor = np.zeros(kernel.CURSOR_FIELDS, np.int64)
         status = kernel.FULL
         while status == kernel.FULL:
@@ -169,12 +156,12 @@ class MatchLister:
                 finals,
                 len(finals),
                 first_event,
-                stack,
+                self._stack,
                 path,
                 begins,
                 pieces,
-                memo,
-                memos,
+                self._memo,
+                self._memos,
                 cursor,
                 self._memory.positions,
                 self._offsets,

@@ -9,6 +9,8 @@ import numpy as np
 from cepheid.kernels import partition_ids
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import EncodedColumn
+from cepheid.runtime.kernel_tables import padded
+from cepheid.runtime.lent_memory import lent_numbers
 from cepheid.runtime.snapshot import Arrays
 
 _FIRST_SIZE = 1_024
@@ -19,6 +21,9 @@ FEW = 16_384
 """So many numbers are not taken back between batches."""
 FEW_STORED = 256
 """So many numbers are not taken back before they are stored."""
+_FIRST_PART = 256
+"""How many events are looked up in the table at first, where one has no number at its place."""
+_NOTHING = np.empty(0, dtype=np.int64)
 
 
 class PartitionNumbers:
@@ -36,16 +41,75 @@ class PartitionNumbers:
 
         Without columns all events are in partition 0.
         """
-        numbers = np.zeros(length, dtype=np.int64)
+        return self._numbered(columns, length, _NOTHING, _NOTHING)[0]
+
+    def number_and_count(
+        self, columns: Sequence[EncodedColumn], length: int, counts: Int64s
+    ) -> tuple[Int64s, Int64s, Int64s]:
+        """The same, with how many events of its key came before each, and how many now have.
+
+        ``counts`` are what the batch before had last.
+
+        >>> keys = [EncodedColumn(np.array([70, 80, 70]))]
+        >>> PartitionNumbers().number_and_count(keys, 3, np.zeros(0, np.int64))
+        (array([0, 1, 0]), array([0, 0, 1]), array([2, 1]))
+        """
+        axis = lent_numbers(length)
+        numbers, counts = self._numbered(columns, length, counts, axis)
+        return numbers, axis, counts
+
+    def _numbered(
+        self, columns: Sequence[EncodedColumn], length: int, counts: Int64s, axis: Int64s
+    ) -> tuple[Int64s, Int64s]:
+        """The numbers of all events, and how many each has; these only if there is an axis."""
+        numbers = lent_numbers(length)
         self._places = max(len(columns), 1)
         if not columns:
             self.count = max(self.count, 1)
-        # Keys of one attribute and of two never meet in the table: the place sets them apart.
-        for place, column in enumerate(columns):
+        if len(columns) != 1 or columns[0].valid is not None:
+            numbers.fill(0)
+        for column in columns:
             if column.valid is not None:
                 numbers[~column.valid] = partition_ids.NULL
-            self._number(numbers, len(columns), place, _key_values(column))
-        return numbers
+        if len(columns) == 1:
+            return numbers, self._number_one(numbers, columns[0], counts, axis)
+        # Keys of one attribute and of two never meet in the table: the place sets them apart.
+        for place, column in enumerate(columns):
+            self._number(numbers, place, _key_values(column))
+        return numbers, self._count(numbers, counts, axis, 0)
+
+    def _number_one(
+        self, numbers: Int64s, column: EncodedColumn, counts: Int64s, axis: Int64s
+    ) -> Int64s:
+        """Number the values of a key of one attribute, and count them.
+
+        Small values are looked up at their place. From one on that is not there a part of the
+        events is looked up in the table, and its small values are put at their places.
+        """
+        values, size = _key_values(column), _FIRST_PART
+        counts = self._count(numbers, counts, axis, len(values))
+        at, has_nulls = 0, column.valid is not None
+        while at < len(values):
+            at = partition_ids.number_small(
+                self._direct, values, numbers, has_nulls, at, counts, axis
+            )
+            if at < len(values):
+                here = slice(at, at + size)
+                if not has_nulls:
+                    numbers[here] = 0
+                self._number(numbers[here], 0, values[here])
+                if 0 <= values[at] < _MOST_SMALL:
+                    self._note_small(values[here], numbers[here])
+                counts = self._count(numbers[: at + size], counts, axis, at)
+                at, size = min(at + size, len(values)), 4 * size
+        return counts
+
+    def _count(self, numbers: Int64s, counts: Int64s, axis: Int64s, first: int) -> Int64s:
+        """Count the events from the first on, where there is an axis for them."""
+        if len(axis):
+            counts = padded(counts, max(self.count, len(counts), 1))
+            partition_ids.count_within(numbers, counts, axis, first)
+        return counts
 
     def are_many(self, to_store: bool = False) -> bool:
         """Whether there are twice as many as after the last time that some were taken back.
@@ -91,22 +155,17 @@ class PartitionNumbers:
         self._slots = state["slots"]
         self.count, self._places = map(int, state["count"])
 
-    def _number(self, numbers: Int64s, places: int, place: int, values: Int64s) -> None:
+    def _number(self, numbers: Int64s, place: int, values: Int64s) -> None:
+        """Number the values of one attribute, with what those before it have given."""
         at = np.zeros(1, dtype=np.int64)
-        if places == 1:
-            at[0] = partition_ids.number_small(self._direct, values, numbers)
-        # A small value that lacks a number there is new; others are not looked for there again.
-        is_new = places == 1 and at[0] < len(values) and 0 <= values[at[0]] < _MOST_SMALL
         while at[0] < len(values):
             self.count = partition_ids.number_pairs(
-                self._slots, self.count, numbers, places, place, values, numbers, at
+                self._slots, self.count, numbers, self._places, place, values, numbers, at
             )
             if at[0] < len(values):
                 larger = _empty(2 * len(self._slots))
                 partition_ids.rehash(self._slots, larger)
                 self._slots = larger
-        if is_new:
-            self._note_small(values, numbers)
 
     def _note_small(self, values: Int64s, numbers: Int64s) -> None:
         """Let the numbers of small values be found at their place the next time."""

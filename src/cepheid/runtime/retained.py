@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from cepheid.errors import EventError
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
-from cepheid.kernels.partition_ids import first_within
+from cepheid.kernels.partition_ids import first_of_last, first_within
 from cepheid.language.syntax import WindowMeasure
 from cepheid.runtime.arrow_arrays import empty_table, from_numpy
 from cepheid.runtime.bindings import Int64s
@@ -100,6 +100,10 @@ class Retained:
     def ticks(self) -> Int64s:
         """The time of each event."""
         return self._ticks.values
+
+    def ticks_at(self, places: Int64s) -> Int64s:
+        """The times of the events at these places."""
+        return self._ticks.at(places)
 
     @property
     def axis(self) -> Int64s:
@@ -194,10 +198,21 @@ class Retained:
 
         Only for a window that counts the events of partitions, of which there are ``counts``.
         """
+        axes = list(self._axis.pieces)
+        partitions = (
+            list(self._partition.pieces)
+            if self._keeps_partitions
+            else [np.zeros(len(axis), np.int64) for axis in axes]
+        )
+        # No event that is less than an extent before the end has been dropped. Where all of them
+        # are few for the last batch, they are found from its end.
+        if len(counts) * extent < len(axes[-1]):
+            wanted = int(np.minimum(counts, extent - 1).sum())
+            here: int = first_of_last(partitions[-1], axes[-1], counts, extent, wanted)
+            if here >= 0:
+                return len(self) - len(axes[-1]) + here
         first = 0
-        partitions = self._partition.pieces if self._keeps_partitions else None
-        for axis in self._axis.pieces:
-            partition = next(partitions) if partitions else np.zeros(len(axis), np.int64)
+        for axis, partition in zip(axes, partitions, strict=True):
             here = first_within(partition, axis, counts, extent)
             first += here
             if here < len(axis):

@@ -15,14 +15,13 @@ import numpy as np
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.text_operations import text_operations
 from cepheid.errors import EventError, SnapshotError
-from cepheid.kernels.partition_ids import count_within
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
 from cepheid.planning.evaluations import NFA_B
 from cepheid.planning.options import DEFAULT_OPTIONS, Options
 from cepheid.runtime.alternative_run import AlternativeRun, Chunk
 from cepheid.runtime.bindings import Bindings, Int64s
-from cepheid.runtime.encoding import StringCodes
+from cepheid.runtime.encoding import EncodedColumn, StringCodes
 from cepheid.runtime.engines import EngineTask
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.events import Events
@@ -365,25 +364,24 @@ class Session:
             part = batch if high - low == len(batch) else batch.slice(low, high)
             events = EventBatch.of(part, first_event + low, self._strings, lists)
             keys = [events.column(attribute) for attribute in attributes]
-            partition = self._partitions.number(keys, len(part))
-            axis = self._axis(events, partition)
+            partition, axis = self._measured(events, keys)
             self._retained.measured(axis, partition)
             yield Chunk(events, partition, self._partitions.count, axis)
         if len(batch):
             self._now = int(batch.ticks[-1])
 
-    def _axis(self, batch: EventBatch, partition: Int64s) -> Int64s:
-        """What the window measures, for each event of a batch."""
+    def _measured(self, batch: EventBatch, keys: Sequence[EncodedColumn]) -> tuple[Int64s, Int64s]:
+        """The partition of each event of a batch, and what the window measures for it."""
+        if self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
+            partition, axis, self._counts = self._partitions.number_and_count(
+                keys, len(batch), self._counts
+            )
+            return partition, axis
+        partition = self._partitions.number(keys, len(batch))
         if self._measure is ast.WindowMeasure.TIME:
-            return batch.ticks
-        if self._measure is ast.WindowMeasure.EVENTS:
-            return np.arange(batch.first_event, batch.first_event + len(batch), dtype=np.int64)
-        missing = max(self._partitions.count, 1) - len(self._counts)
-        if missing > 0:
-            self._counts = np.concatenate([self._counts, int64s(missing)])
-        axis = int64s(len(batch))
-        count_within(partition, self._counts, axis)
-        return axis
+            return partition, batch.ticks
+        numbers = np.arange(batch.first_event, batch.first_event + len(batch), dtype=np.int64)
+        return partition, numbers
 
     def _next_on_axis(self) -> Int64s:
         """For each partition, the least that an event to come can measure."""

@@ -9,6 +9,9 @@ import numpy as np
 
 from cepheid.runtime.bindings import Int64s
 
+_FEW = 8
+"""One number in so many of a piece costs as much to look up there as all cost to be copied."""
+
 
 class Tail:
     """What is left of the numbers that were added; they are copied only when they are looked at.
@@ -19,6 +22,8 @@ class Tail:
     >>> tail.drop_first(1)
     >>> tail.values.tolist()
     [5, 8]
+    >>> tail.at(np.array([1, 1])).tolist()
+    [8, 8]
     """
 
     def __init__(self, values: Int64s | None = None) -> None:
@@ -40,6 +45,19 @@ class Tail:
             joined = np.concatenate([np.empty(0, np.int64), *self._pieces])
             self._pieces = deque([joined])
         return self._pieces[0]
+
+    def at(self, places: Int64s) -> Int64s:
+        """The numbers at these places; few of them are looked up in the pieces."""
+        found: Int64s
+        if len(self._pieces) == 1 or _FEW * len(places) * len(self._pieces) > self._length:
+            found = self.values[places]
+            return found
+        found, low = np.empty(len(places), np.int64), 0
+        for piece in self._pieces:
+            here = (places >= low) & (places < low + len(piece))
+            found[here] = piece[places[here] - low]
+            low += len(piece)
+        return found
 
     def append(self, values: Int64s) -> None:
         """Add numbers, which must not change from now on."""

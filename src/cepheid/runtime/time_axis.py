@@ -19,8 +19,8 @@ import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, closest, list_words
 from cepheid.language.units import CANONICAL_UNIT, NANOSECONDS_PER
-from cepheid.runtime.arrow_arrays import from_numpy, to_numpy
-from cepheid.runtime.encoding import Int64s, one_array, shared
+from cepheid.runtime.arrow_arrays import from_numpy, numbers_of
+from cepheid.runtime.encoding import Int64s, one_array
 
 TICKS_PER_FLOAT = 1_000_000
 MAX_TICKS = 2**63 - 1
@@ -162,7 +162,7 @@ class TimeAxis:
             if self.is_clock:
                 zone = array.type.tz if arrow.is_timestamp(array.type) else None
                 array = array.cast(pa.timestamp(self._tick_symbol, zone))
-            return shared(to_numpy(array.cast(pa.int64())))
+            return numbers_of(array.cast(pa.int64()))
         except pa.ArrowInvalid as error:
             raise self._too_far(str(error)) from error
 

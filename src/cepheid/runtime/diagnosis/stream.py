@@ -66,7 +66,7 @@ class Stream:
             return np.arange(len(self.events), dtype=np.int64)
         axis = np.zeros(len(self.events), dtype=np.int64)
         counts = np.zeros(max(int(self.partition.max(initial=0)) + 1, 1), dtype=np.int64)
-        count_within(self.partition, counts, axis)
+        count_within(self.partition, counts, axis, 0)
         return axis
 
     def fits(self, first: int, last: int) -> bool:
