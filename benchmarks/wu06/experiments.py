@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.c_bound.native import has_compiler
 from benchmarks.timing import time_in_turn
 from benchmarks.wu06.native import NativeStacks
 from benchmarks.wu06.stream import TYPES, Sequence, query_text, table
@@ -137,9 +138,18 @@ def predicates(settings: Settings) -> Iterator[Row]:
         }
 
 
+def _codes(sequence: Sequence, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """The type of each event, and the component of each type or -1, as C reads them."""
+    numbers = [int(name[1:]) for name in sequence.events.type_names]
+    components = [number - 1 if number <= length else -1 for number in numbers]
+    codes = np.ascontiguousarray(sequence.events.type_codes)
+    return codes, np.array(components, dtype=np.int64)
+
+
 def lengths(settings: Settings) -> Iterator[Row]:
-    """Experiment 5: longer sequences, one equivalence test with 100 values."""
-    stream = table(settings.events // 4, {"attr1": 100})
+    """Experiment 5: longer sequences, one equivalence test with 100 values; and the same in C."""
+    domain = 100
+    stream = table(settings.events // 4, {"attr1": domain})
     ways: dict[str, tuple[Sequence, dict[str, Any]]] = {
         str(length): (
             Sequence(query_text(length, settings.window, "[attr1]"), settings.window, stream),
@@ -147,16 +157,41 @@ def lengths(settings: Settings) -> Iterator[Row]:
         )
         for length in settings.lengths
     }
-    first = None
+    by_c = _lengths_by_c(settings, ways, stream["attr1"].to_numpy().copy(), domain)
+    first: Row | None = None
     for name, speed, metrics in _fastest(ways, settings.rounds):
-        first = first or speed
-        yield {
-            "experiment": 5,
-            "length": int(name),
-            "events_per_s": speed,
-            "normalised": speed / first,
-            "matches_per_event": metrics.matches / stream.num_rows,
+        row: Row = {"experiment": 5, "length": int(name), "events_per_s": speed}
+        row["matches_per_event"] = metrics.matches / stream.num_rows
+        if by_c:
+            count, row["c_events_per_s"] = by_c[name]
+            if count != metrics.matches:
+                raise AssertionError(f"{metrics.matches} matches of length {name}, {count} by C")
+        first = first or row
+        row["normalised"] = speed / first["events_per_s"]
+        if by_c:
+            row["c_normalised"] = row["c_events_per_s"] / first["c_events_per_s"]
+        yield row
+
+
+def _lengths_by_c(
+    settings: Settings, ways: dict[str, tuple[Sequence, Any]], ids: np.ndarray, domain: int
+) -> dict[str, tuple[int, float]]:
+    """For each length how many matches C finds, and events per second; nothing without gcc."""
+    if not has_compiler():
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {
+            name: partial(
+                NativeStacks(Path(folder), int(name)).run,
+                *_codes(sequence, int(name)),
+                ids,
+                domain,
+                settings.window,
+            )
+            for name, (sequence, _) in ways.items()
         }
+        seconds = time_in_turn(runs, settings.rounds)
+        return {name: (run(), len(ids) / min(seconds[name])) for name, run in runs.items()}
 
 
 def compared_with_c(settings: Settings, domain: int = 10_000) -> Row:
@@ -164,11 +199,7 @@ def compared_with_c(settings: Settings, domain: int = 10_000) -> Row:
     stream = table(settings.events, {"id": domain})
     sequence = Sequence(query_text(LENGTH, settings.window, "[id]"), settings.window, stream)
     ids = stream["id"].to_numpy().copy()
-    codes = np.ascontiguousarray(sequence.events.type_codes)
-    names = sequence.events.type_names
-    components = np.array(
-        [int(name[1:]) - 1 if int(name[1:]) <= LENGTH else -1 for name in names], dtype=np.int64
-    )
+    codes, components = _codes(sequence, LENGTH)
     batches = list(sequence.batches(ids))
     # Compiling a query is no part of running it.
     rounds = 2 * settings.rounds
@@ -183,7 +214,7 @@ def compared_with_c(settings: Settings, domain: int = 10_000) -> Row:
         ]
 
     with tempfile.TemporaryDirectory() as folder:
-        native = NativeStacks(Path(folder))
+        native = NativeStacks(Path(folder), LENGTH)
         by_c: list[np.ndarray] = []
         arguments = (codes, components, ids, domain, settings.window)
         count = native.run(*arguments, lambda tags: by_c.append(tags.copy()))

@@ -1,4 +1,5 @@
-/* SEQ(A, B, C) WHERE [id] WITHIN n EVENTS by hand, with stacks per id as lists in one ring:
+/* SEQ(A, B, C, ...) of LENGTH components WHERE [id] WITHIN n EVENTS by hand, with stacks per id as
+   lists in one ring:
 
    an instance is an event, the one below it in its stack, and the most recent one of the stack
    before when it came. Events are given as the code of their type and the number of their id;
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 
 enum { DONE, FULL };                 /* why a call returns */
-enum { LENGTH = 3, NONE = -1 };
+enum { NONE = -1 };
 
 typedef struct { int64_t event, previous, rip; } instance;
 
@@ -38,6 +39,32 @@ void free_state(state *s) {
 
 int64_t matches_of(const state *s) { return s->matches; }
 
+/* The search is a loop for each component but the last, which LENGTH puts into one another. */
+#define EVENT(C) ring[x##C & mask].event
+#define BELOW(C, TOP)                                                                            \
+    for (int64_t x##C = (TOP);                                                                   \
+         x##C >= 0 && s->pushed - x##C <= mask && i - EVENT(C) < window;                         \
+         x##C = ring[x##C & mask].previous)
+#define AFTER(C) ring[x##C & mask].rip
+#define PUT(C) ids[used++] = EVENT(C) << 5 | C
+#if LENGTH == 2
+#define SEARCH BELOW(0, rip)
+#define MATCH PUT(0);
+#elif LENGTH == 3
+#define SEARCH BELOW(1, rip) BELOW(0, AFTER(1))
+#define MATCH PUT(0); PUT(1);
+#elif LENGTH == 4
+#define SEARCH BELOW(2, rip) BELOW(1, AFTER(2)) BELOW(0, AFTER(1))
+#define MATCH PUT(0); PUT(1); PUT(2);
+#elif LENGTH == 5
+#define SEARCH BELOW(3, rip) BELOW(2, AFTER(3)) BELOW(1, AFTER(2)) BELOW(0, AFTER(1))
+#define MATCH PUT(0); PUT(1); PUT(2); PUT(3);
+#else
+#define SEARCH                                                                                   \
+    BELOW(4, rip) BELOW(3, AFTER(4)) BELOW(2, AFTER(3)) BELOW(1, AFTER(2)) BELOW(0, AFTER(1))
+#define MATCH PUT(0); PUT(1); PUT(2); PUT(3); PUT(4);
+#endif
+
 /* Reads events from *at on; component_of has the component of each type, or NONE. */
 int64_t read_events(state *restrict s, const int32_t *restrict type,
                     const int64_t *restrict component_of, const int64_t *restrict id,
@@ -61,20 +88,15 @@ int64_t read_events(state *restrict s, const int32_t *restrict type,
             continue;
         }
         const int64_t begun = used, found = s->matches;
-        for (int64_t b = rip; b >= 0 && s->pushed - b <= mask && i - ring[b & mask].event < window;
-             b = ring[b & mask].previous)
-            for (int64_t a = ring[b & mask].rip;
-                 a >= 0 && s->pushed - a <= mask && i - ring[a & mask].event < window;
-                 a = ring[a & mask].previous) {
-                if (used + LENGTH > id_room) {
-                    status = FULL;
-                    goto full;
-                }
-                ids[used++] = ring[a & mask].event << 5;
-                ids[used++] = ring[b & mask].event << 5 | 1;
-                ids[used++] = i << 5 | 2;
-                s->matches++;
+        SEARCH {
+            if (used + LENGTH > id_room) {
+                status = FULL;
+                goto full;
             }
+            MATCH
+            ids[used++] = i << 5 | (LENGTH - 1);
+            s->matches++;
+        }
         continue;
     full:
         used = begun;

@@ -50,7 +50,8 @@ _TEXT_PLACES = {
 
 _PLACE = re.compile(r"\bc\[(\d+)\]")
 _CONSTANT = re.compile(r"\b(?:I\(c3\)|F\(c4\))\[\d+\]")
-"""What generated code calls a place of the context, and a constant."""
+_KNOWN = re.compile(r"c(\d+) == 0 or B\(c\1\)\[i\] != 0")
+"""What generated code calls a place of the context, a constant, and whether a value is known."""
 
 
 class Untranslatable(Exception):
@@ -174,6 +175,7 @@ class PredicateWriter:
 
         All operands are read before the first mask is written, so that the compiler knows that
         they do not change; and no event is a case of its own, so that it can take several at once.
+        Where no column has nulls there is a loop that does not look for them.
         """
         lines = ["def marks(p, address, count, request):", "    c = I(address)"]
         lines += ["    m, b = I(I(request)[0]), I(request)[1]"]
@@ -187,9 +189,12 @@ class PredicateWriter:
             lines += [f"    if p == {number}:"]
             lines += [f"        c{place} = c[{place}]" for place in places]
             lines += [f"        k{ix} = {constant}" for ix, constant in enumerate(constants)]
-            lines += ["        for i in range(count):", "            k = True"]
-            lines += [f"            {line}" for line in text.split("\n")]
-            lines += ["            m[i] = m[i] if k else m[i] & ~b"]
+            maybe_null = sorted({f"c{found}" for found in _KNOWN.findall(text)})
+            if maybe_null:
+                lines += [f"        if {' == '.join([*maybe_null, '0'])}:"]
+                lines += [f"    {line}" for line in _loop(_KNOWN.sub("True", text))]
+                lines += ["            return 0"]
+            lines += _loop(text)
         return [*lines, "    return 0"]
 
     def _imports(self) -> list[str]:
@@ -202,6 +207,13 @@ class PredicateWriter:
             "",
             *(f'f{number} = offered("{key}")' for number, key in enumerate(self._functions)),
         ]
+
+
+def _loop(body: str) -> list[str]:
+    """The lines of a loop over all events that clears a bit where k becomes false."""
+    lines = ["        for i in range(count):", "            k = True"]
+    lines += [f"            {line}" for line in body.split("\n")]
+    return [*lines, "            m[i] = m[i] if k else m[i] & ~b"]
 
 
 class _Body:

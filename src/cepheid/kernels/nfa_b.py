@@ -138,6 +138,21 @@ def _settle(
     return True
 
 
+@helper
+def _next_event(mask, partition_of, partitions, first_bit, contiguous, event_ix):
+    """The first event from here on that begins a run or is read by one."""
+    for i in range(event_ix, len(mask)):
+        partition = partition_of[i]
+        if partition >= 0:
+            bits = mask[i]
+            if partitions[partition].live != 0:
+                if bits != 0 or contiguous:
+                    return i
+            elif bits & first_bit != 0:
+                return i
+    return len(mask)
+
+
 _ADVANCE = I64(
     array_of(STEP), array_of(UPDATE), I64S, array_of(CONTROL), array_of(RUN), I64S_2D, F64S_2D,
     I64S, array_of(PARTITION), array_of(NODE), array_of(FINAL), I64S, I64S, I64S, I64S, I64S,
@@ -156,14 +171,15 @@ def advance_runs(
     contiguous = strategy <= PARTITION_CONTIGUITY
     last = len(steps) - 1
     single_last = steps[last].is_kleene == 0
-    for i in range(event_ix, len(mask)):
+    first_bit = steps[0].begin_bit
+    i = event_ix - 1
+    while True:
+        i = _next_event(mask, partition_of, partitions, first_bit, contiguous, i + 1)
+        if i == len(mask):
+            break
         bits = mask[i]
         partition = partition_of[i]
-        if partition < 0 or (bits == 0 and (not contiguous or partitions[partition].live == 0)):
-            continue
         live = partitions[partition].live
-        if live == 0 and bits & steps[0].begin_bit == 0:
-            continue
         stopped_at[0] = i
         if control[0].live + 2 * live + 1 > len(runs):
             return NEED_RUNS

@@ -42,7 +42,6 @@ def _construct(instances, cursor, path, found, last, oldest, first_event, level,
             level -= 1
             cursor[level] = instances[row].rip
             continue
-        begun = matches
         second = path[1]
         if level == 1:
             second = instances[row].event - first_event
@@ -60,12 +59,11 @@ def _construct(instances, cursor, path, found, last, oldest, first_event, level,
                 continue
             found[0, matches] = instances[row].event - first_event
             found[1, matches] = second
+            # How many these are is the same for all matches, so that no branch is a surprise.
+            for component in range(2, last + 1):
+                found[component, matches] = path[component]
             matches += 1
             row = instances[row].previous
-        for component in range(2, last + 1):
-            event = path[component]
-            for match in range(begun, matches):
-                found[component, match] = event
         path[1] = second
         if matches == found.shape[1]:
             cursor[0] = row

@@ -139,7 +139,7 @@ class AlternativeRun:
     ) -> None:
         query, alternative, window = task.query, task.alternative, task.window
         self._engine = make_engine(evaluation, task)
-        self._gives_columns = isinstance(self._engine, ColumnEngine)
+        self._gives_columns = getattr(self._engine, "feed_columns", None) is not None
         self._lists = PartitionNumbers()
         self._filters = _negation_filters(task)
         self._window = window
@@ -305,9 +305,9 @@ class AlternativeRun:
         return int64s(len(events)), 1
 
     def _check_limit(self) -> None:
-        found = self._engine.metrics.matches
-        if self._max_matches is not None and found > self._max_matches:
-            raise too_many_matches(self._max_matches, self._components)
+        limit = self._max_matches
+        if limit is not None and self._engine.metrics.matches > limit:
+            raise too_many_matches(limit, self._components)
 
     @property
     def has_pending(self) -> bool:

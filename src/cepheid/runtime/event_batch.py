@@ -19,6 +19,7 @@ from cepheid.runtime.arrow_arrays import to_numpy
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import EncodedColumn, StringCodes, encode_column
 from cepheid.runtime.events import Events
+from cepheid.runtime.kernel_tables import address_of
 from cepheid.runtime.lent_memory import lent_numbers
 from cepheid.runtime.list_columns import ListColumns
 from cepheid.runtime.vectorised import Leaf, Vectorised
@@ -106,12 +107,12 @@ class EventBatch:
             mask.fill(by_type[0])
         else:
             event_masks.mark_types(self.type_codes, np.array(by_type or [0], dtype=np.int64), mask)
-        request = np.array([mask.ctypes.data, 0], dtype=np.int64)
+        request = np.array([address_of(mask), 0], dtype=np.int64)
+        addresses = address_of(context), len(self), address_of(request)
         for bit, test in enumerate(tests):
             if test.predicate >= 0 and len(self):
                 request[1] = 1 << bit
-                marks = _marks(predicate)
-                marks(test.predicate, context.ctypes.data, len(self), request.ctypes.data)
+                _marks(predicate)(test.predicate, *addresses)
         for bit, test in enumerate(tests):
             if test.clauses or test.present:
                 mask[~self._passes_others(test)] &= ~(1 << bit)

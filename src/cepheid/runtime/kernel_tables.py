@@ -115,7 +115,7 @@ class Registers:
             if values.dtype != dtype or not values.flags.c_contiguous:
                 values = np.ascontiguousarray(values, dtype=dtype)
             place = layout.CONTEXT_COLUMNS + 2 * ix
-            self.context[place] = values.ctypes.data
+            self.context[place] = address_of(values)
             self.context[place + 1] = 0
             self._held.append(values)
             if column.valid is not None:
@@ -136,6 +136,12 @@ def grown(array: npt.NDArray[np.void], size: int) -> npt.NDArray[np.void]:
     new = np.zeros(size, dtype=array.dtype)
     new[: len(array)] = array
     return new
+
+
+def address_of(array: npt.NDArray[Any]) -> int:
+    """Where an array begins; faster than to ask its ``ctypes``."""
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def int64s(size: int) -> Int64s:

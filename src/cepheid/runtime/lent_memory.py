@@ -11,8 +11,8 @@ import numpy as np
 
 from cepheid.runtime.bindings import Int64s
 
-_MOST_IDLE = 16
-"""How many pieces of memory that nobody holds are kept for one purpose."""
+_MOST_IDLE = 32 << 20
+"""How many bytes of memory that nobody holds are kept for one purpose, beside a first piece."""
 _LEAST, _MOST = 1 << 12, 1 << 17
 """Arrays of fewer numbers cost little, and those of more are rare."""
 
@@ -26,7 +26,7 @@ class _Lent:
         self.__array_interface__ = memory.__array_interface__
 
     def __del__(self) -> None:
-        if len(self._idle) < _MOST_IDLE:
+        if len(self._idle) * self._memory.nbytes < _MOST_IDLE:
             self._idle.append(self._memory)
 
 

@@ -89,24 +89,30 @@ class MatchColumns:
         return ids, offsets
 
 
+_IDLE: dict[tuple[int, int], list[Int64s]] = {}
+"""Memory of blocks that nobody holds, by its shape."""
+
+
 class BlockMemory:
     """Memory into which the events of each component are written, a block at a time.
 
-    That of a block that nobody holds any more is used again.
+    That of a block that nobody holds any more is used again, unless it is uncommonly large.
     """
 
     def __init__(self, components: int) -> None:
         self._components = components
-        self._idle: list[Int64s] = []
         self.positions = np.empty((components, 0), np.int64)
 
     def make_room(self, room: int) -> None:
         """Have room for so many events of each component."""
         if self.positions.shape[1] < room:
-            self._idle[:] = [memory for memory in self._idle if memory.shape[1] >= room]
             shape = (self._components, room)
-            memory = self._idle.pop() if self._idle else np.empty(shape, np.int64)
-            self.positions = lent(memory, self._idle)
+            idle = _IDLE.setdefault(shape, []) if room <= ROOM_EVENTS else []
+            try:
+                memory = idle.pop()
+            except IndexError:
+                memory = np.empty(shape, np.int64)
+            self.positions = lent(memory, idle)
 
     def taken(self, used: int) -> Int64s:
         """What was written: the memory itself where much of it is used, otherwise a copy."""
@@ -126,6 +132,8 @@ class MatchLister:
         # All matches begin at 0.
         self._offsets = np.zeros((components, ROOM_MATCHES + 1), np.int64)
         self._stack = np.empty((0, 3), np.int64)
+        self._path, self._begins = np.empty(0, np.int64), np.zeros(components, np.int64)
+        self._pieces = np.empty((0, kernel.PIECE_FIELDS), np.int64)
         # All zeros between calls of the kernel.
         self._memo = np.zeros(0, np.int64)
         self._memos = np.empty((_MEMOS, kernel.MEMO_FIELDS), np.int64)
@@ -140,11 +148,14 @@ class MatchLister:
         first_event: int,
     ) -> Iterator[MatchColumns]:
         """The matches of the finals; positions count from ``first_event``."""
-        path, begins = np.empty(longest + 1, np.int64), np.zeros(self._components, np.int64)
-        pieces = np.empty((longest + 2, kernel.PIECE_FIELDS), np.int64)
         if len(self._memo) < len(nodes):
             self._memo = np.zeros(2 * len(nodes), np.int64)
             self._stack = np.empty((2 * len(nodes) + 2, 3), np.int64)
+        if len(self._path) <= longest:
+            self._path = np.empty(2 * longest, np.int64)
+            self._pieces = np.empty((2 * longest + 2, kernel.PIECE_FIELDS), np.int64)
+        # The kernel leaves as much room as the path is long.
+        path = self._path[: longest + 1]
         cursor = np.zeros(kernel.CURSOR_FIELDS, np.int64)
         status = kernel.FULL
         while status == kernel.FULL:
@@ -158,8 +169,8 @@ class MatchLister:
                 first_event,
                 self._stack,
                 path,
-                begins,
-                pieces,
+                self._begins,
+                self._pieces,
                 self._memo,
                 self._memos,
                 cursor,

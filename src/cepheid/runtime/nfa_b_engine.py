@@ -17,7 +17,8 @@ from cepheid.language.printer import print_pattern
 from cepheid.planning.options import BASIC, MERGING
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.kernel_tables import Registers, grown, int64s, step_tables
+from cepheid.runtime.kernel_tables import Registers, address_of, grown, int64s, step_tables
+from cepheid.runtime.lent_memory import lent_numbers
 from cepheid.runtime.match_columns import MatchColumns, MatchLister
 from cepheid.runtime.metrics import EngineMetrics
 from cepheid.runtime.snapshot import Arrays, part, prefixed
@@ -56,7 +57,9 @@ class NfaBEngine:
         self._max_runs = max_runs
         self._steps, self._updates = step_tables(automaton.steps, automaton.columns)
         self._runs = np.zeros(0, dtype=layout.RUN)
-        self._nodes = np.zeros(_FIRST_NODES, dtype=layout.NODE)
+        # Memory that was used before has its pages; those of nodes to come are not read.
+        numbers = _FIRST_NODES * layout.NODE.itemsize // 8
+        self._nodes = lent_numbers(numbers).view(layout.NODE)
         self._counting_stack = int64s(_FIRST_NODES + 2 if counts else 0)
         self._partitions = np.zeros(0, dtype=layout.PARTITION)
         self._registers = Registers(
@@ -115,7 +118,7 @@ class NfaBEngine:
         control = self._control[0]
         at = int64s(1)
         while True:
-            control["context"] = self._registers.context.ctypes.data
+            control["context"] = address_of(self._registers.context)
             begun = perf_counter()
             status = nfa_b.advance_runs(
                 self._steps,

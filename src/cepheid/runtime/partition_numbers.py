@@ -13,8 +13,8 @@ from cepheid.runtime.kernel_tables import padded
 from cepheid.runtime.lent_memory import lent_numbers
 from cepheid.runtime.snapshot import Arrays
 
-_FIRST_SIZE = 1_024
-_SMALL = 4_096
+_FIRST_SIZE = 64
+_SMALL = 256
 _MOST_SMALL = 1 << 18
 """The numbers of values from 0 to this are found without a hash, if any of them are."""
 FEW = 16_384

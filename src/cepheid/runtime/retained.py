@@ -315,6 +315,8 @@ class Retained:
 
     def _with_known_types(self, batch: Events) -> Events:
         """The batch with the session's numbers for types, which stay the same for good."""
+        if self._latest is not None and batch.type_names == self._latest.type_names:
+            return batch
         for name in batch.type_names:
             self._type_names.setdefault(name, len(self._type_names))
         codes = [self._type_names[name] for name in batch.type_names]
@@ -354,9 +356,9 @@ def _joined(pieces: Sequence[Events] | deque[Events], last: Events) -> Events:
 def _are_alike(batch: Events, other: Events) -> bool:
     """Whether the same is known of both, whatever events they have."""
     return (
-        batch.time_axis == other.time_axis
+        (batch.time_axis is other.time_axis or batch.time_axis == other.time_axis)
         and batch.type_names == other.type_names
-        and batch.schema == other.schema
+        and (batch.schema is other.schema or batch.schema == other.schema)
         and batch.table.schema.equals(other.table.schema)
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.lent_memory import lent_numbers
 
 _FEW = 8
 """One number in so many of a piece costs as much to look up there as all cost to be copied."""
@@ -42,17 +43,16 @@ class Tail:
     def values(self) -> Int64s:
         """The numbers that are left."""
         if len(self._pieces) != 1:
-            joined = np.concatenate([np.empty(0, np.int64), *self._pieces])
+            joined = lent_numbers(self._length)
+            np.concatenate([joined[:0], *self._pieces], out=joined)
             self._pieces = deque([joined])
         return self._pieces[0]
 
     def at(self, places: Int64s) -> Int64s:
         """The numbers at these places; few of them are looked up in the pieces."""
-        found: Int64s
+        found, low = lent_numbers(len(places)), 0
         if len(self._pieces) == 1 or _FEW * len(places) * len(self._pieces) > self._length:
-            found = self.values[places]
-            return found
-        found, low = np.empty(len(places), np.int64), 0
+            return np.take(self.values, places, out=found, mode="clip")  # without a buffer
         for piece in self._pieces:
             here = (places >= low) & (places < low + len(piece))
             found[here] = piece[places[here] - low]
