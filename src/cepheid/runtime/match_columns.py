@@ -131,7 +131,7 @@ class MatchLister:
         self._memory = BlockMemory(components)
         # All matches begin at 0.
         self._offsets = np.zeros((components, ROOM_MATCHES + 1), np.int64)
-        self._stack = np.empty((0, 3), np.int64)
+        self._stack = np.empty((2, 3), np.int64)
         self._path, self._begins = np.empty(0, np.int64), np.zeros(components, np.int64)
         self._pieces = np.empty((0, kernel.PIECE_FIELDS), np.int64)
         # All zeros between calls of the kernel.
@@ -152,7 +152,7 @@ class MatchLister:
             self._memo = np.zeros(2 * len(nodes), np.int64)
             self._stack = np.empty((2 * len(nodes) + 2, 3), np.int64)
         if len(self._path) <= longest:
-            self._path = np.empty(2 * longest, np.int64)
+            self._path = np.empty(2 * longest + 2, np.int64)
             self._pieces = np.empty((2 * longest + 2, kernel.PIECE_FIELDS), np.int64)
         # The kernel leaves as much room as the path is long.
         path = self._path[: longest + 1]
