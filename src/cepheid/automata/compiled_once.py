@@ -42,7 +42,8 @@ def compiled_once(function: Callable[P, R]) -> Callable[P, R]:
         return call(*(each.value for each in given))
 
     @wraps(function)
-    def called(*given: P.args, **_named: P.kwargs) -> R:
+    def called(*given: P.args, **named: P.kwargs) -> R:
+        assert not named, "what is kept is found by its place"
         return made(*map(_Same, given))
 
     return called
