@@ -115,69 +115,60 @@ def _tied_from(listed, numbers, count, lower, upper):
 
 
 @helper
-def _fill_survival(survival, early, since, listed, size, base, width, latest, lower, upper,
-                   mass_at, masses):  # fmt: skip
+def _keep_out(row, tables, places, shares, used, begin, stop):
+    """Multiply a row by the sum of a share and a table for each of some rivals.
+
+    Four at a time, since rows are short; ``places`` and ``shares`` have room for three that
+    change nothing, whose table begins where there are zeros, at 0.
+    """
+    for i in range(used, used + 3):
+        places[i], shares[i] = 0, 1.0
+    mine = row[begin:stop]
+    for i in range(0, used, 4):
+        # Slices from 0 on: loops over them are vectorised.
+        one, two = tables[places[i] + begin : places[i] + stop], tables[places[i + 1] + begin :]
+        three, four = tables[places[i + 2] + begin :], tables[places[i + 3] + begin :]
+        a, b, c, d = shares[i], shares[i + 1], shares[i + 2], shares[i + 3]
+        for k in range(len(one)):
+            mine[k] *= (a + one[k]) * (b + two[k]) * ((c + three[k]) * (d + four[k]))
+
+
+@helper
+def _fill_survival(survival, tables, shares, places, since, listed, size, base, width, latest,
+                   lower, upper, mass_at, masses):  # fmt: skip
     """The probability that nothing is between two times: a row for each later one.
 
     Rows begin with the later time ``base + 1``, and in a row the earlier ones with ``base``.
     ``since`` is for each later time the first earlier one with a probability that is not 0.
     """
+    for k in range(width):
+        tables[k] = 0.0
     for i in range(size):
-        masses_until(
-            lower, upper, mass_at, masses, listed[i], base, width, early[i * width : (i + 1) * width]
-        )
+        early = tables[(i + 1) * width : (i + 2) * width]
+        masses_until(lower, upper, mass_at, masses, listed[i], base, width, early)
     oldest = base
     for time in range(base + 1, latest + 1):
-        end = min(time - base, width)
-        row = survival[(time - base - 1) * width : (time - base) * width]
-        for i in range(size):
-            if upper[listed[i]] < time:
-                oldest = max(oldest, lower[listed[i]])
-        since[time - base - 1] = oldest
-        begin = oldest - base
-        for k in range(begin, end):
-            row[k] = 1.0
+        stop, used = min(time - base, width), 0
         for i in range(size):
             rival = listed[i]
-            stop = min(end, upper[rival] - base)
-            if lower[rival] >= time or begin >= stop:
-                continue
-            late = 1.0 - mass_until(lower, upper, mass_at, masses, rival, time - 1)
-            # Slices from 0 on: loops over them are vectorised.
-            shares, passed = row[begin:stop], early[i * width + begin : i * width + stop]
-            for k in range(len(shares)):
-                shares[k] *= passed[k] + late
+            if upper[rival] < time:
+                oldest = max(oldest, lower[rival])
+            if lower[rival] < time:
+                places[used] = (i + 1) * width
+                shares[used] = 1.0 - mass_until(lower, upper, mass_at, masses, rival, time - 1)
+                used += 1
+        since[time - base - 1] = oldest
+        begin = oldest - base
+        if begin < stop:
+            row = survival[(time - base - 1) * width : (time - base) * width]
+            for k in range(begin, stop):
+                row[k] = 1.0
+            _keep_out(row, tables, places, shares, used, begin, stop)
 
 
 @helper
-def _gap_shares(shares, late, before, begin, start, width, event, listed, size, lower, upper,
-                mass_at, masses):  # fmt: skip
-    """The probability that the event is at each time and no rival between ``before`` and it.
-
-    Times are counted from ``start``, and ``begin`` is the first wanted.
-    """
-    if mass_at[event] < 0:
-        share = 1.0 / (upper[event] - lower[event] + 1)
-        for k in range(begin, width):
-            shares[k] = share
-    else:
-        place = mass_at[event] + start - lower[event]
-        for k in range(begin, width):
-            shares[k] = masses[place + k + 1] - masses[place + k]
-    for i in range(size):
-        rival = listed[i]
-        first = max(begin, lower[rival] + 1 - start)
-        if upper[rival] <= before or first >= width:
-            continue
-        passed = mass_until(lower, upper, mass_at, masses, rival, before)
-        some, beyond = shares[first:width], late[i * width + first : (i + 1) * width]
-        for k in range(len(some)):
-            some[k] *= passed + beyond[k]
-
-
-@helper
-def _extend_chains(chains, firsts, longer, longer_firsts, shares, late, rows, level, ids, low,
-                   numbers, listed, size, lower, upper, mass_at, masses):  # fmt: skip
+def _extend_chains(chains, firsts, longer, longer_firsts, row, tables, shares, places, rows, level,
+                   ids, low, numbers, listed, size, lower, upper, mass_at, masses):  # fmt: skip
     """The mass of the chains with one event more.
 
     Row r has those that begin at the r-th first time, for each time of the newest event; the
@@ -191,36 +182,51 @@ def _extend_chains(chains, firsts, longer, longer_firsts, shares, late, rows, le
         longer[k] = 0.0
     for k in range(width):
         longer_firsts[k] = float(FAR)
+        tables[k] = 0.0
     for i in range(size):
-        beyond = late[i * width : (i + 1) * width]
-        masses_until(lower, upper, mass_at, masses, listed[level, i], start - 1, width, beyond)
+        late = tables[(i + 1) * width : (i + 2) * width]
+        masses_until(lower, upper, mass_at, masses, listed[i], start - 1, width, late)
         for k in range(width):
-            beyond[k] = 1.0 - beyond[k]
+            late[k] = 1.0 - late[k]
+    own, passed = tables[(size + 1) * width : (size + 2) * width], tables[(size + 2) * width :]
+    for k in range(width):
+        own[k] = point_mass(lower, upper, mass_at, masses, event, start + k)
+    for i in range(size):
+        early = passed[i * height : (i + 1) * height]
+        masses_until(lower, upper, mass_at, masses, listed[i], base, height, early)
     for before in range(base, hi[level - 1] + 1):
-        begin = max(start, before + 1) - start
-        if begin >= width:
-            break
-        _gap_shares(
-            shares, late, before, begin, start, width, event, listed[level], size, lower, upper,
-            mass_at, masses,
-        )  # fmt: skip
-        first_row, last_row = 0, rows - 1
+        begin, stop, used = max(start, before + 1) - start, width, 0
+        for i in range(size):
+            rival = listed[i]
+            if lower[rival] > before:
+                # Behind one that is sure to come there is nothing.
+                stop = min(stop, upper[rival] + 1 - start)
+            if upper[rival] > before:
+                places[used] = (i + 1) * width
+                shares[used] = passed[i * height + before - base]
+                used += 1
+        if begin >= stop:
+            continue
+        for k in range(begin, stop):
+            row[k] = own[k]
+        _keep_out(row, tables, places, shares, used, begin, stop)
+        first_chain, last_chain = 0, rows - 1
         if level == 1:
-            first_row = last_row = min(before - base, rows - 1)
-        mass = 0.0
-        for row in range(first_row, last_row + 1):
+            first_chain = last_chain = min(before - base, rows - 1)
+        mass, some = 0.0, row[begin:stop]
+        for chain in range(first_chain, last_chain + 1):
             if level == 1:
                 mass = point_mass(lower, upper, mass_at, masses, head, before)
             else:
-                mass = chains[row * height + before - base]
+                mass = chains[chain * height + before - base]
             if mass > 0.0:
-                sums, some = longer[row * width + begin : (row + 1) * width], shares[begin:width]
+                sums = longer[chain * width + begin : chain * width + stop]
                 for k in range(len(sums)):
                     sums[k] += mass * some[k]
-        if last_row == rows - 1 and mass > 0.0:
+        if last_chain == rows - 1 and mass > 0.0:
             first = float(before) if level == 1 else firsts[before - base]
-            for k in range(begin, width):
-                if shares[k] > 0.0:
+            for k in range(begin, stop):
+                if row[k] > 0.0:
                     longer_firsts[k] = min(longer_firsts[k], first)
 
 
@@ -424,8 +430,8 @@ def weigh_next(
             listed, numbers, ids, low, count, latest, lower, upper, candidates, index, reach,
             partition_of, steps, updates, context, ints, floats, valid, predicate, context_address,
         )  # fmt: skip
-        if longest > listed.shape[1]:
-            at[0], at[2] = number, longest
+        if longest + 3 > listed.shape[1]:
+            at[0], at[2] = number, longest + 3
             return NEED_LISTS
         tied = _tied_from(listed, numbers, count, lower, upper)
         last_time = min(latest, hi[0] + window - 1)
@@ -438,17 +444,20 @@ def weigh_next(
         wide = 0
         for level in range(count - 1):
             wide = max(wide, hi[level] - lo[level] + 1)
-        # The survival, the same with the chains, two times the chains, and lists for times.
+        # The survival, the same with the chains, two times the chains, with their firsts, a row
+        # of times, and for the rivals a share and two rows each.
         used = max(latest - base, 0) * width
         chains_at = 2 * used
         firsts_at = chains_at + 2 * rows * wide
-        late_at = firsts_at + 3 * wide
-        needed = late_at + max(longest * max(wide, width), 2 * wide)
+        shares_at = firsts_at + 3 * wide
+        tables_at = shares_at + longest + 3
+        needed = tables_at + (2 * longest + 2) * max(wide, width)
         if needed > len(grid):
             at[0], at[2] = number, needed
             return NEED_GRID
         survival, joint = grid[:used], grid[used:chains_at]
-        late = grid[late_at:needed]
+        row, shares = grid[firsts_at + 2 * wide : shares_at], grid[shares_at:tables_at]
+        tables, places = grid[tables_at:needed], listed[count + 1]
         size = numbers[_SIZES, count - 1]
         if tied == -FAR:
             for place in range(number, end):
@@ -458,8 +467,8 @@ def weigh_next(
             continue
         if known != event or not _is_same(listed[count - 1], size, listed[count], known_size):
             _fill_survival(
-                survival, late, since, listed[count - 1], size, base, width, latest, lower, upper,
-                mass_at, masses,
+                survival, tables, shares, places, since, listed[count - 1], size, base, width,
+                latest, lower, upper, mass_at, masses,
             )  # fmt: skip
             known, known_size = event, size
             for i in range(size):
@@ -469,7 +478,7 @@ def weigh_next(
         first_size = hi[0] - start + 1
         if newest == 0:
             _single_chains(
-                grid[chains_at:firsts_at], grid[firsts_at:late_at], rows, first_size, start, event,
+                grid[chains_at:firsts_at], grid[firsts_at:shares_at], rows, first_size, start, event,
                 lower, upper, mass_at, masses,
             )  # fmt: skip
         for level in range(1, count - 1):
@@ -479,7 +488,7 @@ def weigh_next(
                 grid[firsts_at + here * wide : firsts_at + (here + 1) * wide],
                 grid[chains_at + there * half : chains_at + (there + 1) * half],
                 grid[firsts_at + there * wide : firsts_at + (there + 1) * wide],
-                grid[firsts_at + 2 * wide : late_at], late, rows, level, ids, low, numbers, listed,
+                row, tables, shares, places, rows, level, ids, low, numbers, listed[level],
                 numbers[_SIZES, level], lower, upper, mass_at, masses,
             )  # fmt: skip
         chains = grid[chains_at + now * half : chains_at + (now + 1) * half]
@@ -499,7 +508,7 @@ def weigh_next(
                 continue
             earliest, until = max(lower[last], lo[newest] + 1), min(upper[last], last_time)
             total = _sum_last(
-                grid[firsts_at + 2 * wide : late_at], joint, since, late, inverses, base, width,
+                row, joint, since, tables, inverses, base, width,
                 earliest, until, lo[newest], hi[newest], last, lower, upper, mass_at, masses,
             )  # fmt: skip
             if total > 0.0:

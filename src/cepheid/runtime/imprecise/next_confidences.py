@@ -32,7 +32,7 @@ class NextWeighing:
         self._signatures = signatures
         self._rivals = rivals
         self._window = window
-        self._listed = np.zeros((self.count + 1, _LISTED), dtype=np.int64)
+        self._listed = np.zeros((self.count + 2, _LISTED), dtype=np.int64)
         self._numbers = np.zeros((imprecise_next.ROWS, max(_TIMES, self.count)), dtype=np.int64)
         self._grid = np.zeros(_GRID)
         self._inverses: Floats = np.zeros(0)
@@ -92,7 +92,7 @@ class NextWeighing:
 
     def _make_room(self, status: int, needed: int) -> None:
         if status == imprecise_next.NEED_LISTS:
-            self._listed = np.zeros((self.count + 1, 2 * needed), dtype=np.int64)
+            self._listed = np.zeros((self.count + 2, 2 * needed), dtype=np.int64)
         elif status == imprecise_next.NEED_TIMES:
             self._numbers = np.zeros((imprecise_next.ROWS, 2 * needed), dtype=np.int64)
         elif needed > MOST_GRID:
