@@ -478,8 +478,8 @@ def weigh_next(
         first_size = hi[0] - start + 1
         if newest == 0:
             _single_chains(
-                grid[chains_at:firsts_at], grid[firsts_at:shares_at], rows, first_size, start, event,
-                lower, upper, mass_at, masses,
+                grid[chains_at:firsts_at], grid[firsts_at:shares_at], rows, first_size, start,
+                event, lower, upper, mass_at, masses,
             )  # fmt: skip
         for level in range(1, count - 1):
             here, there = (level + 1) % 2, level % 2

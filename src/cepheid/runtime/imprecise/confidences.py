@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cepheid.runtime.imprecise.rivals import RivalSearch
 
 _ROOM = 256
+_EVENTS = 16
 _GRID = 1 << 14
 MOST_GRID = 1 << 27
 
@@ -102,10 +103,41 @@ class Weighing:
             *weights,
             others,
         )
-        if left:
-            self._sum_worlds(frame, ids, offsets, found, others[:left], weights)
+        is_alone = found[2][others[:left]] == found[2][others[:left] + 1]
+        if is_alone.any():
+            self._sum_alone(frame, ids, offsets, others[:left][is_alone], weights)
+        if not is_alone.all():
+            self._sum_worlds(frame, ids, offsets, found, others[:left][~is_alone], weights)
         weights[0][alive == 0] = 0.0
         return weights
+
+    def _sum_alone(
+        self, frame: Frame, ids: Int64s, offsets: Int64s, wanted: Int64s, weights: Weights
+    ) -> None:
+        """Fill in those without rivals whose worlds cannot be counted."""
+        # Loaded when it is needed first, since it takes a while to compile.
+        from cepheid.kernels import imprecise_sums as sums
+
+        events, instants, at = _EVENTS, _ROOM, int64s(3)
+        while True:
+            status = sums.sum_matches(
+                ids,
+                offsets,
+                frame.intervals.lower,
+                frame.intervals.upper,
+                frame.intervals.mass_at,
+                frame.intervals.masses,
+                self._window,
+                wanted,
+                np.zeros((2, events), dtype=np.int64),
+                np.zeros((events, events)),
+                np.zeros((instants, events)),
+                *weights,
+                at,
+            )
+            if status == sums.SUMMED:
+                return
+            events, instants = max(events, int(at[1])), max(instants, 2 * int(at[2]))
 
     def _sum_worlds(
         self,
@@ -116,7 +148,7 @@ class Weighing:
         wanted: Int64s,
         weights: Weights,
     ) -> None:
-        """Fill in those whose worlds cannot be counted."""
+        """Fill in those with rivals."""
         # Loaded when it is needed first, since it takes long to compile.
         from cepheid.kernels import imprecise_confidence as confidence
 
