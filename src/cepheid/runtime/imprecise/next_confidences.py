@@ -8,6 +8,7 @@ import numpy as np
 
 from cepheid.errors import LimitError
 from cepheid.kernels import imprecise_next
+from cepheid.kernels.imprecise_survival import ROWS
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.imprecise.frame import Frame
 from cepheid.runtime.imprecise.intervals import Floats
@@ -33,7 +34,7 @@ class NextWeighing:
         self._rivals = rivals
         self._window = window
         self._listed = np.zeros((self.count + 2, _LISTED), dtype=np.int64)
-        self._numbers = np.zeros((imprecise_next.ROWS, max(_TIMES, self.count)), dtype=np.int64)
+        self._numbers = np.zeros((ROWS, max(_TIMES, self.count)), dtype=np.int64)
         self._grid = np.zeros(_GRID)
         self._inverses: Floats = np.zeros(0)
 
@@ -94,7 +95,7 @@ class NextWeighing:
         if status == imprecise_next.NEED_LISTS:
             self._listed = np.zeros((self.count + 2, 2 * needed), dtype=np.int64)
         elif status == imprecise_next.NEED_TIMES:
-            self._numbers = np.zeros((imprecise_next.ROWS, 2 * needed), dtype=np.int64)
+            self._numbers = np.zeros((ROWS, 2 * needed), dtype=np.int64)
         elif needed > MOST_GRID:
             raise LimitError(
                 "the intervals of the events of a match have too many instants for the events "
