@@ -8,18 +8,9 @@ the grid of the gap between the two where rivals have to stay out of it.
 from __future__ import annotations
 
 from cepheid.kernels.imprecise_gaps import AT_ENDS, product_of_ends
-from cepheid.kernels.interval_masses import FAR, mass_until
+from cepheid.kernels.interval_masses import FAR, mass_until, point_mass
 from cepheid.kernels.jit import helper
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
-
-
-@helper
-def point_mass(lower, upper, mass_at, masses, event, time):
-    """The probability that the event is at this instant of its interval."""
-    if mass_at[event] < 0:
-        return 1.0 / (upper[event] - lower[event] + 1)
-    place = mass_at[event] + time - lower[event]
-    return masses[place + 1] - masses[place]
 
 
 @helper

@@ -11,7 +11,6 @@ by inclusion and exclusion, since several hold together where their orders do.
 
 from __future__ import annotations
 
-from cepheid.kernels.imprecise_chains import point_mass
 from cepheid.kernels.imprecise_search import (
     CONTEXT,
     DEPTH,
@@ -27,7 +26,7 @@ from cepheid.kernels.imprecise_search import (
     WINDOW,
     copy_registers,
 )
-from cepheid.kernels.interval_masses import FAR, first_from
+from cepheid.kernels.interval_masses import FAR, first_from, point_mass
 from cepheid.kernels.jit import F64S, F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
 from cepheid.kernels.nfa_b_layout import NONE, STEP, TAG_SHIFT, UPDATE
 from cepheid.kernels.pointers import call_predicate

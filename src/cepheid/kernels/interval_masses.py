@@ -25,6 +25,15 @@ def mass_until(lower, upper, mass_at, masses, event, time):
 
 
 @helper
+def point_mass(lower, upper, mass_at, masses, event, time):
+    """The probability that the event is at this instant of its interval."""
+    if mass_at[event] < 0:
+        return 1.0 / (upper[event] - lower[event] + 1)
+    place = mass_at[event] + time - lower[event]
+    return masses[place + 1] - masses[place]
+
+
+@helper
 def masses_until(lower, upper, mass_at, masses, event, time, count, until):
     """Write the probability that the event is at each of ``count`` times or before it."""
     size = upper[event] - lower[event] + 1
@@ -91,6 +100,15 @@ def valid_bounds(ids, low, high, lower, upper, window, lo, hi):
         if lo[i] > hi[i]:
             return 0
     return 1
+
+
+@helper
+def is_in(ids, low, high, event):
+    """Whether a match, or the part of it from ``low`` to ``high``, has the event."""
+    for at in range(low, high):
+        if ids[at] >> TAG_SHIFT == event:
+            return True
+    return False
 
 
 @helper

@@ -126,13 +126,16 @@ class NonOverlapping:
 
     def choose(self, matches: MatchList, partition: Int64s, partitions: int) -> MatchList:
         """Some of the matches, which come in no particular order; calls follow in time."""
+        # Loaded when it is needed first, since it takes a while to compile.
+        from cepheid.kernels.non_overlapping import choose_non_overlapping
+
         added = max(partitions - len(self.last_ticks), 0)
         never = np.full(added, np.iinfo(np.int64).min, dtype=np.int64)
         self.last_ticks = np.concatenate([self.last_ticks, never])
         self.last_positions = np.concatenate([self.last_positions, never])
         order = np.lexsort((partition, matches.end_positions, matches.ends))
         chosen = np.empty(len(matches), dtype=np.int64)
-        count = match_lists.choose_non_overlapping(
+        count = choose_non_overlapping(
             matches.ids,
             matches.offsets,
             np.ascontiguousarray(order),

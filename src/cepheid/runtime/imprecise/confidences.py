@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from cepheid.automata.nfa_b_tables import NegationTest
 from cepheid.errors import LimitError
-from cepheid.kernels import imprecise_counts
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.imprecise.frame import Frame
 from cepheid.runtime.imprecise.intervals import Floats
@@ -18,9 +17,11 @@ from cepheid.runtime.imprecise.signatures import SignatureSearch
 from cepheid.runtime.kernel_tables import int64s
 
 if TYPE_CHECKING:
+    from cepheid.runtime.imprecise.next_confidences import NextWeighing
     from cepheid.runtime.imprecise.rivals import RivalSearch
 
 _ROOM = 256
+_EVENTS = 16
 _GRID = 1 << 14
 MOST_GRID = 1 << 27
 
@@ -43,6 +44,11 @@ class Weighing:
             from cepheid.runtime.imprecise.rivals import RivalSearch
 
             self._rivals = RivalSearch(signatures, negations, window)
+        self._next: NextWeighing | None = None
+        if self._rivals is not None and signatures.is_next and len(signatures.automaton.steps) > 1:
+            from cepheid.runtime.imprecise.next_confidences import NextWeighing
+
+            self._next = NextWeighing(signatures, self._rivals, window)
         self._numbers = np.zeros((11, _ROOM), dtype=np.int64)
         self._work = np.zeros((3, _ROOM))
         self._grid = np.zeros(_GRID)
@@ -60,6 +66,22 @@ class Weighing:
 
     def weigh(self, frame: Frame, ids: Int64s, offsets: Int64s) -> Weights:
         """The confidence and the range of time of each signature; 0 where no world has it."""
+        if self._next is None:
+            return self._weigh_one_by_one(frame, ids, offsets)
+        weights, left = self._next.weigh(frame, ids)
+        if len(left):
+            count = self._next.count
+            others = np.ascontiguousarray(ids.reshape(-1, count)[left]).reshape(-1)
+            borders = np.arange(len(left) + 1, dtype=np.int64) * count
+            found = self._weigh_one_by_one(frame, others, borders)
+            for whole, part in zip(weights, found, strict=True):
+                whole[left] = part
+        return weights
+
+    def _weigh_one_by_one(self, frame: Frame, ids: Int64s, offsets: Int64s) -> Weights:
+        # Loaded when it is needed first, since it takes a while to compile.
+        from cepheid.kernels import imprecise_counts
+
         count = len(offsets) - 1
         alive = np.ones(count, dtype=np.int64)
         if self._rivals is None:
@@ -81,10 +103,41 @@ class Weighing:
             *weights,
             others,
         )
-        if left:
-            self._sum_worlds(frame, ids, offsets, found, others[:left], weights)
+        is_alone = found[2][others[:left]] == found[2][others[:left] + 1]
+        if is_alone.any():
+            self._sum_alone(frame, ids, offsets, others[:left][is_alone], weights)
+        if not is_alone.all():
+            self._sum_worlds(frame, ids, offsets, found, others[:left][~is_alone], weights)
         weights[0][alive == 0] = 0.0
         return weights
+
+    def _sum_alone(
+        self, frame: Frame, ids: Int64s, offsets: Int64s, wanted: Int64s, weights: Weights
+    ) -> None:
+        """Fill in those without rivals whose worlds cannot be counted."""
+        # Loaded when it is needed first, since it takes a while to compile.
+        from cepheid.kernels import imprecise_sums as sums
+
+        events, instants, at = _EVENTS, _ROOM, int64s(3)
+        while True:
+            status = sums.sum_matches(
+                ids,
+                offsets,
+                frame.intervals.lower,
+                frame.intervals.upper,
+                frame.intervals.mass_at,
+                frame.intervals.masses,
+                self._window,
+                wanted,
+                np.zeros((2, events), dtype=np.int64),
+                np.zeros((events, events)),
+                np.zeros((instants, events)),
+                *weights,
+                at,
+            )
+            if status == sums.SUMMED:
+                return
+            events, instants = max(events, int(at[1])), max(instants, 2 * int(at[2]))
 
     def _sum_worlds(
         self,
@@ -95,7 +148,7 @@ class Weighing:
         wanted: Int64s,
         weights: Weights,
     ) -> None:
-        """Fill in those whose worlds cannot be counted."""
+        """Fill in those with rivals."""
         # Loaded when it is needed first, since it takes long to compile.
         from cepheid.kernels import imprecise_confidence as confidence
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from cepheid.automata.generated import predicate_address
 from cepheid.automata.nfa_b_tables import NegationTest
-from cepheid.kernels import imprecise_rivals
+from cepheid.kernels.imprecise_decisions import decide_matches
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.imprecise.frame import Candidates, Frame, find_candidates
 from cepheid.runtime.imprecise.signatures import SignatureSearch
@@ -49,11 +49,14 @@ class ViolationSearch:
         self, frame: Frame, partition_of: Int64s, ids: Int64s, offsets: Int64s
     ) -> npt.NDArray[np.int64]:
         """The match, the event and the gap of each."""
+        # Loaded when it is needed first, since it takes a while to compile.
+        from cepheid.kernels.imprecise_violations import find_violating
+
         registers, candidates = self._registers, self._candidates
         found = np.zeros((3, _RIVALS), dtype=np.int64)
         bounds = np.zeros((2, _longest(offsets)), dtype=np.int64)
         at = int64s(2)
-        while not imprecise_rivals.find_violating(
+        while not find_violating(
             ids,
             offsets,
             frame.intervals.lower,
@@ -104,15 +107,16 @@ class RivalSearch:
             gaps = [(each.after, each.before) for each in self._negations]
         self.gap_after = np.array([after for after, _ in gaps], dtype=np.int64)
         self.gap_before = np.array([before for _, before in gaps], dtype=np.int64)
-        self._registers: Registers
+        # What conditions across events are tested with, in the frame that is looked at.
+        self.registers: Registers
 
     def look_at(self, frame: Frame) -> None:
         """Prepare for the signatures of a frame, whose search has begun."""
         automaton, batch = self._signatures.automaton, frame.batch
         # Registers of its own: the search goes on while signatures are weighed.
-        self._registers = Registers(automaton.registers, automaton.columns, automaton.constants, 1)
+        self.registers = Registers(automaton.registers, automaton.columns, automaton.constants, 1)
         columns = [batch.column(name) for name, _ in automaton.columns]
-        self._registers.point_at(columns, batch.strings, batch.lists)
+        self.registers.point_at(columns, batch.strings, batch.lists)
         partitions = self._signatures.candidates.index.shape[1] - 1
         for negation in self._negations:
             negation.look_at(frame, self._signatures.partition_of, partitions)
@@ -120,7 +124,7 @@ class RivalSearch:
     def decided(self, frame: Frame, ids: Int64s, offsets: Int64s) -> npt.NDArray[np.bool_]:
         """Which signatures are decided by what has come, and were not before."""
         decided = int64s(len(offsets) - 1)
-        imprecise_rivals.decide_matches(
+        decide_matches(
             ids,
             offsets,
             frame.intervals.lower,
@@ -162,13 +166,16 @@ class RivalSearch:
     def _could_be_next(
         self, frame: Frame, ids: Int64s, offsets: Int64s, alive: Int64s
     ) -> npt.NDArray[np.int64]:
-        signatures, registers = self._signatures, self._registers
+        # Loaded when it is needed first, since it takes a while to compile.
+        from cepheid.kernels.imprecise_rivals import find_rivals
+
+        signatures, registers = self._signatures, self.registers
         candidates = signatures.candidates
         steps, updates = signatures.tables
         found = np.zeros((3, _RIVALS), dtype=np.int64)
         bounds = np.zeros((2, _longest(offsets)), dtype=np.int64)
         at = int64s(2)
-        while not imprecise_rivals.find_rivals(
+        while not find_rivals(
             ids,
             offsets,
             frame.intervals.lower,

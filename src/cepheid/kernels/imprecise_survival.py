@@ -1,0 +1,160 @@
+"""What matches under skip_till_next_match share: survivals, and chains of their first events.
+
+A *survival* is the probability that no event of a list is between two times. A *chain* is an
+assignment of rising times to the first events of a match, with no rival in the gaps between.
+"""
+
+from __future__ import annotations
+
+from cepheid.kernels.interval_masses import FAR, mass_until, masses_until, point_mass
+from cepheid.kernels.jit import helper
+from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+
+LO, HI, SIZES, SINCE, REACHED, ROWS = range(6)
+"""The rows of the numbers that the kernel works with: the bounds of the events, the sizes of the
+lists of rivals, from when on a survival is not 0, and how far chains reach."""
+
+
+@helper
+def _keep_out(row, tables, places, shares, used, begin, stop):
+    """Multiply a row by the sum of a share and a table for each of some rivals.
+
+    Four at a time, since rows are short; ``places`` and ``shares`` have room for three that
+    change nothing, whose table begins where there are zeros, at 0.
+    """
+    for i in range(used, used + 3):
+        places[i], shares[i] = 0, 1.0
+    mine = row[begin:stop]
+    for i in range(0, used, 4):
+        # Slices from 0 on: loops over them are vectorised.
+        one, two = tables[places[i] + begin : places[i] + stop], tables[places[i + 1] + begin :]
+        three, four = tables[places[i + 2] + begin :], tables[places[i + 3] + begin :]
+        a, b, c, d = shares[i], shares[i + 1], shares[i + 2], shares[i + 3]
+        for k in range(len(one)):
+            mine[k] *= (a + one[k]) * (b + two[k]) * ((c + three[k]) * (d + four[k]))
+
+
+@helper
+def fill_survival(survival, tables, shares, places, since, listed, size, base, width, latest,
+                  lower, upper, mass_at, masses):  # fmt: skip
+    """The probability that nothing is between two times: a row for each later one.
+
+    Rows begin with the later time ``base + 1``, and in a row the earlier ones with ``base``.
+    ``since`` is for each later time the first earlier one with a probability that is not 0.
+    """
+    for k in range(width):
+        tables[k] = 0.0
+    for i in range(size):
+        early = tables[(i + 1) * width : (i + 2) * width]
+        masses_until(lower, upper, mass_at, masses, listed[i], base, width, early)
+    oldest = base
+    for time in range(base + 1, latest + 1):
+        stop, used = min(time - base, width), 0
+        for i in range(size):
+            rival = listed[i]
+            if upper[rival] < time:
+                oldest = max(oldest, lower[rival])
+            if lower[rival] < time:
+                places[used] = (i + 1) * width
+                shares[used] = 1.0 - mass_until(lower, upper, mass_at, masses, rival, time - 1)
+                used += 1
+        since[time - base - 1] = oldest
+        begin = oldest - base
+        if begin < stop:
+            row = survival[(time - base - 1) * width : (time - base) * width]
+            for k in range(begin, stop):
+                row[k] = 1.0
+            _keep_out(row, tables, places, shares, used, begin, stop)
+
+
+@helper
+def extend_chains(chains, firsts, longer, longer_firsts, row, tables, shares, places, rows, level,
+                  ids, low, numbers, listed, size, lower, upper, mass_at, masses):  # fmt: skip
+    """The mass of the chains with one event more.
+
+    Row r has those that begin at the r-th first time, for each time of the newest event; the
+    last row those of all first times from there on, and ``firsts`` the earliest of these.
+    """
+    lo, hi = numbers[LO], numbers[HI]
+    base, start = lo[level - 1], lo[level]
+    height, width = hi[level - 1] - base + 1, hi[level] - start + 1
+    head, event = ids[low] >> TAG_SHIFT, ids[low + level] >> TAG_SHIFT
+    for k in range(rows * width):
+        longer[k] = 0.0
+    for k in range(width):
+        longer_firsts[k] = float(FAR)
+        tables[k] = 0.0
+    for i in range(size):
+        late = tables[(i + 1) * width : (i + 2) * width]
+        masses_until(lower, upper, mass_at, masses, listed[i], start - 1, width, late)
+        for k in range(width):
+            late[k] = 1.0 - late[k]
+    own, passed = tables[(size + 1) * width : (size + 2) * width], tables[(size + 2) * width :]
+    for k in range(width):
+        own[k] = point_mass(lower, upper, mass_at, masses, event, start + k)
+    for i in range(size):
+        early = passed[i * height : (i + 1) * height]
+        masses_until(lower, upper, mass_at, masses, listed[i], base, height, early)
+    for before in range(base, hi[level - 1] + 1):
+        begin, stop, used = max(start, before + 1) - start, width, 0
+        for i in range(size):
+            rival = listed[i]
+            if lower[rival] > before:
+                # Behind one that is sure to come there is nothing.
+                stop = min(stop, upper[rival] + 1 - start)
+            if upper[rival] > before:
+                places[used] = (i + 1) * width
+                shares[used] = passed[i * height + before - base]
+                used += 1
+        if begin >= stop:
+            continue
+        for k in range(begin, stop):
+            row[k] = own[k]
+        _keep_out(row, tables, places, shares, used, begin, stop)
+        first_chain, last_chain = 0, rows - 1
+        if level == 1:
+            first_chain = last_chain = min(before - base, rows - 1)
+        mass, some = 0.0, row[begin:stop]
+        for chain in range(first_chain, last_chain + 1):
+            if level == 1:
+                mass = point_mass(lower, upper, mass_at, masses, head, before)
+            else:
+                mass = chains[chain * height + before - base]
+            if mass > 0.0:
+                sums = longer[chain * width + begin : chain * width + stop]
+                for k in range(len(sums)):
+                    sums[k] += mass * some[k]
+        if last_chain == rows - 1 and mass > 0.0:
+            first = float(before) if level == 1 else firsts[before - base]
+            for k in range(begin, stop):
+                if row[k] > 0.0:
+                    longer_firsts[k] = min(longer_firsts[k], first)
+
+
+@helper
+def single_chains(chains, firsts, rows, width, base, head, lower, upper, mass_at, masses):
+    """The chains of the first event alone."""
+    for k in range(rows * width):
+        chains[k] = 0.0
+    for k in range(width):
+        row = min(k, rows - 1)
+        chains[row * width + k] = point_mass(lower, upper, mass_at, masses, head, base + k)
+        firsts[k] = float(base + k)
+
+
+@helper
+def sum_chains(chains, later, reached, rows, width):
+    """The mass of the chains of each row and all after it, and how far those of each reach."""
+    for row in range(rows - 1, -1, -1):
+        mine, sums = chains[row * width : (row + 1) * width], later[row * width : (row + 1) * width]
+        if row == rows - 1:
+            for k in range(width):
+                sums[k] = mine[k]
+        else:
+            next_sums = later[(row + 1) * width : (row + 2) * width]
+            for k in range(len(sums)):
+                sums[k] = mine[k] + next_sums[k]
+        last = width - 1
+        while last >= 0 and mine[last] == 0.0:
+            last -= 1
+        reached[row] = last
