@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.runtime.events import Events
-from cepheid.runtime.match_ids import match_ids
+from cepheid.runtime.match_ids import MatchIds
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.merged_stream import ANCHOR, PLACE
 from cepheid.scripts import CompiledScript
@@ -74,6 +74,9 @@ class ScriptAnswers:
     def batches(self, answers: Mapping[str, Matches]) -> Iterator[pa.RecordBatch]:
         """All matches, some ten thousand at a time."""
         for number, (name, matches) in enumerate(answers.items()):
+            if not len(matches):
+                continue
+            ids = self._ids(name, matches) if self._match_id else None
             for part, table in matches.pieces():
                 if not len(part):
                     continue
@@ -83,9 +86,8 @@ class ScriptAnswers:
                 own = self._schema.field(column_of(number))
                 conformed = table.cast(pa.schema(list(own.type))).combine_chunks()
                 columns[own.name] = conformed.to_struct_array().combine_chunks()
-                if self._match_id:
-                    events = _as_input(matches.parts()[0])
-                    columns[MATCH_ID] = match_ids(self._queries[name], events, part, name)
+                if ids is not None:
+                    columns[MATCH_ID] = ids.of(part)
                 yield pa.RecordBatch.from_arrays(
                     [
                         columns[field.name]
@@ -95,6 +97,10 @@ class ScriptAnswers:
                     ],
                     schema=self._schema,
                 )
+
+    def _ids(self, name: str, matches: Matches) -> MatchIds:
+        events, parts = matches.parts()
+        return MatchIds(self._queries[name], _as_input(events), parts, name)
 
 
 def column_of(number: int) -> str:
