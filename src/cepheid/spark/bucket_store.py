@@ -18,6 +18,7 @@ from typing import Any
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from cepheid.errors import SnapshotError
+from cepheid.runtime.snapshot import sealed
 from cepheid.spark.bucket import Bucket, StoredBucket
 from cepheid.spark.bucket_copies import BucketCopies
 from cepheid.spark.packing import compressed, decompressed, from_blob
@@ -120,13 +121,13 @@ class BucketStore:
         self, label: int, bucket: Bucket, timer: int | None, head: Head | None, arrived: Arrived
     ) -> None:
         """Keep what a step has left; ``head`` is what was known before it."""
-        stored = bucket.stored()
-        if stored is None:
+        left = bucket.left()
+        if left is None:
             self._head.clear()
             self._log.clear()
             self._copies.remove(label)
             return
-        is_large = len(stored.session or b"") + len(stored.waiting or b"") >= self._large
+        is_large = left.session_size + len(left.waiting or b"") >= self._large
         size = sum(map(len, arrived.blobs))
         if (
             is_large
@@ -144,15 +145,15 @@ class BucketStore:
                 arrived.after,
             )
         else:
-            session = None if stored.session is None else compressed(stored.session)
-            steps, written, logged = 0, len(session or b"") + len(stored.waiting or b""), 0
-            entry = (session, stored.waiting, stored.reached, None, None, None)
+            session = compressed(sealed(left.session)) if left.session else None
+            steps, written, logged = 0, len(session or b"") + len(left.waiting or b""), 0
+            entry = (session, left.waiting, left.reached, None, None, None)
             self._log.clear()
         self._log.updateValue((steps,), entry)
         token = secrets.token_hex(16) if is_large else None
         self._head.update((self._made_by, token, timer, steps, written, logged))
         if token is not None:
-            self._copies.write(label, token, stored)
+            self._copies.write(label, token, left)
 
     def _entry(self, step: int) -> tuple[Any, ...]:
         entry = self._log.getValue((step,))

@@ -12,6 +12,7 @@ from cepheid.runtime.events import Events
 from cepheid.runtime.match_ids import MatchIds
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.merged_stream import ANCHOR, PLACE
+from cepheid.runtime.snapshot import Parts
 from cepheid.scripts import CompiledScript
 from cepheid.spark.arrow_schemas import MATCH_ID
 from cepheid.spark.partition_run import gathered
@@ -48,9 +49,9 @@ class ScriptWorkerSession:
         """The matches that are complete because time has passed; None: the stream has ended."""
         yield from self._answers.batches(self._session.advance(time))
 
-    def snapshot(self) -> bytes:
-        """The state as bytes, for the next session."""
-        return self._session.snapshot()
+    def snapshot_parts(self) -> Parts:
+        """The state as parts of a snapshot, for the next session; valid until this goes on."""
+        return self._session.snapshot_parts()
 
     @property
     def next_completion(self) -> int | None:

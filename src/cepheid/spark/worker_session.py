@@ -10,6 +10,7 @@ import pyarrow as pa
 from cepheid.language import syntax as ast
 from cepheid.runtime.match_ids import MatchIds
 from cepheid.runtime.matches import Matches
+from cepheid.runtime.snapshot import Parts
 from cepheid.spark.warm_kernels import compiled_once
 from cepheid.spark.worker_settings import WorkerSettings
 
@@ -53,9 +54,9 @@ class WorkerSession:
         matches = self._session.advance() if time is None else self._session.settle(time)
         yield from self._answers.batches(matches, self._starts)
 
-    def snapshot(self) -> bytes:
-        """The state as bytes, for the next session."""
-        return self._session.snapshot()
+    def snapshot_parts(self) -> Parts:
+        """The state as parts of a snapshot, for the next session; valid until this goes on."""
+        return self._session.snapshot_parts()
 
     @property
     def next_completion(self) -> int | None:
