@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.spark_batch import worker_memory
 from benchmarks.timing import print_table, write_results
 
 EVENTS = 1_000_000
@@ -237,6 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     print(row, flush=True)
                     if row["batch"] >= 2:  # The first ones fill caches and the window.
                         rows.append(row)
+        peak = worker_memory() / 2**20
         spark.stop()
     results = []
     for window in chosen.windows:
@@ -258,6 +260,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "best_round": max(by_round),
                 "wall_ratio": _total(nothing, "wall_s") / _total(query, "wall_s"),
                 "state_written_MiB": statistics.mean(row["state_MiB"] for row in query),
+                "worker_peak_MiB": peak,
             }
         )
     print_table("A query over a stream beside nothing", results)
