@@ -129,9 +129,12 @@ class BucketOperator(StatefulProcessor):
 
 
 def _rows(table: pa.Table, is_late: bool = False) -> Iterator[Row]:
-    """The blobs of a table; the first of them has the count of all."""
+    """The blobs of a table; the first of them has the count of all.
+
+    They are read at once, by the next operator of the same task: to compress them would cost more.
+    """
     count = len(table)
-    for blob in to_blobs(table):
+    for blob in to_blobs(table, is_compressed=False):
         matches, late = (0, count) if is_late else (count, 0)
         yield Row(data=blob, is_late=is_late, matches=matches, late=late)
         count = 0

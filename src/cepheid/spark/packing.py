@@ -124,20 +124,21 @@ class Packer:
         )
 
 
-def to_blob(table: pa.Table) -> bytes:
+def to_blob(table: pa.Table, is_compressed: bool = True) -> bytes:
     """A table as bytes.
 
     >>> from_blob(to_blob(pa.table({"x": [1, 2]}))).column("x").to_pylist()
     [1, 2]
     """
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=_FORMAT) as writer:
+    options = _FORMAT if is_compressed else None
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     blob: bytes = sink.getvalue().to_pybytes()
     return blob
 
 
-def to_blobs(table: pa.Table) -> Iterator[bytes]:
+def to_blobs(table: pa.Table, is_compressed: bool = True) -> Iterator[bytes]:
     """A table as bytes in pieces, none of them large unless a row is.
 
     >>> table = pa.table({"x": range(100_000)})
@@ -146,7 +147,7 @@ def to_blobs(table: pa.Table) -> Iterator[bytes]:
     """
     rows = max(1, BLOB_BYTES * len(table) // max(table.nbytes, 1))
     for low in range(0, len(table), rows):
-        yield to_blob(table.slice(low, rows))
+        yield to_blob(table.slice(low, rows), is_compressed)
 
 
 def from_blob(blob: bytes) -> pa.Table:
