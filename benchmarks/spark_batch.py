@@ -13,6 +13,7 @@ import os
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -130,7 +131,7 @@ def measure(contestants: dict[str, Callable[[], DataFrame]], rounds: int) -> lis
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_batch")
-    parser.add_argument("--events", type=int, default=20_000_000)
+    parser.add_argument("--events", type=int, nargs="+", default=[20_000_000])
     parser.add_argument("--ids", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--master", default="local[2]")
@@ -146,23 +147,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
-    folder = given.output / f"events_{given.events}_{given.ids}.parquet"
-    if not (folder / "_SUCCESS").exists():
-        write_events(spark, folder, given.events, given.ids)
-    events = spark.read.parquet(str(folder))
     # So long that a few events of an id are in it.
     query = cep.query(QUERY.replace("{window}", str(4 * given.ids)))
-    contestants: dict[str, Callable[[], DataFrame]] = {
-        "does nothing": lambda: with_idle_worker(query, events),
-        "runs the query": lambda: query.match(events),
-    }
-    rows = measure(contestants, given.rounds)
-    idle, busy = rows
-    busy["ratio"] = busy["cpu_s"] / idle["cpu_s"]
-    busy["worker_peak_mb"] = worker_memory() / 1e6
-    print_table(f"{given.events:,} events, {given.ids:,} ids, {given.master}", rows, busy)
-    settings = {"events": given.events, "ids": given.ids, "rounds": given.rounds}
-    write_results(given.output, "spark_batch", rows, {**settings, "master": given.master})
+    rows: list[dict[str, Any]] = []
+    for number in given.events:
+        folder = given.output / f"events_{number}_{given.ids}.parquet"
+        if not (folder / "_SUCCESS").exists():
+            write_events(spark, folder, number, given.ids)
+        events = spark.read.parquet(str(folder))
+        contestants: dict[str, Callable[[], DataFrame]] = {
+            "does nothing": partial(with_idle_worker, query, events),
+            "runs the query": partial(query.match, events),
+        }
+        idle, busy = measure(contestants, given.rounds)
+        busy["ratio"] = busy["cpu_s"] / idle["cpu_s"]
+        busy["M_events_per_s"] = number / busy["wall_s"] / 1e6
+        busy["worker_peak_mb"] = worker_memory() / 1e6
+        rows += [{"events": number, **row} for row in (idle, busy)]
+        settings = {"ids": given.ids, "rounds": given.rounds, "master": given.master}
+        write_results(given.output, "spark_batch", rows, settings)
+    print_table(f"{given.ids:,} ids, {given.master}", rows, rows[-1])
     spark.stop()
 
 

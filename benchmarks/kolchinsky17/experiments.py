@@ -178,4 +178,5 @@ def _measured(
             "operations_per_event": operations / len(events),
             "tests_per_match": tests / max(found.matches, 1),
             "instances_peak": found.runs_peak,
+            "memory_KiB": found.memory / 1024,
         }

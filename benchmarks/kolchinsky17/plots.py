@@ -1,4 +1,4 @@
-"""The results as figures, in the spirit of figures 10 and 12 to 18 of [Kolchinsky17]."""
+"""The results as figures, in the spirit of figures 10 to 18 of [Kolchinsky17]."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _windows(rows: Rows, path: Path) -> None:
 
 
 def _work(rows: Rows, path: Path) -> None:
-    """What an evaluation does in the longest window: figures 12 to 16 as bars."""
+    """What an evaluation does in the longest window: figures 11 to 16 as bars."""
     from matplotlib import pyplot
 
     longest = max(row["window"] for row in rows)
@@ -64,13 +64,14 @@ def _work(rows: Rows, path: Path) -> None:
     patterns = list(dict.fromkeys(row["pattern"] for row in chosen))
     ways = list(dict.fromkeys(row["evaluation"] for row in chosen))
     panels = {
-        "instances at once (figure 12)": lambda row: row["instances_peak"],
+        "KiB of instances and buffers (figure 11)": lambda row: row["memory_KiB"],
+        "instances at once (12)": lambda row: row["instances_peak"],
         "tests per event (13)": lambda row: row["tests_per_event"],
         "operations on memory per event (14)": lambda row: row["operations_per_event"],
         "tests per match (15)": lambda row: _per_match(row, "tests_per_event"),
         "operations per match (16)": lambda row: _per_match(row, "operations_per_event"),
     }
-    figure, grid = pyplot.subplots(len(panels), 1, figsize=(12, 14), layout="constrained")
+    figure, grid = pyplot.subplots(len(panels), 1, figsize=(12, 16), layout="constrained")
     width = 0.8 / len(ways)
     for axes, (title, value) in zip(grid, panels.items(), strict=True):
         for number, way in enumerate(ways):

@@ -2,7 +2,8 @@
 
 All ways read the same Parquet file and write nowhere; before they are timed, their answers are
 compared. A way that takes longer than ``--patience`` seconds for that is not timed again, nor
-tried on harder cases.
+tried on harder cases. ``idle worker`` is cepheid's plan without any matching, and ``most`` the gain
+that it would have if matches cost nothing.
 Experiments 5 and 6 of [Wu06] compare with a relational stream processor in the same sense.
 """
 
@@ -24,7 +25,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.spark_peers.data import LETTERS, events
 from benchmarks.spark_peers.plots import draw
-from benchmarks.spark_peers.ways import WAYS
+from benchmarks.spark_peers.ways import WAYS, idle_worker
 from benchmarks.timing import print_table, write_results
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 TYPES, SEED = 6, 6
 IDS, EVENTS_IN_WINDOW = 10_000, 20
+IDLE = "idle worker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +104,25 @@ def measure(
             if took > patience and name != "cepheid":
                 given_up[name].append(case)
                 seconds[name] = [took]
+        idle: list[float] = []
         for _ in range(rounds):
             for name, times in seconds.items():
-                if case in given_up[name]:
-                    continue
-                begun = perf_counter()
-                start(name).write.format("noop").mode("overwrite").save()
-                times.append(perf_counter() - begun)
+                if case not in given_up[name]:
+                    times.append(_seconds_of(start(name)))
+            frame = spark.read.parquet(str(file))
+            idle.append(_seconds_of(idle_worker(frame, case.length, case.window)))
         for name, times in seconds.items():
             row[name] = statistics.median(times)
+        row[IDLE] = statistics.median(idle)
         best = min((row[name] for name in seconds if name != "cepheid"), default=math.nan)
-        row["gain"] = best / row["cepheid"]
+        row["gain"], row["most"] = best / row["cepheid"], best / row[IDLE]
         yield row
+
+
+def _seconds_of(found: DataFrame) -> float:
+    begun = perf_counter()
+    found.write.format("noop").mode("overwrite").save()
+    return perf_counter() - begun
 
 
 def _summary(found: DataFrame, length: int) -> tuple[int, int]:
@@ -158,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print_table(
         f"Seconds of the whole job over {count:,} events, {TYPES} types",
         rows,
-        ["length", "ids", "events_in_window", "matches", *given.ways, "gain"],
+        ["length", "ids", "events_in_window", "matches", *given.ways, "gain", IDLE, "most"],
     )
     draw(rows, given.output / "spark_peers.svg")
     print(f"\nResults are in {given.output}/spark_peers.csv, .json and .svg.")

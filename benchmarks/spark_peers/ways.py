@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from benchmarks.spark_peers.data import LETTERS
+from benchmarks.spark_peers.data import LETTERS, sequence_query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,11 +81,18 @@ def python_loop(events: DataFrame, length: int, window: int) -> DataFrame:
 def cepheid(events: DataFrame, length: int, window: int) -> DataFrame:
     """The query, on the frame itself."""
     import cepheid as cep
-    from benchmarks.spark_peers.data import sequence_query
 
     found = cep.query(sequence_query(length, window)).match(events, tie_break="ts")
     frame: DataFrame = found.select(*LETTERS[:length].lower())
     return frame
+
+
+def idle_worker(events: DataFrame, length: int, window: int) -> DataFrame:
+    """The plan of the query with workers that read their events and find nothing."""
+    import cepheid as cep
+    from benchmarks.spark_batch import with_idle_worker
+
+    return with_idle_worker(cep.query(sequence_query(length, window)), events)
 
 
 WAYS: dict[str, Way] = {

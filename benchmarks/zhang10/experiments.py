@@ -1,4 +1,4 @@
-"""The streams and queries of [Zhang10 §6.1, C], and what is measured of them.
+"""The streams and queries of [Zhang10 §6, C], and what is measured of them.
 
 An event comes at every unit of time, with a value that counts from 1 to 1000 and begins again,
 and an interval of ± δ. A component takes the values that its number divides; by default W = 100,
@@ -8,11 +8,13 @@ skip_till_next_match no event matches two components, as in the first case of §
 The longer intervals are, the more matches there are. Where every component takes a hundredth of
 the events these are few, and what is seen is the work for an event; where they are many, that
 for a match.
+
+The traces of a cluster are generated ones: tasks ± 0.5 s and loads ± 7.5 s, in units of 0.1 s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,6 +24,7 @@ import pyarrow as pa
 
 import cepheid as cep
 from benchmarks.timing import time_in_turn
+from cepheid.samples import cluster_load
 
 Row = dict[str, Any]
 
@@ -32,6 +35,14 @@ RARE = (97, 101, 103)
 """Few events match any component, and few combinations of them a query."""
 SKEWS = ((19, 29), (9, 61), (5, 110), (3, 184))
 """Divisors of the first and the last component: ever more of the first, and less of the last."""
+
+CLUSTER = {
+    "S1, any, selective": ("skip_till_any_match", "25%"),
+    "S2, any": ("skip_till_any_match", "70%"),
+    "S3, next, selective": ("skip_till_next_match", "25%"),
+    "S4, next": ("skip_till_next_match", "70%"),
+}
+"""The strategies over the traces of a cluster, and how low the load is at the end."""
 
 EVENT_BASED = ("any_state", "query_order", "selectivity")
 ANY, NEXT = "skip_till_any_match", "skip_till_next_match"
@@ -99,6 +110,18 @@ def measure(settings: Settings) -> Iterator[Row]:
         yield from _measured(settings, case, divisors, ANY, DELTA, EVENT_BASED)
     case = {"experiment": "default query", "case": DELTA}
     yield from _measured(settings, case, default, ANY, DELTA, ("auto",))
+    yield from measure_traces(settings)
+
+
+def measure_traces(settings: Settings) -> Iterator[Row]:
+    """Query 1 of §3.1 over the traces of a cluster, by both strategies."""
+    traces = cluster_load.generate(settings.events, seed=10)
+    reading = {"uncertainty": cluster_load.UNCERTAINTY, "granularity": cluster_load.GRANULARITY}
+    for name, (strategy, low) in CLUSTER.items():
+        text = cluster_load.QUERY.replace("70%", low).replace(ANY, strategy)
+        case = {"experiment": "cluster", "case": name}
+        events = dict.fromkeys(EVENT_BASED, traces)
+        yield from _timed(settings, case, cep.query(text), events, reading)
 
 
 def _measured(
@@ -109,15 +132,25 @@ def _measured(
     delta: int,
     methods: Sequence[str],
 ) -> Iterator[Row]:
-    compiled = query(divisors, strategy)
     events = {method: stream(settings.stream_length(method, delta)) for method in methods}
+    yield from _timed(settings, case, query(divisors, strategy), events, {"uncertainty": delta})
+
+
+def _timed(
+    settings: Settings,
+    case: Row,
+    compiled: cep.CompiledQuery,
+    events: Mapping[str, pa.Table],
+    reading: Mapping[str, Any],
+) -> Iterator[Row]:
+    """The query over the events of each method."""
     contestants = {
-        method: partial(compiled.match, events[method], uncertainty=delta, method=method)
-        for method in methods
+        method: partial(compiled.match, events[method], method=method, **reading)
+        for method in events
     }
     seconds = time_in_turn(contestants, settings.rounds)
-    for method in methods:
-        matches = compiled.match(events[method], uncertainty=delta, method=method)
+    for method, run in contestants.items():
+        matches = run()
         count = events[method].num_rows
         yield {
             **case,

@@ -16,6 +16,7 @@ _FIGURES = (
     ("delta, skip_till_any_match", "skip_till_any_match: time per match", "δ", _PER_MATCH),
     ("delta, skip_till_next_match", "skip_till_next_match (4e)", "δ", _SPEED),
     ("length", "length of the pattern (4c)", "components", _SPEED),
+    ("cluster", "generated traces of a cluster (4f)", "", _SPEED),
     ("skew", "ever more of the first, less of the last (4d)", "share of events", _SPEED),
 )
 _COLOURS = {
@@ -36,9 +37,9 @@ def draw(rows: Rows, path: Path) -> bool:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(2, 3, figsize=(16, 8), layout="constrained")
+    figure, axes = pyplot.subplots(2, 4, figsize=(21, 8), layout="constrained")
     figure.suptitle("Uncertain times: events per second, with confidences")
-    for axis, (experiment, title, label, measured) in zip(axes.flat, _FIGURES, strict=True):
+    for axis, (experiment, title, label, measured) in zip(axes.flat, _FIGURES, strict=False):
         here = [row for row in rows if row["experiment"] == experiment]
         axis.set_title(title)
         axis.set_xlabel(label)
@@ -50,6 +51,8 @@ def draw(rows: Rows, path: Path) -> bool:
             values = [row[measured] for row in of_method]
             axis.plot(cases, values, marker="o", label=method, color=_COLOURS[method])
         axis.legend()
+    for axis in axes.flat[len(_FIGURES) :]:
+        axis.remove()
     figure.savefig(path)
     pyplot.close(figure)
     return True

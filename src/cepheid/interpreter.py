@@ -162,7 +162,7 @@ class Interpreter:
         present = [value for value in values if value is not None]
         if node.function == "count":
             return len(present)
-        return _AGGREGATED[node.function](present) if present else None
+        return answer(_AGGREGATED[node.function](present)) if present else None
 
 
 _AGGREGATED: dict[str, Callable[[list[Any]], Any]] = {

@@ -97,3 +97,51 @@ def test_a_window_that_ends_beyond_the_axis_ends_with_it(evaluation: str) -> Non
 def test_the_least_time_of_all_is_a_placeholder() -> None:
     with pytest.raises(cep.EventError, match="placeholder"):
         cep.query("PATTERN SEQ(A a, B b)").match({"ts": [-(2**63), 1 - 2**63], "type": ["A", "B"]})
+
+
+LARGE = 2**62
+SUMS = {
+    (LARGE, LARGE - 1): MOST,
+    (LARGE, LARGE): None,
+    (LARGE, LARGE, LARGE, LARGE): None,  # which is 0 in 64 bits
+    (LARGE, LARGE, -LARGE): LARGE,
+    (-LARGE, -LARGE): -MOST - 1,
+    (-LARGE, -LARGE, -LARGE): None,
+}
+
+
+@pytest.mark.parametrize("evaluation", ["reference", "nfa_b", "lazy_chain"])
+@pytest.mark.parametrize(("numbers", "total"), SUMS.items())
+def test_a_sum_that_64_bits_do_not_hold_is_null(
+    evaluation: str, numbers: tuple[int, ...], total: int | None
+) -> None:
+    count = len(numbers)
+    events = pa.table(
+        {
+            "ts": range(count + 1),
+            "type": ["A"] * count + ["B"],
+            "x": [*numbers, 0],
+            "mean": [sum(numbers) / count] * (count + 1),
+            "total": pa.array([total] * (count + 1), pa.int64()),
+        }
+    )
+    same = "sum(a[].x) IS NULL" if total is None else "sum(a[].x) = b.total"
+    query = cep.query(
+        f"PATTERN SEQ(A{{{count}}} a[], B b) WHERE {same} AND avg(a[].x) = b.mean "
+        "RETURN sum(a[].x) AS total, avg(a[].x) AS mean"
+    )
+    [row] = query.match(events, evaluation=evaluation).to_arrow().to_pylist()
+    assert (row["total"], row["mean"]) == (total, sum(numbers) / count)
+
+
+@pytest.mark.parametrize("evaluation", ["reference", "nfa_b", "lazy_chain"])
+@pytest.mark.parametrize("function", ["sum", "avg"])
+def test_a_sum_of_infinities_of_both_signs_is_null(evaluation: str, function: str) -> None:
+    events = {"ts": [1, 2, 3], "type": ["A", "A", "B"], "x": [float("inf"), float("-inf"), 0.0]}
+    text = f"PATTERN SEQ(A{{{{2}}}} a[], B b) WHERE {{}} RETURN {function}(a[].x) AS v"
+    for condition, found in {"IS NULL": 1, "IS NOT NULL": 0, "> b.x": 0, "= b.x": 0}.items():
+        query = cep.query(text.format(f"{function}(a[].x) {condition}"))
+        matches = query.match(events, evaluation=evaluation)
+        assert matches.to_arrow().column("v").to_pylist() == [None] * found
+    query = cep.query(text.format(f"NOT {function}(a[].x) > b.x"))
+    assert len(query.match(events, evaluation=evaluation)) == 0

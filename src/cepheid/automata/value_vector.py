@@ -15,6 +15,10 @@ from cepheid.kernels import nfa_b_layout as layout
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind, Schema
 
+ROUGH_SUM = "rough sum"
+"""What a register is called that adds whole numbers up as floats."""
+_WRAP = f"{2.0**64}"
+
 
 @dataclass(frozen=True, slots=True)
 class Register:
@@ -87,6 +91,8 @@ class ValueVector:
         kind = Kind.INTEGER if attribute is None else self._schema.kind(attribute)
         if role == "count":
             kind = Kind.INTEGER
+        elif role == ROUGH_SUM:
+            kind = Kind.FLOAT
         storage = Storage.INT if attribute is None else storage_of(kind, attribute)
         register = self.register(variable, role, attribute, storage)
         if storage is Storage.FLOAT:
@@ -100,12 +106,27 @@ class ValueVector:
         assert attribute is not None
         if function in ("first", "last"):
             return self._stored(variable, "last" if function == "last" else "at 1", attribute)
-        if function != "avg":
-            return self._stored(variable, function, attribute)
+        if function in ("sum", "avg"):
+            return self._total(function, variable, attribute)
+        return self._stored(variable, function, attribute)
+
+    def _total(self, function: str, variable: str, attribute: str) -> Value:
+        """A sum or mean. A sum of whole numbers is null where 64 bits do not hold it.
+
+        Then it is wrong by a multiple of 2**64, which a sum in floats tells.
+        """
         total = self._stored(variable, "sum", attribute)
+        number, known = f"float({total.code})", f"{total.code} == {total.code}"
+        if self.columns[attribute] is Storage.INT:
+            rough = self._stored(variable, ROUGH_SUM, attribute)
+            wraps = f"round(({rough.code} - {number}) / {_WRAP})"
+            number, known = f"({number} + {_WRAP} * {wraps})", f"{wraps} == 0"
+        if function == "sum":
+            return replace(total, known=f"({total.known}) and {known}")
         count = self._stored(variable, "count", attribute)
         # The count is positive wherever the sum is known.
-        return Value(f"float({total.code}) / float(max({count.code}, 1))", total.known, Kind.FLOAT)
+        mean = f"{number} / float(max({count.code}, 1))"
+        return Value(mean, f"({total.known}) and {number} == {number}", Kind.FLOAT)
 
     def column(self, attribute: str) -> int:
         """The place of a column in the context."""
@@ -153,6 +174,8 @@ class ValueVector:
             return Update(layout.LENGTH, None, number)
         if register.role == "count":
             return Update(layout.COUNT, attribute, number)
+        if register.role == ROUGH_SUM:
+            return Update(layout.SUM_AS_FLOAT, attribute, number)
         if register.role in ("min", "max", "sum"):
             pair = {
                 "min": (layout.MIN_INT, layout.MIN_FLOAT),

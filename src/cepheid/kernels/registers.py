@@ -17,6 +17,7 @@ from cepheid.kernels.nfa_b_layout import (
     SET_FLOAT_AT,
     SET_INT,
     SET_INT_AT,
+    SUM_AS_FLOAT,
     SUM_INT,
     TAG_SHIFT,
     TEXTS_RANK,
@@ -76,6 +77,9 @@ def update_registers(updates, low, high, context, event_ix, run_ix, ints, floats
             elif operation == SUM_INT:
                 x = int64_pointer(values)[event_ix]
                 ints[run_ix, register] = x if first else ints[run_ix, register] + x
+            elif operation == SUM_AS_FLOAT:
+                y = float(int64_pointer(values)[event_ix])
+                floats[run_ix, register] = y if first else floats[run_ix, register] + y
             elif operation == MIN_FLOAT:
                 y = float64_pointer(values)[event_ix]
                 if first or y < floats[run_ix, register]:

@@ -74,7 +74,9 @@ def _samples(
             is_wanted = np.array([each in component.types for each in events.type_names], np.bool_)
             stride = max(len(events) // _LOOKED_AT, 1)
             rows = np.flatnonzero(is_wanted[events.type_codes[::stride]]) * stride
-            chosen = np.sort(rows[random.permutation(len(rows))[:size]])
+            chosen = np.sort(
+                random.choice(rows, min(size, len(rows)), replace=False, shuffle=False)
+            )
             taken = replace(
                 events,
                 table=events.table.select(present).take(chosen),
@@ -113,18 +115,15 @@ def _part(
 
     None where a registered function fails: that is for the evaluation to tell.
     """
-    orders = [random.permutation(size) for name in names]
+    current = {name: 1 for name in names if components[name].is_kleene}
+    drawn = []
+    for name in names:
+        order = (random.permutation(size) % len(samples[name])).tolist()
+        chosen = [samples[name][place] for place in order]
+        drawn.append([[event] for event in chosen] if name in current else chosen)
     held = 0
-    for at in range(size):
-        chosen = [
-            samples[name][int(order[at]) % len(samples[name])]
-            for name, order in zip(names, orders, strict=True)
-        ]
-        binding = {
-            name: [event] if components[name].is_kleene else event
-            for name, event in zip(names, chosen, strict=True)
-        }
-        current = {name: 1 for name in names if components[name].is_kleene}
+    for bound in zip(*drawn, strict=True):
+        binding = dict(zip(names, bound, strict=True))
         try:
             held += Interpreter(binding, current).truth(clause.expression) is True
         except Exception:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
+from functools import cache
+from math import inf, prod
 
 import numpy as np
 import pyarrow.compute as pc
@@ -20,6 +21,8 @@ FEW_EVENTS = 10_000
 """Fewer events than this are not worth the choice."""
 _MOST_ALTERNATIVES = 16
 _SAMPLE = 4_096
+_COUNTED = 1 << 15
+"""Of about so many events the types are counted."""
 _GUESSES = 0.01, 0.5
 """Hardly a condition between two events is satisfied by fewer pairs or by more."""
 _PARTS = 4
@@ -28,22 +31,18 @@ _DRIFT = 4.0
 
 
 def observe(query: AnalysedQuery, events: Events, window: int | None) -> Frequencies:
-    """How many events of each variable a window of these events has, and how often conditions hold.
-
-    Types are counted in all events; conditions are tested on a sample.
-    """
+    """How many events of each variable a window has, and how often conditions hold, by samples."""
     return _with_sample(query, events, count_types(query, events, window))
 
 
 def count_types(query: AnalysedQuery, events: Events, window: int | None) -> Frequencies:
-    """How many events of the types of each variable a window has."""
-    share = _share_of_window(query, events, window)
+    """How many events of the types of each variable a window has, by every so manieth event."""
+    stride = max(len(events) // _COUNTED, 1)
+    counted = events.type_codes[::stride]
+    share = _share_of_window(query, events, window) * len(events) / max(len(counted), 1)
     codes = {name: code for code, name in enumerate(events.type_names)}
     by_part = np.array(
-        [
-            np.bincount(part, minlength=len(codes) or 1)
-            for part in np.array_split(events.type_codes, _PARTS)
-        ]
+        [np.bincount(part, minlength=len(codes) or 1) for part in np.array_split(counted, _PARTS)]
     )
     counts = by_part.sum(axis=0)
     parts = list({part for each in query.alternatives for part in each.components})
@@ -80,30 +79,25 @@ def choose_by_cost(
     if len(events) < FEW_EVENTS or many or not is_free:
         return accepted
     later = evaluations[evaluations.index(accepted) :]
+
+    @cache  # it takes a while to find out, and is known of one
+    def accepts(each: Evaluation) -> bool:
+        return each is accepted or each.refusal(query) is None
+
+    def cheapest(frequencies: Frequencies) -> Evaluation:
+        costs = estimate_costs(query, frequencies)
+        known = [each for each in later if each is accepted or each.name in costs]
+        by_cost = sorted(known, key=lambda each: costs.get(each.name, inf))
+        return next(filter(accepts, by_cost))
+
     counted = count_types(query, events, window)
     on_events = any(
         len(clause.variables) == 1 for each in query.alternatives for clause in each.clauses
     )
-    guesses = [
-        _cheapest(query, replace(counted, unknown=part), accepted, later) for part in _GUESSES
-    ]
-    if not on_events and guesses[0] is guesses[1]:
-        return guesses[0]
-    return _cheapest(query, _with_sample(query, events, counted), accepted, later)
-
-
-def _cheapest(
-    query: AnalysedQuery,
-    frequencies: Frequencies,
-    accepted: Evaluation,
-    evaluations: tuple[Evaluation, ...],
-) -> Evaluation:
-    costs = estimate_costs(query, frequencies)
-    for each in sorted(evaluations, key=lambda each: costs.get(each.name, float("inf"))):
-        # That it accepts the query is known of one, and takes a while to find out of others.
-        if each is accepted or (each.name in costs and each.refusal(query) is None):
-            return each
-    return accepted
+    low, high = (cheapest(replace(counted, unknown=part)) for part in _GUESSES)
+    if not on_events and low is high:
+        return low
+    return cheapest(_with_sample(query, events, counted))
 
 
 def _share_of_window(query: AnalysedQuery, events: Events, window: int | None) -> float:

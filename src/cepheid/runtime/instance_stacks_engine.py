@@ -22,7 +22,7 @@ from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import Registers, grown, int64s, step_tables
 from cepheid.runtime.match_columns import ROOM_MATCHES, BlockMemory, MatchColumns
-from cepheid.runtime.metrics import EngineMetrics
+from cepheid.runtime.metrics import EngineMetrics, bytes_of
 from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.snapshot import Arrays, part, prefixed
 
@@ -431,6 +431,17 @@ class InstanceStacksEngine:
             seconds_matching=self._seconds,
             seconds_construction=0.0,
             sequences=int(state["constructed"]),
+            memory=bytes_of(
+                self._instances,
+                self._kept_ints,
+                self._kept_floats,
+                self._kept_valid,
+                self._instance_keys,
+                self._others,
+                self._cells,
+                self._stacks,
+                self._other_stacks,
+            ),
         )
 
 

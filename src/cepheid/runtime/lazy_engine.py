@@ -23,7 +23,7 @@ from cepheid.runtime.lazy_groups import Groups
 from cepheid.runtime.lazy_plans import LazyPlans
 from cepheid.runtime.lazy_store import Constants, EventStore
 from cepheid.runtime.lazy_tables import kernel_tables
-from cepheid.runtime.metrics import EngineMetrics
+from cepheid.runtime.metrics import EngineMetrics, bytes_of
 from cepheid.runtime.snapshot import Arrays, part, prefixed
 
 _FIRST_INSTANCES = 256
@@ -438,4 +438,15 @@ class LazyEngine:
             evaluations=dict(evaluations),
             seconds_matching=self._seconds_matching,
             seconds_construction=0.0,
+            memory=bytes_of(
+                self._instances,
+                self._slots,
+                self._ints,
+                self._floats,
+                self._valid,
+                self._nodes,
+                self._waiting,
+                self._buffers,
+                self._pool,
+            ),
         )

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy.typing as npt
+
 
 @dataclass(frozen=True, slots=True)
 class EngineMetrics:
@@ -23,6 +25,7 @@ class EngineMetrics:
     seconds_matching: float
     seconds_construction: float
     sequences: int = 0
+    memory: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Metrics:
     also write matches; ``seconds_construction`` that of listing the matches of merged runs.
     Of instance stacks, ``runs_peak`` is the most instances at once, ``buffer_nodes`` how many
     were pushed, and ``sequences`` how many sequences were constructed before selection.
+    ``memory`` is how many bytes the runs or instances with their buffers have been given; it
+    grows by doubling, and the events themselves are not in it.
     The last two are of events with uncertain times: those that came after one that is sure to be
     later, and those of them that were left out because they came too late.
     """
@@ -50,6 +55,7 @@ class Metrics:
     seconds_matching: float = 0.0
     seconds_construction: float = 0.0
     sequences: int = 0
+    memory: int = 0
     arrival_violations: int = 0
     late_events: int = 0
 
@@ -60,6 +66,16 @@ class Metrics:
         3
         """
         return asdict(self)
+
+
+def bytes_of(*arrays: npt.NDArray[Any]) -> int:
+    """How many bytes arrays take.
+
+    >>> import numpy as np
+    >>> bytes_of(np.zeros(3), np.zeros((2, 2)))
+    56
+    """
+    return sum(array.nbytes for array in arrays)
 
 
 def joined_metrics(events: int, parts: Sequence[EngineMetrics]) -> Metrics:
@@ -82,4 +98,5 @@ def joined_metrics(events: int, parts: Sequence[EngineMetrics]) -> Metrics:
         sum(engine.seconds_matching for engine in parts),
         sum(engine.seconds_construction for engine in parts),
         sum(engine.sequences for engine in parts),
+        sum(engine.memory for engine in parts),
     )

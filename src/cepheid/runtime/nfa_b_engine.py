@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import Registers, grown, int64s, step_tables
 from cepheid.runtime.match_columns import MatchColumns, MatchLister
-from cepheid.runtime.metrics import EngineMetrics
+from cepheid.runtime.metrics import EngineMetrics, bytes_of
 from cepheid.runtime.snapshot import Arrays, part, prefixed
 
 _FIRST_RUNS = 1_024
@@ -308,4 +309,16 @@ class NfaBEngine:
             evaluations={edge: int(self._evaluations[ix]) for ix, edge in self.automaton.edges},
             seconds_matching=self._seconds_matching,
             seconds_construction=self._lister.seconds,
+            memory=bytes_of(
+                self._runs,
+                self._registers.ints,
+                self._registers.floats,
+                self._registers.valid,
+                self._partitions,
+                *self._buffer(),
+            ),
         )
+
+    def _buffer(self) -> Iterable[npt.NDArray[Any]]:
+        """Where the events of runs are."""
+        return [self._nodes]

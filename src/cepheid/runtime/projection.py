@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.interpreter import variables_in
 from cepheid.language import syntax as ast
@@ -162,14 +163,21 @@ def _aggregated(function: str, column: ListPositions, values: pa.Array) -> pa.Ar
     unit = values.type if pa.types.is_duration(values.type) and function in ("min", "max") else None
     if unit is not None:  # Arrow orders no durations.
         values = values.cast(pa.int64())
-    if function == "sum" and pa.types.is_integer(values.type):
-        values = whole_numbers(values)
-    grouped = pa.table({"match": match_ix, "value": values}).group_by("match")
-    table = grouped.aggregate([("value", name)])
+    wanted, columns = [("value", name)], {"match": match_ix, "value": values}
+    can_wrap = function == "sum" and pa.types.is_integer(values.type)
+    if can_wrap:
+        columns["value"] = whole_numbers(values)
+        columns["rough"] = columns["value"].cast(pa.float64(), safe=False)
+        wanted.append(("rough", name))
+    table = pa.table(columns).group_by("match").aggregate(wanted)
     row_of_match: npt.NDArray[np.int64] = np.full(len(column.lengths), ABSENT, dtype=np.int64)
     row_of_match[table.column("match").to_numpy()] = np.arange(table.num_rows)
     rows = pa.array(row_of_match, mask=row_of_match == ABSENT)
-    result = table.column(f"value_{name}").combine_chunks().take(rows)
+    result = table.column(f"value_{name}").combine_chunks()
+    if can_wrap:  # A sum that 64 bits do not hold is wrong by 2**64 at least.
+        wraps = pc.subtract(table.column("rough_sum"), result.cast(pa.float64(), safe=False))
+        result = pc.if_else(pc.less(pc.abs(wraps), 2.0**63), result, None).combine_chunks()
+    result = without_nan(result.take(rows))
     if unit is not None:
         return result.cast(unit)
     return result.fill_null(0) if function == "count" else result

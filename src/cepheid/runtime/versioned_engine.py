@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,9 @@ class VersionedEngine(NfaBEngine):
         self._stacks = int64s(2 * len(automaton.steps))
         self._now = 0
         self._index_pointers()
+
+    def _buffer(self) -> Iterable[npt.NDArray[Any]]:
+        return self._parts.values()
 
     def feed(
         self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
