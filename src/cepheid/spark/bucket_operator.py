@@ -131,7 +131,7 @@ class BucketOperator(StatefulProcessor):
 def _rows(table: pa.Table, is_late: bool = False) -> Iterator[Row]:
     """The blobs of a table; the first of them has the count of all.
 
-    They are read at once, by the next operator of the same task: to compress them would cost more.
+    They are not compressed, since the next operator of the same task reads them at once.
     """
     count = len(table)
     for blob in to_blobs(table, is_compressed=False):
