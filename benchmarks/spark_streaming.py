@@ -1,16 +1,16 @@
 """Rows per second of a query over a stream in Spark, beside the same stream with nothing to do.
 
 ``python -m benchmarks.spark_streaming [--batches 10]`` streams micro-batches of a million events of
-100,000 keys, once to a query and once to a stateful operator that only takes the rows, in turn.
-Seconds are of processor time, of the Java machine and all Python workers, and of the wall: the mean
-of a run's micro-batches, of which some write a snapshot, and the best of several runs.
+100,000 keys to a query, and to a stateful operator that only takes the rows: both streams run, and
+each micro-batch is given first to one and then to the other, so that whatever else the machine
+does meets both. Seconds are of processor time, of the Java machine and all Python workers, and of
+the wall: means of all micro-batches, of which some write a snapshot, but for the first two.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import statistics
 import sys
 import tempfile
@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.spark_batch import worker_memory
 from benchmarks.timing import print_table, write_results
 
 EVENTS = 1_000_000
@@ -41,10 +42,10 @@ QUERY = """
 
 
 def write_batches(folder: Path, batches: int, cores: int) -> None:
-    """A file for each core and micro-batch, to be read in the order of their times."""
+    """A folder for each micro-batch, with a file for each core."""
     generator = np.random.default_rng(SEED)
-    folder.mkdir(parents=True)
     for number in range(batches):
+        (folder / f"{number:04}").mkdir(parents=True)
         times = (
             np.sort(generator.integers(0, SECONDS * 1_000_000, EVENTS)) + number * SECONDS * 10**6
         )
@@ -64,9 +65,8 @@ def write_batches(folder: Path, batches: int, cores: int) -> None:
         )
         for core in range(cores):
             rows = EVENTS // cores
-            path = folder / f"{number:04}-{core}.parquet"
+            path = folder / f"{number:04}" / f"{core}.parquet"
             pq.write_table(table.slice(core * rows, rows), path)
-            os.utime(path, (1e9 + number, 1e9 + number))
 
 
 def session(cores: int) -> Any:
@@ -83,6 +83,9 @@ def session(cores: int) -> Any:
         .config("spark.driver.memory", "4g")
         .config("spark.sql.shuffle.partitions", str(cores))
         .config("spark.sql.session.timeZone", "UTC")
+        # A stream that waits for its turn hardly looks for it, and runs nothing meanwhile.
+        .config("spark.sql.streaming.pollingDelay", "1s")
+        .config("spark.sql.streaming.noDataMicroBatches.enabled", "false")
         .config(
             "spark.sql.streaming.stateStore.providerClass",
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
@@ -93,9 +96,10 @@ def session(cores: int) -> Any:
     return spark
 
 
-def stream(spark: Any, folder: Path, cores: int) -> Any:
-    """The events as a streaming DataFrame, a micro-batch a file of each core."""
-    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", cores).parquet(str(folder))
+def stream(spark: Any, folder: Path) -> Any:
+    """The events as a streaming DataFrame; a micro-batch is a folder that has come."""
+    folder.mkdir(parents=True)
+    return spark.readStream.schema(SCHEMA).parquet(f"{folder}/*")
 
 
 def with_query(events: Any, window: int) -> Any:
@@ -161,35 +165,55 @@ def processor_seconds(pid: int) -> float:
     return total
 
 
-def follow(frame: Any, checkpoint: Path, batches: int) -> Iterator[dict[str, float]]:
-    """Run a stream to the end of its files; what each micro-batch took."""
-    query = frame.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
+def run(query: Any, batch: Path, folder: Path) -> dict[str, float]:
+    """Give a micro-batch to a stream; what it took."""
+    copy = folder.with_name(f"{folder.name}-next")
+    copy.mkdir()
+    for path in batch.iterdir():
+        os.link(path, copy / path.name)
+    before = processor_seconds(os.getpid())
+    copy.rename(folder / batch.name)  # All files come at once.
+    while (progress := _progress(query, int(batch.name))) is None:
+        sleep(0.02)
+    used = processor_seconds(os.getpid()) - before
+    metrics = progress.observedMetrics.get("cepheid")
+    written = progress.stateOperators[0].customMetrics.get("rocksdbTotalBytesWritten", 0)
+    return {
+        "rows": progress.numInputRows,
+        "cpu_s": used,
+        "wall_s": progress.durationMs["triggerExecution"] / 1_000,
+        "matches": metrics["matches"] if metrics else 0,
+        "state_MiB": written / 2**20,
+    }
+
+
+def _progress(query: Any, number: int) -> Any:
+    """What the stream says of a micro-batch; None: it has not ended."""
+    if query.exception():
+        raise query.exception()
+    ended = [each for each in query.recentProgress if each.numInputRows]
+    return next((each for each in ended if each.batchId == number), None)
+
+
+def alternate(spark: Any, batches: Path, window: int, folder: Path) -> Iterator[dict[str, Any]]:
+    """Run both streams, a micro-batch of one after one of the other; what each took."""
+    running = {}
     try:
-        before, seen = processor_seconds(os.getpid()), -1
-        while query.isActive and seen < batches - 1:
-            progress = [each for each in query.recentProgress if each.batchId > seen]
-            now = processor_seconds(os.getpid())
-            for each in progress:
-                seen = each.batchId
-                if each.numInputRows:
-                    metrics = each.observedMetrics.get("cepheid")
-                    yield {
-                        "batch": each.batchId,
-                        "rows": each.numInputRows,
-                        "cpu_s": now - before,
-                        "wall_s": each.durationMs["triggerExecution"] / 1_000,
-                        "matches": metrics["matches"] if metrics else 0,
-                        "state_MiB": each.stateOperators[0].customMetrics.get(
-                            "rocksdbTotalBytesWritten", 0
-                        )
-                        / 2**20,
-                    }
-                before = now
-            sleep(0.05)
-        if query.exception():
-            raise query.exception()
+        for name, build in (("nothing", with_nothing), ("query", with_query)):
+            frame = build(stream(spark, folder / name), window)
+            sink = frame.writeStream.format("noop")
+            running[name] = sink.option("checkpointLocation", str(folder / f"{name}-log")).start()
+        for number, batch in enumerate(sorted(batches.iterdir())):
+            names = list(running) if number % 2 else list(running)[::-1]
+            for name in names:
+                yield {
+                    "operator": name,
+                    "batch": number,
+                    **run(running[name], batch, folder / name),
+                }
     finally:
-        query.stop()
+        for query in running.values():
+            query.stop()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -208,50 +232,44 @@ def main(arguments: Sequence[str] | None = None) -> None:
         spark = session(cores)
         for number in range(chosen.rounds):
             for window in chosen.windows:
-                for name, build in (("nothing", with_nothing), ("query", with_query)):
-                    checkpoint = Path(folder) / "checkpoint"
-                    shutil.rmtree(checkpoint, ignore_errors=True)
-                    frame = build(stream(spark, files, cores), window)
-                    for row in follow(frame, checkpoint, chosen.batches):
-                        row = {"operator": name, "window_s": window, "round": number, **row}
-                        print(row, flush=True)
-                        if row["batch"] >= 2:  # The first ones fill caches and the window.
-                            rows.append(row)
+                place = Path(folder) / f"round{number}-{window}"
+                for row in alternate(spark, files, window, place):
+                    row = {"window_s": window, "round": number, **row}
+                    print(row, flush=True)
+                    if row["batch"] >= 2:  # The first ones fill caches and the window.
+                        rows.append(row)
+        peak = worker_memory() / 2**20
         spark.stop()
     results = []
     for window in chosen.windows:
-        best = {
-            name: {
-                unit: min(
-                    statistics.mean(
-                        row[unit]
-                        for row in rows
-                        if (row["operator"], row["window_s"], row["round"]) == (name, window, run)
-                    )
-                    for run in range(chosen.rounds)
-                )
-                for unit in ("cpu_s", "wall_s")
-            }
+        nothing, query = (
+            [row for row in rows if (row["operator"], row["window_s"]) == (name, window)]
             for name in ("nothing", "query")
-        }
-        written = [
-            row["state_MiB"]
-            for row in rows
-            if (row["operator"], row["window_s"]) == ("query", window)
+        )
+        by_round = [
+            _total(nothing, "cpu_s", number) / _total(query, "cpu_s", number)
+            for number in range(chosen.rounds)
         ]
         results.append(
             {
                 "window_s": window,
-                "nothing_cpu_s": best["nothing"]["cpu_s"],
-                "query_cpu_s": best["query"]["cpu_s"],
-                "cpu_ratio": best["nothing"]["cpu_s"] / best["query"]["cpu_s"],
-                "wall_ratio": best["nothing"]["wall_s"] / best["query"]["wall_s"],
-                "state_written_MiB": statistics.mean(written),
+                "nothing_cpu_s": statistics.mean(row["cpu_s"] for row in nothing),
+                "query_cpu_s": statistics.mean(row["cpu_s"] for row in query),
+                "cpu_ratio": _total(nothing, "cpu_s") / _total(query, "cpu_s"),
+                "least_round": min(by_round),
+                "best_round": max(by_round),
+                "wall_ratio": _total(nothing, "wall_s") / _total(query, "wall_s"),
+                "state_written_MiB": statistics.mean(row["state_MiB"] for row in query),
+                "worker_peak_MiB": peak,
             }
         )
     print_table("A query over a stream beside nothing", results)
     settings = {"events": EVENTS, "keys": KEYS, "seed": SEED}
     write_results(chosen.output, "spark_streaming", results, settings)
+
+
+def _total(rows: Sequence[dict[str, Any]], unit: str, number: int | None = None) -> float:
+    return float(sum(row[unit] for row in rows if number in (None, row["round"])))
 
 
 if __name__ == "__main__":

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import cepheid as cep
 from cepheid.runtime import session
+from cepheid.runtime.encoding import EncodedColumn
+from cepheid.runtime.partition_numbers import PartitionNumbers
 
 QUERY = "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x > a.x WITHIN 10"
 
@@ -441,3 +444,26 @@ def test_a_versioned_buffer_follows_partitions_that_have_other_numbers() -> None
         running = query.restore(running.snapshot(), **options)
         running.feed({"ts": [460], "type": ["B"], "k": [1_000]})
     assert len(running.feed({"ts": [470] * 250, "type": ["C"] * 250, "k": keys})) == 250
+
+
+def test_what_has_left_the_window_is_not_stored() -> None:
+    query = cep.query("PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 10")
+    sizes = []
+    for count in (1_000, 10_000):
+        session = query.session()
+        rows = range(count)
+        events = {"ts": rows, "type": ["A"] * count, "id": [1] * count, "x": rows}
+        session.feed(pa.table({name: list(values) for name, values in events.items()}))
+        sizes.append(len(session.snapshot()))
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.05)
+
+
+def test_a_restored_session_forgets_keys_when_the_first_one_would_have() -> None:
+    numbers = PartitionNumbers()
+    numbers.number([EncodedColumn(np.arange(600))], 600)
+    assert numbers.are_many(to_store=True)
+    numbers.keep(np.ones(600, dtype=np.int64))
+    restored = PartitionNumbers()
+    restored.load(numbers.state())
+    assert not numbers.are_many(to_store=True)
+    assert not restored.are_many(to_store=True)

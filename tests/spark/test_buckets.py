@@ -20,11 +20,12 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.runtime import session
 from cepheid.runtime.events import order_events
+from cepheid.spark import packing
 from cepheid.spark.arrow_schemas import result_schema
 from cepheid.spark.bucket import Step
 from cepheid.spark.bucket_copies import BucketCopies
 from cepheid.spark.bucket_store import Arrived, BucketStore
-from cepheid.spark.packing import from_blob, to_blob
+from cepheid.spark.packing import from_blob, to_blobs
 from cepheid.spark.worker_settings import WorkerSettings
 
 START_MS = 1_000_000
@@ -34,9 +35,10 @@ COLUMNS = ("ts", "type", "x", "y", "k", "s", "seq")
 
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys and texts of the past are forgotten at the first opportunity."""
+    """Keys and texts of the past are forgotten at the first opportunity, and blobs are small."""
     monkeypatch.setattr(session, "_FEW_STRINGS", 0)
     monkeypatch.setattr(session, "_FEW_EVENTS", 0)
+    monkeypatch.setattr(packing, "BLOB_BYTES", 100)
 
 
 def in_milliseconds(case: Case) -> tuple[str, pa.Table]:
@@ -145,7 +147,7 @@ class Stream:
         self.timers()
 
     def _step(self, fresh: list[pa.Table], before: int, after: int) -> None:
-        arrived = Arrived(list(map(to_blob, fresh)), before, after)
+        arrived = Arrived([blob for each in fresh for blob in to_blobs(each)], before, after)
         if self.troubles and self.troubles.pop():
             committed = {name: dict(kept) for name, kept in self.states.kept.items()}
             self._attempt(arrived)

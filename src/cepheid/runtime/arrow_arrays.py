@@ -50,19 +50,26 @@ def to_numpy(array: pa.Array) -> npt.NDArray[Any]:
     return numbers[low:high]
 
 
-class _Memory:
-    """Lets NumPy see the memory of an Arrow array, which it takes for protected."""
+class _Unprotected:
+    """Lets NumPy see the memory of an array that is protected from being written to."""
 
-    def __init__(self, array: pa.Array) -> None:
-        self._array = array  # keeps the memory alive
-        dtype = np.dtype(array.type.to_pandas_dtype())
-        address = array.buffers()[1].address + array.offset * dtype.itemsize
-        self.__array_interface__ = {
-            "data": (address, False),
-            "shape": (len(array),),
-            "typestr": dtype.str,
-            "version": 3,
-        }
+    def __init__(self, values: npt.NDArray[Any]) -> None:
+        self._values = values  # keeps the memory alive
+        address = values.__array_interface__["data"][0]
+        self.__array_interface__ = {**values.__array_interface__, "data": (address, False)}
+
+
+def shared(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array in the form that kernels take, without a copy; it must not be written to.
+
+    >>> column = np.frombuffer(b"abcd", np.uint8)
+    >>> np.shares_memory(shared(column), column)
+    True
+    """
+    has_form = values.flags.c_contiguous and values.flags.aligned and len(values)
+    if values.flags.writeable or not has_form:
+        return np.require(values, requirements=("C", "A", "W"))
+    return np.asarray(_Unprotected(values))
 
 
 def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
@@ -74,11 +81,7 @@ def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
     >>> numbers_of(column[1:]).tolist(), np.shares_memory(numbers_of(column), to_numpy(column))
     ([2, 3], True)
     """
-    assert not array.null_count
-    if not len(array):
-        return np.empty(0, array.type.to_pandas_dtype())
-    numbers: npt.NDArray[Any] = np.asarray(_Memory(array))
-    return numbers if numbers.flags.aligned else numbers.copy()
+    return shared(to_numpy(array))
 
 
 def from_list(values: Any) -> pa.Array | pa.ChunkedArray:

@@ -95,6 +95,7 @@ class InstanceStacksEngine:
         self._cells = int64s(0)
         self._resize(_FIRST_INSTANCES)
         self._seconds = 0.0
+        self._now: int | None = None
 
     def _planned(self, window: int, by_partition: bool) -> np.ndarray:
         options = self._options
@@ -152,6 +153,7 @@ class InstanceStacksEngine:
         columns = [batch.column(name) for name, _ in self._compiled.columns]
         self._registers.point_at(columns, batch.strings, batch.lists)
         plan, state = self._plan, self._state
+        self._now = int(axis[-1]) if len(axis) else self._now
         plan[0]["context"] = self._registers.context.ctypes.data
         mask = batch.mask(self._tests, int(plan[0]["predicate"]), self._registers.context)
         numbers, term_of = self._key_numbers(batch, partition_of)
@@ -369,7 +371,9 @@ class InstanceStacksEngine:
     # --- snapshots
 
     def state(self) -> Arrays:
-        """The stacks as arrays, for a snapshot."""
+        """The stacks as arrays, for a snapshot, without what has left the window."""
+        if self._now is not None:
+            self._drop(self._now)
         used = int(self._state[0]["used"])
         kept = {
             "state": self._state,
@@ -405,7 +409,8 @@ class InstanceStacksEngine:
         self._others, self._cells = state["others"], state["cells"]
         self._stacks, self._other_stacks = state["stacks"], state["other_stacks"]
         self._reached = state["reached"]
-        self._resize(max(2 * len(self._instances), _FIRST_INSTANCES))
+        # As many again and again: a batch may be as long as the window, or longer.
+        self._resize(max(3 * len(self._instances), _FIRST_INSTANCES))
         for k, numbers in enumerate(self._numbers):
             numbers.load(part(f"numbers{k}", state))
 

@@ -17,78 +17,100 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as arrow
 
+from cepheid.kernels import digests as kernels
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
-from cepheid.runtime.arrow_arrays import from_numpy
-from cepheid.runtime.bindings import ABSENT, Bindings, Int64s, ListPositions
+from cepheid.runtime.arrow_arrays import from_numpy, shared
+from cepheid.runtime.bindings import Bindings, Int64s, ListPositions
 from cepheid.runtime.encoding import one_array
 from cepheid.runtime.events import Events
 
 UInt64s = npt.NDArray[np.uint64]
 
-_GOLDEN = 0x9E3779B97F4A7C15
+_GOLDEN = int(kernels.GOLDEN)
 _NULL = 0x6A09E667F3BCC909
 _SEEDS = (0x243F6A8885A308D3, 0x13198A2E03707344)
-_DIGITS = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
+_DIGITS = 32
 
 
-def match_ids(query: ast.Query, events: Events, bindings: Bindings, name: str = "") -> pa.Array:
-    """For each match 32 hexadecimal digits, as text.
+class MatchIds:
+    """The ids of the matches among some events, of which each is read once.
 
-    ``name`` tells the query from one with the same text, of which a script can have several.
+    ``parts`` are all the matches that are asked for, ``name`` tells the query from one with the
+    same text, of which a script can have several.
 
     >>> import cepheid as cep
     >>> events = {"ts": [1, 2, 2], "type": ["A", "B", "B"], "x": [5, 6, 7]}
     >>> query = cep.query("PATTERN SEQ(A a, B b)")
     >>> events, [part] = query.match(events).parts()
-    >>> ids = match_ids(query.tree, events, part)
+    >>> ids = MatchIds(query.tree, events, [part]).of(part)
     >>> len(ids), len(set(ids.to_pylist())), len(ids[0].as_py())
     (2, 2, 32)
     """
-    table = events.table
-    named = hashlib.blake2b((name + print_query(query)).encode(), digest_size=8).digest()
-    of_query = np.frombuffer(named, dtype=np.uint64)[0]
-    halves = [np.full(len(bindings), of_query ^ np.uint64(seed)) for seed in _SEEDS]
-    for number, column in enumerate(bindings.variables.values()):
-        positions = column.positions
-        is_list = isinstance(column, ListPositions)
-        # Where each position belongs: its match, and its place in the list.
-        if is_list:
-            assert isinstance(column, ListPositions)
-            match_ix = np.repeat(np.arange(len(bindings)), column.lengths)
-            place = np.arange(len(positions)) - column.offsets[:-1][match_ix]
-        else:
-            match_ix = np.flatnonzero(positions != ABSENT)
-            positions, place = positions[match_ix], np.zeros(len(match_ix), dtype=np.int64)
-        distinct, inverse = np.unique(positions, return_inverse=True)
-        digests = _event_digests(table, events.ticks, distinct)[inverse]
-        slot = _mixed(place.astype(np.uint64) * np.uint64(_GOLDEN) + np.uint64(number + 1))
-        for half, seed in zip(halves, _SEEDS, strict=True):
-            np.add.at(half, match_ix, _mixed(digests ^ _mixed(slot ^ np.uint64(seed))))
-    return _hexadecimal([_mixed(half) for half in halves])
+
+    def __init__(
+        self, query: ast.Query, events: Events, parts: Sequence[Bindings], name: str = ""
+    ) -> None:
+        named = hashlib.blake2b((name + print_query(query)).encode(), digest_size=8).digest()
+        self._of_query = np.frombuffer(named, dtype=np.uint64)[0]
+        self._digests = _event_digests(events, parts)
+
+    def of(self, bindings: Bindings) -> pa.Array:
+        """For each match 32 hexadecimal digits, as text."""
+        first, second = (np.full(len(bindings), self._of_query ^ np.uint64(s)) for s in _SEEDS)
+        for number, column in enumerate(bindings.variables.values(), start=1):
+            positions = shared(column.positions)
+            if isinstance(column, ListPositions):
+                offsets, seeds = shared(column.offsets), map(np.uint64, _SEEDS)
+                kernels.add_lists(
+                    offsets, positions, self._digests, np.uint64(number), *seeds, first, second
+                )
+            else:
+                slot = _mixed(np.array([number], dtype=np.uint64))
+                slots = (_mixed(slot ^ np.uint64(seed))[0] for seed in _SEEDS)
+                kernels.add_singles(positions, self._digests, *slots, first, second)
+        digits = np.empty(_DIGITS * len(bindings), dtype=np.uint8)
+        kernels.write_hexadecimal(first, second, digits)
+        offsets = np.arange(0, len(digits) + 1, _DIGITS, dtype=np.int32)
+        return pa.StringArray.from_buffers(
+            len(bindings), pa.py_buffer(offsets), pa.py_buffer(digits)
+        )
 
 
-def _event_digests(table: pa.Table, ticks: Int64s, positions: Int64s) -> UInt64s:
-    """The digest of each event at these positions, which increase."""
-    digests = _row_digests(table, positions)
-    # How many events before it, of the same time, are the same.
-    alike = np.zeros(len(positions), dtype=np.uint64)
-    open_ix, distance = np.arange(len(positions)), 1
-    while True:
-        earlier = positions[open_ix] - distance
-        tied = earlier >= 0
-        tied[tied] = ticks[earlier[tied]] == ticks[positions[open_ix[tied]]]
-        open_ix, earlier = open_ix[tied], earlier[tied]
-        if not len(open_ix):
-            break
-        before, inverse = np.unique(earlier, return_inverse=True)
-        alike[open_ix] += _row_digests(table, before)[inverse] == digests[open_ix]
-        distance += 1
-    return _mixed(digests + alike * np.uint64(_GOLDEN))
+def _event_digests(events: Events, parts: Sequence[Bindings]) -> UInt64s:
+    """At the position of each event that is in a match its digest."""
+    marks = np.zeros(len(events), dtype=np.uint8)
+    for part in parts:
+        for column in part.variables.values():
+            kernels.mark(shared(column.positions), marks)
+    ticks = shared(events.ticks)
+    # Those of its time before it tell which of several that are alike an event is.
+    positions = np.empty(0, dtype=np.int64)
+    if kernels.mark_earlier_of_time(ticks, marks):
+        positions = np.flatnonzero(marks)
+    digests = _row_digests(events.table, positions)
+    found = np.empty(len(events), dtype=np.uint64)
+    kernels.tell_apart(positions, digests, _alike_before(ticks[positions], digests), found)
+    return found
+
+
+def _alike_before(ticks: Int64s, digests: UInt64s) -> Int64s:
+    """How many events before each one have its time and its digest; times never decrease."""
+    alike = np.zeros(len(ticks), dtype=np.int64)
+    same = ticks[1:] == ticks[:-1]
+    tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
+    if len(tied):
+        order = np.lexsort((digests[tied], ticks[tied]))
+        of_time, of_digest = ticks[tied][order], digests[tied][order]
+        begins = np.append(True, (np.diff(of_time) != 0) | (of_digest[1:] != of_digest[:-1]))
+        starts = np.flatnonzero(begins)
+        lengths = np.diff(np.append(starts, len(order)))
+        alike[tied[order]] = np.arange(len(order)) - np.repeat(starts, lengths)
+    return alike
 
 
 def _row_digests(table: pa.Table, positions: Int64s) -> UInt64s:
-    taken = table.take(from_numpy(positions))
+    taken = table if len(positions) == len(table) else table.take(from_numpy(positions))
     return _joined([one_array(column) for column in taken.columns], len(positions))
 
 
@@ -96,7 +118,8 @@ def _joined(columns: Sequence[pa.Array], length: int) -> UInt64s:
     """One digest of several columns side by side, by their places."""
     total = np.zeros(length, dtype=np.uint64)
     for number, column in enumerate(columns):
-        total += _mixed(digest_column(column) + np.uint64((number + 1) * _GOLDEN % 2**64))
+        salt = np.uint64((number + 1) * _GOLDEN % 2**64)
+        kernels.add_column(shared(digest_column(column)), salt, total)
     return total
 
 
@@ -147,13 +170,12 @@ def _values(array: pa.Array) -> UInt64s:
 
 
 def _of_bytes(array: pa.Array) -> UInt64s:
-    lengths = pc.binary_length(array).fill_null(0).to_numpy().astype(np.int64)
     _, offsets_buffer, data = array.buffers()
     offsets = np.frombuffer(offsets_buffer, dtype=np.int64)[array.offset :][: len(array) + 1]
     raw = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
-    starts = np.repeat(offsets[:-1] - np.cumsum(lengths) + lengths, lengths)
-    chosen = raw[starts + np.arange(int(lengths.sum()))]
-    return _in_pieces(chosen.astype(np.uint64), lengths)
+    digests = np.empty(len(array), dtype=np.uint64)
+    kernels.digest_octets(shared(offsets), shared(raw), digests)
+    return digests
 
 
 def _in_pieces(items: UInt64s, lengths: Int64s) -> UInt64s:
@@ -167,16 +189,6 @@ def _in_pieces(items: UInt64s, lengths: Int64s) -> UInt64s:
 
 def _mixed(numbers: UInt64s) -> UInt64s:
     """Each number with its bits spread over all 64; different ones stay different."""
-    mixed = numbers + np.uint64(_GOLDEN)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
-
-
-def _hexadecimal(halves: Sequence[UInt64s]) -> pa.Array:
-    count = len(halves[0])
-    octets = np.stack(halves, axis=1).astype(">u8").view(np.uint8).reshape(count, 16)
-    digits = np.stack([_DIGITS[octets >> 4], _DIGITS[octets & 15]], axis=2)
-    texts = np.ascontiguousarray(digits).reshape(count * 32)
-    offsets = np.arange(0, 32 * count + 1, 32, dtype=np.int32)
-    return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(texts))
+    mixed = np.empty(len(numbers), dtype=np.uint64)
+    kernels.mix_numbers(shared(numbers), mixed)
+    return mixed

@@ -148,12 +148,13 @@ class PartitionNumbers:
 
     def state(self) -> Arrays:
         """The table as arrays, for a snapshot."""
-        return {"slots": self._slots, "count": np.array([self.count, self._places])}
+        counts = np.array([self.count, self._places, self._after_shrinking])
+        return {"slots": self._slots, "count": counts}
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
         self._slots = state["slots"]
-        self.count, self._places = map(int, state["count"])
+        self.count, self._places, self._after_shrinking = map(int, state["count"])
 
     def _number(self, numbers: Int64s, place: int, values: Int64s) -> None:
         """Number the values of one attribute, with what those before it have given."""

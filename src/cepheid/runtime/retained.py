@@ -271,7 +271,7 @@ class Retained:
         events = self.events
         return {
             "next_number": np.array([self.next_number]),
-            "numbers": self.numbers,
+            "numbers": np.empty(0, dtype=np.int64) if self._gaps is None else self._gaps,
             "axis": self._axis.values,
             "partition": self._partition.values,
             "table": table_bytes(events.table),

@@ -25,7 +25,16 @@ from cepheid.runtime.merged_stream import ANCHOR, PLACE, refuse_taken_types
 from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.script_plan import PlannedQuery, Script, named_matches, naming, plan_script
 from cepheid.runtime.session import Session
-from cepheid.runtime.snapshot import Arrays, pack, part, prefixed, table_bytes, table_from, unpack
+from cepheid.runtime.snapshot import (
+    Arrays,
+    Parts,
+    pack,
+    part,
+    prefixed,
+    table_bytes,
+    table_from,
+    unpack,
+)
 from cepheid.runtime.time_axis import TimeAxis
 from cepheid.schema import Schema
 
@@ -260,8 +269,8 @@ class ScriptRun:
                         later.receive_made(node.number, settled)
         return found
 
-    def snapshot(self) -> bytes:
-        """The state as bytes, from which :meth:`restore` goes on."""
+    def snapshot_parts(self) -> Parts:
+        """The state in parts, from which :meth:`restore` goes on; valid until the run does."""
         header = {
             "script": _printed(self._script.queries),
             "now": self._now,

@@ -10,6 +10,7 @@ from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.script_matches import ScriptMatches
 from cepheid.runtime.script_plan import Script
 from cepheid.runtime.script_session import ScriptRun
+from cepheid.runtime.snapshot import Parts, sealed
 from cepheid.runtime.stream import StreamSettings, ticks_of
 
 
@@ -62,7 +63,11 @@ class ScriptSession:
 
     def snapshot(self) -> bytes:
         """The state as bytes, from which ``script.restore()`` goes on, here or elsewhere."""
-        return self._running("is stored").snapshot()
+        return sealed(self.snapshot_parts())
+
+    def snapshot_parts(self) -> Parts:
+        """The same in parts and without a checksum, valid until the session goes on."""
+        return self._running("is stored").snapshot_parts()
 
     @property
     def next_completion(self) -> int | None:

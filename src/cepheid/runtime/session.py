@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,9 +38,9 @@ from cepheid.runtime.matches import Matches
 from cepheid.runtime.metrics import Metrics, joined_metrics
 from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.retained import Retained
-from cepheid.runtime.snapshot import pack, part, prefixed, unpack
+from cepheid.runtime.snapshot import Arrays, Parts, pack, part, prefixed, sealed, unpack
 from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
-from cepheid.schema import Kind, Schema
+from cepheid.schema import Kind
 
 if TYPE_CHECKING:
     from cepheid.runtime.compressed import CompressedMatches
@@ -200,6 +200,10 @@ class Session:
 
     def snapshot(self) -> bytes:
         """The state as bytes, from which :meth:`restore` goes on."""
+        return sealed(self.snapshot_parts())
+
+    def snapshot_parts(self) -> Parts:
+        """The same in parts and without a checksum, valid until the session goes on."""
         if len(self._retained) and self._window != MAX_TICKS:
             self._forget_keys(to_store=True)
         retained = self._retained
@@ -228,18 +232,18 @@ class Session:
             arrays |= prefixed(f"alternative{number}", alternative.state())
         return pack(header, arrays)
 
-    @staticmethod
-    def schema_of(snapshot: bytes | memoryview) -> Schema:
-        """The schema of the events that a session was fed with."""
-        header, _ = unpack(snapshot)
-        return Schema.from_dict(header["schema"])
-
     @classmethod
     def restore(
         cls, query: AnalysedQuery, snapshot: bytes | memoryview, options: Options = DEFAULT_OPTIONS
     ) -> Session:
         """The session of a snapshot, which must be of the same query and algorithm."""
-        header, arrays = unpack(snapshot)
+        return cls.load(query, *unpack(snapshot), options)
+
+    @classmethod
+    def load(
+        cls, query: AnalysedQuery, header: dict[str, Any], arrays: Arrays, options: Options
+    ) -> Session:
+        """The session of a snapshot that was unpacked."""
         made_by = header.get("query")
         if made_by is None:
             raise SnapshotError("the snapshot is of a script, and not of a single query")

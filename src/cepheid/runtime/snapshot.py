@@ -2,13 +2,16 @@
 
 The bytes are a magic word, a version, the CRC-32 of the rest, and then a JSON header and arrays as
 they are in memory, so that reading them is hardly more than finding them. Nothing in them is
-executed.
+executed. What stays on one machine, and is only used if it was written to its end, need not be
+checked: such a snapshot has another magic word, and is given as the parts that are to be written
+one after the other.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,20 +20,22 @@ import pyarrow as pa
 
 from cepheid.errors import SnapshotError
 
-VERSION = 2
+VERSION = 3
 _MAGIC = b"cepheid-snapshot"
+_UNCHECKED = b"cepheid-unsealed"
 _START = len(_MAGIC) + 4 + 4
 """Where what is checked begins."""
 _ALIGNED = 64
 """Arrays begin at multiples of this, as compiled code wants them."""
 
 Arrays = dict[str, npt.NDArray[Any]]
+Parts = Sequence[bytes | memoryview]
 
 
-def pack(header: dict[str, Any], arrays: Arrays) -> bytes:
-    """A snapshot of this header and these arrays.
+def pack(header: dict[str, Any], arrays: Arrays) -> Parts:
+    """A snapshot of this header and these arrays: the arrays themselves, and what is between them.
 
-    >>> header, arrays = unpack(pack({"now": 5}, {"x": np.array([1, 2])}))
+    >>> header, arrays = unpack(sealed(pack({"now": 5}, {"x": np.array([1, 2])})))
     >>> header["now"], arrays["x"].tolist()
     (5, [1, 2])
     """
@@ -39,15 +44,25 @@ def pack(header: dict[str, Any], arrays: Arrays) -> bytes:
         for name, array in arrays.items()
     }
     text = json.dumps({"header": header, "arrays": kinds}).encode()
-    parts: list[Any] = [len(text).to_bytes(8, "little"), text]
+    parts: list[bytes | memoryview] = [
+        _UNCHECKED + _word(VERSION) + _word(0),
+        len(text).to_bytes(8, "little"),
+        text,
+    ]
     size = _START + 8 + len(text)
     for array in arrays.values():
-        parts += [bytes(-size % _ALIGNED), np.ascontiguousarray(array).reshape(-1).view(np.uint8)]
+        octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        parts += [bytes(-size % _ALIGNED), octets.data]
         size += -size % _ALIGNED + array.nbytes
+    return parts
+
+
+def sealed(parts: Parts) -> bytes:
+    """The snapshot in one, with its checksum."""
     checksum = 0
-    for each in parts:
+    for each in parts[1:]:
         checksum = zlib.crc32(each, checksum)
-    return b"".join([_MAGIC, _word(VERSION), _word(checksum), *parts])
+    return b"".join([_MAGIC, _word(VERSION), _word(checksum), *parts[1:]])
 
 
 def unpack(snapshot: bytes | memoryview) -> tuple[dict[str, Any], Arrays]:
@@ -60,7 +75,8 @@ def unpack(snapshot: bytes | memoryview) -> tuple[dict[str, Any], Arrays]:
         SnapshotError: it is not a snapshot, is damaged, or is of another version.
     """
     octets = memoryview(snapshot).cast("B")
-    if octets[: len(_MAGIC)] != _MAGIC or len(octets) < _START + 8:
+    magic = bytes(octets[: len(_MAGIC)])
+    if magic not in (_MAGIC, _UNCHECKED) or len(octets) < _START + 8:
         raise SnapshotError("these bytes are not a snapshot of a session")
     version = int.from_bytes(octets[len(_MAGIC) : len(_MAGIC) + 4], "little")
     if version != VERSION:
@@ -68,7 +84,8 @@ def unpack(snapshot: bytes | memoryview) -> tuple[dict[str, Any], Arrays]:
             f"the snapshot has version {version}, and this cepheid reads version {VERSION}; "
             "read the stream from its beginning, or use the cepheid that made the snapshot"
         )
-    if _word(zlib.crc32(octets[_START:])) != octets[len(_MAGIC) + 4 : _START]:
+    is_checked = magic == _MAGIC
+    if is_checked and _word(zlib.crc32(octets[_START:])) != octets[len(_MAGIC) + 4 : _START]:
         raise SnapshotError("the snapshot is damaged: its checksum does not match")
     end = _START + 8 + int.from_bytes(octets[_START : _START + 8], "little")
     content = json.loads(bytes(octets[_START + 8 : end]))

@@ -19,6 +19,7 @@ from cepheid.runtime.later_batch import like_earlier
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.session import Session
+from cepheid.runtime.snapshot import Arrays, Parts, sealed, unpack
 from cepheid.runtime.time_axis import TimeAxis
 from cepheid.schema import Schema
 
@@ -132,7 +133,11 @@ class StreamSession:
             if self._snapshot is not None:
                 return bytes(self._snapshot)
             raise EventError("a session must be fed, if only with no events, before it is stored")
-        return self._session.snapshot()
+        return sealed(self._session.snapshot_parts())
+
+    def snapshot_parts(self) -> Parts:
+        """The same in parts and without a checksum, valid until the session goes on."""
+        return self._advancing().snapshot_parts()
 
     @property
     def next_completion(self) -> int | None:
@@ -176,23 +181,27 @@ class StreamSession:
 
     def _restored(self) -> Session | ImpreciseSession:
         assert self._snapshot is not None
-        query, evaluation = self._analyse(Session.schema_of(self._snapshot))
+        header, arrays = unpack(self._snapshot)
+        query, evaluation = self._analyse(Schema.from_dict(header["schema"]))
         if evaluation == IMPRECISE:
-            self._session = self._weighing(query, None, self._snapshot)
+            self._session = self._weighing(query, None, (header, arrays))
         else:
-            self._session = Session.restore(query, self._snapshot, self._settings.options)
+            self._session = Session.load(query, header, arrays, self._settings.options)
         return self._session
 
     def _weighing(
-        self, query: AnalysedQuery, window: int | None, snapshot: bytes | memoryview | None = None
+        self,
+        query: AnalysedQuery,
+        window: int | None,
+        stored: tuple[dict[str, Any], Arrays] | None = None,
     ) -> ImpreciseSession:
         """The session of a query over uncertain times, new or from a snapshot."""
         from cepheid.runtime.imprecise.session import ImpreciseSession
 
         refuse_output(self._settings.output)
         said, options = self._settings.uncertain or UncertainTime(), self._settings.options
-        if snapshot is not None:
-            return ImpreciseSession.restore(query, snapshot, said, options)
+        if stored is not None:
+            return ImpreciseSession.load(query, *stored, said, options)
         return ImpreciseSession(query, window, said, options)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
+from cepheid.runtime.snapshot import Parts
 from cepheid.spark.packing import from_blob, to_blob
 from cepheid.spark.script_worker import ScriptWorkerSession
 from cepheid.spark.worker_session import WorkerSession
@@ -40,6 +42,20 @@ class StoredBucket:
     session: bytes | memoryview | None
     waiting: bytes | None
     reached: int
+
+
+@dataclass(frozen=True)
+class LeftBucket:
+    """The same as a step has left it, its snapshot in parts: to be written, and not to be kept."""
+
+    session: Parts
+    waiting: bytes | None
+    reached: int
+
+    @cached_property
+    def session_size(self) -> int:
+        """How many bytes the snapshot has."""
+        return sum(map(len, self.session))
 
 
 @dataclass(frozen=True)
@@ -86,9 +102,9 @@ class Bucket:
         known = [*([] if self._waiting is None else [self._waiting]), *in_time]
         matches: list[pa.RecordBatch] = []
         if known:
-            ready, self._waiting = self._before(pa.concat_tables(known), now)
+            ready, self._waiting = self._in_order(pa.concat_tables(known), now)
             if ready is not None:
-                matches.extend(self._running().feed(self._in_order(ready)))
+                matches.extend(self._running().feed(ready))
         if self._session is not None and self._reached:
             now_as_time = _EPOCH + timedelta(milliseconds=self._reached)
             matches.extend(self._session.advance(now_as_time))
@@ -105,12 +121,12 @@ class Bucket:
         due = min((-(-time // _TICKS) for time in times), default=None)
         return None if due is None else max(due, self._reached + 1)
 
-    def stored(self) -> StoredBucket | None:
+    def left(self) -> LeftBucket | None:
         """The state; None where there is nothing to remember."""
         if self._waiting is None and self._session is None:
             return None
-        return StoredBucket(
-            None if self._session is None else self._session.snapshot(),
+        return LeftBucket(
+            () if self._session is None else self._session.snapshot_parts(),
             None if self._waiting is None else to_blob(self._waiting),
             self._reached,
         )
@@ -138,15 +154,6 @@ class Bucket:
             in_time.append(table.select(self._columns))
         return (pa.concat_tables(late) if late else None), in_time
 
-    def _before(self, events: pa.Table, now: int) -> tuple[pa.Table | None, pa.Table | None]:
-        """The events before a time, and the others."""
-        is_before = self._times(events) < now
-        if is_before.all():
-            return events, None
-        if not is_before.any():
-            return None, events
-        return events.filter(pa.array(is_before)), events.filter(pa.array(~is_before))
-
     def _times(self, events: pa.Table) -> npt.NDArray[np.int64]:
         column = events.column(self._settings.time)
         if column.null_count:
@@ -158,11 +165,19 @@ class Bucket:
         times: npt.NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
         return times
 
-    def _in_order(self, events: pa.Table) -> pa.Table:
-        """The events by time, and those of one time by the columns that break ties."""
+    def _in_order(self, events: pa.Table, now: int) -> tuple[pa.Table | None, pa.Table | None]:
+        """The events before a time in order, and the others.
+
+        They are ordered by time, and those of one time by the columns that break ties.
+        """
         events = events.combine_chunks()
         times = self._times(events)
-        order = np.argsort(times, kind="stable")
+        order = _sorted_by(times)
+        count = int(np.searchsorted(times, now, sorter=order))
+        if not count:
+            return None, events
+        waiting = None if count == len(order) else events.take(pa.array(order[count:]))
+        order = order[:count]
         same = np.diff(times[order]) == 0
         if same.any():
             tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
@@ -170,7 +185,25 @@ class Bucket:
             table = pa.table({"time": times[order[tied]], **keys})
             among = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
             order[tied] = order[tied][among.to_numpy()]
-        return events.take(pa.array(order))
+        return events.take(pa.array(order)), waiting
+
+
+def _sorted_by(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The stable order of the times.
+
+    NumPy sorts numbers several times as fast as it finds their order, so the place of each is
+    made a part of it where there is room.
+
+    >>> _sorted_by(np.array([30, 10, 30, 20])).tolist()
+    [1, 3, 0, 2]
+    """
+    count = len(times)
+    first, last = (int(times.min()), int(times.max())) if count else (0, 0)
+    if (last - first + 1) * count >= 2**63:
+        return np.argsort(times, kind="stable")
+    keys = (times - first) * count + np.arange(count)
+    keys.sort()
+    return keys % count
 
 
 def _session(

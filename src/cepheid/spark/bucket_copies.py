@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import time
 
-from cepheid.spark.bucket import StoredBucket
+from cepheid.spark.bucket import LeftBucket, StoredBucket
 
 _PREFIX = "cepheid-bucket-"
 _FORGOTTEN_SECONDS = 3_600
@@ -55,17 +55,16 @@ class BucketCopies:
         reached, end = int(words[1]), _ALIGNED + int(words[2])
         return StoredBucket(octets[_ALIGNED:end] or None, bytes(octets[end:]) or None, reached)
 
-    def write(self, bucket: int, token: str, stored: StoredBucket) -> None:
+    def write(self, bucket: int, token: str, left: LeftBucket) -> None:
         """Keep a copy in the stead of the last one; none where the disk has no room."""
         path = self._path(bucket)
         if path is None:
             return
-        session, waiting = stored.session or b"", stored.waiting or b""
         beside = path.with_suffix(f".{os.getpid()}")
         try:
             with beside.open("wb") as file:
-                head = f"{token} {stored.reached} {len(session)}".encode().ljust(_ALIGNED)
-                for part in (head, session, waiting):
+                head = f"{token} {left.reached} {left.session_size}".encode().ljust(_ALIGNED)
+                for part in (head, *left.session, left.waiting or b""):
                     file.write(part)
             beside.replace(path)
             self._remove_forgotten(path.parent)

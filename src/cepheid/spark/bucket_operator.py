@@ -23,7 +23,7 @@ from pyspark.sql.streaming.stateful_processor import (
 from cepheid.spark.bucket import Step
 from cepheid.spark.bucket_copies import BucketCopies, local_folder
 from cepheid.spark.bucket_store import Arrived, BucketStore, Head
-from cepheid.spark.packing import GUARD, from_blob, to_blob
+from cepheid.spark.packing import GUARD, from_blob, to_blobs
 from cepheid.spark.worker_settings import ScriptSettings, WorkerSettings
 
 ANSWERS = "data binary, is_late boolean, matches long, late long"
@@ -121,8 +121,20 @@ class BucketOperator(StatefulProcessor):
 
     def _answers(self, step: Step) -> Iterator[Row]:
         for batch in step.matches:
-            blob = to_blob(pa.Table.from_batches([batch]))
-            yield Row(data=blob, is_late=False, matches=batch.num_rows, late=0)
-        if step.late is not None:
-            late = to_blob(step.late) if self._emits_late else None
-            yield Row(data=late, is_late=True, matches=0, late=step.late.num_rows)
+            yield from _rows(pa.Table.from_batches([batch]))
+        if step.late is not None and self._emits_late:
+            yield from _rows(step.late, is_late=True)
+        elif step.late is not None:
+            yield Row(data=None, is_late=True, matches=0, late=step.late.num_rows)
+
+
+def _rows(table: pa.Table, is_late: bool = False) -> Iterator[Row]:
+    """The blobs of a table; the first of them has the count of all.
+
+    They are not compressed, since the next operator of the same task reads them at once.
+    """
+    count = len(table)
+    for blob in to_blobs(table, is_compressed=False):
+        matches, late = (0, count) if is_late else (count, 0)
+        yield Row(data=blob, is_late=is_late, matches=matches, late=late)
+        count = 0

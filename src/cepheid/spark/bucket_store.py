@@ -18,15 +18,18 @@ from typing import Any
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from cepheid.errors import SnapshotError
+from cepheid.runtime.snapshot import sealed
 from cepheid.spark.bucket import Bucket, StoredBucket
 from cepheid.spark.bucket_copies import BucketCopies
 from cepheid.spark.packing import compressed, decompressed, from_blob
 from cepheid.spark.worker_settings import ScriptSettings, WorkerSettings
 
-_HEAD = "made_by string, token string, timer long, steps long, stored long, logged long"
-_ENTRY = (
-    "session binary, waiting binary, reached long, blobs array<binary>, before long, after long"
+_HEAD = (
+    "made_by string, token string, timer long, steps long, entries long, stored long, logged long"
 )
+_ENTRY = "session binary, waiting binary, reached long, blob binary, before long, after long"
+"""The first is the snapshot. Each of the others is a blob of a step, the last of a step has its
+watermarks."""
 
 _LOG_TO_SNAPSHOT = 4
 _MOST_STEPS = 32
@@ -37,12 +40,13 @@ class Head:
     """What is read of a bucket in every micro-batch.
 
     ``token`` is that of its copy and ``timer`` the watermark that wakes it. The snapshot has
-    ``stored`` bytes, and the log ``steps`` of ``logged`` bytes.
+    ``stored`` bytes, and the log ``steps`` of ``logged`` bytes in ``entries``.
     """
 
     token: str | None
     timer: int | None
     steps: int
+    entries: int
     stored: int
     logged: int
 
@@ -84,7 +88,7 @@ class BucketStore:
     def guard(self) -> None:
         """Remember by what the states of all buckets are made."""
         if self.head() is None:
-            self._head.update((self._made_by, None, None, 0, 0, 0))
+            self._head.update((self._made_by, None, None, 0, 0, 0, 0))
 
     def head(self) -> Head | None:
         """What is known of the bucket; None where it has no state.
@@ -111,22 +115,26 @@ class BucketStore:
         session = None if session is None else decompressed(bytes(session))
         waiting = None if waiting is None else bytes(waiting)
         bucket = self._opened(StoredBucket(session, waiting, reached))
-        for step in range(1, head.steps + 1):
-            *_, blobs, before, after = self._entry(step)
-            bucket.step([from_blob(bytes(blob)) for blob in blobs], before, after)
+        fresh = []
+        for number in range(1, head.entries + 1):
+            *_, blob, before, after = self._entry(number)
+            fresh.extend([] if blob is None else [from_blob(bytes(blob))])
+            if before is not None:
+                bucket.step(fresh, before, after)
+                fresh = []
         return bucket
 
     def keep(
         self, label: int, bucket: Bucket, timer: int | None, head: Head | None, arrived: Arrived
     ) -> None:
         """Keep what a step has left; ``head`` is what was known before it."""
-        stored = bucket.stored()
-        if stored is None:
+        left = bucket.left()
+        if left is None:
             self._head.clear()
             self._log.clear()
             self._copies.remove(label)
             return
-        is_large = len(stored.session or b"") + len(stored.waiting or b"") >= self._large
+        is_large = left.session_size + len(left.waiting or b"") >= self._large
         size = sum(map(len, arrived.blobs))
         if (
             is_large
@@ -134,28 +142,29 @@ class BucketStore:
             and head.steps < _MOST_STEPS
             and head.logged + size <= _LOG_TO_SNAPSHOT * head.stored
         ):
-            steps, written, logged = head.steps + 1, head.stored, head.logged + size
-            entry: tuple[Any, ...] = (
-                None,
-                None,
-                None,
-                list(arrived.blobs),
-                arrived.before,
-                arrived.after,
-            )
+            entries = self._logged(head.entries, arrived)
+            known = (head.steps + 1, entries, head.stored, head.logged + size)
         else:
-            session = None if stored.session is None else compressed(stored.session)
-            steps, written, logged = 0, len(session or b"") + len(stored.waiting or b""), 0
-            entry = (session, stored.waiting, stored.reached, None, None, None)
+            session = compressed(sealed(left.session)) if left.session else None
             self._log.clear()
-        self._log.updateValue((steps,), entry)
+            self._log.updateValue((0,), (session, left.waiting, left.reached, None, None, None))
+            known = (0, 0, len(session or b"") + len(left.waiting or b""), 0)
         token = secrets.token_hex(16) if is_large else None
-        self._head.update((self._made_by, token, timer, steps, written, logged))
+        self._head.update((self._made_by, token, timer, *known))
         if token is not None:
-            self._copies.write(label, token, stored)
+            self._copies.write(label, token, left)
 
-    def _entry(self, step: int) -> tuple[Any, ...]:
-        entry = self._log.getValue((step,))
+    def _logged(self, entries: int, arrived: Arrived) -> int:
+        """Add a step to the log; how many entries that then has."""
+        blobs: Sequence[bytes | None] = arrived.blobs or [None]
+        for left, blob in zip(reversed(range(len(blobs))), blobs, strict=True):
+            entries += 1
+            watermarks = (None, None) if left else (arrived.before, arrived.after)
+            self._log.updateValue((entries,), (None, None, None, blob, *watermarks))
+        return entries
+
+    def _entry(self, number: int) -> tuple[Any, ...]:
+        entry = self._log.getValue((number,))
         assert entry is not None
         return entry
 

@@ -24,6 +24,13 @@ GUARD = -1
 MOST_ROWS = 1_000_000
 """So many rows of a partition are packed at once."""
 
+BLOB_BYTES = 1 << 19
+"""So many bytes, before they are compressed, are one blob.
+
+An object of more than half a megabyte can be too large for the usual ways of Java's memory, whose
+collector then works twice as much.
+"""
+
 _SEED = 42  # With this one Spark spreads rows over the partitions of a shuffle.
 _CODEC = "zstd"
 _FORMAT = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -92,21 +99,24 @@ class Packer:
             yield self.packed(held, part)
 
     def packed(self, held: Sequence[pa.RecordBatch], part: int) -> pa.RecordBatch:
-        """A row for each bucket, with a blob where it has events."""
+        """Rows of each bucket, with blobs where it has events."""
         table = pa.Table.from_batches(held).combine_chunks()
         bucket_of = table.column(BUCKET).to_numpy().astype(np.uint16)
         order = np.argsort(bucket_of, kind="stable")
         events = table.drop_columns([BUCKET]).take(pa.array(order))
         ends = np.cumsum(np.bincount(bucket_of, minlength=len(self.labels))).tolist()
-        blobs = [
-            to_blob(events.slice(low, high - low)) if low < high else None
-            for low, high in zip([0, *ends[:-1]], ends, strict=True)
+        # Every bucket is told the time, also one without events.
+        rows = [
+            (label, blob)
+            for label, low, high in zip(self.labels, [0, *ends[:-1]], ends, strict=True)
+            for blob in (to_blobs(events.slice(low, high - low)) if low < high else [None])
         ]
-        count = len(blobs) + 1
+        labels, blobs = zip(*rows, strict=True)
+        count = len(rows) + 1
         newest_us = pc.max(events.column(self.time).cast(pa.int64()))
         return pa.record_batch(
             {
-                BUCKET: pa.array([*self.labels, GUARD], pa.int32()),
+                BUCKET: pa.array([*labels, GUARD], pa.int32()),
                 "part": pa.array([part] * count, pa.int32()),
                 "newest_us": pa.array([newest_us.as_py()] * count, pa.int64()),
                 "data": pa.array([*blobs, None], pa.binary()),
@@ -114,17 +124,30 @@ class Packer:
         )
 
 
-def to_blob(table: pa.Table) -> bytes:
+def to_blob(table: pa.Table, is_compressed: bool = True) -> bytes:
     """A table as bytes.
 
     >>> from_blob(to_blob(pa.table({"x": [1, 2]}))).column("x").to_pylist()
     [1, 2]
     """
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=_FORMAT) as writer:
+    options = _FORMAT if is_compressed else None
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     blob: bytes = sink.getvalue().to_pybytes()
     return blob
+
+
+def to_blobs(table: pa.Table, is_compressed: bool = True) -> Iterator[bytes]:
+    """A table as bytes in pieces, none of them large unless a row is.
+
+    >>> table = pa.table({"x": range(100_000)})
+    >>> pa.concat_tables(map(from_blob, to_blobs(table))).equals(table)
+    True
+    """
+    rows = max(1, BLOB_BYTES * len(table) // max(table.nbytes, 1))
+    for low in range(0, len(table), rows):
+        yield to_blob(table.slice(low, rows), is_compressed)
 
 
 def from_blob(blob: bytes) -> pa.Table:

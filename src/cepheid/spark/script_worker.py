@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.runtime.events import Events
-from cepheid.runtime.match_ids import match_ids
+from cepheid.runtime.match_ids import MatchIds
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.merged_stream import ANCHOR, PLACE
+from cepheid.runtime.snapshot import Parts
 from cepheid.scripts import CompiledScript
 from cepheid.spark.arrow_schemas import MATCH_ID
 from cepheid.spark.partition_run import gathered
@@ -48,9 +49,9 @@ class ScriptWorkerSession:
         """The matches that are complete because time has passed; None: the stream has ended."""
         yield from self._answers.batches(self._session.advance(time))
 
-    def snapshot(self) -> bytes:
-        """The state as bytes, for the next session."""
-        return self._session.snapshot()
+    def snapshot_parts(self) -> Parts:
+        """The state as parts of a snapshot, for the next session; valid until this goes on."""
+        return self._session.snapshot_parts()
 
     @property
     def next_completion(self) -> int | None:
@@ -74,6 +75,9 @@ class ScriptAnswers:
     def batches(self, answers: Mapping[str, Matches]) -> Iterator[pa.RecordBatch]:
         """All matches, some ten thousand at a time."""
         for number, (name, matches) in enumerate(answers.items()):
+            if not len(matches):
+                continue
+            ids = self._ids(name, matches) if self._match_id else None
             for part, table in matches.pieces():
                 if not len(part):
                     continue
@@ -83,9 +87,8 @@ class ScriptAnswers:
                 own = self._schema.field(column_of(number))
                 conformed = table.cast(pa.schema(list(own.type))).combine_chunks()
                 columns[own.name] = conformed.to_struct_array().combine_chunks()
-                if self._match_id:
-                    events = _as_input(matches.parts()[0])
-                    columns[MATCH_ID] = match_ids(self._queries[name], events, part, name)
+                if ids is not None:
+                    columns[MATCH_ID] = ids.of(part)
                 yield pa.RecordBatch.from_arrays(
                     [
                         columns[field.name]
@@ -95,6 +98,10 @@ class ScriptAnswers:
                     ],
                     schema=self._schema,
                 )
+
+    def _ids(self, name: str, matches: Matches) -> MatchIds:
+        events, parts = matches.parts()
+        return MatchIds(self._queries[name], _as_input(events), parts, name)
 
 
 def column_of(number: int) -> str:

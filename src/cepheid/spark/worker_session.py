@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.language import syntax as ast
-from cepheid.runtime.match_ids import match_ids
+from cepheid.runtime.match_ids import MatchIds
 from cepheid.runtime.matches import Matches
+from cepheid.runtime.snapshot import Parts
 from cepheid.spark.warm_kernels import compiled_once
 from cepheid.spark.worker_settings import WorkerSettings
 
@@ -53,9 +54,9 @@ class WorkerSession:
         matches = self._session.advance() if time is None else self._session.settle(time)
         yield from self._answers.batches(matches, self._starts)
 
-    def snapshot(self) -> bytes:
-        """The state as bytes, for the next session."""
-        return self._session.snapshot()
+    def snapshot_parts(self) -> Parts:
+        """The state as parts of a snapshot, for the next session; valid until this goes on."""
+        return self._session.snapshot_parts()
 
     @property
     def next_completion(self) -> int | None:
@@ -80,12 +81,15 @@ class Answers:
         self, matches: Matches, starts: tuple[float, float] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The matches, some ten thousand at a time; only those that start in an interval."""
+        if not len(matches):
+            return
+        ids = MatchIds(self._query, *matches.parts()) if self._match_id else None
         for part, table in matches.pieces():
             if not len(part):
                 continue
-            if self._match_id:
-                ids = match_ids(self._query, matches.parts()[0], part)
-                table = table.append_column(self._schema.field(len(self._schema) - 1), ids)
+            if ids is not None:
+                id_field = self._schema.field(len(self._schema) - 1)
+                table = table.append_column(id_field, ids.of(part))
             if starts is not None:
                 table = table.filter(
                     pa.array((part.starts >= starts[0]) & (part.starts < starts[1]))

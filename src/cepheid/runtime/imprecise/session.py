@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,7 +48,7 @@ from cepheid.runtime.match_list import MatchList, to_bindings
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.retained import Retained
-from cepheid.runtime.snapshot import pack, part, prefixed, unpack
+from cepheid.runtime.snapshot import Arrays, Parts, pack, part, prefixed
 from cepheid.runtime.time_axis import TimeAxis
 
 if TYPE_CHECKING:
@@ -157,8 +157,8 @@ class ImpreciseSession:
         latest = int(read_intervals(self._retained.events, self._said).upper.max())
         return (latest + self._reach + 1) * self._granule
 
-    def snapshot(self) -> bytes:
-        """The state as bytes, from which :meth:`restore` goes on."""
+    def snapshot_parts(self) -> Parts:
+        """The state in parts, from which :meth:`load` goes on; valid until the session does."""
         events = self._retained.events
         header = {
             "query": print_query(self._query.query),
@@ -179,15 +179,15 @@ class ImpreciseSession:
         return pack(header, prefixed("retained", self._retained.state()))
 
     @classmethod
-    def restore(
+    def load(
         cls,
         query: AnalysedQuery,
-        snapshot: bytes | memoryview,
+        header: dict[str, Any],
+        arrays: Arrays,
         said: UncertainTime,
-        options: Options = DEFAULT_OPTIONS,
+        options: Options,
     ) -> ImpreciseSession:
         """The session of a snapshot, which must be of the same query and kind of time."""
-        header, arrays = unpack(snapshot)
         if header["query"] != print_query(query.query):
             raise SnapshotError(
                 "the snapshot is of another query; read the stream from its beginning. "
