@@ -238,3 +238,16 @@ def test_matches_are_those_of_a_local_run(
         event("forgotten")
         assert not stream.has_state
         assert folder is None or not list(folder.iterdir())
+
+
+def test_events_that_are_all_too_late_leave_nothing_that_waits() -> None:
+    moments = pa.array([START_MS * 1_000, START_MS * 1_000 + 9_000_000], pa.timestamp("us", "UTC"))
+    table = pa.table({"ts": moments, "type": ["A", "A"], "seq": [0, 1]})
+    query = cep.query("PATTERN SEQ(A a, A b) WITHIN 1 seconds")
+    settings = worker_settings(query, table, "all")
+    stream = Stream(settings, 1_000, prompt=True, columns=table.column_names)
+    stream.micro_batch(table.slice(1))
+    stream.micro_batch(table.slice(0, 1))
+    assert stream.late == 1
+    stream.end()
+    assert not stream.has_state

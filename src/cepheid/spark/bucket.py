@@ -151,7 +151,8 @@ class Bucket:
             if is_late.any():
                 late.append(table.filter(pa.array(is_late)))
                 table = table.filter(pa.array(~is_late))
-            in_time.append(table.select(self._columns))
+            if table.num_rows:
+                in_time.append(table.select(self._columns))
         return (pa.concat_tables(late) if late else None), in_time
 
     def _times(self, events: pa.Table) -> npt.NDArray[np.int64]:
