@@ -247,7 +247,7 @@ def test_events_that_are_all_too_late_leave_nothing_that_waits() -> None:
     settings = worker_settings(query, table, "all")
     stream = Stream(settings, 1_000, prompt=True, columns=table.column_names)
     stream.micro_batch(table.slice(1))
+    stream.end()
     stream.micro_batch(table.slice(0, 1))
     assert stream.late == 1
-    stream.end()
     assert not stream.has_state
