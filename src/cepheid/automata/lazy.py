@@ -12,6 +12,7 @@ from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent
 from cepheid.analysis.partitions import find_equal_attributes
+from cepheid.automata.compiled_once import compiled_once
 from cepheid.automata.lazy_tables import (
     LazyAutomaton,
     LazyComponent,
@@ -43,7 +44,7 @@ def refuse_lazy(query: AnalysedQuery) -> str | None:
         return None
     try:
         for alternative in query.alternatives:
-            compile_lazy(query, alternative)
+            compile_lazy(query, alternative, BY_COST)
             for negated in alternative.negations:
                 compile_negation(query, alternative, negated)
     except Untranslatable as reason:
@@ -51,9 +52,8 @@ def refuse_lazy(query: AnalysedQuery) -> str | None:
     return None
 
 
-def compile_lazy(
-    query: AnalysedQuery, alternative: Alternative, negation: str = FIRST_CHANCE
-) -> LazyAutomaton:
+@compiled_once
+def compile_lazy(query: AnalysedQuery, alternative: Alternative, negation: str) -> LazyAutomaton:
     """The lazy automaton of one alternative of a query, whose schema is known.
 
     ``negation`` is the option: which negations are tested before a match is complete.

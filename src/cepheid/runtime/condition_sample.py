@@ -13,13 +13,13 @@ from cepheid.language.printer import print_expression
 from cepheid.runtime.events import Events
 from cepheid.runtime.reference_run import attributes_tested, python_events
 
-_SAMPLE = 64
+_SAMPLE = 32
 """On how many events of a component, or pairs of them, a condition is tested at most."""
 _LEAST = 4
-_EVENTS_PER_TEST = 2_000
+_EVENTS_PER_TEST = 4_000
 """How many events there are for one test: the sample must not take longer than it can save."""
 
-_LOOKED_AT = 1 << 15
+_LOOKED_AT = 1 << 14
 """Among how many events those of a component are looked for."""
 
 
