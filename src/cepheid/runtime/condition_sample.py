@@ -16,7 +16,7 @@ from cepheid.runtime.reference_run import attributes_tested, python_events
 _SAMPLE = 32
 """On how many events of a component, or pairs of them, a condition is tested at most."""
 _LEAST = 4
-_EVENTS_PER_TEST = 4_000
+_EVENTS_PER_TEST = 2_000
 """How many events there are for one test: the sample must not take longer than it can save."""
 
 _LOOKED_AT = 1 << 14
