@@ -24,12 +24,14 @@ from cepheid.spark.bucket_copies import BucketCopies
 from cepheid.spark.packing import compressed, decompressed, from_blob
 from cepheid.spark.worker_settings import ScriptSettings, WorkerSettings
 
-_HEAD = (
-    "made_by string, token string, timer long, steps long, entries long, stored long, logged long"
-)
-_ENTRY = "session binary, waiting binary, reached long, blob binary, before long, after long"
-"""The first is the snapshot. Each of the others is a blob of a step, the last of a step has its
+# Spark compares these with those of a checkpoint before ``made_by`` is read, and refuses others
+# with words of its own. So they do not change: what they hold has a version.
+HEAD = "made_by string, token string, timer long, steps long, stored long, logged long"
+ENTRY = "session binary, waiting binary, reached long, blobs array<binary>, before long, after long"
+"""The first is the snapshot. Each of the others has a blob of a step, and the last of a step its
 watermarks."""
+_PARTS = 1 << 20
+"""A step has fewer blobs; the numbers of its entries begin with this many times its own."""
 
 _LOG_TO_SNAPSHOT = 4
 _MOST_STEPS = 32
@@ -40,13 +42,12 @@ class Head:
     """What is read of a bucket in every micro-batch.
 
     ``token`` is that of its copy and ``timer`` the watermark that wakes it. The snapshot has
-    ``stored`` bytes, and the log ``steps`` of ``logged`` bytes in ``entries``.
+    ``stored`` bytes, and the log ``steps`` of ``logged`` bytes.
     """
 
     token: str | None
     timer: int | None
     steps: int
-    entries: int
     stored: int
     logged: int
 
@@ -82,13 +83,13 @@ class BucketStore:
         self._made_by = json.dumps(made_by)
         self._copies = copies
         self._large = large
-        self._head = handle.getValueState("bucket", _HEAD)
-        self._log = handle.getMapState("log", "step long", _ENTRY)
+        self._head = handle.getValueState("bucket", HEAD)
+        self._log = handle.getMapState("log", "step long", ENTRY)
 
     def guard(self) -> None:
         """Remember by what the states of all buckets are made."""
         if self.head() is None:
-            self._head.update((self._made_by, None, None, 0, 0, 0, 0))
+            self._head.update((self._made_by, None, None, 0, 0, 0))
 
     def head(self) -> Head | None:
         """What is known of the bucket; None where it has no state.
@@ -115,13 +116,10 @@ class BucketStore:
         session = None if session is None else decompressed(bytes(session))
         waiting = None if waiting is None else bytes(waiting)
         bucket = self._opened(StoredBucket(session, waiting, reached))
-        fresh = []
-        for number in range(1, head.entries + 1):
-            *_, blob, before, after = self._entry(number)
-            fresh.extend([] if blob is None else [from_blob(bytes(blob))])
-            if before is not None:
-                bucket.step(fresh, before, after)
-                fresh = []
+        for step in range(1, head.steps + 1):
+            arrived = self._arrived(step)
+            fresh = [from_blob(blob) for blob in arrived.blobs]
+            bucket.step(fresh, arrived.before, arrived.after)
         return bucket
 
     def keep(
@@ -142,26 +140,36 @@ class BucketStore:
             and head.steps < _MOST_STEPS
             and head.logged + size <= _LOG_TO_SNAPSHOT * head.stored
         ):
-            entries = self._logged(head.entries, arrived)
-            known = (head.steps + 1, entries, head.stored, head.logged + size)
+            self._add(head.steps + 1, arrived)
+            known = (head.steps + 1, head.stored, head.logged + size)
         else:
             session = compressed(sealed(left.session)) if left.session else None
             self._log.clear()
             self._log.updateValue((0,), (session, left.waiting, left.reached, None, None, None))
-            known = (0, 0, len(session or b"") + len(left.waiting or b""), 0)
+            known = (0, len(session or b"") + len(left.waiting or b""), 0)
         token = secrets.token_hex(16) if is_large else None
         self._head.update((self._made_by, token, timer, *known))
         if token is not None:
             self._copies.write(label, token, left)
 
-    def _logged(self, entries: int, arrived: Arrived) -> int:
-        """Add a step to the log; how many entries that then has."""
-        blobs: Sequence[bytes | None] = arrived.blobs or [None]
-        for left, blob in zip(reversed(range(len(blobs))), blobs, strict=True):
-            entries += 1
-            watermarks = (None, None) if left else (arrived.before, arrived.after)
-            self._log.updateValue((entries,), (None, None, None, blob, *watermarks))
-        return entries
+    def _add(self, step: int, arrived: Arrived) -> None:
+        """Add a step to the log, each of its blobs as a value of its own."""
+        pieces = [[blob] for blob in arrived.blobs] or [[]]
+        last = len(pieces) - 1
+        for part, blobs in enumerate(pieces):
+            watermarks = (arrived.before, arrived.after) if part == last else (None, None)
+            entry = (None, None, None, blobs, *watermarks)
+            self._log.updateValue((step * _PARTS + part,), entry)
+
+    def _arrived(self, step: int) -> Arrived:
+        """What a step of the log took."""
+        found: list[bytes] = []
+        for part in range(_PARTS):
+            *_, blobs, before, after = self._entry(step * _PARTS + part)
+            found.extend(map(bytes, blobs))
+            if before is not None:
+                return Arrived(found, before, after)
+        raise AssertionError("the last entry of a step has its watermarks")
 
     def _entry(self, number: int) -> tuple[Any, ...]:
         entry = self._log.getValue((number,))
