@@ -147,8 +147,8 @@ def count_matches(
 ):  # fmt: skip
     """Write the confidence and the range of time of the matches whose worlds can be counted.
 
-    The confidence is 0 where no world has the match. The numbers of those with rivals, and of
-    those that cannot be counted, go to ``others``; returns how many. ``numbers`` is scratch of
+    The confidence is 0 where no world has the match. Those with rivals are left out; the numbers
+    of those that cannot be counted go to ``others``; returns how many. ``numbers`` is scratch of
     five rows, which a match must fit into, and MOST_COUNTED ** 2 numbers.
     """
     lo, hi, breaks, samples, ways = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
@@ -157,9 +157,8 @@ def count_matches(
         low, high = offsets[m], offsets[m + 1]
         confidences[m], starts[m], ends[m] = 0.0, 0, 0
         if rival_offsets[m] < rival_offsets[m + 1]:
-            others[left] = m
-            left += 1
-        elif valid_bounds(ids, low, high, lower, upper, window, lo, hi) != 0:
+            continue
+        if valid_bounds(ids, low, high, lower, upper, window, lo, hi) != 0:
             if _is_countable(ids, low, high, lo, hi, mass_at):
                 confidences[m] = _counted(
                     ids, low, high, window, lo, hi, lower, upper, breaks, samples, ways

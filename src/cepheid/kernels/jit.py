@@ -24,6 +24,12 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaWarning
 from numba.np import arrayobj
 
+from cepheid.kernels.quick_compilation import (
+    PartCompiler,
+    of_any_value,
+    operators_remembered,
+)
+
 
 def cache_folder() -> Path:
     """Where compiled code is kept: CEPHEID_CACHE_DIR, or the user's cache folder."""
@@ -59,8 +65,19 @@ setattr(numba.config, "CACHE_DIR", str(FOLDER))  # noqa: B010 - not a declared n
 _njit: Any = numba.njit
 _PLAIN = {"error_model": "numpy", "_nrt": False}
 
-helper = _njit(inline="never", no_cpython_wrapper=True, no_cfunc_wrapper=True, **_PLAIN)
-"""A small function that kernels call; compiled as part of them."""
+_helper = _njit(
+    inline="never",
+    no_cpython_wrapper=True,
+    no_cfunc_wrapper=True,
+    pipeline_class=PartCompiler,
+    **_PLAIN,
+)
+
+
+def helper(python: Callable[..., Any]) -> Any:
+    """A small function that kernels call; compiled as part of them."""
+    return of_any_value(_helper(python))
+
 
 small = _njit(forceinline=True, **_PLAIN)
 """The same for one that is short and on the way of every event: a call would cost more than it."""
@@ -98,7 +115,7 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     )
 
     def compiled(python: Callable[..., Any]) -> Any:
-        with _indices_from_zero():
+        with _indices_from_zero(), operators_remembered():
             return decorate(python)
 
     return compiled

@@ -79,9 +79,6 @@ class Weighing:
         return weights
 
     def _weigh_one_by_one(self, frame: Frame, ids: Int64s, offsets: Int64s) -> Weights:
-        # Loaded when it is needed first, since it takes a while to compile.
-        from cepheid.kernels import imprecise_counts
-
         count = len(offsets) - 1
         alive = np.ones(count, dtype=np.int64)
         if self._rivals is None:
@@ -89,7 +86,24 @@ class Weighing:
         else:
             found = self._rivals.found(frame, ids, offsets, alive)
         weights = np.zeros(count), int64s(count), int64s(count)
-        others = int64s(count)
+        has_rivals = np.diff(found[2]) > 0
+        if not has_rivals.all():
+            alone = self._count(frame, ids, offsets, found[2], weights)
+            if len(alone):
+                self._sum_alone(frame, ids, offsets, alone, weights)
+        if has_rivals.any():
+            self._sum_worlds(frame, ids, offsets, found, np.flatnonzero(has_rivals), weights)
+        weights[0][alive == 0] = 0.0
+        return weights
+
+    def _count(
+        self, frame: Frame, ids: Int64s, offsets: Int64s, borders: Int64s, weights: Weights
+    ) -> Int64s:
+        """Fill in those without rivals whose worlds can be counted; returns the others of them."""
+        # Loaded when it is needed first, since it takes a while to compile.
+        from cepheid.kernels import imprecise_counts
+
+        others = int64s(len(offsets) - 1)
         room = max(int(np.diff(offsets).max(initial=1)), imprecise_counts.MOST_COUNTED**2)
         left = imprecise_counts.count_matches(
             ids,
@@ -98,18 +112,12 @@ class Weighing:
             frame.intervals.upper,
             frame.intervals.mass_at,
             self._window,
-            found[2],
+            borders,
             np.zeros((5, room), dtype=np.int64),
             *weights,
             others,
         )
-        is_alone = found[2][others[:left]] == found[2][others[:left] + 1]
-        if is_alone.any():
-            self._sum_alone(frame, ids, offsets, others[:left][is_alone], weights)
-        if not is_alone.all():
-            self._sum_worlds(frame, ids, offsets, found, others[:left][~is_alone], weights)
-        weights[0][alive == 0] = 0.0
-        return weights
+        return others[:left]
 
     def _sum_alone(
         self, frame: Frame, ids: Int64s, offsets: Int64s, wanted: Int64s, weights: Weights
