@@ -14,6 +14,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaWarning
 from numba.np import arrayobj
 
+from cepheid.kernels.file_lock import locked
 from cepheid.kernels.quick_compilation import (
     PartCompiler,
     of_any_value,
@@ -55,8 +57,6 @@ def _cache_root() -> Path:
 
 
 FOLDER = cache_folder()
-if not FOLDER.exists() and sys.stderr.isatty():
-    print("cepheid compiles its kernels, once for this version: some 15 seconds", file=sys.stderr)
 FOLDER.mkdir(parents=True, exist_ok=True)
 setattr(numba.config, "CACHE_DIR", str(FOLDER))  # noqa: B010 - not a declared name
 
@@ -108,17 +108,41 @@ def _indices_from_zero() -> Iterator[None]:
             arrayobj.fix_integer_index = known
 
 
-def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+class _Kernel:
+    """A loop that is compiled, or read from disk, when it is called first.
+
+    A query needs few of all kernels. Of several processes that need one at once one compiles it.
+    """
+
+    def __init__(self, signature: Any, python: Callable[..., Any]) -> None:
+        self._signature = signature
+        self._python = python
+        self.__doc__ = python.__doc__
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._compiled(*arguments)
+
+    @cached_property
+    def _compiled(self) -> Callable[..., Any]:
+        decorate = _njit(self._signature, cache=True, nogil=True, **_PLAIN)
+        lock = FOLDER / f"{self._python.__module__}.{self._python.__name__}.lock"
+        if not lock.exists():
+            _tell_once()
+        with locked(lock), _indices_from_zero(), operators_remembered():
+            compiled: Callable[..., Any] = decorate(self._python)
+        return compiled
+
+
+@cache
+def _tell_once() -> None:
+    if sys.stderr.isatty():
+        text = "cepheid compiles what this query needs, once for this version: up to 15 seconds"
+        print(text, file=sys.stderr)
+
+
+def kernel(signature: Any) -> Callable[[Callable[..., Any]], _Kernel]:
     """A compiled loop with a fixed signature, kept on disk; no index in it is negative."""
-    decorate: Callable[[Callable[..., Any]], Any] = _njit(
-        signature, cache=True, nogil=True, **_PLAIN
-    )
-
-    def compiled(python: Callable[..., Any]) -> Any:
-        with _indices_from_zero(), operators_remembered():
-            return decorate(python)
-
-    return compiled
+    return partial(_Kernel, signature)
 
 
 def array_of(dtype: Any, dimensions: int = 1) -> types.Array:

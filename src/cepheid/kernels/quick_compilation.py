@@ -19,7 +19,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.types.functions import BaseFunction
 
 
-class _Part(JITCodeLibrary):  # type: ignore[misc]
+class _Part(JITCodeLibrary):
     """The code of a helper, which waits for the kernel that it becomes a part of."""
 
     @property
@@ -34,7 +34,7 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
 
-class PartCompiler(CompilerBase):  # type: ignore[misc]
+class PartCompiler(CompilerBase):
     """Compiles helpers: as numba does, but no further than a kernel needs them."""
 
     def define_pipelines(self) -> list[Any]:
@@ -81,8 +81,8 @@ def operators_remembered() -> Iterator[None]:
         return found
 
     with global_compiler_lock:
-        BaseFunction.get_call_type = remembered
+        setattr(BaseFunction, "get_call_type", remembered)  # noqa: B010 - a method of numba
         try:
             yield
         finally:
-            BaseFunction.get_call_type = look_up
+            setattr(BaseFunction, "get_call_type", look_up)  # noqa: B010
