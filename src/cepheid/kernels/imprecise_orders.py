@@ -106,19 +106,25 @@ def search_in_order(
 
     ``events``, ``vlb`` and ``vub`` have a row for each level: what is bound before it is filled.
     The rows of ``levels`` are the cursor, how many components are bound at the beginning of the
-    pattern, and whether a fresh event is bound.
+    pattern, whether a fresh event is bound, and between which times the next event has to lie:
+    the components without an event take at least an instant each.
     """
     window = control[WINDOW]
     partition, depth = control[PARTITION], control[DEPTH]
     written, matches = control[IDS], control[MATCHES]
     count = len(order)
     cursors, bound, freshness = levels[0], levels[1], levels[2]
+    earliest, limits = levels[3], levels[4]
+    has_tests = False
+    for slot in range(count):
+        has_tests = has_tests or steps[slot].begin != NONE
     offsets[0] = 0
     status = SEARCHED
     while partition < index.shape[1] - 1:
         if depth < 0:
             depth = 0
             cursors[0], bound[0], freshness[0] = index[2 * order[0], partition], 0, 0
+            earliest[0], limits[0] = -FAR, FAR
             valid[0] = 0
             for register in range(ints.shape[1]):
                 ints[0, register] = 0
@@ -128,15 +134,7 @@ def search_in_order(
             status = NEED_OUTPUT
             break
         slot = order[depth]
-        row = 2 * slot
-        limit = FAR
-        if depth > 0:
-            for i in range(count):
-                if events[depth, i] != _UNBOUND:
-                    if i > slot:
-                        limit = min(limit, vub[depth, i] - (i - slot))
-                    else:
-                        limit = min(limit, vub[depth, i] + window - 1)
+        row, limit = 2 * slot, limits[depth]
         if cursors[depth] == index[row, partition + 1] or lower[candidates[cursors[depth]]] > limit:
             depth -= 1
             if depth < 0:
@@ -144,14 +142,31 @@ def search_in_order(
             continue
         event = candidates[cursors[depth]]
         cursors[depth] += 1
-        if upper[event] + window - 1 < control[LEAST_TIME]:
+        if upper[event] < earliest[depth] or upper[event] + window - 1 < control[LEAST_TIME]:
             continue
         is_used = False
         for i in range(count):
+            is_used = is_used or events[depth, i] == event
+        if is_used:
+            continue
+        if depth + 1 == count and least_confidence[0] <= 0.0:
+            # The bounds of the level say all about an event that is the last to be bound.
+            events[depth, slot] = event
+            if not has_tests or _satisfies(
+                events[depth], bound[depth], count, steps, updates, context, ints, floats, valid,
+                control[PREDICATE], control[CONTEXT],
+            ):  # fmt: skip
+                control[PATHS] += 1
+                if freshness[depth] | fresh[event] != 0 or control[ONLY_FRESH] == 0:
+                    _write(events[depth], ids, written, offsets, matches)
+                    written += count
+                    matches += 1
+            events[depth, slot] = _UNBOUND
+            continue
+        for i in range(count):
             events[depth + 1, i] = events[depth, i]
             vlb[depth + 1, i], vub[depth + 1, i] = vlb[depth, i], vub[depth, i]
-            is_used = is_used or events[depth, i] == event
-        if is_used or not _fit(
+        if not _fit(
             events[depth + 1], vlb[depth + 1], vub[depth + 1], slot, event, lower, upper, window
         ):
             continue
@@ -170,7 +185,7 @@ def search_in_order(
         done, high = bound[depth], bound[depth]
         while high < count and events[depth + 1, high] != _UNBOUND:
             high += 1
-        if not _satisfies(
+        if has_tests and not _satisfies(
             events[depth + 1], done, high, steps, updates, context, ints, floats, valid,
             control[PREDICATE], control[CONTEXT],
         ):  # fmt: skip
@@ -186,17 +201,23 @@ def search_in_order(
         depth += 1
         bound[depth], freshness[depth] = high, is_fresh
         slot = order[depth]
-        earliest = -FAR
+        first, limit = -FAR, FAR
         for i in range(count):
             if events[depth, i] != _UNBOUND:
                 if i < slot:
-                    earliest = max(earliest, vlb[depth, i] + slot - i)
+                    first = max(first, vlb[depth, i] + slot - i)
+                    limit = min(limit, vub[depth, i] - i + window - count + slot)
                 else:
-                    earliest = max(earliest, vlb[depth, i] - window + 1)
+                    first = max(first, vlb[depth, i] - i - window + count + slot)
+                    limit = min(limit, vub[depth, i] - (i - slot))
+        if first > limit:
+            limit = -FAR
+        earliest[depth] = first
+        limits[depth] = limit
         row = 2 * slot
         cursors[depth] = first_from(
             candidates, index[row, partition], index[row, partition + 1], lower,
-            earliest - reach[row],
+            first - reach[row],
         )  # fmt: skip
     control[PARTITION], control[DEPTH] = partition, depth
     control[IDS], control[MATCHES] = written, matches

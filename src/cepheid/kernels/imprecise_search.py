@@ -102,6 +102,8 @@ def search_in_query_order(
     written, matches = control[IDS], control[MATCHES]
     status = SEARCHED
     offsets[0] = 0
+    last = steps[last_component]
+    is_simple = not last.is_kleene and last.final == NONE and least_confidence[0] <= 0.0
     while partition < index.shape[1] - 1:
         if depth < 0:
             depth = 0
@@ -155,6 +157,18 @@ def search_in_query_order(
             continue
         if is_next and depth > 0 and lower[event] > upper[path[depth - 1]]:
             nelts[depth] = min(nelts[depth], upper[event])
+        if here == last_component and depth > 0 and is_simple:
+            # It lies behind the others and in their window: that is all, unless they fill it.
+            if depth < window and vlb[depth - 1] + 1 <= first[depth - 1] + window - 1:
+                control[PATHS] += 1
+                if fresh[event] | freshness[depth - 1] != 0 or control[ONLY_FRESH] == 0:
+                    path[depth], component[depth] = event, here
+                    for i in range(depth + 1):
+                        ids[written + i] = (path[i] << TAG_SHIFT) | component[i]
+                    written += depth + 1
+                    matches += 1
+                    offsets[matches] = written
+            continue
         bound = upper[event]
         if depth > 0:
             bound = first_bound(path, vlb, depth, upper, event, earliest, window)

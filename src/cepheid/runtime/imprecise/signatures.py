@@ -171,7 +171,7 @@ class SignatureSearch:
         intervals, registers = frame.intervals, self.registers
         count = len(order)
         events, vlb, vub = (np.zeros((count + 1, count), dtype=np.int64) for _ in range(3))
-        levels = np.zeros((3, count + 1), dtype=np.int64)
+        levels = np.zeros((5, count + 1), dtype=np.int64)
         ids, offsets = int64s(max(_IDS, count)), int64s(_MATCHES)
         while True:
             status = imprecise_orders.search_in_order(
