@@ -1,7 +1,8 @@
 """How long it takes to the first match: with nothing compiled, and with a new query later.
 
-``python -m benchmarks.first_use`` starts a process with an empty cache, which compiles all
-kernels, then others that find them there.
+``python -m benchmarks.first_use`` starts a process with an empty cache, which compiles the
+kernels that it needs, then others that find them there; and for each kind of query over
+uncertain times one with an empty cache.
 """
 
 from __future__ import annotations
@@ -13,30 +14,47 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any
 
 from benchmarks.timing import print_table, write_results
 
 EVENTS = {"ts": [1, 2, 3], "type": ["A", "B", "B"], "x": [5, 6, 7]}
+MORE_EVENTS = {"ts": [1, 2, 3, 4, 5, 6, 7], "type": ["A", "B", "B", "B", "B", "A", "B"]}
 QUERY = "PATTERN SEQ(A a, B+ b[]) WHERE skip_till_next_match {{ b[i].x > a.x + {number} }} WITHIN 9"
+
+UNCERTAIN = {
+    "any match": "PATTERN SEQ(A a, B b) WITHIN 9",
+    "next match": "PATTERN SEQ(A a, B b) WHERE skip_till_next_match WITHIN 9",
+    "next match, tied": "PATTERN SEQ(B a, B b, B c) WHERE skip_till_next_match WITHIN 9",
+    "negation": "PATTERN SEQ(A a, ~(B n), B b) WITHIN 9",
+    "AND": "PATTERN AND(A a, B b) WITHIN 9",
+}
+"""Queries over uncertain times whose confidences are found in different ways."""
 
 # Runs in a process of its own; what it prints is read by `first_match`.
 _SCRIPT = """
 import json, sys
-from time import perf_counter
+from time import perf_counter, process_time
 begun = perf_counter()
 import cepheid
 imported = perf_counter()
-matches = cepheid.query(sys.argv[1]).match(json.loads(sys.argv[2]))
-assert len(matches) == 2, matches
-print(json.dumps({"import_s": imported - begun, "query_s": perf_counter() - imported}))
+matches = cepheid.query(sys.argv[1]).match(json.loads(sys.argv[2]), **json.loads(sys.argv[3]))
+assert len(matches) > 1, matches
+query_s = perf_counter() - imported
+print(json.dumps({"import_s": imported - begun, "query_s": query_s, "cpu_s": process_time()}))
 """
 
 
-def first_match(query: str, cache: Path | None) -> dict[str, Any]:
+def first_match(
+    query: str,
+    cache: Path | None,
+    events: Mapping[str, Any] = EVENTS,
+    reading: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
     """Seconds from the start of a process to its first match, and what they are spent on.
 
     Without a folder for the cache the process uses that of the user.
@@ -46,7 +64,7 @@ def first_match(query: str, cache: Path | None) -> dict[str, Any]:
         environment["CEPHEID_CACHE_DIR"] = str(cache)
     begun = perf_counter()
     answer = subprocess.run(
-        [sys.executable, "-c", _SCRIPT, query, json.dumps(EVENTS)],
+        [sys.executable, "-c", _SCRIPT, query, json.dumps(events), json.dumps(dict(reading))],
         env=environment,
         capture_output=True,
         text=True,
@@ -65,6 +83,9 @@ def measure(cache: Path, rounds: int) -> list[dict[str, Any]]:
     for situation, found in (("new query", fresh), ("same query again", again)):
         medians = {key: statistics.median(each[key] for each in found) for key in found[0]}
         rows.append({"situation": situation, **medians})
+    for name, query in UNCERTAIN.items():
+        found = first_match(query, cache / name, MORE_EVENTS, {"uncertainty": 3})
+        rows.append({"situation": f"empty cache, uncertain times, {name}", **found})
     return rows
 
 

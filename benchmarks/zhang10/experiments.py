@@ -5,6 +5,12 @@ and an interval of ± δ. A component takes the values that its number divides; 
 three components, each with about a twentieth of all events, and δ = 10. Under
 skip_till_next_match no event matches two components, as in the first case of §4.
 
+With such divisors the last component is a little rarer than the first. Where the methods are
+compared at equal selectivity, components take one remainder each of the same divisor.
+
+Methods that take events run at millions of events a second, and differ by less than short runs
+do from one another: they get long streams, in turn, and the medians of some rounds are taken.
+
 The longer intervals are, the more matches there are. Where every component takes a hundredth of
 the events these are few, and what is seen is the work for an event; where they are many, that
 for a match.
@@ -14,6 +20,7 @@ The traces of a cluster are generated ones: tasks ± 0.5 s and loads ± 7.5 s, i
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 
 import cepheid as cep
-from benchmarks.timing import time_in_turn
+from benchmarks.timing import median_ratio, time_in_turn
 from cepheid.samples import cluster_load
 
 Row = dict[str, Any]
@@ -33,6 +40,8 @@ EXCLUSIVE = (29, 37, 41)
 """No value up to 1000 is divided by two of these: an event matches at most one component."""
 RARE = (97, 101, 103)
 """Few events match any component, and few combinations of them a query."""
+EQUAL, REMAINDERS = 23, (0, 8, 16)
+"""Every component takes exactly as many events as any other."""
 SKEWS = ((19, 29), (9, 61), (5, 110), (3, 184))
 """Divisors of the first and the last component: ever more of the first, and less of the last."""
 
@@ -44,7 +53,8 @@ CLUSTER = {
 }
 """The strategies over the traces of a cluster, and how low the load is at the end."""
 
-EVENT_BASED = ("any_state", "query_order", "selectivity")
+QUERY_ORDER = "query_order"
+EVENT_BASED = ("any_state", QUERY_ORDER, "selectivity")
 ANY, NEXT = "skip_till_any_match", "skip_till_next_match"
 WINDOW, LENGTH, DELTA = 100, 3, 10
 
@@ -53,8 +63,9 @@ WINDOW, LENGTH, DELTA = 100, 3, 10
 class Settings:
     """How much is measured.
 
-    The point-based method gets shorter streams, the longer intervals are: ``point_events`` for
-    the longest, of which it looks at a hundred thousand points for each event.
+    The longer intervals are, the shorter streams: of ``events`` up to δ = 10, of a fifth at 50.
+    The point-based method gets ``point_events`` for the longest, of which it looks at a hundred
+    thousand points for each event, and one round.
     """
 
     events: int
@@ -66,12 +77,12 @@ class Settings:
     def stream_length(self, method: str, delta: int) -> int:
         """How many events a method gets."""
         if method != "point":
-            return self.events
+            return self.events * DELTA // max(delta, DELTA)
         return min(self.events, self.point_events * max(self.deltas) ** 3 // delta**3)
 
 
-QUICK = Settings(100_000, 1_500, (1, 10, 30), (2, 3, 4), 1)
-FULL = Settings(200_000, 3_000, (1, 10, 20, 30, 50), (2, 3, 4, 5), 3)
+QUICK = Settings(200_000, 1_000, (1, 10, 30), (2, 3, 4), 5)
+FULL = Settings(300_000, 500, (1, 10, 20, 30, 50), (2, 3, 4, 5), 9)
 
 
 def stream(events: int) -> pa.Table:
@@ -81,10 +92,13 @@ def stream(events: int) -> pa.Table:
     return pa.table({"ts": times, "type": kind, "value": times % 1_000 + 1})
 
 
-def query(divisors: Sequence[int], strategy: str) -> cep.CompiledQuery:
-    """The query with these components."""
+def query(
+    divisors: Sequence[int], strategy: str, remainders: Sequence[int] = ()
+) -> cep.CompiledQuery:
+    """The query with these components; remainders are 0 where none are given."""
     names = [f"e{number}" for number in range(1, len(divisors) + 1)]
-    tests = [f"{name}.value % {by} = 0" for name, by in zip(names, divisors, strict=True)]
+    wanted = zip(names, divisors, remainders or [0] * len(divisors), strict=True)
+    tests = [f"{name}.value % {by} = {left}" for name, by, left in wanted]
     pattern = ", ".join(f"E {name}" for name in names)
     where = " AND ".join([strategy, *tests])
     return cep.query(f"PATTERN SEQ({pattern}) WHERE {where} WITHIN {WINDOW}")
@@ -101,6 +115,10 @@ def measure(settings: Settings) -> Iterator[Row]:
             yield from _measured(settings, case, divisors, strategy, delta, methods)
         case = {"experiment": "delta, few matches", "case": delta}
         yield from _measured(settings, case, RARE, ANY, delta, ("point", *EVENT_BASED))
+        case = {"experiment": "delta, equal selectivity", "case": delta}
+        events = dict.fromkeys(EVENT_BASED, stream(settings.stream_length("", delta)))
+        equal = query([EQUAL] * LENGTH, ANY, REMAINDERS)
+        yield from _timed(settings, case, equal, events, {"uncertainty": delta})
     for length in settings.lengths:
         case = {"experiment": "length", "case": length}
         yield from _measured(settings, case, DIVISORS[:length], ANY, DELTA, EVENT_BASED)
@@ -148,15 +166,25 @@ def _timed(
         method: partial(compiled.match, events[method], method=method, **reading)
         for method in events
     }
-    seconds = time_in_turn(contestants, settings.rounds)
+    in_turn = {method: run for method, run in contestants.items() if method != "point"}
+    seconds = time_in_turn(in_turn, settings.rounds)
+    if "point" in contestants:
+        seconds |= time_in_turn({"point": contestants["point"]}, 1)
     for method, run in contestants.items():
         matches = run()
-        count = events[method].num_rows
+        count, times = events[method].num_rows, seconds[method]
+        median = statistics.median(times)
+        ratio: float | str = ""
+        if method in in_turn and QUERY_ORDER in in_turn:
+            ratio = median_ratio(times, seconds[QUERY_ORDER])
         yield {
             **case,
             "method": method,
-            "events_per_s": count / min(seconds[method]),
+            "events": count,
+            "events_per_s": count / median,
+            "time_to_query_order": ratio,
+            "spread": (max(times) - min(times)) / median,
             "matches_per_event": len(matches) / count,
-            "us_per_match": 1e6 * min(seconds[method]) / max(len(matches), 1),
+            "us_per_match": 1e6 * median / max(len(matches), 1),
             "paths_per_event": matches.metrics.runs_created / count,
         }

@@ -11,7 +11,8 @@ Rows = Sequence[dict[str, Any]]
 _SPEED, _PER_MATCH = "events_per_s", "us_per_match"
 
 _FIGURES = (
-    ("delta, skip_till_any_match", "skip_till_any_match (4a, 4b)", "δ", _SPEED),
+    ("delta, skip_till_any_match", "skip_till_any_match (4a)", "δ", _SPEED),
+    ("delta, equal selectivity", "components that are equally frequent (4b)", "δ", _SPEED),
     ("delta, few matches", "the same with rare events, few matches", "δ", _SPEED),
     ("delta, skip_till_any_match", "skip_till_any_match: time per match", "δ", _PER_MATCH),
     ("delta, skip_till_next_match", "skip_till_next_match (4e)", "δ", _SPEED),
@@ -38,7 +39,7 @@ def draw(rows: Rows, path: Path) -> bool:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(2, 4, figsize=(21, 8), layout="constrained")
+    figure, axes = pyplot.subplots(3, 3, figsize=(17, 12), layout="constrained")
     figure.suptitle("Uncertain times: events per second, with confidences")
     for axis, (experiment, title, label, measured) in zip(axes.flat, _FIGURES, strict=True):
         here = [row for row in rows if row["experiment"] == experiment]
