@@ -491,7 +491,7 @@ class Session:
         if self._measure is ast.WindowMeasure.TIME:
             assert self._now is not None
             since = max(self._now - extent, -MAX_TICKS)
-            return int(np.searchsorted(retained.ticks, since, side="right"))
+            return retained.until(since)
         if self._measure is ast.WindowMeasure.EVENTS:
             return min(max(len(retained) - extent + 1, 0), len(retained))
         return retained.first_within(self._counts, extent)
