@@ -24,12 +24,15 @@ from cepheid.runtime.sources import (
     is_type_mapping,
     read_columns,
 )
+from cepheid.runtime.text_index import TextIndex
 from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
 from cepheid.schema import Kind, Schema, kind_of
 
 Declaration = Mapping[str, Mapping[str, str | Kind] | Iterable[str]]
 
 MOST_COLUMNS_SHOWN = 20
+_AT_ONCE = 65_536
+"""How many values are looked at at once: so many stay in the cache."""
 # What a column without any value is taken for when its kind is declared.
 ARROW_TYPE = {
     Kind.INTEGER: pa.int64(),
@@ -48,7 +51,7 @@ class Events:
     """A stream of events; all arrays are indexed by an event's position in it."""
 
     table: pa.Table  # every column of the input, none in more than one chunk
-    rows: Int64s  # zero-based row of the input
+    row_numbers: Int64s | range  # zero-based row of the input
     ticks: Int64s  # time, on time_axis; never decreases
     time_axis: TimeAxis
     type_codes: npt.NDArray[np.int32]  # index into type_names
@@ -58,11 +61,34 @@ class Events:
     def __len__(self) -> int:
         return len(self.ticks)
 
+    @property
+    def rows(self) -> Int64s:
+        """The row of each event; an array of them is made only where somebody asks."""
+        rows = self.row_numbers
+        if isinstance(rows, range):
+            return np.arange(rows.start, rows.stop, dtype=np.int64)
+        return rows
+
+    def rows_at(self, positions: list[int]) -> list[int]:
+        """The rows of the events at these positions."""
+        rows = self.row_numbers
+        if isinstance(rows, range):
+            return [rows[position] for position in positions]
+        found: list[int] = rows[positions].tolist()
+        return found
+
+    def counted_from(self, first: int) -> Events:
+        """The same events, where so many rows came before."""
+        rows = self.row_numbers
+        if isinstance(rows, range):
+            return replace(self, row_numbers=range(rows.start + first, rows.stop + first))
+        return replace(self, row_numbers=rows + first)
+
     def slice(self, low: int, high: int) -> Events:
         """The events at positions ``low`` to ``high``, without a copy."""
         return Events(
             self.table.slice(low, high - low),
-            self.rows[low:high],
+            self.row_numbers[low:high],
             self.ticks[low:high],
             self.time_axis,
             self.type_codes[low:high],
@@ -132,10 +158,10 @@ def order_events(
     order = _stream_order(
         ticks, [_tie_array(name, table.column(name), found.place) for name in ties]
     )
-    if order is None:
-        rows, type_codes = np.arange(len(ticks), dtype=np.int64), found.type_codes
-    else:
-        rows, ticks, type_codes = order, ticks[order], found.type_codes[order]
+    rows: Int64s | range = range(len(ticks))
+    type_codes = found.type_codes
+    if order is not None:
+        rows, ticks, type_codes = order, ticks[order], type_codes[order]
         table = _reordered(table, order)
     if len(ticks) and int(ticks[-1]) - int(ticks[0]) > MAX_TICKS:
         raise EventError(
@@ -280,18 +306,7 @@ def _type_codes(
             "or a boolean"
         )
     array = one_array(column.cast(pa.string()) if is_null else column)
-    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    # A dictionary may hold a name twice, or null.
-    texts = encoded.dictionary.cast(pa.string()).to_pylist()
-    code_of: dict[str | None, int] = {None: -1}
-    for text in texts:
-        code_of.setdefault(text, len(code_of) - 1)
-    names = [text for text in code_of if text is not None]
-    code_at = np.array([*map(code_of.__getitem__, texts), -1], np.int32)
-    if not encoded.indices.null_count and (code_at[:-1] == np.arange(len(texts))).all():
-        return numbers_of(encoded.indices.cast(pa.int32())), tuple(names)
-    indices = to_numpy(encoded.indices.cast(pa.int64()).fill_null(-1))
-    codes: npt.NDArray[np.int32] = code_at[indices]
+    codes, names = _text_codes(array) if _is_text(array.type) else _dictionary_codes(array)
     nulls = codes < 0
     if nulls.any():
         raise EventError(
@@ -299,7 +314,35 @@ def _type_codes(
             f"row {int(np.flatnonzero(nulls)[0])} (counting from 0); an event needs a type: "
             "drop such rows or fill it in"
         )
-    return codes, tuple(names)
+    return codes, names
+
+
+def _is_text(arrow_type: pa.DataType) -> bool:
+    return kind_of(arrow_type) is Kind.STRING and not pa.types.is_dictionary(arrow_type)
+
+
+def _text_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+    """Texts as indices into those that there are; null is -1."""
+    index, codes = TextIndex(), np.empty(len(array), np.int32)
+    for low in range(0, len(codes), _AT_ONCE):
+        codes[low : low + _AT_ONCE] = index.encode(array.slice(low, _AT_ONCE))
+    return codes, tuple(index.texts.to_pylist())
+
+
+def _dictionary_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+    """The same for texts in a dictionary, and for other values, as texts."""
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    # A dictionary may hold a name twice, or null.
+    texts = encoded.dictionary.cast(pa.string()).to_pylist()
+    code_of: dict[str | None, int] = {None: -1}
+    for text in texts:
+        code_of.setdefault(text, len(code_of) - 1)
+    names = tuple(text for text in code_of if text is not None)
+    code_at = np.array([*map(code_of.__getitem__, texts), -1], np.int32)
+    if not encoded.indices.null_count and (code_at[:-1] == np.arange(len(texts))).all():
+        return numbers_of(encoded.indices.cast(pa.int32())), names
+    indices = to_numpy(encoded.indices.cast(pa.int64()).fill_null(-1))
+    return code_at[indices], names
 
 
 def _tie_array(name: str, column: pa.ChunkedArray, place: Callable[[int], str]) -> pa.Array:
@@ -327,14 +370,20 @@ def _tie_array(name: str, column: pa.ChunkedArray, place: Callable[[int], str]) 
 
 def _stream_order(ticks: Int64s, ties: Sequence[pa.Array]) -> Int64s | None:
     """The stable permutation that sorts by (ticks, ties), or None when they are in order."""
-    steps = ticks[1:] >= ticks[:-1]
-    if steps.all() and _ties_in_order(np.flatnonzero(ticks[1:] == ticks[:-1]), ties):
+    if _never_decreases(ticks) and (
+        not ties or _ties_in_order(np.flatnonzero(ticks[1:] == ticks[:-1]), ties)
+    ):
         return None
     if not ties:
         return np.argsort(ticks, kind="stable").astype(np.int64, copy=False)
     keys = {str(index): key for index, key in enumerate((from_numpy(ticks), *ties))}
     order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
     return writable(to_numpy(order).view(np.int64))
+
+
+def _never_decreases(numbers: Int64s) -> bool:
+    parts = (numbers[low : low + _AT_ONCE + 1] for low in range(0, len(numbers), _AT_ONCE))
+    return all(bool((part[1:] >= part[:-1]).all()) for part in parts)
 
 
 def _ties_in_order(before: npt.NDArray[np.intp], ties: Sequence[pa.Array]) -> bool:
