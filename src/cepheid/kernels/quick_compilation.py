@@ -1,4 +1,4 @@
-"""What numba does more often than kernels need it, done once: they compile in half the time.
+"""What numba does more often than kernels need it, done once, so that they compile sooner.
 
 A helper is called by kernels alone. Numba would optimise it, with all that it calls, and make
 machine code of it; then again as a part of each that calls it, up to the kernel, which is the
