@@ -298,7 +298,10 @@ def equalities(draw: st.DrawFn, parts: list[Part]) -> str:
     a, b = draw(st.sampled_from(parts)), draw(st.sampled_from(parts))
     x, y = draw(st.sampled_from(("kk", "xx", "ss", "yy", "xk")))
     if a.kleene and (a is b or draw(st.booleans())):
-        return f"{a.variable}[i].{x} = {a.variable}[i-1].{x}"
+        of_before = ("[i-1].x", "[1].x", "[a.LEN].x", "first([].x)", "max([..i-1].x)")
+        other = draw(st.sampled_from(of_before)).replace("a.", f"{a.variable}.")
+        other = other.replace("[", f"{a.variable}[").replace(".x", f".{x}")
+        return f"{a.variable}[i].{x} = {other}"
     left, right = (f"{part.variable}[i]" if part.kleene else part.variable for part in (a, b))
     return f"{left}.{x} = {right}.{y}"
 
