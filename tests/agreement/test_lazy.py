@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from agreement.strategies import Case, nested_cases
+from agreement.strategies import Case, nested_cases, similar_branches
 from agreement.test_nfa_b import agree, answers, comparable, is_valid, window_of
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -14,6 +14,7 @@ from cepheid.analysis.analyse import analyse
 from cepheid.automata.lazy import compile_lazy, refuse_lazy
 from cepheid.language import syntax as ast
 from cepheid.planning.options import NEGATIONS, Options
+from cepheid.planning.sharing import shared_alternatives
 from cepheid.runtime import lazy_engine, lazy_plans, lazy_store, partition_numbers, session
 from cepheid.runtime.events import order_events
 from cepheid.runtime.session import Session
@@ -76,6 +77,26 @@ def test_any_chunking_and_restart_gives_the_same(
     output: str,
     negation: str,
 ) -> None:
+    check_chunks(case, cuts, evaluation, output, negation)
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(
+    case=similar_branches(),
+    cuts=st.lists(st.tuples(st.integers(0, 10), st.booleans()), max_size=4),
+    output=st.sampled_from(OUTPUTS),
+    negation=NEGATION,
+)
+def test_branches_that_are_alike_are_evaluated_together(
+    case: Case, cuts: list[tuple[int, bool]], output: str, negation: str
+) -> None:
+    check_chunks(case, cuts, "lazy_chain", output, negation)
+
+
+def check_chunks(
+    case: Case, cuts: list[tuple[int, bool]], evaluation: str, output: str, negation: str
+) -> None:
+    """The answer is that of the reference, however the stream is cut and begun again."""
     tree = cep.query(case.query).tree if is_valid(case.query) else None
     events = order_events(case.table(), time="ts", type="type")
     if tree is None:
@@ -84,6 +105,7 @@ def test_any_chunking_and_restart_gives_the_same(
     if refuse_lazy(analysed) is not None:
         return
     options = Options(negation=negation)
+    event(f"together: {sum(len(each.numbers) for each in shared_alternatives(analysed, negation))}")
     running = Session(analysed, window_of(tree), output, options, evaluation=evaluation)
     found: list[str] = []
     low = 0
@@ -191,6 +213,9 @@ def test_a_group_that_is_given_is_a_condition(case: Case, attributes: str | list
         "PATTERN SEQ(A a, ~(B b), C c) WHERE b.x = a.x AND a.k = c.k AND b.m = c.x WITHIN 20",
         "PATTERN SEQ(A a, ~(B b), C c, B d) WHERE b.x > a.x AND d.k = a.k WITHIN 12",
         "PATTERN SEQ(A a, OR(B b, AND(C c, B d)), C e) WHERE a.x = e.x AND d.k = a.k WITHIN 15",
+        "PATTERN OR(SEQ(A a, B b, C c), SEQ(A d, B e, A f)) WHERE a.x = b.x AND d.x = e.x WITHIN 9",
+        "PATTERN OR(SEQ(A a, B b, ~(C n), B c), SEQ(A d, B e, C f)) "
+        "WHERE a.x < b.x AND d.x < e.x AND n.x > a.x AND b.k = c.k AND n.n = c.n WITHIN 12",
         "PATTERN SEQ(A a, B{0,2} b[], C c) WHERE a.x = c.x AND b[i].k < c.k WITHIN 15",
     ],
 )
