@@ -214,6 +214,8 @@ def test_a_group_that_is_given_is_a_condition(case: Case, attributes: str | list
         "PATTERN SEQ(A a, ~(B b), C c, B d) WHERE b.x > a.x AND d.k = a.k WITHIN 12",
         "PATTERN SEQ(A a, OR(B b, AND(C c, B d)), C e) WHERE a.x = e.x AND d.k = a.k WITHIN 15",
         "PATTERN OR(SEQ(A a, B b, C c), SEQ(A d, B e, A f)) WHERE a.x = b.x AND d.x = e.x WITHIN 9",
+        "PATTERN OR(SEQ(A a, B b), SEQ(ANY(B, C) c, A d, B e)) WHERE [k] WITHIN 5",
+        "PATTERN OR(A a, SEQ(B+ b[], A c)) WHERE [k] WITHIN 6",
         "PATTERN OR(SEQ(A a, B b, ~(C n), B c), SEQ(A d, B e, C f)) "
         "WHERE a.x < b.x AND d.x < e.x AND n.x > a.x AND b.k = c.k AND n.n = c.n WITHIN 12",
         "PATTERN SEQ(A a, B{0,2} b[], C c) WHERE a.x = c.x AND b[i].k < c.k WITHIN 15",

@@ -122,15 +122,17 @@ class _Compiler:
             )
             for ix, component in enumerate(self._components)
         )
-        every = tuple(range(len(components)))
-        members = (
-            [self._query.alternatives[n] for n in self._shared.numbers] if self._shared else ()
-        )
+        places: tuple[tuple[int, ...], ...] = (tuple(range(len(components))),)
+        members = [self._alternative]
+        if self._shared is not None:
+            places = self._shared.places
+            members = [self._query.alternatives[number] for number in self._shared.numbers]
         return LazyAutomaton(
-            self._shared.places if self._shared else (every,),
+            places,
             components,
             negations,
-            all(each.is_sequence for each in members or [self._alternative]),
+            # Of alternatives together, one may have components in another order than they are here.
+            all(each.is_sequence for each in members) and all(list(p) == sorted(p) for p in places),
             attributes,
             self._links(attributes),
             tuple(self._vector.columns.items()),
