@@ -48,7 +48,7 @@ def sample_conditions(
         rows = _rows_of(components[name].types, codes, events.type_names)
         if len(rows):
             drawn = rows[random.integers(0, len(rows), _SAMPLE)] * stride
-            samples[name] = _Sample(events, drawn)
+            samples[name] = _Sample(events, components[name].types, drawn)
     passed: dict[str, float] = dict.fromkeys(components, 1.0)
     held: dict[str, float] = {}
     for clause in clauses.values():
@@ -63,8 +63,9 @@ def sample_conditions(
 class _Sample:
     """Some events that a variable could be."""
 
-    def __init__(self, events: Events, rows: Int64s) -> None:
+    def __init__(self, events: Events, types: Sequence[str], rows: Int64s) -> None:
         self._events = events
+        self._types = types
         self._rows = rows
         self._columns: dict[str, pa.Array] = {}
 
@@ -76,6 +77,11 @@ class _Sample:
                 taken.chunk(0) if taken.num_chunks == 1 else taken.combine_chunks()
             )
         return self._columns[attribute]
+
+    def may_lack(self, attribute: str) -> bool:
+        """Whether one of the types does not have the attribute."""
+        has = self._events.schema.has_attribute
+        return not all(has(name, attribute) for name in self._types)
 
     def lacks(self, attribute: str) -> Bools:
         """Which of them are of a type that does not have the attribute."""
@@ -113,6 +119,10 @@ def _part(clause: Clause, samples: dict[str, _Sample]) -> float | None:
 
     None where that cannot be computed: to say so is for the evaluation.
     """
+    leaves = [
+        node for node in clause.expression.walk() if isinstance(node, ast.Attribute | ast.Element)
+    ]
+    has_all = not any(samples[leaf.variable].may_lack(leaf.attribute) for leaf in leaves)
     size = _CALLED if any(map(_is_registered, clause.expression.walk())) else _SAMPLE
 
     def value(leaf: Leaf) -> pa.Array:
@@ -124,7 +134,7 @@ def _part(clause: Clause, samples: dict[str, _Sample]) -> float | None:
         return samples[leaf.variable].lacks(leaf.attribute)[:size]
 
     try:
-        truth = Vectorised(size, value, missing).truth(clause.expression)
+        truth = Vectorised(size, value, None if has_all else missing).truth(clause.expression)
     except Exception:
         return None
     return float((truth.true_count + 0.5) / (size + 1))
