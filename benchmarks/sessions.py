@@ -16,9 +16,9 @@ from cepheid.language.parser import parse
 from cepheid.planning.options import Options
 from cepheid.runtime.events import Events
 from cepheid.runtime.nfa_b_engine import NfaBEngine
-from cepheid.runtime.session import Session
+from cepheid.runtime.session import CHUNK, Session
 
-BATCH = 65_536
+BATCH = CHUNK
 """How many events are fed at once, at most."""
 
 BATCHES = 8

@@ -195,12 +195,15 @@ def _lengths_by_c(
 
 
 def compared_with_c(settings: Settings, domain: int = 10_000) -> Row:
-    """SEQ(E1, E2, E3) WHERE [id]: the session, the stacks alone, and C; matches are the same."""
+    """SEQ(E1, E2, E3) WHERE [id]: the session, the stacks alone, and C; matches are the same.
+
+    To the stacks alone and to C ids are numbers from 0 on. The session knows nothing of them,
+    and the C beside it that numbers them as well does not either.
+    """
     stream = table(settings.events, {"id": domain})
     sequence = Sequence(query_text(LENGTH, settings.window, "[id]"), settings.window, stream)
     ids = stream["id"].to_numpy().copy()
     codes, components = _codes(sequence, LENGTH)
-    batches = list(sequence.batches(ids))
     # Compiling a query is no part of running it.
     rounds = 2 * settings.rounds
     engines = [sequence.engine() for _ in range(rounds + 2)]
@@ -209,12 +212,13 @@ def compared_with_c(settings: Settings, domain: int = 10_000) -> Row:
         engine = engines.pop()
         return [
             tags.copy()
-            for batch, partitions, axis in batches
+            for batch, partitions, axis in sequence.batches(ids)
             for tags, _ in engine.feed(batch, partitions, domain, axis)
         ]
 
     with tempfile.TemporaryDirectory() as folder:
         native = NativeStacks(Path(folder), LENGTH)
+        numbering = NativeStacks(Path(folder), LENGTH, any_id=True)
         by_c: list[np.ndarray] = []
         arguments = (codes, components, ids, domain, settings.window)
         count = native.run(*arguments, lambda tags: by_c.append(tags.copy()))
@@ -224,9 +228,12 @@ def compared_with_c(settings: Settings, domain: int = 10_000) -> Row:
         )
         if not np.array_equal(ours[np.lexsort(ours.T)], theirs[np.lexsort(theirs.T)]):
             raise AssertionError("the matches of the stacks are not those of C")
+        if numbering.run(*arguments) != count:
+            raise AssertionError("C finds other matches where it numbers the ids")
         seconds = time_in_turn(
             {
                 "c": partial(native.run, *arguments),
+                "numbering_c": partial(numbering.run, *arguments),
                 "stacks": stacks,
                 "session": partial(_run, sequence, {}),
             },
@@ -239,4 +246,5 @@ def compared_with_c(settings: Settings, domain: int = 10_000) -> Row:
         **{f"{name}_M/s": settings.events / each / 1e6 for name, each in fastest.items()},
         "stacks/c": fastest["c"] / fastest["stacks"],
         "session/c": fastest["c"] / fastest["session"],
+        "session/numbering_c": fastest["numbering_c"] / fastest["session"],
     }

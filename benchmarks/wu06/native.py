@@ -16,12 +16,15 @@ SOURCE = Path(__file__).with_name("stacks.c")
 
 
 class NativeStacks:
-    """``SEQ(A, B, C, …) WHERE [id]`` of two to six components, compiled into a folder."""
+    """``SEQ(A, B, C, …) WHERE [id]`` of two to six components, compiled into a folder.
 
-    def __init__(self, folder: Path, length: int) -> None:
-        library = folder / f"stacks{length}.so"
-        defined = f"-DLENGTH={length}"
-        subprocess.run(["gcc", *FLAGS, defined, "-o", library, SOURCE], check=True)
+    With ``any_id`` nothing is known of the ids beforehand.
+    """
+
+    def __init__(self, folder: Path, length: int, *, any_id: bool = False) -> None:
+        library = folder / f"stacks{length}{any_id}.so"
+        defined = [f"-DLENGTH={length}", *(["-DANY_ID"] if any_id else [])]
+        subprocess.run(["gcc", *FLAGS, *defined, "-o", library, SOURCE], check=True)
         self._library = ctypes.CDLL(str(library))
         self._library.make_state.restype = POINTER
         self._library.make_state.argtypes = [I64, I64]

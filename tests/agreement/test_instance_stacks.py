@@ -32,7 +32,7 @@ options = st.builds(
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything that can be full is full soon, so that growing and forgetting are tested too."""
-    rooms = {"_FIRST_INSTANCES": 4, "ROOM_MATCHES": 2, "_BLOCK": 2}
+    rooms = {"_FIRST_INSTANCES": 4, "ROOM_MATCHES": 2}
     for name, room in rooms.items():
         monkeypatch.setattr(instance_stacks_engine, name, room)
     monkeypatch.setattr(session, "CHUNK", 3)

@@ -32,6 +32,11 @@ class EventTest:
     clauses: tuple[tuple[ast.Expression, ...], ...] = ()
     present: tuple[str, ...] = ()
 
+    @property
+    def is_of_types_only(self) -> bool:
+        """Whether the type of an event decides."""
+        return self.predicate < 0 and not self.clauses and not self.present
+
 
 @dataclass(frozen=True, slots=True)
 class Update:

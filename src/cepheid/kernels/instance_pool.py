@@ -50,8 +50,8 @@ def drop_instances(
         # Tops that were moved before are less than this row, and those to come greater.
         if stacks[stack] == row:
             stacks[stack] = place
-        component = stack % components
         for k in range(others.shape[1]):
+            component = stack % components  # only where it is needed: to divide takes a while
             if component < components - 1:
                 other = keys[row, k] * components + component
                 if other_stacks[k, other] == row:
@@ -62,7 +62,7 @@ def drop_instances(
             for k in range(keys.shape[1]):
                 keys[place, k] = keys[row, k]
         if basic:
-            runtime_stack = stack - component + components - 1
+            runtime_stack = stack - stack % components + components - 1
             if stacks[runtime_stack] == row:
                 stacks[runtime_stack] = place
             if place >= 0:

@@ -45,6 +45,18 @@ def number_small(direct, values, numbers, has_nulls, first, counts, axis):
     return len(values)
 
 
+@kernel(I64(I64S, I64S, I64S, I64S, I64))
+def number_small_at(direct, values, places, numbers, first):
+    """The same for the events at these places, of which none is null; the first place in them."""
+    for place in range(first, len(places)):
+        i = places[place]
+        value = values[i]
+        if value < 0 or value >= len(direct) or direct[value] < 0:
+            return place
+        numbers[i] = direct[value]
+    return len(places)
+
+
 @kernel(I64(I64S_2D, I64, I64S, I64, I64, I64S, I64S, I64S))
 def number_pairs(slots, used, left, places, place, right, out, stopped_at):
     """Number the pairs (left × places + place, right); stops when the table is half full.

@@ -2,9 +2,7 @@
 
 This is the same scan and construction as in :mod:`cepheid.kernels.instance_stacks`, for a
 sequence without conditions across its events: nothing is kept beside an instance, and nothing
-is tested in the search but the window. The events that belong to some component are found
-first, a block at a time and without a branch: in most streams they are few, and whether the
-next one is among them cannot be predicted.
+is tested in the search but the window. Only the events are read that can belong to a component.
 """
 
 from __future__ import annotations
@@ -79,77 +77,71 @@ def _construct(instances, cursor, path, found, last, oldest, first_event, level,
     )
 )  # fmt: skip
 def advance_plain_stacks(
-    plan, state, instances, stacks, reached, cursor, path, numbers, found, places, mask, axis,
-    components, base_event, first_event, event_ix, stopped_at,
+    plan, state, instances, stacks, reached, cursor, path, numbers, found, places, bits_at, axis,
+    components, base_event, first_event, place_ix, stopped_at,
 ):  # fmt: skip
-    """Read events from ``event_ix`` on; ``stopped_at[0]`` is the first that was not read.
+    """Read the events of ``places`` from ``place_ix`` on; ``stopped_at[0]`` is the place not read.
 
-    ``numbers`` has the partition of each event, where there are partitions; a block of events is
-    as long as ``places``. There are at least two components. The rest is as in the kernel for
-    all sequences.
+    ``bits_at`` has the components that the event at a place can belong to, and ``numbers`` the
+    partition of each event, where there are partitions. There are at least two components. The
+    rest is as in the kernel for all sequences.
     """
     last = components - 1
     window, in_scan = plan[0].window, plan[0].window_in_scan != 0
     pushed, by_partition = plan[0].pushed != 0, plan[0].by_partition != 0
     used, matches, level = state[0].used, state[0].matches, state[0].level
-    status, high = DONE, event_ix
-    stopped_at[0] = len(mask)
-    while high < len(mask) and status == DONE:
-        low, high = high, min(high + len(places), len(mask))
-        count = 0
-        for i in range(low, high):
-            places[count] = i
-            count += mask[i] != 0
-        for place in range(count):
-            i = places[place]
-            if used + components > len(instances):
-                status = NEED_ROOM
-                stopped_at[0] = i
-                break
-            partition = numbers[i] if pushed else 0
-            if partition < 0:
-                continue
-            now = axis[i]
-            if by_partition:
-                reached[partition] = now
-            bits = mask[i]
-            # From the last component back, so that an event does not follow itself.
-            while bits != 0:
-                component = highest_bit(bits) >> 1
-                bits &= ~(1 << (2 * component))
-                stack = partition * components + component
-                top, start = NONE, now
-                if component > 0 and level < 0:
-                    top = stacks[stack - 1]
-                    if top < 0:
-                        continue
-                    start = instances[top].start
-                    if in_scan and now - start >= window:
-                        continue
-                if component < last:
-                    row = used
-                    instances[row].event = base_event + i
-                    instances[row].start = start
-                    instances[row].previous = stacks[stack]
-                    instances[row].rip = top
-                    instances[row].stack = stack
-                    stacks[stack] = used
-                    used += 1
+    status = DONE
+    stopped_at[0] = len(places)
+    for place in range(place_ix, len(places)):
+        i = places[place]
+        if used + components > len(instances):
+            status = NEED_ROOM
+            stopped_at[0] = place
+            break
+        partition = numbers[i] if pushed else 0
+        if partition < 0:
+            continue
+        now = axis[i]
+        if by_partition:
+            reached[partition] = now
+        bits = bits_at[place]
+        # From the last component back, so that an event does not follow itself.
+        while bits != 0:
+            component = highest_bit(bits) >> 1
+            bits &= ~(1 << (2 * component))
+            stack = partition * components + component
+            top, start = NONE, now
+            if component > 0 and level < 0:
+                top = stacks[stack - 1]
+                if top < 0:
                     continue
-                if level < 0:
-                    cursor[last - 1] = top
-                    path[last] = base_event + i - first_event
-                    level = last - 1
-                matches, level = _construct(
-                    instances, cursor, path, found, last, window_edge(now, window), first_event,
-                    level, matches,
-                )  # fmt: skip
-                if level >= 0:
-                    status = NEED_OUTPUT
-                    stopped_at[0] = i
-                    break
-            if status != DONE:
+                start = instances[top].start
+                if in_scan and now - start >= window:
+                    continue
+            if component < last:
+                row = used
+                instances[row].event = base_event + i
+                instances[row].start = start
+                instances[row].previous = stacks[stack]
+                instances[row].rip = top
+                instances[row].stack = stack
+                stacks[stack] = used
+                used += 1
+                continue
+            if level < 0:
+                cursor[last - 1] = top
+                path[last] = base_event + i - first_event
+                level = last - 1
+            matches, level = _construct(
+                instances, cursor, path, found, last, window_edge(now, window), first_event,
+                level, matches,
+            )  # fmt: skip
+            if level >= 0:
+                status = NEED_OUTPUT
+                stopped_at[0] = place
                 break
+        if status != DONE:
+            break
     state[0].pushed += used - state[0].used
     state[0].matches_found += matches - state[0].matches
     state[0].constructed += matches - state[0].matches

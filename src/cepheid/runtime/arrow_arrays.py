@@ -66,10 +66,10 @@ def shared(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     >>> np.shares_memory(shared(column), column)
     True
     """
-    has_form = values.flags.c_contiguous and values.flags.aligned and len(values)
-    if values.flags.writeable or not has_form:
+    flags = values.flags
+    if not (flags.c_contiguous and flags.aligned and len(values)):
         return np.require(values, requirements=("C", "A", "W"))
-    return np.asarray(_Unprotected(values))
+    return values if flags.writeable else np.asarray(_Unprotected(values))
 
 
 def numbers_of(array: pa.Array) -> npt.NDArray[Any]:

@@ -52,6 +52,7 @@ class EventBatch:
     strings: StringCodes
     lists: ListColumns
     _encoded: dict[str, EncodedColumn] = field(default_factory=dict)
+    _places: dict[frozenset[str], Int64s] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -93,20 +94,48 @@ class EventBatch:
             return EncodedColumn(encoded.values // 1_000, encoded.valid, unit="us")
         return encoded
 
+    def places_of(self, types: frozenset[str]) -> Int64s:
+        """Where the events of these types are."""
+        if types not in self._places:
+            wanted = np.array(
+                [name in types for name in self.type_names] or [False], dtype=np.int64
+            )
+            places = lent_numbers(len(self))
+            count = event_masks.places_of_types(self.type_codes, wanted, places)
+            self._places[types] = places[:count]
+        return self._places[types]
+
+    def marked(
+        self, tests: Sequence[EventTest], predicate: int, context: Int64s
+    ) -> tuple[Int64s, Int64s]:
+        """Where the events are that pass any of the tests, and the bits of those that they pass."""
+        bits = lent_numbers(len(self))
+        if all(test.is_of_types_only for test in tests):
+            places = self.places_of(frozenset(name for test in tests for name in test.types))
+            event_masks.mark_types_at(self.type_codes, self._bits_of_types(tests), places, bits)
+            return places, bits
+        mask, places = self.mask(tests, predicate, context), lent_numbers(len(self))
+        return places[: event_masks.marked_places(mask, places, bits)], bits
+
+    def _bits_of_types(self, tests: Sequence[EventTest]) -> Int64s:
+        """For each type of the batch, the bits of the tests that are about it."""
+        bits = [
+            sum(1 << bit for bit, test in enumerate(tests) if name in test.types)
+            for name in self.type_names
+        ]
+        return np.array(bits or [0], dtype=np.int64)
+
     def mask(self, tests: Sequence[EventTest], predicate: int, context: Int64s) -> Int64s:
         """For each event, bit t for every test t that it passes.
 
         ``predicate`` and ``context`` are those of the automaton to which the tests belong.
         """
         mask = lent_numbers(len(self))
-        by_type = [
-            sum(1 << bit for bit, test in enumerate(tests) if name in test.types)
-            for name in self.type_names
-        ]
-        if len(set(by_type)) == 1:
+        by_type = self._bits_of_types(tests)
+        if (by_type == by_type[0]).all():
             mask.fill(by_type[0])
         else:
-            event_masks.mark_types(self.type_codes, np.array(by_type or [0], dtype=np.int64), mask)
+            event_masks.mark_types(self.type_codes, by_type, mask)
         request = np.array([address_of(mask), 0], dtype=np.int64)
         addresses = address_of(context), len(self), address_of(request)
         for bit, test in enumerate(tests):

@@ -30,6 +30,8 @@ from cepheid.schema import Kind, Schema, kind_of
 Declaration = Mapping[str, Mapping[str, str | Kind] | Iterable[str]]
 
 MOST_COLUMNS_SHOWN = 20
+_AT_ONCE = 65_536
+"""How many numbers are compared at once: so many stay in the cache."""
 # What a column without any value is taken for when its kind is declared.
 ARROW_TYPE = {
     Kind.INTEGER: pa.int64(),
@@ -48,7 +50,7 @@ class Events:
     """A stream of events; all arrays are indexed by an event's position in it."""
 
     table: pa.Table  # every column of the input, none in more than one chunk
-    rows: Int64s  # zero-based row of the input
+    row_numbers: Int64s | range  # zero-based row of the input
     ticks: Int64s  # time, on time_axis; never decreases
     time_axis: TimeAxis
     type_codes: npt.NDArray[np.int32]  # index into type_names
@@ -58,11 +60,34 @@ class Events:
     def __len__(self) -> int:
         return len(self.ticks)
 
+    @property
+    def rows(self) -> Int64s:
+        """The row of each event; an array of them is made only where somebody asks."""
+        rows = self.row_numbers
+        if isinstance(rows, range):
+            return np.arange(rows.start, rows.stop, dtype=np.int64)
+        return rows
+
+    def rows_at(self, positions: list[int]) -> list[int]:
+        """The rows of the events at these positions."""
+        rows = self.row_numbers
+        if isinstance(rows, range):
+            return [rows[position] for position in positions]
+        found: list[int] = rows[positions].tolist()
+        return found
+
+    def counted_from(self, first: int) -> Events:
+        """The same events, where so many rows came before."""
+        rows = self.row_numbers
+        if isinstance(rows, range):
+            return replace(self, row_numbers=range(rows.start + first, rows.stop + first))
+        return replace(self, row_numbers=rows + first)
+
     def slice(self, low: int, high: int) -> Events:
         """The events at positions ``low`` to ``high``, without a copy."""
         return Events(
             self.table.slice(low, high - low),
-            self.rows[low:high],
+            self.row_numbers[low:high],
             self.ticks[low:high],
             self.time_axis,
             self.type_codes[low:high],
@@ -132,10 +157,10 @@ def order_events(
     order = _stream_order(
         ticks, [_tie_array(name, table.column(name), found.place) for name in ties]
     )
-    if order is None:
-        rows, type_codes = np.arange(len(ticks), dtype=np.int64), found.type_codes
-    else:
-        rows, ticks, type_codes = order, ticks[order], found.type_codes[order]
+    rows: Int64s | range = range(len(ticks))
+    type_codes = found.type_codes
+    if order is not None:
+        rows, ticks, type_codes = order, ticks[order], type_codes[order]
         table = _reordered(table, order)
     if len(ticks) and int(ticks[-1]) - int(ticks[0]) > MAX_TICKS:
         raise EventError(
@@ -327,14 +352,20 @@ def _tie_array(name: str, column: pa.ChunkedArray, place: Callable[[int], str]) 
 
 def _stream_order(ticks: Int64s, ties: Sequence[pa.Array]) -> Int64s | None:
     """The stable permutation that sorts by (ticks, ties), or None when they are in order."""
-    steps = ticks[1:] >= ticks[:-1]
-    if steps.all() and _ties_in_order(np.flatnonzero(ticks[1:] == ticks[:-1]), ties):
+    if _never_decreases(ticks) and (
+        not ties or _ties_in_order(np.flatnonzero(ticks[1:] == ticks[:-1]), ties)
+    ):
         return None
     if not ties:
         return np.argsort(ticks, kind="stable").astype(np.int64, copy=False)
     keys = {str(index): key for index, key in enumerate((from_numpy(ticks), *ties))}
     order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
     return writable(to_numpy(order).view(np.int64))
+
+
+def _never_decreases(numbers: Int64s) -> bool:
+    parts = (numbers[low : low + _AT_ONCE + 1] for low in range(0, len(numbers), _AT_ONCE))
+    return all(bool((part[1:] >= part[:-1]).all()) for part in parts)
 
 
 def _ties_in_order(before: npt.NDArray[np.intp], ties: Sequence[pa.Array]) -> bool:

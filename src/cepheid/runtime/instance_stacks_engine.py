@@ -27,8 +27,6 @@ from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.snapshot import Arrays, part, prefixed
 
 _FIRST_INSTANCES = 4_096
-_BLOCK = 1_024
-"""In so many events at once those of a component are looked for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,12 +75,12 @@ class InstanceStacksEngine:
         count = len(stacks.steps)
         self._is_plain = (
             count > 1
+            and (self._shares_partitions or len({name for key in self._keys for name in key}) < 2)
             and self._tested_keys == 0
             and not len(self._updates)
             and not self._plan[0]["basic"]
             and bool(self._plan[0]["window_in_construction"])
         )
-        self._places = int64s(_BLOCK)
         self._links = np.zeros((3, count), dtype=np.int64)
         self._cursor, self._path = int64s(count), int64s(count)
         self._here = int64s(2 * len(self._keys) + 1)
@@ -155,7 +153,8 @@ class InstanceStacksEngine:
         plan, state = self._plan, self._state
         self._now = int(axis[-1]) if len(axis) else self._now
         plan[0]["context"] = self._registers.context.ctypes.data
-        mask = batch.mask(self._tests, int(plan[0]["predicate"]), self._registers.context)
+        marking = self._tests, int(plan[0]["predicate"]), self._registers.context
+        places, bits = batch.marked(*marking) if self._is_plain else (None, batch.mask(*marking))
         numbers, term_of = self._key_numbers(batch, partition_of)
         self._grow_stacks(partitions)
         at = int64s(1)
@@ -163,11 +162,11 @@ class InstanceStacksEngine:
             self._memory.make_room(ROOM_MATCHES)
             begun = perf_counter()
             status: int = self._advance(
-                mask, numbers, term_of, axis, batch.first_event, first_event, at
+                places, bits, numbers, term_of, axis, batch.first_event, first_event, at
             )
             self._seconds += perf_counter() - begun
             if status == layout.NEED_ROOM:
-                self._make_room(int(axis[at[0]]))
+                self._make_room(int(axis[at[0] if places is None else places[at[0]]]))
             elif state[0]["matches"]:
                 count, state[0]["matches"] = int(state[0]["matches"]), 0
                 yield MatchColumns(self._memory.taken(count), None, count)
@@ -177,7 +176,8 @@ class InstanceStacksEngine:
 
     def _advance(
         self,
-        mask: Int64s,
+        places: Int64s | None,
+        bits: Int64s,
         numbers: Int64s,
         term_of: Int64s,
         axis: Int64s,
@@ -185,8 +185,12 @@ class InstanceStacksEngine:
         first_event: int,
         at: Int64s,
     ) -> Any:
-        """Read events from ``at[0]`` on, until something is lacking; what it is."""
-        if self._is_plain and len(numbers) == 1:
+        """Read events from ``at[0]`` on, until something is lacking; what it is.
+
+        Where the events that matter are known by their ``places``, this counts these, and there
+        are the ``bits`` of these only.
+        """
+        if places is not None:
             return plain_stacks.advance_plain_stacks(
                 self._plan,
                 self._state,
@@ -197,8 +201,8 @@ class InstanceStacksEngine:
                 self._path,
                 numbers[0],
                 self._memory.positions,
-                self._places,
-                mask,
+                places,
+                bits,
                 axis,
                 len(self._steps),
                 base_event,
@@ -233,7 +237,7 @@ class InstanceStacksEngine:
             term_of,
             self._memory.positions,
             self._evaluations,
-            mask,
+            bits,
             axis,
             base_event,
             first_event,

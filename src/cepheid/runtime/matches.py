@@ -171,11 +171,11 @@ class Matches:
         return map(self._rows_of, chain.from_iterable(self._parts))
 
     def _rows_of(self, binding: Mapping[str, int | list[int]]) -> Rows:
-        rows, named = self._events.rows, self._name_row
+        events, named = self._events, self._name_row
         return {
-            name: list(map(named, rows[bound].tolist()))
+            name: list(map(named, events.rows_at(bound)))
             if isinstance(bound, list)
-            else named(rows[bound])
+            else named(int(events.row_numbers[bound]))
             for name, bound in binding.items()
         }
 

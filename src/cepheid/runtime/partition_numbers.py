@@ -36,12 +36,34 @@ class PartitionNumbers:
         self._places = 1
         self._after_shrinking = 0
 
-    def number(self, columns: Sequence[EncodedColumn], length: int) -> Int64s:
+    def number(
+        self, columns: Sequence[EncodedColumn], length: int, places: Int64s | None = None
+    ) -> Int64s:
         """The number of each event's key; negative where a value is null.
 
-        Without columns all events are in partition 0.
+        Without columns all events are in partition 0. If ``places`` are given, other events have
+        no number.
+
+        >>> keys = [EncodedColumn(np.array([70, 80, 90]))]
+        >>> PartitionNumbers().number(keys, 3, np.array([0, 2])).tolist()
+        [0, -1, 1]
         """
-        return self._numbered(columns, length, _NOTHING, _NOTHING)[0]
+        if places is None or not columns:
+            return self._numbered(columns, length, _NOTHING, _NOTHING)[0]
+        numbers = lent_numbers(length)
+        numbers.fill(partition_ids.NULL)
+        if len(columns) == 1 and columns[0].valid is None:
+            self._places = 1
+            self._number_at(numbers, _key_values(columns[0]), places)
+            return numbers
+        picked = [
+            EncodedColumn(
+                column.values[places], None if column.valid is None else column.valid[places]
+            )
+            for column in columns
+        ]
+        numbers[places] = self._numbered(picked, len(places), _NOTHING, _NOTHING)[0]
+        return numbers
 
     def number_and_count(
         self, columns: Sequence[EncodedColumn], length: int, counts: Int64s
@@ -103,6 +125,20 @@ class PartitionNumbers:
                 counts = self._count(numbers[: at + size], counts, axis, at)
                 at, size = min(at + size, len(values)), 4 * size
         return counts
+
+    def _number_at(self, numbers: Int64s, values: Int64s, places: Int64s) -> None:
+        """The same for the events at these places, of which none is null; nothing is counted."""
+        at, size = 0, _FIRST_PART
+        while at < len(places):
+            at = partition_ids.number_small_at(self._direct, values, places, numbers, at)
+            if at < len(places):
+                here = places[at : at + size]
+                found, keys = np.zeros(len(here), dtype=np.int64), values[here]
+                self._number(found, 0, keys)
+                numbers[here] = found
+                if 0 <= keys[0] < _MOST_SMALL:
+                    self._note_small(keys, found)
+                at, size = at + len(here), 4 * size
 
     def _count(self, numbers: Int64s, counts: Int64s, axis: Int64s, first: int) -> Int64s:
         """Count the events from the first on, where there is an axis for them."""

@@ -105,6 +105,10 @@ class Retained:
         """The times of the events at these places."""
         return self._ticks.at(places)
 
+    def until(self, time: int) -> int:
+        """How many of the events are no later than a time."""
+        return self._ticks.up_to(time)
+
     @property
     def axis(self) -> Int64s:
         """What the window measures for each event."""
@@ -325,7 +329,7 @@ class Retained:
             type_codes = np.array(codes, dtype=np.int32)[type_codes]
         return Events(
             batch.table,
-            batch.rows,
+            batch.row_numbers,
             batch.ticks,
             batch.time_axis,
             type_codes,

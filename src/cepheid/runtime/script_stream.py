@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from cepheid.errors import EventError
@@ -53,8 +52,7 @@ class ScriptSession:
         batch = self._settings.ordered(events)
         if self._run is None:
             self._run = ScriptRun(self._script, batch)
-        rows = batch.rows + self._run.rows_read
-        return ScriptMatches(self._run.feed(replace(batch, rows=rows)))
+        return ScriptMatches(self._run.feed(batch.counted_from(self._run.rows_read)))
 
     def advance(self, time: Any = None) -> ScriptMatches:
         """The matches that are complete because time has passed; None: the stream has ended."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.text_operations import text_operations
+from cepheid.automata.compiled_once import compiled_once
 from cepheid.errors import EventError, SnapshotError
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
@@ -26,6 +28,7 @@ from cepheid.runtime.engines import EngineTask
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.events import Events
 from cepheid.runtime.kernel_tables import int64s, padded
+from cepheid.runtime.lent_memory import lent_numbers
 from cepheid.runtime.match_list import (
     MatchList,
     NonOverlapping,
@@ -59,8 +62,12 @@ _EXACT = 2.0**53
 _FEW_STRINGS = 256
 """So many strings are never forgotten."""
 
-CHUNK = 65_536
+CHUNK = 131_072
 """How many events are read at once: the temporary arrays of so many stay in the cache."""
+
+_COUNTING = np.arange(CHUNK, dtype=np.int64)
+
+_text_operations = compiled_once(text_operations)
 
 
 class Session:
@@ -83,7 +90,7 @@ class Session:
         self._output = output
         self._window = MAX_TICKS if window is None else window
         self._measure = query.query.window.measure if query.query.window else ast.WindowMeasure.TIME
-        self._strings = StringCodes(text_operations(query))
+        self._strings = StringCodes(_text_operations(query))
         self._partitions = PartitionNumbers()
         self._counts = int64s(0)
         self._now: int | None = None
@@ -122,6 +129,7 @@ class Session:
         )
         self._reads_tests = keeps_partitions or any(each.reads_tests for each in self._alternatives)
         self._retained = Retained(self._measure, keeps_partitions)
+        self._types = None if by_partition else _types_that_matter(query.query)
         self._after_sweep = self._strings_kept = 0
         self._reported = empty_list()
         self._held = empty_list()
@@ -262,7 +270,7 @@ class Session:
         evaluation = header["evaluation"]
         session = cls(query, header["window"], header["output"], options, evaluation=evaluation)
         session._now = header["now"]
-        session._strings = StringCodes.from_state(header["strings"], text_operations(query))
+        session._strings = StringCodes.from_state(header["strings"], _text_operations(query))
         session._counts = arrays["counts"]
         axis = TimeAxis.from_dict(header["time_axis"])
         session._retained.load(part("retained", arrays), header["types"], axis, query.schema)
@@ -334,7 +342,7 @@ class Session:
         assert self._is_plain
         for chunk in self._chunks(events):
             yield from self._alternatives[0].found_bindings(chunk, self._retained)
-            yield self._bindings(empty_list())
+            yield self._nothing
 
     def _feed(self, batch: Events) -> list[Bindings]:
         if self._is_plain:
@@ -343,7 +351,7 @@ class Session:
                 for chunk in self._chunks(batch)
                 for block in self._alternatives[0].found_bindings(chunk, self._retained)
             )
-            return list(blocks) or [self._bindings(empty_list())]
+            return list(blocks) or [self._nothing]
         self._read(batch)
         return [self._bindings(self._choose(self._release(at_end=False)))]
 
@@ -381,10 +389,12 @@ class Session:
                 keys, len(batch), self._counts
             )
             return partition, axis
-        partition = self._partitions.number(keys, len(batch))
+        places = None if self._types is None else batch.places_of(self._types)
+        partition = self._partitions.number(keys, len(batch), places)
         if self._measure is ast.WindowMeasure.TIME:
             return partition, batch.ticks
-        numbers = np.arange(batch.first_event, batch.first_event + len(batch), dtype=np.int64)
+        numbers = lent_numbers(len(batch))
+        np.add(_COUNTING[: len(batch)], batch.first_event, out=numbers)
         return partition, numbers
 
     def _next_on_axis(self) -> Int64s:
@@ -445,9 +455,15 @@ class Session:
         self._reported = once.pick(recent)
         return fresh
 
+    @cached_property
+    def _nothing(self) -> Bindings:
+        return to_bindings(empty_list(), self._variables)
+
     def _bindings(self, found: MatchList) -> Bindings:
         retained = self._retained
-        if not len(found) or retained.are_consecutive:
+        if not len(found):
+            return self._nothing
+        if retained.are_consecutive:
             return to_bindings(found, self._variables, retained.first_number)
         placed = replace(found, ids=retained.places_of(found))
         return to_bindings(placed, self._variables)
@@ -475,7 +491,7 @@ class Session:
         if self._measure is ast.WindowMeasure.TIME:
             assert self._now is not None
             since = max(self._now - extent, -MAX_TICKS)
-            return int(np.searchsorted(retained.ticks, since, side="right"))
+            return retained.until(since)
         if self._measure is ast.WindowMeasure.EVENTS:
             return min(max(len(retained) - extent + 1, 0), len(retained))
         return retained.first_within(self._counts, extent)
@@ -533,3 +549,15 @@ class Session:
             codes = [codes for each in self._alternatives for codes in each.kept_codes(texts)]
             self._strings.forget_all_but(self._retained.events.table.columns, codes)
             self._strings_kept = len(self._strings)
+
+
+def _types_that_matter(query: ast.Query) -> frozenset[str] | None:
+    """The types of which some event can be in a match or forbid one; None where all events can."""
+    if query.strategy not in (
+        ast.SelectionStrategy.SKIP_TILL_ANY_MATCH,
+        ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH,
+    ):
+        return None
+    return frozenset(
+        name for component, _ in ast.components(query.pattern) for name in component.types
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -110,8 +110,7 @@ class StreamSession:
         session = self._running(batch)
         if session.latest is not None:
             batch = like_earlier(batch, session.latest)
-        rows = batch.rows + session.rows_read
-        return session.feed(replace(batch, rows=rows))
+        return session.feed(batch.counted_from(session.rows_read))
 
     def advance(self, time: Any = None) -> Matches:
         """The matches that are complete because time has passed; None: the stream has ended."""

@@ -59,6 +59,21 @@ class Tail:
             low += len(piece)
         return found
 
+    def up_to(self, value: int) -> int:
+        """How many of the numbers, which never decrease, are at most a value.
+
+        >>> tail = Tail(np.array([3, 5]))
+        >>> tail.append(np.array([5, 8]))
+        >>> tail.up_to(4), tail.up_to(5), tail.up_to(9)
+        (1, 3, 4)
+        """
+        before = 0
+        for piece in self._pieces:
+            if len(piece) and piece[-1] > value:
+                return before + int(np.searchsorted(piece, value, side="right"))
+            before += len(piece)
+        return before
+
     def append(self, values: Int64s) -> None:
         """Add numbers, which must not change from now on."""
         self._pieces.append(values)

@@ -139,7 +139,7 @@ class Stream:
 
     def row(self, position: int) -> int:
         """The row of the input that an event is."""
-        return int(self.events.rows[position])
+        return int(self.events.row_numbers[position])
 
     def type_of(self, position: int) -> str:
         """The name of the type of an event."""
