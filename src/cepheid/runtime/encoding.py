@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.runtime.arrow_arrays import from_numpy, numbers_of, to_numpy
+from cepheid.runtime.arrow_arrays import from_list, from_numpy, numbers_of, to_numpy
+from cepheid.runtime.text_index import TextIndex
 from cepheid.runtime.text_tables import TextTable
 from cepheid.schema import Kind, kind_of
 
@@ -42,22 +43,27 @@ class StringCodes:
     """
 
     def __init__(self, operations: frozenset[str] = frozenset()) -> None:
-        self._code_of: dict[str, int] = {}
-        self._next = 0
+        self._index = TextIndex()
+        self._asked: dict[str, int] = {}
         self.table = TextTable(operations)
 
     def __len__(self) -> int:
-        return len(self._code_of)
+        return len(self._index)
 
     @property
-    def texts(self) -> Iterable[str]:
+    def texts(self) -> pa.Array:
         """All strings, in the order of their codes."""
-        return self._code_of.keys()
+        return self._index.texts
+
+    @property
+    def codes(self) -> Int64s:
+        """The codes of all strings."""
+        return self._index.codes
 
     @property
     def version(self) -> tuple[int, int]:
         """Something that is the same as before exactly where the strings are."""
-        return self._next, len(self._code_of)
+        return self._index.next_code, len(self._index)
 
     def code(self, text: str) -> int:
         """The code of one string; a string not seen before gets the next one.
@@ -66,9 +72,9 @@ class StringCodes:
         >>> strings.code("north"), strings.code("south"), strings.code("north")
         (0, 1, 0)
         """
-        code = self._code_of.setdefault(text, self._next)
-        self._next += code == self._next
-        return code
+        if text not in self._asked:
+            self._asked[text] = int(self._index.encode(from_list([text]))[0])
+        return self._asked[text]
 
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Int64s:
         """The codes of a column of strings, plain or dictionary-encoded; null is NULL_CODE.
@@ -79,18 +85,12 @@ class StringCodes:
         if pa.types.is_null(column.type):
             return np.full(len(column), NULL_CODE, np.int64)
         if not pa.types.is_dictionary(column.type):
-            column = column.dictionary_encode()
+            return self._index.encode(one_array(column))
         if isinstance(column, pa.ChunkedArray):
             column = column.unify_dictionaries()
         encoded = one_array(column)
-        distinct = encoded.dictionary.to_pylist()
-        fresh = [text for text in distinct if text is not None and text not in self._code_of]
-        for text in dict.fromkeys(fresh):
-            self._code_of[text] = self._next
-            self._next += 1
         # The last place is where index -1, a null, points to.
-        codes = [self._code_of.get(text, NULL_CODE) for text in distinct]
-        code_at = np.array([*codes, NULL_CODE], np.int64)
+        code_at = np.append(self._index.encode(encoded.dictionary), NULL_CODE)
         indices = encoded.indices.cast(pa.int64()).fill_null(NULL_CODE)
         result: Int64s = code_at[to_numpy(indices)]
         return result
@@ -103,10 +103,8 @@ class StringCodes:
         >>> strings.decode(np.array([1, -1, 0])).to_pylist()
         ['south', None, 'north']
         """
-        texts = pa.array(self._code_of, pa.string())
-        known = np.fromiter(self._code_of.values(), np.int64, len(self._code_of))
-        places = np.searchsorted(known, codes)
-        return texts.take(from_numpy(places, codes == NULL_CODE))
+        places = np.searchsorted(self.codes, codes)
+        return self.texts.take(from_numpy(places, codes == NULL_CODE))
 
     def forget_all_but(
         self, columns: Iterable[pa.ChunkedArray], codes: Sequence[Int64s] = ()
@@ -121,17 +119,18 @@ class StringCodes:
         >>> len(strings), strings.code("south"), strings.code("north")
         (1, 1, 2)
         """
-        kept: set[str] = set()
+        texts = self.texts
+        wanted = np.zeros(len(texts), dtype=np.bool_)
         for column in columns:
             while kind_of(column.type) is Kind.LIST:
                 column = pc.list_flatten(column)
             if kind_of(column.type) is Kind.STRING:
-                plain = _undictionary(one_array(column))
-                kept.update(text for text in plain.unique().to_pylist() if text is not None)
-        coded = set(np.unique(np.concatenate(codes)).tolist()) if codes else set()
-        self._code_of = {
-            text: code for text, code in self._code_of.items() if text in kept or code in coded
-        }
+                there = _undictionary(one_array(column)).unique().cast(texts.type)
+                wanted |= to_numpy(pc.is_in(texts, there, skip_nulls=True))
+        for each in codes:
+            wanted |= np.isin(self.codes, each)
+        self._index.hold(texts.filter(from_numpy(wanted)), self.codes[wanted])
+        self._asked = {}
 
     def state(self) -> dict[str, Any]:
         """All strings and their codes, as plain data.
@@ -141,7 +140,8 @@ class StringCodes:
         >>> strings.state()
         {'codes': {'b': 0, 'a': 1}, 'next': 2}
         """
-        return {"codes": dict(self._code_of), "next": self._next}
+        codes = dict(zip(self.texts.to_pylist(), self.codes.tolist(), strict=True))
+        return {"codes": codes, "next": self._index.next_code}
 
     @classmethod
     def from_state(
@@ -152,8 +152,10 @@ class StringCodes:
         >>> StringCodes.from_state({"codes": {"b": 4}, "next": 7}).code("a")
         7
         """
-        strings = cls(operations)
-        strings._code_of, strings._next = dict(state["codes"]), state["next"]
+        strings, codes = cls(operations), state["codes"]
+        texts = from_list([*codes]) if codes else pa.nulls(0, pa.string())
+        strings._index.hold(texts, np.array([*codes.values()], dtype=np.int64))
+        strings._index.next_code = state["next"]
         return strings
 
 

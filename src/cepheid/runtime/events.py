@@ -24,6 +24,7 @@ from cepheid.runtime.sources import (
     is_type_mapping,
     read_columns,
 )
+from cepheid.runtime.text_index import TextIndex
 from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
 from cepheid.schema import Kind, Schema, kind_of
 
@@ -31,7 +32,7 @@ Declaration = Mapping[str, Mapping[str, str | Kind] | Iterable[str]]
 
 MOST_COLUMNS_SHOWN = 20
 _AT_ONCE = 65_536
-"""How many numbers are compared at once: so many stay in the cache."""
+"""How many values are looked at at once: so many stay in the cache."""
 # What a column without any value is taken for when its kind is declared.
 ARROW_TYPE = {
     Kind.INTEGER: pa.int64(),
@@ -305,18 +306,7 @@ def _type_codes(
             "or a boolean"
         )
     array = one_array(column.cast(pa.string()) if is_null else column)
-    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    # A dictionary may hold a name twice, or null.
-    texts = encoded.dictionary.cast(pa.string()).to_pylist()
-    code_of: dict[str | None, int] = {None: -1}
-    for text in texts:
-        code_of.setdefault(text, len(code_of) - 1)
-    names = [text for text in code_of if text is not None]
-    code_at = np.array([*map(code_of.__getitem__, texts), -1], np.int32)
-    if not encoded.indices.null_count and (code_at[:-1] == np.arange(len(texts))).all():
-        return numbers_of(encoded.indices.cast(pa.int32())), tuple(names)
-    indices = to_numpy(encoded.indices.cast(pa.int64()).fill_null(-1))
-    codes: npt.NDArray[np.int32] = code_at[indices]
+    codes, names = _text_codes(array) if _is_text(array.type) else _dictionary_codes(array)
     nulls = codes < 0
     if nulls.any():
         raise EventError(
@@ -324,7 +314,35 @@ def _type_codes(
             f"row {int(np.flatnonzero(nulls)[0])} (counting from 0); an event needs a type: "
             "drop such rows or fill it in"
         )
-    return codes, tuple(names)
+    return codes, names
+
+
+def _is_text(arrow_type: pa.DataType) -> bool:
+    return kind_of(arrow_type) is Kind.STRING and not pa.types.is_dictionary(arrow_type)
+
+
+def _text_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+    """Texts as indices into those that there are; null is -1."""
+    index, codes = TextIndex(), np.empty(len(array), np.int32)
+    for low in range(0, len(codes), _AT_ONCE):
+        codes[low : low + _AT_ONCE] = index.encode(array.slice(low, _AT_ONCE))
+    return codes, tuple(index.texts.to_pylist())
+
+
+def _dictionary_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+    """The same for texts in a dictionary, and for other values, as texts."""
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    # A dictionary may hold a name twice, or null.
+    texts = encoded.dictionary.cast(pa.string()).to_pylist()
+    code_of: dict[str | None, int] = {None: -1}
+    for text in texts:
+        code_of.setdefault(text, len(code_of) - 1)
+    names = tuple(text for text in code_of if text is not None)
+    code_at = np.array([*map(code_of.__getitem__, texts), -1], np.int32)
+    if not encoded.indices.null_count and (code_at[:-1] == np.arange(len(texts))).all():
+        return numbers_of(encoded.indices.cast(pa.int32())), names
+    indices = to_numpy(encoded.indices.cast(pa.int64()).fill_null(-1))
+    return code_at[indices], names
 
 
 def _tie_array(name: str, column: pa.ChunkedArray, place: Callable[[int], str]) -> pa.Array:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from cepheid.analysis.text_operations import RANK
 from cepheid.functions import find_function
 from cepheid.kernels import nfa_b_layout as layout
+from cepheid.runtime.arrow_arrays import from_list
 from cepheid.runtime.bindings import Int64s
 
 if TYPE_CHECKING:
@@ -61,11 +62,10 @@ class TextTable:
         count = -1
         while count < len(strings):  # A function of a text is a text that may be asked about.
             count = len(strings)
-            for text in list(strings.texts):
-                for _, function in functions:
-                    strings.code(function(text))
-        texts = list(strings.texts)
-        self._held = [np.fromiter(map(strings.code, texts), np.int64, len(texts))]
+            for _, function in functions:
+                strings.encode(from_list([function(text) for text in strings.texts.to_pylist()]))
+        texts = strings.texts.to_pylist()
+        self._held = [strings.codes.copy()]
         self._table[layout.TEXTS_COUNT] = len(texts)
         self._table[layout.TEXTS_CODES] = self._held[0].ctypes.data
         for name in sorted(self._operations):
@@ -92,4 +92,4 @@ def _mapped(name: str, texts: list[str], strings: StringCodes) -> Int64s:
     if name == "length":
         return np.fromiter(map(len, texts), np.int64, len(texts))
     function = _text_function(name)
-    return np.fromiter((strings.code(function(text)) for text in texts), np.int64, len(texts))
+    return strings.encode(from_list([function(text) for text in texts]))
