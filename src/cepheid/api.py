@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from cepheid.errors import DEFAULT_SOURCE, EvaluationError, OptionError
 from cepheid.language import syntax as ast
 from cepheid.language.builder import PatternBuilder
+from cepheid.language.grouping import NO_GROUPS, GroupBy, with_groups
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, parse
 from cepheid.language.printer import print_query
@@ -44,6 +45,7 @@ def query(
     text: str | ast.Query | PatternBuilder,
     *,
     parameters: Mapping[str, ParameterValue] = NO_PARAMETERS,
+    group_by: GroupBy = NO_GROUPS,
     source: str = DEFAULT_SOURCE,
 ) -> CompiledQuery:
     """A query from its text, or from a pattern that was built in Python.
@@ -51,6 +53,8 @@ def query(
     Args:
         text: the query.
         parameters: values of the bare names in it, such as T in ``a.price > T``.
+        group_by: attributes in which the events of a list agree: ``{"b": "x"}`` is the same as
+            the condition ``b[i].x = b[i-1].x``, and ``{"b": ["x", "y"]}`` as two of them.
         source: what error messages call the text, for instance the name of its file.
 
     Raises:
@@ -65,17 +69,22 @@ def query(
     if isinstance(text, PatternBuilder):
         text = text.build()
     if isinstance(text, ast.Query):
-        return CompiledQuery(text, print_query(text), source)
+        grouped = with_groups(text, group_by)
+        return CompiledQuery(grouped, print_query(grouped), source)
     if not isinstance(text, str):
         raise OptionError(f"a query is a text or a built pattern, not {type(text).__name__}")
-    return CompiledQuery(parse(text, source, parameters), text, source)
+    return CompiledQuery(with_groups(parse(text, source, parameters), group_by), text, source)
 
 
 def read_query(
-    path: str | Path, *, parameters: Mapping[str, ParameterValue] = NO_PARAMETERS
+    path: str | Path,
+    *,
+    parameters: Mapping[str, ParameterValue] = NO_PARAMETERS,
+    group_by: GroupBy = NO_GROUPS,
 ) -> CompiledQuery:
-    """A query from a file, usually called ``something.sase``."""
-    return query(read_text(path), parameters=parameters, source=Path(path).name)
+    """A query from a file, usually called ``something.sase``; arguments as for :func:`query`."""
+    text, source = read_text(path), Path(path).name
+    return query(text, parameters=parameters, group_by=group_by, source=source)
 
 
 def read_text(path: str | Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -298,7 +299,10 @@ def equalities(draw: st.DrawFn, parts: list[Part]) -> str:
     a, b = draw(st.sampled_from(parts)), draw(st.sampled_from(parts))
     x, y = draw(st.sampled_from(("kk", "xx", "ss", "yy", "xk")))
     if a.kleene and (a is b or draw(st.booleans())):
-        return f"{a.variable}[i].{x} = {a.variable}[i-1].{x}"
+        of_before = ("[i-1].x", "[1].x", "[a.LEN].x", "first([].x)", "max([..i-1].x)")
+        other = draw(st.sampled_from(of_before)).replace("a.", f"{a.variable}.")
+        other = other.replace("[", f"{a.variable}[").replace(".x", f".{x}")
+        return f"{a.variable}[i].{x} = {other}"
     left, right = (f"{part.variable}[i]" if part.kleene else part.variable for part in (a, b))
     return f"{left}.{x} = {right}.{y}"
 
@@ -318,3 +322,38 @@ def nested_cases(draw: st.DrawFn) -> Case:
     window = draw(windows(any(part.negated for part in parts)))
     query = f"PATTERN {pattern} WHERE skip_till_any_match {{ {' AND '.join(tests)} }} {window}"
     return Case(query, draw(streams(9)))
+
+
+@st.composite
+def similar_branches(draw: st.DrawFn) -> Case:
+    """An OR of two or three sequences that have much in common, but not their names."""
+    parts = draw(sequences(negation=True))
+    if len(parts) > 1 and draw(st.booleans()):
+        parts.append(Part("C e", "e", False, False))
+    tests = [draw(conditions(parts)) for _ in range(draw(st.integers(0, 3)))]
+    if draw(st.integers(0, 2)) == 0:
+        tests.append(draw(equalities(parts)))
+    branches, every = [], ["[k]"] if draw(st.integers(0, 3)) == 0 else []
+    for letters in ("abcde", "pqruv", "fghjl")[: draw(st.integers(2, 3))]:
+        names = dict(zip("abcde", draw(st.permutations(letters)), strict=True))
+        kept = [each for each in parts if draw(st.integers(0, 4))]
+        if all(each.negated for each in kept):
+            kept = parts
+        texts = [each.text for each in kept]
+        if draw(st.integers(0, 3)) == 0:
+            texts.append(f"{draw(st.sampled_from(TYPES))} {letters[0]}9")
+        operator = draw(st.sampled_from(("SEQ", "SEQ", "SEQ", "AND")))
+        branches.append(_with_names(f"{operator}({', '.join(texts)})", names))
+        variables = {each.variable for each in parts} - {each.variable for each in kept}
+        every += [
+            _with_names(test, names)
+            for test in tests
+            if not variables & set(re.findall(r"\b[a-e]\b", test)) and draw(st.integers(0, 5))
+        ]
+    window = draw(windows(any(part.negated for part in parts)))
+    where = f"WHERE {' AND '.join(every)}" if every else ""
+    return Case(f"PATTERN OR({', '.join(branches)}) {where} {window}", draw(streams(9)))
+
+
+def _with_names(text: str, names: dict[str, str]) -> str:
+    return re.sub(r"\b[a-e]\b", lambda found: names[found[0]], text)

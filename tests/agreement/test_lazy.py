@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from agreement.strategies import Case, nested_cases
+from agreement.strategies import Case, nested_cases, similar_branches
 from agreement.test_nfa_b import agree, answers, comparable, is_valid, window_of
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
-from cepheid.automata.lazy import refuse_lazy
+from cepheid.automata.lazy import compile_lazy, refuse_lazy
+from cepheid.language import syntax as ast
 from cepheid.planning.options import NEGATIONS, Options
+from cepheid.planning.sharing import shared_alternatives
 from cepheid.runtime import lazy_engine, lazy_plans, lazy_store, partition_numbers, session
 from cepheid.runtime.events import order_events
 from cepheid.runtime.session import Session
@@ -75,6 +77,26 @@ def test_any_chunking_and_restart_gives_the_same(
     output: str,
     negation: str,
 ) -> None:
+    check_chunks(case, cuts, evaluation, output, negation)
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(
+    case=similar_branches(),
+    cuts=st.lists(st.tuples(st.integers(0, 10), st.booleans()), max_size=4),
+    output=st.sampled_from(OUTPUTS),
+    negation=NEGATION,
+)
+def test_branches_that_are_alike_are_evaluated_together(
+    case: Case, cuts: list[tuple[int, bool]], output: str, negation: str
+) -> None:
+    check_chunks(case, cuts, "lazy_chain", output, negation)
+
+
+def check_chunks(
+    case: Case, cuts: list[tuple[int, bool]], evaluation: str, output: str, negation: str
+) -> None:
+    """The answer is that of the reference, however the stream is cut and begun again."""
     tree = cep.query(case.query).tree if is_valid(case.query) else None
     events = order_events(case.table(), time="ts", type="type")
     if tree is None:
@@ -83,6 +105,7 @@ def test_any_chunking_and_restart_gives_the_same(
     if refuse_lazy(analysed) is not None:
         return
     options = Options(negation=negation)
+    event(f"together: {sum(len(each.numbers) for each in shared_alternatives(analysed, negation))}")
     running = Session(analysed, window_of(tree), output, options, evaluation=evaluation)
     found: list[str] = []
     low = 0
@@ -117,6 +140,54 @@ def long_stream(size: int = 400) -> pa.Table:
     )
 
 
+@pytest.mark.parametrize(
+    ("condition", "attributes"),
+    [
+        ("b[i].n = b[i-1].n", ["n"]),
+        ("b[i-1].n = b[i].n", ["n"]),
+        ("b[i].n = b[1].n", ["n"]),
+        ("b[2].n = b[i].n", ["n"]),
+        ("b[i].n = b[b.LEN].n", ["n"]),
+        ("b[i].n = first(b[].n)", ["n"]),
+        ("b[i].n = max(b[..i-1].n)", ["n"]),
+        ("b[i].n = b[i-1].n AND b[i].x = b[1].x", ["n", "x"]),
+        ("b[i].n = a.x + c.x", ["n"]),
+        # Each by itself, or not at all.
+        ("b[i].n = 3", []),
+        ("b[i].n = avg(b[..i-1].n)", []),
+        ("b[i].n = b[i-1].x", []),
+        ("b[1].n = b[2].n", []),
+        ("b[i].n = b[i-1].n OR a.x = 1", []),
+    ],
+)
+def test_a_list_is_looked_up_by_what_its_events_agree_in(
+    condition: str, attributes: list[str]
+) -> None:
+    events = order_events(long_stream(), time="ts", type="type")
+    query = cep.query(f"PATTERN SEQ(A a, B+ b[], C c) WHERE {condition} WITHIN 9").tree
+    analysed = analyse(query, events.schema)
+    links = compile_lazy(analysed, analysed.alternatives[0], NEGATIONS[0]).links
+    assert [link.terms for link in links] == [((1, name),) for name in attributes]
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(case=nested_cases(), attributes=st.sampled_from(("x", "k", ("x", "s"))))
+def test_a_group_that_is_given_is_a_condition(case: Case, attributes: str | list[str]) -> None:
+    if not is_valid(case.query):
+        return
+    parts = [part for part, _ in ast.components(cep.query(case.query).tree.pattern)]
+    query = cep.query(
+        case.query, group_by={part.variable: attributes for part in parts if part.is_kleene}
+    )
+    expected = answers(cep.query(str(query)), case, "reference", "all")
+    for evaluation in ("reference", "nfa_b", *EVALUATIONS):
+        try:
+            found = answers(query, case, evaluation, "all")
+        except cep.EvaluationError:
+            continue
+        assert found == expected
+
+
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
 @pytest.mark.parametrize(
     "text",
@@ -133,9 +204,20 @@ def long_stream(size: int = 400) -> pa.Table:
         "PATTERN SEQ(A a, B{1,3} b[], C c) WHERE b[i].x = b[i-1].x AND a.k = c.k WITHIN 14",
         "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].n = b[i-1].n AND b[1].n = c.n WITHIN 12",
         "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x = a.x AND b[i].k <= c.k WITHIN 12",
+        "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].m = b[1].m AND a.k = c.k WITHIN 12",
+        "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].n = last(b[].n) AND a.k = c.k WITHIN 12",
+        "PATTERN SEQ(A a, B+ b[], C c) WHERE min(b[..i-1].n) = b[i].n AND a.k = c.k WITHIN 12",
+        "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].n = c.m + a.x WITHIN 15",
+        "PATTERN SEQ(A a, B+ b[]) WHERE b[i].n = b[i-1].n AND b[i].m = b[i-1].m WITHIN 9",
+        "PATTERN B+ b[] WHERE b[i].m = first(b[..i-1].m) AND b.LEN > 1 WITHIN 15",
         "PATTERN SEQ(A a, ~(B b), C c) WHERE b.x = a.x AND a.k = c.k AND b.m = c.x WITHIN 20",
         "PATTERN SEQ(A a, ~(B b), C c, B d) WHERE b.x > a.x AND d.k = a.k WITHIN 12",
         "PATTERN SEQ(A a, OR(B b, AND(C c, B d)), C e) WHERE a.x = e.x AND d.k = a.k WITHIN 15",
+        "PATTERN OR(SEQ(A a, B b, C c), SEQ(A d, B e, A f)) WHERE a.x = b.x AND d.x = e.x WITHIN 9",
+        "PATTERN OR(SEQ(A a, B b), SEQ(ANY(B, C) c, A d, B e)) WHERE [k] WITHIN 5",
+        "PATTERN OR(A a, SEQ(B+ b[], A c)) WHERE [k] WITHIN 6",
+        "PATTERN OR(SEQ(A a, B b, ~(C n), B c), SEQ(A d, B e, C f)) "
+        "WHERE a.x < b.x AND d.x < e.x AND n.x > a.x AND b.k = c.k AND n.n = c.n WITHIN 12",
         "PATTERN SEQ(A a, B{0,2} b[], C c) WHERE a.x = c.x AND b[i].k < c.k WITHIN 15",
     ],
 )

@@ -24,6 +24,7 @@ EVENTS = {"ts": [1, 2], "type": ["A", "B"]}
         ({"output": None}, "there is no output mode None"),
         ({"output": "compresed"}, "Did you mean 'compressed'"),
         ({"uncertainty": 1e30}, "longer than 64 bits"),
+        ({"group_by": {"b": "x"}}, "give it to query()"),
     ],
 )
 def test_keywords(keywords: dict[str, Any], message: str) -> None:
@@ -35,6 +36,34 @@ def test_keywords(keywords: dict[str, Any], message: str) -> None:
 def test_parameters(parameters: Any) -> None:
     with pytest.raises(cep.OptionError, match="parameter"):
         cep.query("PATTERN A a WHERE a.ts > T", parameters=parameters)
+
+
+@pytest.mark.parametrize(
+    ("group_by", "message"),
+    [
+        ("x", "group_by is a mapping of variables to an attribute"),
+        ({"c": "x"}, "'c', which is no variable of the pattern; there are a and b"),
+        ({"a": "x"}, r"'a', which is one event; only the events of a list, such as A\+ a\[\]"),
+        ({"b": 5}, r"what b\[\] is grouped by is the name of an attribute"),
+        ({"b": []}, "or a list of them, not"),
+        ({"b": ["x", ""]}, "'' is no name"),
+        ({"b": [["x"]]}, "is no name"),
+    ],
+)
+def test_groups(group_by: Any, message: str) -> None:
+    with pytest.raises(cep.OptionError, match=message):
+        cep.query("PATTERN SEQ(A a, B+ b[])", group_by=group_by)
+
+
+def test_a_variable_that_is_misspelt_in_groups() -> None:
+    with pytest.raises(cep.OptionError, match="Did you mean 'buys'"):
+        cep.query("PATTERN SEQ(A a, B+ buys[])", group_by={"bys": "x"})
+
+
+def test_groups_by_an_attribute_that_is_not_there() -> None:
+    query = cep.query("PATTERN SEQ(A a, B+ b[])", group_by={"b": "tss"})
+    with pytest.raises(cep.QuerySemanticError, match="tss"):
+        query.match(EVENTS)
 
 
 @pytest.mark.parametrize("value", [np.int64(0), np.float32(0.5), Fraction(1, 2), np.uint8(0)])

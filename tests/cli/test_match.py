@@ -116,6 +116,22 @@ def test_several_parameters_may_be_set_also_the_window(run):
     assert run("match", "-q", query, "events.csv", *options).bindings == [{"a": 1, "c": 4}]
 
 
+def test_lists_are_grouped_by_an_attribute(run):
+    query = "PATTERN Shelf{2,} a[]"
+    assert len(run("match", "-q", query, "events.csv").lines) == 1
+    assert not run("match", "-q", query, "events.csv", "--group-by", "a=tag_id").lines
+    written = f"{query} WHERE a[i].tag_id = a[i-1].tag_id"
+    explained = run("explain", "-q", query, "--group-by", "a=tag_id")
+    assert explained.out == run("explain", "-q", written).out
+
+
+def test_groups_of_a_script_are_conditions(run):
+    text = "PATTERN Shelf{2,} a[] RETURN Two(n = a.LEN); PATTERN Two t"
+    outcome = run("match", "-q", text, "events.csv", "--group-by", "a=tag_id")
+    assert outcome.code != 0
+    assert "--group-by is for a single query" in outcome.err
+
+
 def test_a_schema_says_which_attributes_a_type_has(run, folder):
     query = "PATTERN ANY(Exit, Register) a WHERE a.zone = 'north door'"
     schema = '{"Exit": ["zone"], "Register": {"tag_id": "integer"}, "Shelf": []}'

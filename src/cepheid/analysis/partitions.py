@@ -55,7 +55,7 @@ def find_equal_attributes(
     """Groups of attributes, one of each component, that have one value in every match.
 
     A list is in a group where all its events have that value. A group of a list alone says that
-    its events agree with each other, as by ``b[i].x = b[i-1].x``.
+    its events agree with each other, as by ``b[i].x = b[i-1].x`` or ``b[i].x = b[1].x``.
     """
     finder = _Finder(components, schema)
     found = []
@@ -93,18 +93,15 @@ class _Finder:
         return self._groups(clauses)
 
     def agreeing(self, clauses: Iterable[Clause]) -> set[Term]:
-        """The attributes of lists in which each event is compared with the one before."""
+        """The attributes of lists whose events are known to agree when they are compared.
+
+        Events that equal a constant agree too, but each by itself.
+        """
         return {
-            (self._places[side.variable], side.attribute)
-            for clause in clauses
-            for literal in clause.literals
-            if len(clause.literals) == len(clause.ranges) == 1
-            and isinstance(literal, ast.Comparison)
-            and literal.operator == "="
-            for side, other in ((literal.left, literal.right), (literal.right, literal.left))
-            if isinstance(side, ast.Element)
-            and side.index is ast.Index.CURRENT
-            and other == ast.Element(side.variable, ast.Index.PREVIOUS, side.attribute)
+            term
+            for equality, clause in self._equalities(clauses)
+            if all(any(self._terms_in(side)) for side in (equality.left, equality.right))
+            for term in self._uniform(equality, clause)
         }
 
     def is_connected_at_every_event(
@@ -133,15 +130,7 @@ class _Finder:
 
     def _groups(self, clauses: Iterable[Clause]) -> list[set[Term]]:
         """Attributes that have the same value in every match, as far as these clauses say."""
-        equalities = [
-            (literal, clause)
-            for clause in clauses
-            for literal in clause.literals
-            if len(clause.literals) == 1
-            and isinstance(literal, ast.Comparison)
-            and literal.operator == "="
-            and all(map(self.has_attribute, self._terms_in(literal)))
-        ]
+        equalities = list(self._equalities(clauses))
         uniform = {
             term for equality, clause in equalities for term in self._uniform(equality, clause)
         }
@@ -158,23 +147,31 @@ class _Finder:
                 _merge(groups, terms)
         return groups
 
+    def _equalities(self, clauses: Iterable[Clause]) -> Iterator[tuple[ast.Comparison, Clause]]:
+        """Clauses that are an equality, of attributes that all types have."""
+        for clause in clauses:
+            match clause.literals:
+                case (ast.Comparison("=", _, _) as equality,):
+                    if all(map(self.has_attribute, self._terms_in(equality))):
+                        yield equality, clause
+
     def _uniform(self, equality: ast.Comparison, clause: Clause) -> Iterator[Term]:
         """The attributes that the equality makes the same in all events of a Kleene variable.
 
-        ``a[i].x = a[i-1].x`` does, and ``a[i].x = …`` where the other side is the same for
-        every i. ``b[i].from = b[i-1].to`` does not.
+        ``a[i].x = a[i-1].x`` does, so does ``a[i].x = max(a[..i-1].x)``, because it begins with
+        a[2].x = a[1].x, and ``a[i].x = …`` where the other side is the same for every i.
+        ``b[i].from = b[i-1].to`` does not.
         """
         for side, other in ((equality.left, equality.right), (equality.right, equality.left)):
             match side:
                 case ast.Element(variable, ast.Index.CURRENT, attribute):
-                    previous = ast.Element(variable, ast.Index.PREVIOUS, attribute)
                     is_fixed = _always_applies(clause) and not any(
                         isinstance(node, ast.Element)
                         and node.variable == variable
                         and node.index is ast.Index.CURRENT
                         for node in other.walk()
                     )
-                    agrees = other == previous and set(clause.ranges) == {variable}
+                    agrees = set(clause.ranges) == {variable} and _is_of_those_before(other, side)
                     if agrees or is_fixed:
                         yield self._places[variable], attribute
 
@@ -197,6 +194,19 @@ class _Finder:
 def _always_applies(clause: Clause) -> bool:
     """Whether the clause speaks of every list, and not only of those of two events or more."""
     return all(first == 1 for first in clause.ranges.values())
+
+
+def _is_of_those_before(node: ast.Expression, current: ast.Element) -> bool:
+    """Whether the value is that of the events before, where these have but one.
+
+    An average is not: rounding can make it another.
+    """
+    match node:
+        case ast.Element(variable, ast.Index.PREVIOUS, attribute) | ast.Aggregate(
+            "first" | "last" | "min" | "max", variable, ast.Scope.PRIOR, attribute
+        ):
+            return (variable, attribute) == (current.variable, current.attribute)
+    return False
 
 
 def _merge(groups: list[set[Term]], terms: set[Term]) -> None:

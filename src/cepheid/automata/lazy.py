@@ -30,7 +30,7 @@ from cepheid.kernels.nfa_b_layout import MAX_COMPONENTS, UNBOUNDED
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
 from cepheid.planning.options import BY_COST, FIRST_CHANCE
-from cepheid.planning.sharing import SharedAlternatives
+from cepheid.planning.sharing import SharedAlternatives, is_tested_early
 from cepheid.schema import Kind
 
 Literals = tuple[ast.Expression, ...]
@@ -61,6 +61,7 @@ def compile_lazy(query: AnalysedQuery, alternative: Alternative, negation: str) 
     return _Compiler(query, alternative, negation=negation).compile()
 
 
+@compiled_once
 def compile_shared(query: AnalysedQuery, shared: SharedAlternatives) -> LazyAutomaton:
     """The lazy automaton of several alternatives: components that they share are one."""
     return _Compiler(query, shared.union, shared).compile()
@@ -86,7 +87,7 @@ class _Compiler:
         self._early = [
             negated
             for negated in alternative.negations
-            if negated.after and negated.before and self._is_early(negated, negation)
+            if is_tested_early(alternative, negated, negation)
         ]
 
     def compile(self) -> LazyAutomaton:
@@ -121,15 +122,17 @@ class _Compiler:
             )
             for ix, component in enumerate(self._components)
         )
-        every = tuple(range(len(components)))
-        members = (
-            [self._query.alternatives[n] for n in self._shared.numbers] if self._shared else ()
-        )
+        places: tuple[tuple[int, ...], ...] = (tuple(range(len(components))),)
+        members = [self._alternative]
+        if self._shared is not None:
+            places = self._shared.places
+            members = [self._query.alternatives[number] for number in self._shared.numbers]
         return LazyAutomaton(
-            self._shared.places if self._shared else (every,),
+            places,
             components,
             negations,
-            all(each.is_sequence for each in members or [self._alternative]),
+            # Of alternatives together, one may have components in another order than they are here.
+            all(each.is_sequence for each in members) and all(list(p) == sorted(p) for p in places),
             attributes,
             self._links(attributes),
             tuple(self._vector.columns.items()),
@@ -381,18 +384,6 @@ class _Compiler:
                     yield mine.attribute, (place, other.attribute)
 
     # --- negation
-
-    def _is_early(self, negated: NegatedComponent, negation: str) -> bool:
-        """Whether a negation is tested at the first chance.
-
-        Where it needs all components, there is nothing left that this could save, and the
-        filter of complete matches is faster.
-        """
-        if negation != BY_COST:
-            return negation == FIRST_CHANCE
-        named = {self._places.get(name) for each in negated.clauses for name in each.variables}
-        needs = (named - {None}) | negated.after | negated.before
-        return len(needs) < len(self._components)
 
     def _negation(self, negated: NegatedComponent) -> LazyNegation:
         component = negated.component

@@ -16,6 +16,7 @@ from cepheid.cli.options import (
     EquivalenceTests,
     EvaluationName,
     Events,
+    GroupBy,
     QueryFile,
     QueryText,
     Settings,
@@ -61,6 +62,7 @@ def explain(
     tie_break: TieBreak = None,
     time_unit: TimeUnit = None,
     settings: Settings = None,
+    group_by: GroupBy = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
     construction: Construction = DEFAULT_OPTIONS.construction,
@@ -108,7 +110,7 @@ def explain(
         raise typer.BadParameter("--mermaid, --svg and --stacks are drawings; choose one")
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
-        query = read_queries(query_file, query_text, settings or ())
+        query = read_queries(query_file, query_text, settings or (), group_by or ())
         known = find_schema(paths, schema)
         if isinstance(query, CompiledScript):
             if mermaid or svg or stacks:
@@ -159,6 +161,7 @@ def diagnose(
     tie_break: TieBreak = None,
     time_unit: TimeUnit = None,
     settings: Settings = None,
+    group_by: GroupBy = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
     only: Annotated[
@@ -191,7 +194,7 @@ def diagnose(
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
         source = events_source(paths)
-        query = read_queries(query_file, query_text, settings or ())
+        query = read_queries(query_file, query_text, settings or (), group_by or ())
         keywords: dict[str, Any] = {
             "time": time if isinstance(query, CompiledScript) else time_columns(time),
             "type": type,

@@ -48,20 +48,34 @@ def name_of(file: str | None) -> str:
     return {None: DEFAULT_SOURCE, STDIN: "stdin"}.get(file) or str(file)
 
 
-def read_query(file: str | None, text: str | None, parameters: Iterable[str] = ()) -> CompiledQuery:
+def read_query(
+    file: str | None,
+    text: str | None,
+    parameters: Iterable[str] = (),
+    group_by: Iterable[str] = (),
+) -> CompiledQuery:
     """The query of a file, of stdin, or of the text itself; messages name it by its file."""
-    return query(
-        _text_of(file, text), parameters=dict(map(parameter, parameters)), source=name_of(file)
-    )
+    values, groups = dict(map(parameter, parameters)), read_groups(group_by)
+    return query(_text_of(file, text), parameters=values, group_by=groups, source=name_of(file))
 
 
 def read_queries(
-    file: str | None, text: str | None, parameters: Iterable[str] = ()
+    file: str | None,
+    text: str | None,
+    parameters: Iterable[str] = (),
+    group_by: Iterable[str] = (),
 ) -> CompiledQuery | CompiledScript:
     """The same, or the script where there are several queries."""
     text, values, source = _text_of(file, text), dict(map(parameter, parameters)), name_of(file)
-    is_script = len(parse_script(text, source, values)) > 1
-    return (script if is_script else query)(text, parameters=values, source=source)
+    groups = read_groups(group_by)
+    if len(parse_script(text, source, values)) == 1:
+        return query(text, parameters=values, group_by=groups, source=source)
+    if groups:
+        raise OptionError(
+            "--group-by is for a single query: in a script, write the condition "
+            "b[i].x = b[i-1].x into the query that has the variable"
+        )
+    return script(text, parameters=values, source=source)
 
 
 def _text_of(file: str | None, text: str | None) -> str:
@@ -79,6 +93,21 @@ def _read_text(file: str) -> str:
         raise OptionError(f"cannot read the query {file!r}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise OptionError(f"cannot read the query {file!r}: it is not UTF-8 text") from None
+
+
+def read_groups(settings: Iterable[str]) -> dict[str, list[str]]:
+    """The attributes in which lists agree, from ``VARIABLE=ATTRIBUTE`` for each.
+
+    >>> read_groups(["b=x", "c=k", "b=y"])
+    {'b': ['x', 'y'], 'c': ['k']}
+    """
+    groups: dict[str, list[str]] = {}
+    for setting in settings:
+        variable, _, attribute = setting.partition("=")
+        if not variable or not attribute:
+            raise OptionError(f"--group-by needs VARIABLE=ATTRIBUTE, such as b=x, not {setting!r}")
+        groups.setdefault(variable, []).append(attribute)
+    return groups
 
 
 def read_domains(settings: Iterable[str]) -> dict[str, int]:

@@ -18,6 +18,7 @@ from cepheid.cli.options import (
     EquivalenceTests,
     EvaluationName,
     Events,
+    GroupBy,
     QueryFile,
     QueryText,
     Settings,
@@ -53,6 +54,7 @@ def match(
     tie_break: TieBreak = None,
     time_unit: TimeUnit = None,
     settings: Settings = None,
+    group_by: GroupBy = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
     output: Annotated[
@@ -175,7 +177,7 @@ def match(
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
         source = events_source(paths)
-        query = read_queries(query_file, query_text, settings or ())
+        query = read_queries(query_file, query_text, settings or (), group_by or ())
         keywords: dict[str, Any] = {
             "time": time,
             "type": type,

@@ -42,6 +42,15 @@ Settings = Annotated[
         "--set", metavar="NAME=VALUE", help="A parameter of the query, such as T=0.5; repeatable."
     ),
 ]
+GroupBy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group-by",
+        metavar="VARIABLE=ATTRIBUTE",
+        help="The events of a list agree in an attribute: b=x is the condition "
+        "b[i].x = b[i-1].x; repeatable.",
+    ),
+]
 Declaration = Annotated[
     str | None,
     typer.Option(

@@ -12,6 +12,7 @@ from cepheid.cli.options import (
     Declaration,
     EvaluationName,
     Events,
+    GroupBy,
     QueryText,
     Settings,
     TieBreak,
@@ -42,6 +43,7 @@ def report(
     tie_break: TieBreak = None,
     time_unit: TimeUnit = None,
     settings: Settings = None,
+    group_by: GroupBy = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
     title: Annotated[
@@ -79,7 +81,7 @@ def report(
             page = page if title is None else replace(page, title=title)
         else:
             source = events_source(paths)
-            query = read_query(query_file, query_text, settings or ())
+            query = read_query(query_file, query_text, settings or (), group_by or ())
             with busy("Matching"):
                 page = report_query(
                     query,

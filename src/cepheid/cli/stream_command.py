@@ -10,6 +10,7 @@ import typer
 from cepheid.cli.options import (
     Declaration,
     EvaluationName,
+    GroupBy,
     QueryFile,
     QueryText,
     Settings,
@@ -65,6 +66,7 @@ def stream(
     type: TypeColumn = "type",
     tie_break: TieBreak = None,
     settings: Settings = None,
+    group_by: GroupBy = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
     master: Annotated[
@@ -103,7 +105,7 @@ def stream(
             raise typer.BadParameter("name one folder or topic", param_hint="SOURCE")
         if checkpoint is None:
             raise typer.BadParameter("say where the state is kept", param_hint="--checkpoint")
-        query = read_queries(query_file, query_text, settings or ())
+        query = read_queries(query_file, query_text, settings or (), group_by or ())
         run_stream(
             query,
             sources[0],

@@ -52,7 +52,7 @@ from cepheid.kernels.lazy_layout import (
     UNSEEN,
     WORK,
 )
-from cepheid.kernels.lazy_search import put
+from cepheid.kernels.lazy_search import put, row_of_list
 from cepheid.kernels.lazy_steps import finals_of, go_on, is_last, search_buffer
 from cepheid.kernels.lazy_tests import fits, holds_when_complete
 from cepheid.kernels.nfa_b_layout import UPDATE
@@ -129,7 +129,9 @@ def _extend(
     new.stage = COMPLETE
     if row.count == 0 and row.row == row.partition and part.term_low < part.term_high:
         # What the list goes on with agrees with its first event.
-        new.row = groups[event, terms[part.term_low].column]
+        new.row = row_of_list(
+            component, event, part.term_low, part.term_high, terms, groups, buffers
+        )
     else:
         new.row = row.row
     if place != NONE and new.row == row.row:

@@ -69,6 +69,22 @@ def row_of(
 
 
 @helper
+def row_of_list(component, first, term_low, term_high, terms, groups, buffers):
+    """The group in which a list goes on that begins with this event: that with the fewest.
+
+    NONE where its first event has null in an attribute in which all have to agree.
+    """
+    best = groups[first, terms[term_low].column]
+    for t in range(term_low + 1, term_high):
+        group = groups[first, terms[t].column]
+        if group == NONE:
+            return NONE
+        if best != NONE and buffers[group, component].count < buffers[best, component].count:
+            best = group
+    return best
+
+
+@helper
 def first_place(pool, axis, low, high, after, finish, window):
     """The first place in pool[low:high] with an event after one and in the window of another."""
     while low < high:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations
 
 _MOST_EXACT = 12
@@ -51,26 +52,11 @@ class Workload:
 
     def fraction(self, component: int, bound: Sequence[int]) -> float:
         """The part of the events that can be together with what is bound in a match."""
-        part = self._in_order((*bound, component)) / self._in_order(bound)
+        part = _in_order(self.before, frozenset((*bound, component)))
+        part /= _in_order(self.before, frozenset(bound))
         for other in bound:
             pair = (min(component, other), max(component, other))
             part *= self.selectivities.get(pair, 1.0)
-        return part
-
-    def _in_order(self, members: Sequence[int]) -> float:
-        """The part of the choices of these components whose events are in the wanted order.
-
-        Among events in order there are as many places for one more as events, and one; one of
-        them is the right one.
-        """
-        part = 1.0
-        places = sorted(members)
-        for at, component in enumerate(places):
-            ordered = sum(
-                (component, other) in self.before or (other, component) in self.before
-                for other in places[:at]
-            )
-            part /= ordered + 1
         return part
 
 
@@ -85,6 +71,23 @@ class Work:
     tests: float
     partial: float
     matches: float
+
+
+@lru_cache(1 << 12)
+def _in_order(before: frozenset[tuple[int, int]], members: frozenset[int]) -> float:
+    """The part of the choices of these components whose events are in the wanted order.
+
+    Among events in order there are as many places for one more as events, and one; one of
+    them is the right one.
+    """
+    part = 1.0
+    places = sorted(members)
+    for at, component in enumerate(places):
+        ordered = sum(
+            (component, other) in before or (other, component) in before for other in places[:at]
+        )
+        part /= ordered + 1
+    return part
 
 
 def order_cost(workload: Workload, order: Sequence[int]) -> float:

@@ -39,8 +39,9 @@ def explain(
     lines += _section("evaluation", [f"{evaluation.name}: {evaluation.summary}", *choice.refusals])
     if options.statistics is not None:
         lines += _section("estimates", estimate_lines(query, options.statistics))
-    if evaluation.name == LAZY_CHAIN and (shared := list(sharing_lines(query))):
-        lines += _section("shared", shared)
+    if evaluation.name == LAZY_CHAIN:
+        shared = list(sharing_lines(query, options.negation))
+        lines += _section("shared", shared) if shared else []
     lines += _section("selection strategy", _selection(query))
     if evaluation.weighs:
         if uncertain is not None:

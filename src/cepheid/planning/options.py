@@ -89,6 +89,10 @@ def read_options(given: Mapping[str, Any]) -> Options:
     """
     known = [field.name for field in fields(Options)]
     for name in given:
+        if name == "group_by":
+            raise OptionError(
+                "group_by is a part of what a query says: give it to query(), beside its text"
+            )
         if name not in known:
             near = closest(name, [*known, *KEYWORDS])
             raise OptionError(

@@ -1,16 +1,24 @@
 """Which alternatives of a query have components in common, and can be evaluated together.
 
 A pattern with OR or star inside becomes several alternatives, which differ in some components
-and agree in the others. What they agree in need be matched only once [Kolchinsky17 §5].
+and agree in the others. What they agree in need be matched only once [Kolchinsky17 §5]: components
+of the same types, with the same conditions and order between them, whatever they are called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, PartitionKey
+from cepheid.analysis.model import (
+    Alternative,
+    AnalysedQuery,
+    Clause,
+    NegatedComponent,
+    PartitionKey,
+)
 from cepheid.language import syntax as ast
+from cepheid.planning.options import BY_COST, FIRST_CHANCE
 
 _MOST_COMPONENTS = 24
 _MOST_ALTERNATIVES = 32
@@ -20,8 +28,8 @@ _MOST_ALTERNATIVES = 32
 class SharedAlternatives:
     """Alternatives of a query that are evaluated together, by their numbers.
 
-    ``union`` has the components and conditions of all of them; ``places`` has for each
-    alternative where its components are in the union.
+    ``union`` has the positive components and conditions of all of them, by the names of the first
+    that has them; ``places`` has for each alternative where its components are in the union.
     """
 
     numbers: tuple[int, ...]
@@ -29,8 +37,13 @@ class SharedAlternatives:
     places: tuple[tuple[int, ...], ...]
 
 
-def shared_alternatives(query: AnalysedQuery) -> tuple[SharedAlternatives, ...]:
+def shared_alternatives(
+    query: AnalysedQuery, negation: str = BY_COST
+) -> tuple[SharedAlternatives, ...]:
     """The alternatives that have a component in common with another, in groups.
+
+    One with a negation that is tested early, as the option says, is in none of them: it makes
+    fewer partial matches than the others.
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
@@ -38,14 +51,36 @@ def shared_alternatives(query: AnalysedQuery) -> tuple[SharedAlternatives, ...]:
     >>> [group.numbers for group in shared_alternatives(query)]
     [(0, 1)]
     """
-    return tuple(
-        SharedAlternatives(tuple(numbers), union, tuple(places))
-        for numbers in _groups(query)
-        for union, places in _union(query, [query.alternatives[number] for number in numbers])
-    )
+    groups: list[_Group] = []
+    for number, alternative in enumerate(query.alternatives):
+        if any(is_tested_early(alternative, each, negation) for each in alternative.negations):
+            continue
+        if any(not clause.variables for clause in alternative.clauses):
+            continue
+        for group in groups:
+            if group.takes(number, alternative):
+                break
+        else:
+            groups.append(_Group([number], [alternative]))
+    return tuple(_union(query, group) for group in groups if len(group.numbers) > 1)
 
 
-def sharing_lines(query: AnalysedQuery) -> Iterator[str]:
+def is_tested_early(alternative: Alternative, negated: NegatedComponent, negation: str) -> bool:
+    """Whether a negation is tested as soon as what is around it is bound, by the option.
+
+    Where it needs all components, there is nothing left that this could save, and the filter
+    of complete matches is faster. What needs the end of the window has to wait for it.
+    """
+    if not negated.after or not negated.before:
+        return False
+    if negation != BY_COST:
+        return negation == FIRST_CHANCE
+    places = {part.variable: ix for ix, part in enumerate(alternative.components)}
+    named = {places[name] for each in negated.clauses for name in each.variables if name in places}
+    return len(named | negated.after | negated.before) < len(places)
+
+
+def sharing_lines(query: AnalysedQuery, negation: str = BY_COST) -> Iterator[str]:
     """What is evaluated once, for a person.
 
     >>> from cepheid.analysis.analyse import analyse
@@ -53,77 +88,164 @@ def sharing_lines(query: AnalysedQuery) -> Iterator[str]:
     >>> query = analyse(parse("PATTERN SEQ(A a, OR(B b, C c), D d) WITHIN 9"), None)
     >>> list(sharing_lines(query))
     ['alternatives 1, 2 are evaluated together: a, d in both']
+    >>> query = analyse(parse("PATTERN OR(SEQ(A a, B b), SEQ(A c, B d, C e)) WITHIN 9"), None)
+    >>> list(sharing_lines(query))
+    ['alternatives 1, 2 are evaluated together: a = c, b = d in both']
     """
-    for group in shared_alternatives(query):
-        counts = {
-            part.variable: sum(ix in places for places in group.places)
-            for ix, part in enumerate(group.union.components)
-        }
-        numbers = ", ".join(str(number + 1) for number in group.numbers)
+    for group in shared_alternatives(query, negation):
+        called: dict[int, list[str]] = {}
+        for number, places in zip(group.numbers, group.places, strict=True):
+            for part, ix in zip(query.alternatives[number].components, places, strict=True):
+                called.setdefault(ix, []).append(part.variable)
         every = len(group.numbers)
-        in_all = [name for name, count in counts.items() if count == every]
-        in_some = [name for name, count in counts.items() if 1 < count < every]
+        names = [" = ".join(dict.fromkeys(called[ix])) for ix in sorted(called)]
+        counts = [len(called[ix]) for ix in sorted(called)]
+        in_all = [name for name, count in zip(names, counts, strict=True) if count == every]
+        in_some = [name for name, count in zip(names, counts, strict=True) if 1 < count < every]
+        numbers = ", ".join(str(number + 1) for number in group.numbers)
         said = [f"{', '.join(in_all)} in {'both' if every == 2 else 'all'}"] if in_all else []
         said += [f"{', '.join(in_some)} in several"] if in_some else []
         yield f"alternatives {numbers} are evaluated together: {'; '.join(said)}"
 
 
-def _groups(query: AnalysedQuery) -> list[list[int]]:
-    """The numbers of alternatives that are connected by components, two or more together."""
-    groups: list[tuple[set[ast.Component], list[int]]] = []
-    for number, alternative in enumerate(query.alternatives):
-        if alternative.negations or any(not clause.variables for clause in alternative.clauses):
-            continue
-        own, numbers = set(alternative.components), [number]
-        for group in [each for each in groups if each[0] & own]:
-            own |= group[0]
-            numbers += group[1]
-            groups.remove(group)
-        groups.append((own, numbers))
-    return [sorted(numbers) for _, numbers in groups if len(numbers) > 1]
+@dataclass(slots=True)
+class _Group:
+    """Alternatives with components in common, which have the same names in all of them.
+
+    Any two of them have the same conditions and the same order between what they have in common,
+    so that none has conditions of another in their union.
+    """
+
+    numbers: list[int]
+    members: list[Alternative]
+    components: dict[str, ast.Component] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.components = {part.variable: part for each in self.members for part in each.components}
+
+    def takes(self, number: int, alternative: Alternative) -> bool:
+        """Take the alternative if it has something in common with those that are here."""
+        names = self._common(alternative)
+        fresh = {part.variable for part in alternative.components} - names.keys()
+        if (
+            not names
+            # Its own names must be new, where it has them from a component that fits here no more.
+            or fresh & (self.components.keys() | set(names.values()))
+            or len(self.components) + len(fresh) > _MOST_COMPONENTS
+            or len(self.members) == _MOST_ALTERNATIVES
+        ):
+            return False
+        taken = _renamed(alternative, names)
+        self.numbers.append(number)
+        self.members.append(taken)
+        self.components |= {part.variable: part for part in taken.components}
+        return True
+
+    def _common(self, alternative: Alternative) -> dict[str, str]:
+        """The names here of components of the alternative, as far as they say the same.
+
+        What has the same name is one component of the pattern, and comes first.
+        """
+        names: dict[str, str] = {}
+        parts = alternative.components
+        same = [part for part in parts if part.variable in self.components]
+        for part in (*same, *(part for part in parts if part not in same)):
+            for name in (part.variable, *self.components):
+                other = self.components.get(name)
+                if (
+                    other is not None
+                    and (other.types, other.bounds) == (part.types, part.bounds)
+                    and name not in names.values()
+                    and self._agrees(
+                        _renamed(alternative, names | {part.variable: name}, only=True)
+                    )
+                ):
+                    names[part.variable] = name
+                    break
+        return names
+
+    def _agrees(self, part: Alternative) -> bool:
+        """Whether all members say the same of components of this part that they have too."""
+        for each in self.members:
+            common = {own.variable for own in part.components} & {
+                own.variable for own in each.components
+            }
+            if _said_of(part, common) != _said_of(each, common):
+                return False
+        return True
 
 
-def _union(
-    query: AnalysedQuery, alternatives: list[Alternative]
-) -> Iterator[tuple[Alternative, list[tuple[int, ...]]]]:
-    """The components and conditions of all alternatives as one, if each has its own in it."""
-    every = {part for each in alternatives for part in each.components}
+def _said_of(alternative: Alternative, names: set[str]) -> tuple[set[object], set[object]]:
+    """The conditions of an alternative on these components, and their order."""
+    variables = [part.variable for part in alternative.components]
+    return (
+        {_key(clause) for clause in alternative.clauses if clause.variables <= names},
+        {
+            (variables[i], variables[j])
+            for i, j in alternative.before
+            if variables[i] in names and variables[j] in names
+        },
+    )
+
+
+def _renamed(
+    alternative: Alternative, names: Mapping[str, str], *, only: bool = False
+) -> Alternative:
+    """The alternative with other names for some of its variables; ``only`` these components."""
+
+    def name_of(variable: str) -> str:
+        return names.get(variable, variable)
+
+    def rename(node: ast.Node) -> ast.Node:
+        if isinstance(node, ast.Attribute | ast.Element | ast.Length | ast.Aggregate):
+            return replace(node, variable=name_of(node.variable))
+        return node
+
+    clauses = [
+        replace(
+            clause,
+            literals=tuple(ast.rewrite(literal, rename) for literal in clause.literals),
+            variables=frozenset(map(name_of, clause.variables)),
+            ranges={name_of(name): first for name, first in clause.ranges.items()},
+            least_lengths={name_of(name): least for name, least in clause.least_lengths.items()},
+        )
+        for clause in alternative.clauses
+        if not only or clause.variables <= names.keys()
+    ]
+    kept = [
+        ix for ix, part in enumerate(alternative.components) if not only or part.variable in names
+    ]
+    components = tuple(
+        replace(alternative.components[ix], variable=name_of(alternative.components[ix].variable))
+        for ix in kept
+    )
+    before = frozenset(
+        (kept.index(i), kept.index(j)) for i, j in alternative.before if i in kept and j in kept
+    )
+    return replace(alternative, components=components, before=before, clauses=tuple(clauses))
+
+
+def _union(query: AnalysedQuery, group: _Group) -> SharedAlternatives:
+    """The components and conditions of all alternatives as one."""
     order = {part.variable: ix for ix, (part, _) in enumerate(ast.components(query.query.pattern))}
-    components = tuple(sorted(every, key=lambda part: order[part.variable]))
-    names = [part.variable for part in components]
-    if len(components) > _MOST_COMPONENTS or len(alternatives) > _MOST_ALTERNATIVES:
-        return
-    if len(set(names)) < len(names):
-        return
-    places = [tuple(components.index(part) for part in each.components) for each in alternatives]
+    components = tuple(sorted(group.components.values(), key=lambda part: order[part.variable]))
+    at = {part.variable: ix for ix, part in enumerate(components)}
+    places = [tuple(at[part.variable] for part in each.components) for each in group.members]
     before = {
         (own[i], own[j])
-        for each, own in zip(alternatives, places, strict=True)
+        for each, own in zip(group.members, places, strict=True)
         for i, j in each.before
     }
-    clauses = list(
-        {_key(clause): clause for each in alternatives for clause in each.clauses}.values()
-    )
-    for each, own in zip(alternatives, places, strict=True):
-        members = {part.variable for part in each.components}
-        within = {_key(clause) for clause in clauses if clause.variables <= members}
-        if within != {_key(clause) for clause in each.clauses}:
-            return
-        if {(i, j) for i, j in before if i in own and j in own} != {
-            (own[i], own[j]) for i, j in each.before
-        }:
-            return
+    clauses = {_key(clause): clause for each in group.members for clause in each.clauses}
     # What is no key of all of them is still looked up where it is equal.
-    common = set.intersection(*(set(_keys(each)) for each in alternatives))
+    common = set.intersection(*(set(_keys(each)) for each in group.members))
     partition_keys = tuple(
         PartitionKey((name,) * len(components), is_test)
-        for name, is_test in _keys(alternatives[0])
+        for name, is_test in _keys(group.members[0])
         if (name, is_test) in common
     )
-    yield (
-        Alternative(components, (), frozenset(before), tuple(clauses), partition_keys),
-        places,
-    )
+    union = Alternative(components, (), frozenset(before), tuple(clauses.values()), partition_keys)
+    return SharedAlternatives(tuple(group.numbers), union, tuple(places))
 
 
 def _key(clause: Clause) -> tuple[object, ...]:
@@ -136,9 +258,14 @@ def _key(clause: Clause) -> tuple[object, ...]:
 def _keys(alternative: Alternative) -> tuple[tuple[str, bool], ...]:
     """The attributes by which the events of the alternative are kept apart.
 
-    One component alone is not kept apart by what was found in the conditions.
+    One component alone is not kept apart by what was found in the conditions, nor is an
+    alternative with negations: what violates it may have another value.
     """
     found = [(key.attributes[0], key.is_test) for key in alternative.partition_keys]
     is_alone = len(alternative.components) == 1
     same = [len(set(key.attributes)) == 1 for key in alternative.partition_keys]
-    return tuple(key for key, is_same in zip(found, same, strict=True) if is_same and not is_alone)
+    return tuple(
+        key
+        for key, is_same in zip(found, same, strict=True)
+        if is_same and not is_alone and (key[1] or not alternative.negations)
+    )

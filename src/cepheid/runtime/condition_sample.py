@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause
-from cepheid.interpreter import Event, Interpreter
+from cepheid.functions import find_function
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
+from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.events import Events
-from cepheid.runtime.reference_run import attributes_tested, python_events
+from cepheid.runtime.vectorised import Bools, Leaf, Vectorised
 
-_SAMPLE = 32
-"""On how many events of a component, or pairs of them, a condition is tested at most."""
-_LEAST = 4
-_EVENTS_PER_TEST = 2_000
-"""How many events there are for one test: the sample must not take longer than it can save."""
-
-_LOOKED_AT = 1 << 14
+_SAMPLE = 128
+"""On how many events of a component, or pairs of them, a condition is tested."""
+_CALLED = 24
+"""The same where a registered function is called, which is done for one after the other."""
+_LOOKED_AT = 1 << 13
 """Among how many events those of a component are looked for."""
 
 
@@ -39,53 +40,63 @@ def sample_conditions(
         for clause in alternative.clauses
         if _is_about_events(clause, alternative)
     }
+    stride = max(len(events) // _LOOKED_AT, 1)
+    codes = events.type_codes[::stride]
+    samples = {}
     # In an order that is the same in every process, so that the same sample is drawn.
-    named = sorted({name for clause in clauses.values() for name in clause.variables})
-    size = min(max(len(events) // _EVENTS_PER_TEST // max(len(clauses), 1), _LEAST), _SAMPLE)
-    samples = _samples(query, events, {name: components[name] for name in named}, size, random)
+    for name in sorted({name for clause in clauses.values() for name in clause.variables}):
+        rows = _rows_of(components[name].types, codes, events.type_names)
+        if len(rows):
+            drawn = rows[random.integers(0, len(rows), _SAMPLE)] * stride
+            samples[name] = _Sample(events, components[name].types, drawn)
     passed: dict[str, float] = dict.fromkeys(components, 1.0)
     held: dict[str, float] = {}
     for clause in clauses.values():
-        names = sorted(clause.variables)
-        if not all(samples[name] for name in names):
-            continue
-        part = _part(clause, names, components, samples, size, random)
-        if part is not None and len(names) == 1:
-            passed[names[0]] *= part
+        part = _part(clause, samples) if clause.variables <= samples.keys() else None
+        if part is not None and len(clause.variables) == 1:
+            passed[next(iter(clause.variables))] *= part
         elif part is not None:
             held[print_expression(clause.expression, query.query)] = part
     return passed, held
 
 
-def _samples(
-    query: AnalysedQuery,
-    events: Events,
-    components: dict[str, ast.Component],
-    size: int,
-    random: np.random.Generator,
-) -> dict[str, list[Event]]:
-    """Some events of each variable, as far as there are any."""
-    attributes = attributes_tested(query.query)
-    present = [name for name in events.table.column_names if name in attributes]
-    samples: dict[str, list[Event]] = {}
-    by_types: dict[tuple[str, ...], list[Event]] = {}
-    for name, component in components.items():
-        if component.types not in by_types:
-            is_wanted = np.array([each in component.types for each in events.type_names], np.bool_)
-            stride = max(len(events) // _LOOKED_AT, 1)
-            rows = np.flatnonzero(is_wanted[events.type_codes[::stride]]) * stride
-            chosen = np.sort(
-                random.choice(rows, min(size, len(rows)), replace=False, shuffle=False)
+class _Sample:
+    """Some events that a variable could be."""
+
+    def __init__(self, events: Events, types: Sequence[str], rows: Int64s) -> None:
+        self._events = events
+        self._types = types
+        self._rows = rows
+        self._columns: dict[str, pa.Array] = {}
+
+    def column(self, attribute: str) -> pa.Array:
+        """The values of an attribute."""
+        if attribute not in self._columns:
+            taken = self._events.table.column(attribute).take(self._rows)
+            self._columns[attribute] = (
+                taken.chunk(0) if taken.num_chunks == 1 else taken.combine_chunks()
             )
-            taken = replace(
-                events,
-                table=events.table.select(present).take(chosen),
-                ticks=events.ticks[chosen],
-                type_codes=events.type_codes[chosen],
-            )
-            by_types[component.types] = python_events(taken, attributes)
-        samples[name] = by_types[component.types]
-    return samples
+        return self._columns[attribute]
+
+    def may_lack(self, attribute: str) -> bool:
+        """Whether one of the types does not have the attribute."""
+        has = self._events.schema.has_attribute
+        return not all(has(name, attribute) for name in self._types)
+
+    def lacks(self, attribute: str) -> Bools:
+        """Which of them are of a type that does not have the attribute."""
+        events = self._events
+        has = [events.schema.has_attribute(name, attribute) for name in events.type_names]
+        return ~np.array(has, dtype=np.bool_)[events.type_codes[self._rows]]
+
+
+def _rows_of(
+    types: Sequence[str], codes: npt.NDArray[np.int32], type_names: Sequence[str]
+) -> Int64s:
+    wanted = [code for code, name in enumerate(type_names) if name in types]
+    if len(wanted) == 1:
+        return np.flatnonzero(codes == wanted[0])
+    return np.flatnonzero(np.isin(codes, wanted))
 
 
 def _is_about_events(clause: Clause, alternative: Alternative) -> bool:
@@ -103,29 +114,34 @@ def _is_about_events(clause: Clause, alternative: Alternative) -> bool:
     )
 
 
-def _part(
-    clause: Clause,
-    names: list[str],
-    components: dict[str, ast.Component],
-    samples: dict[str, list[Event]],
-    size: int,
-    random: np.random.Generator,
-) -> float | None:
+def _part(clause: Clause, samples: dict[str, _Sample]) -> float | None:
     """The part of the sample for which the clause holds, or nearly none where it never does.
 
-    None where a registered function fails: that is for the evaluation to tell.
+    None where that cannot be computed: to say so is for the evaluation.
     """
-    current = {name: 1 for name in names if components[name].is_kleene}
-    drawn = []
-    for name in names:
-        order = (random.permutation(size) % len(samples[name])).tolist()
-        chosen = [samples[name][place] for place in order]
-        drawn.append([[event] for event in chosen] if name in current else chosen)
-    held = 0
-    for bound in zip(*drawn, strict=True):
-        binding = dict(zip(names, bound, strict=True))
-        try:
-            held += Interpreter(binding, current).truth(clause.expression) is True
-        except Exception:
-            return None
-    return (held + 0.1) / (size + 0.2)
+    leaves = [
+        node for node in clause.expression.walk() if isinstance(node, ast.Attribute | ast.Element)
+    ]
+    has_all = not any(samples[leaf.variable].may_lack(leaf.attribute) for leaf in leaves)
+    size = _CALLED if any(map(_is_registered, clause.expression.walk())) else _SAMPLE
+
+    def value(leaf: Leaf) -> pa.Array:
+        assert isinstance(leaf, ast.Attribute | ast.Element)
+        return samples[leaf.variable].column(leaf.attribute)[:size]
+
+    def missing(leaf: Leaf) -> Bools:
+        assert isinstance(leaf, ast.Attribute | ast.Element)
+        return samples[leaf.variable].lacks(leaf.attribute)[:size]
+
+    try:
+        truth = Vectorised(size, value, None if has_all else missing).truth(clause.expression)
+    except Exception:
+        return None
+    return float((truth.true_count + 0.5) / (size + 1))
+
+
+def _is_registered(node: ast.Node) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    function = find_function(node.function)
+    return function is not None and function.compile is not None

@@ -8,9 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.automata.compiled_once import compiled_once
 from cepheid.planning.evaluations import INSTANCE_STACKS, LAZY_CHAIN, LAZY_TREE, NFA_B
 from cepheid.planning.options import BACKTRACK, VERSIONED, Options
-from cepheid.planning.sharing import shared_alternatives
+from cepheid.planning.sharing import SharedAlternatives, shared_alternatives
 from cepheid.runtime.engine import Engine
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ class EngineTask:
     counts: bool = False
     prunes: bool = False
     shared: dict[tuple[int, ...], SharedLazyEngine] = field(default_factory=dict)
+
+
+@compiled_once
+def _groups(query: AnalysedQuery, negation: str) -> tuple[SharedAlternatives, ...]:
+    return shared_alternatives(query, negation)
 
 
 def _nfa_b_engine(options: Options) -> type[NfaBEngine]:
@@ -103,7 +109,7 @@ def _lazy(task: EngineTask, is_tree: bool) -> Engine:
     from cepheid.runtime.lazy_shared import SharedLazyEngine
 
     number = task.query.alternatives.index(task.alternative)
-    for group in () if is_tree else shared_alternatives(task.query):
+    for group in () if is_tree else _groups(task.query, task.options.negation):
         if number in group.numbers:
             if group.numbers not in task.shared:
                 engine = LazyEngine(

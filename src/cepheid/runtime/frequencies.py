@@ -91,12 +91,13 @@ def choose_by_cost(
         return next(filter(accepts, by_cost))
 
     counted = count_types(query, events, window)
-    on_events = any(
-        len(clause.variables) == 1 for each in query.alternatives for clause in each.clauses
-    )
-    low, high = (cheapest(replace(counted, unknown=part)) for part in _GUESSES)
-    if not on_events and low is high:
-        return low
+    named = {len(clause.variables) for each in query.alternatives for clause in each.clauses}
+    if not named & {1, 2}:
+        return cheapest(counted)
+    if 1 not in named:
+        low, high = (cheapest(replace(counted, unknown=part)) for part in _GUESSES)
+        if low is high:
+            return low
     return cheapest(_with_sample(query, events, counted))
 
 

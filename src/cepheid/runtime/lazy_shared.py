@@ -37,7 +37,6 @@ class SharedLazyEngine:
         self._found: list[list[Block]] = [[] for _ in shared.numbers]
         self.matches = int64s(len(shared.numbers))
         self.events_in_matches = int64s(len(shared.numbers))
-        self.used = int64s(0)
 
     def part(self, number: int) -> SharedPart:
         """The engine of the alternative with this number."""
@@ -113,10 +112,11 @@ class SharedPart:
             shared.engine.load({name: each for name, each in state.items() if name != "counted"})
 
     def used_partitions(self, now: int) -> Int64s:
-        """For each partition 1 if an event of it is kept; all alternatives are told the same."""
-        if self._place == 0:
-            self._shared.used = self._shared.engine.used_partitions(now)
-        return self._shared.used.copy()
+        """For each partition 1 if an event of it is kept, told of the first alternative.
+
+        The others do not read partitions, and those of their negations are numbered apart.
+        """
+        return self._shared.engine.used_partitions(now) if self._place == 0 else int64s(0)
 
     def renumber_partitions(self, numbers: Int64s) -> None:
         """Give what is kept for partition p to partition ``numbers[p]``."""
