@@ -32,7 +32,10 @@ class TextIndex:
 
     def __init__(self) -> None:
         self._state = np.zeros(2, dtype=np.int64)
-        self.hold(pa.nulls(0, pa.large_string()), self._state[:0])
+        self._begins = np.zeros(_FIRST_SLOTS + 1, dtype=np.int64)
+        self._codes = np.zeros(_FIRST_SLOTS, dtype=np.int64)
+        self._octets = np.zeros(_FIRST_OCTETS, dtype=np.uint8)
+        self._slots = np.full((_FIRST_SLOTS, 2), text_codes.EMPTY, dtype=np.int64)
 
     def hold(self, texts: pa.Array, codes: Int64s) -> None:
         """Have these texts and no others; the next code stays as it is."""
