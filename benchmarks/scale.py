@@ -119,6 +119,7 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> bool:
         if series == "matches":
             speed.plot(places, [row["M_matches_per_s"] for row in own], marker="s", label="matches")
         speed.set(xscale="log", yscale="log", ylabel="million per second of processor time")
+        speed.set_ylim(0.05, 200)  # the same for all, so that noise does not look like a slope
         speed.legend()
         memory.plot(places, [row["peak_MiB"] for row in own], marker="o", label="peak of process")
         states = [row["snapshot_KiB"] / 1024 for row in own]
