@@ -18,9 +18,6 @@ from cepheid.runtime.events import Events
 from cepheid.runtime.nfa_b_engine import NfaBEngine
 from cepheid.runtime.session import CHUNK, Session
 
-BATCH = CHUNK
-"""How many events are fed at once, at most."""
-
 BATCHES = 8
 """How many batches a short stream is fed in: in the first, a session has nothing to forget yet."""
 
@@ -61,7 +58,7 @@ def engine_of(session: Session) -> NfaBEngine:
 
 
 def _fed(session: Session, events: Events) -> Session:
-    size = min(BATCH, -(-len(events) // BATCHES))
+    size = min(CHUNK, -(-len(events) // BATCHES))
     for low in range(0, len(events), size):
         session.feed(events.slice(low, min(low + size, len(events))))
     return session

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.sessions import BATCH
 from benchmarks.stocks import SYMBOLS
 from cepheid.runtime.events import Events
+from cepheid.runtime.session import CHUNK
 
 SOURCE = Path(__file__).with_name("stocks.c")
 FLAGS = ("-O3", "-march=native", "-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
@@ -78,7 +78,7 @@ class NativeStocks:
         ids, offsets = self._ids, self._offsets
         try:
             # As cepheid is fed: the matches of a batch are there when it has been read.
-            for high in range(BATCH, len(events) + BATCH, BATCH):
+            for high in range(CHUNK, len(events) + CHUNK, CHUNK):
                 status = FULL
                 while status == FULL:
                     status = function(

@@ -12,12 +12,6 @@ from cepheid.language import syntax as ast
 from cepheid.planning.options import AUTO_METHOD, QUERY_ORDER
 from cepheid.planning.weighed_plan import by_variables, is_one_sequence
 
-_STRATEGIES = (
-    ast.SelectionStrategy.SKIP_TILL_ANY_MATCH,
-    ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH,
-)
-
-
 MOST_UNORDERED = 8
 """The events of a match that has no total order: confidences are sums over all their sets."""
 MOST_SHARING = 6
@@ -33,7 +27,7 @@ def as_sequence(alternative: Alternative) -> Alternative:
 def refuse_imprecise(query: AnalysedQuery) -> str | None:
     """Why a query has no answer over uncertain times, or None."""
     tree = query.query
-    if tree.strategy not in _STRATEGIES:
+    if not tree.strategy.skips:
         return (
             f"{tree.strategy.value} asks which events are adjacent, and where times are uncertain "
             "the strategies are skip_till_any_match and skip_till_next_match"

@@ -228,10 +228,7 @@ class SequenceCompiler:
         component it would leave out something: a list of one event, whose value may be null.
         """
         attributes = [test.attribute for test in self._query.equivalences]
-        if len(self._components) > 1 and self._query.query.strategy in (
-            ast.SelectionStrategy.SKIP_TILL_ANY_MATCH,
-            ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH,
-        ):
+        if len(self._components) > 1 and self._query.query.strategy.skips:
             measure = self._query.query.window.measure if self._query.query.window else None
             if measure is not ast.WindowMeasure.EVENTS_PER_PARTITION:
                 for key in self._alternative.partition_keys:

@@ -212,14 +212,7 @@ def _as_number(value: Any) -> Any:
     if isinstance(value, list):
         import numpy as np
 
-        numbers = [
-            element
-            if type(element) is float
-            else math.nan
-            if element is None
-            else _as_number(element)
-            for element in value
-        ]
+        numbers = [math.nan if element is None else _as_number(element) for element in value]
         return np.array(numbers, dtype=np.float64)
     if isinstance(value, timedelta):
         return value // _MICROSECOND

@@ -355,6 +355,11 @@ class SelectionStrategy(Enum):
     SKIP_TILL_NEXT_MATCH = "skip_till_next_match"
     SKIP_TILL_ANY_MATCH = "skip_till_any_match"
 
+    @property
+    def skips(self) -> bool:
+        """Whether an event that fits no component is as good as none."""
+        return self in (self.SKIP_TILL_NEXT_MATCH, self.SKIP_TILL_ANY_MATCH)
+
 
 class WindowMeasure(Enum):
     """What the extent of a window counts."""

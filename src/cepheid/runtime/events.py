@@ -16,15 +16,15 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, closest, list_words
-from cepheid.runtime.arrow_arrays import empty_table, from_numpy, numbers_of, to_numpy
+from cepheid.runtime.arrow_arrays import empty_table, from_numpy, to_numpy
 from cepheid.runtime.encoding import Int64s, one_array, writable
+from cepheid.runtime.event_types import read_types
 from cepheid.runtime.sources import (
     NeededColumns,
     concat_tables,
     is_type_mapping,
     read_columns,
 )
-from cepheid.runtime.text_index import TextIndex
 from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
 from cepheid.schema import Kind, Schema, kind_of
 
@@ -219,7 +219,7 @@ def _read_one_table(
     for role, name in (("time", time), ("type", type), *(("tie-break", tie) for tie in ties)):
         _require_column("the events have", columns.names, role, name)
     table = _one_chunk(table)
-    codes, names = _type_codes(type, table.column(type))
+    codes, names = read_types(type, table.column(type))
     return _Input(table, columns, codes, names, None, "row {}".format)
 
 
@@ -291,58 +291,6 @@ def _refuse_mixed_times(time: str, tables: Mapping[str, pa.Table]) -> None:
                 f"({kinds[first]}) but {known[name]} in table {name!r} ({kind}); "
                 "convert one of them, so that the events have one order"
             )
-
-
-def _type_codes(
-    name: str, column: pa.ChunkedArray
-) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-    """Each event's type as an index into the names of the types."""
-    if not len(column):  # An empty frame of pandas has columns of floats.
-        return np.empty(0, np.int32), ()
-    is_null = pa.types.is_null(column.type)
-    if kind_of(column.type) not in (Kind.STRING, Kind.INTEGER, Kind.BOOLEAN) and not is_null:
-        raise EventError(
-            f"type column {name!r} is {column.type}; the name of a type is a string, an integer "
-            "or a boolean"
-        )
-    array = one_array(column.cast(pa.string()) if is_null else column)
-    codes, names = _text_codes(array) if _is_text(array.type) else _dictionary_codes(array)
-    nulls = codes < 0
-    if nulls.any():
-        raise EventError(
-            f"type column {name!r} is null in {int(nulls.sum())} of {len(codes)} events, first in "
-            f"row {int(np.flatnonzero(nulls)[0])} (counting from 0); an event needs a type: "
-            "drop such rows or fill it in"
-        )
-    return codes, names
-
-
-def _is_text(arrow_type: pa.DataType) -> bool:
-    return kind_of(arrow_type) is Kind.STRING and not pa.types.is_dictionary(arrow_type)
-
-
-def _text_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-    """Texts as indices into those that there are; null is -1."""
-    index, codes = TextIndex(), np.empty(len(array), np.int32)
-    for low in range(0, len(codes), _AT_ONCE):
-        codes[low : low + _AT_ONCE] = index.encode(array.slice(low, _AT_ONCE))
-    return codes, tuple(index.texts.to_pylist())
-
-
-def _dictionary_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-    """The same for texts in a dictionary, and for other values, as texts."""
-    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    # A dictionary may hold a name twice, or null.
-    texts = encoded.dictionary.cast(pa.string()).to_pylist()
-    code_of: dict[str | None, int] = {None: -1}
-    for text in texts:
-        code_of.setdefault(text, len(code_of) - 1)
-    names = tuple(text for text in code_of if text is not None)
-    code_at = np.array([*map(code_of.__getitem__, texts), -1], np.int32)
-    if not encoded.indices.null_count and (code_at[:-1] == np.arange(len(texts))).all():
-        return numbers_of(encoded.indices.cast(pa.int32())), names
-    indices = to_numpy(encoded.indices.cast(pa.int64()).fill_null(-1))
-    return code_at[indices], names
 
 
 def _tie_array(name: str, column: pa.ChunkedArray, place: Callable[[int], str]) -> pa.Array:

@@ -553,10 +553,7 @@ class Session:
 
 def _types_that_matter(query: ast.Query) -> frozenset[str] | None:
     """The types of which some event can be in a match or forbid one; None where all events can."""
-    if query.strategy not in (
-        ast.SelectionStrategy.SKIP_TILL_ANY_MATCH,
-        ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH,
-    ):
+    if not query.strategy.skips:
         return None
     return frozenset(
         name for component, _ in ast.components(query.pattern) for name in component.types

@@ -125,6 +125,4 @@ def _parts(texts: pa.Array) -> tuple[Int64s, Octets]:
 
 
 def _grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    larger = np.zeros(size, dtype=array.dtype)
-    larger[: len(array)] = array
-    return larger
+    return np.pad(array, (0, size - len(array)))

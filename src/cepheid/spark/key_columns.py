@@ -73,12 +73,8 @@ def equivalence_keys(query: AnalysedQuery) -> list[str]:
 
 def _is_about_more_than_matches(query: ast.Query, output: str) -> bool:
     """Whether events besides those of a match decide about it, by their order or number."""
-    skips = query.strategy in (
-        ast.SelectionStrategy.SKIP_TILL_ANY_MATCH,
-        ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH,
-    )
     counts = query.window is not None and query.window.measure is not ast.WindowMeasure.TIME
-    return not skips or counts or output == "non_overlapping"
+    return not query.strategy.skips or counts or output == "non_overlapping"
 
 
 def _common_keys(query: AnalysedQuery) -> Iterator[KeyOfType]:

@@ -22,10 +22,6 @@ from cepheid.analysis.model import AnalysedQuery, Clause, Edge
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind, Schema
 
-_SKIPPING = (
-    ast.SelectionStrategy.SKIP_TILL_ANY_MATCH,
-    ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH,
-)
 _EXACT_FLOAT = 2**53
 """Whole numbers below this are floats without loss."""
 _LITERAL_KINDS = {
@@ -48,7 +44,7 @@ def relevant_rows(
     """
     window = query.query.window
     counts_events = window is not None and window.measure is not ast.WindowMeasure.TIME
-    if query.query.strategy not in _SKIPPING or counts_events or query.schema is None:
+    if not query.query.strategy.skips or counts_events or query.schema is None:
         return None
     translation = _Translation(query.schema, frozenset(plain))
     by_type: dict[str, list[Column]] = {}
