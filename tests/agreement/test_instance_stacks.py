@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pyarrow as pa
 import pytest
 from agreement.strategies import Case, sequence_cases
 from agreement.test_nfa_b import agree, answers, comparable, is_valid, window_of
@@ -18,7 +19,7 @@ from cepheid.runtime import instance_stacks_engine, session
 from cepheid.runtime.events import order_events
 from cepheid.runtime.session import Session
 
-EXAMPLES = settings.default.max_examples * 6 // 10  # of each of six tests
+EXAMPLES = settings.default.max_examples * 3 // 10  # of each of six tests, with each of two rooms
 COMBINATIONS = list(itertools.product(CONSTRUCTIONS, EQUIVALENCES, WINDOWS))
 options = st.builds(
     lambda names, domains: Options(
@@ -29,10 +30,14 @@ options = st.builds(
 )
 
 
-@pytest.fixture(autouse=True)
-def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything that can be full is full soon, so that growing and forgetting are tested too."""
-    rooms = {"_FIRST_INSTANCES": 4, "ROOM_MATCHES": 2}
+@pytest.fixture(autouse=True, params=[(2, 5), (40, 8)], ids=["least room", "some room"])
+def _little_room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that can be full is full soon, so that growing and forgetting are tested too.
+
+    With the least room nothing that matches have in common can be copied.
+    """
+    matches, shared = request.param
+    rooms = {"_FIRST_INSTANCES": 4, "ROOM_MATCHES": matches, "_SHARED_ROWS": shared}
     for name, room in rooms.items():
         monkeypatch.setattr(instance_stacks_engine, name, room)
     monkeypatch.setattr(session, "CHUNK", 3)
@@ -99,3 +104,26 @@ def test_every_combination_of_options(construction: str, equivalence: str, windo
     found = answers(cep.query(text), case, "instance_stacks", "all", **chosen)
     assert len(found) > 20
     assert found == answers(cep.query(text), case, "reference", "all")
+
+
+@settings(suppress_health_check=list(HealthCheck), max_examples=EXAMPLES)
+@given(
+    types=st.lists(st.sampled_from("ABCDE"), max_size=24),
+    ids=st.integers(1, 2),
+    length=st.integers(2, 5),
+    window=st.sampled_from(("5 EVENTS", "12 EVENTS", "30 EVENTS", "9 seconds")),
+)
+def test_sequences_without_conditions_share_what_they_have_in_common(
+    types: list[str], ids: int, length: int, window: str
+) -> None:
+    components = ", ".join(f"{name} {name.lower()}" for name in "ABCDE"[:length])
+    query = cep.query(f"PATTERN SEQ({components}) WHERE [id] WITHIN {window}")
+    columns = {"ts": range(len(types)), "type": types, "id": [n % ids for n in range(len(types))]}
+    table = pa.table({name: pa.array(column) for name, column in columns.items()})
+    table = table.set_column(0, "ts", table["ts"].cast(pa.timestamp("s")))
+    table = table.set_column(1, "type", table["type"].cast(pa.string()))
+    expected, found = (
+        query.match(table, time="ts", type="type", evaluation=evaluation)
+        for evaluation in ("reference", "instance_stacks")
+    )
+    assert comparable(found) == comparable(expected)

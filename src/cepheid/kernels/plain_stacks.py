@@ -3,6 +3,8 @@
 This is the same scan and construction as in :mod:`cepheid.kernels.instance_stacks`, for a
 sequence without conditions across its events: nothing is kept beside an instance, and nothing
 is tested in the search but the window. Only the events are read that can belong to a component.
+Matches of three and more components are not searched for one by one as long as there is room to
+copy what they have in common.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from cepheid.kernels.instance_stacks_layout import (
 )
 from cepheid.kernels.jit import I64, I64S, I64S_2D, array_of, kernel, small
 from cepheid.kernels.pointers import highest_bit
+from cepheid.kernels.shared_construction import construct_shared
 from cepheid.kernels.window_edge import window_edge
 
 
@@ -72,13 +75,13 @@ def _construct(instances, cursor, path, found, last, oldest, first_event, level,
 
 @kernel(
     I64(
-        array_of(PLAN), array_of(STATE), array_of(INSTANCE), I64S, I64S, I64S, I64S, I64S, I64S_2D,
-        I64S, I64S, I64S, I64, I64, I64, I64, I64S,
+        array_of(PLAN), array_of(STATE), array_of(INSTANCE), I64S, I64S, I64S, I64S, I64S,
+        I64S_2D, I64S_2D, I64S, I64S_2D, I64S, I64S, I64S, I64, I64, I64, I64, I64S,
     )
 )  # fmt: skip
 def advance_plain_stacks(
-    plan, state, instances, stacks, reached, cursor, path, numbers, found, places, bits_at, axis,
-    components, base_event, first_event, place_ix, stopped_at,
+    plan, state, instances, marks, stacks, reached, cursor, path, older, newer, numbers, found,
+    places, bits_at, axis, components, base_event, first_event, place_ix, stopped_at,
 ):  # fmt: skip
     """Read the events of ``places`` from ``place_ix`` on; ``stopped_at[0]`` is the place not read.
 
@@ -128,14 +131,23 @@ def advance_plain_stacks(
                 stacks[stack] = used
                 used += 1
                 continue
+            oldest = window_edge(now, window)
+            last_event = base_event + i - first_event
             if level < 0:
+                if last > 1 and instances[top].start > oldest:
+                    made = construct_shared(
+                        instances, marks, cursor, older, newer, found, last, top, oldest,
+                        first_event, last_event, matches,
+                    )  # fmt: skip
+                    if made >= 0:
+                        matches = made
+                        continue
                 cursor[last - 1] = top
-                path[last] = base_event + i - first_event
+                path[last] = last_event
                 level = last - 1
             matches, level = _construct(
-                instances, cursor, path, found, last, window_edge(now, window), first_event,
-                level, matches,
-            )  # fmt: skip
+                instances, cursor, path, found, last, oldest, first_event, level, matches
+            )
             if level >= 0:
                 status = NEED_OUTPUT
                 stopped_at[0] = place

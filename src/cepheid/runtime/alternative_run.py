@@ -291,8 +291,7 @@ class AlternativeRun:
                 places = np.ascontiguousarray(retained.places(block.positions))
                 block = MatchColumns(places, block.offsets, block.count)
             variables = block.variables(self._components)
-            starts, ends = retained.ticks_at(block.first()), retained.ticks_at(block.last())
-            yield Bindings(variables, starts, ends)
+            yield Bindings(variables, retained.times_of(block))
 
     def _partitions_of(self, chunk: Chunk) -> tuple[Int64s, int]:
         """The partitions of the events as the engine reads them, and how many there are."""

@@ -5,8 +5,9 @@ This is what every evaluation gives, and what results, projections and sinks are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,29 @@ class ListPositions:
         return np.equal(self.lengths, 0)
 
 
+@dataclass(frozen=True, eq=False)
+class MatchTimes:
+    """When each match starts and ends, looked up when somebody asks for it.
+
+    >>> times = MatchTimes(1, lambda: (np.array([3]), np.array([5])))
+    >>> times.both[1].tolist()
+    [5]
+    """
+
+    count: int
+    look_up: Callable[[], tuple[Int64s, Int64s]]
+
+    @cached_property
+    def both(self) -> tuple[Int64s, Int64s]:
+        """The starts and the ends."""
+        return self.look_up()
+
+    @classmethod
+    def of(cls, starts: Int64s, ends: Int64s) -> MatchTimes:
+        """Times that are known."""
+        return cls(len(starts), lambda: (starts, ends))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Bindings:
     """The matches of a query over a stream; times are ticks of its time axis.
@@ -66,12 +90,21 @@ class Bindings:
     """
 
     variables: Mapping[str, SinglePositions | ListPositions]
-    starts: Int64s
-    ends: Int64s
+    times: MatchTimes
     confidences: npt.NDArray[np.float64] | None = None
 
+    @property
+    def starts(self) -> Int64s:
+        """When each match starts."""
+        return self.times.both[0]
+
+    @property
+    def ends(self) -> Int64s:
+        """When each match ends."""
+        return self.times.both[1]
+
     def __len__(self) -> int:
-        return len(self.starts)
+        return self.times.count
 
     def slice(self, low: int, high: int) -> Bindings:
         """The matches from ``low`` to ``high``."""
@@ -85,7 +118,8 @@ class Bindings:
                 variables[name] = ListPositions(offsets - offsets[0], flat)
         sure = self.confidences
         confidences = None if sure is None else sure[low:high]
-        return Bindings(variables, self.starts[low:high], self.ends[low:high], confidences)
+        times = MatchTimes.of(self.starts[low:high], self.ends[low:high])
+        return Bindings(variables, times, confidences)
 
     def pick(self, chosen: Int64s) -> Bindings:
         """These matches, in this order."""
@@ -96,7 +130,7 @@ class Bindings:
             else:
                 offsets, places = picked_places(column.offsets, chosen)
                 variables[name] = ListPositions(offsets, column.positions[places])
-        return Bindings(variables, self.starts[chosen], self.ends[chosen])
+        return Bindings(variables, MatchTimes.of(self.starts[chosen], self.ends[chosen]))
 
     def one(self, match_ix: int) -> dict[str, int | list[int]]:
         """The binding of one match, without the variables that it does not have."""
@@ -135,7 +169,8 @@ def joined_bindings(parts: Sequence[Bindings]) -> Bindings:
             offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
             variables[name] = ListPositions(offsets, positions)
     starts = np.concatenate([part.starts for part in parts])
-    return Bindings(variables, starts, np.concatenate([part.ends for part in parts]))
+    ends = np.concatenate([part.ends for part in parts])
+    return Bindings(variables, MatchTimes.of(starts, ends))
 
 
 def bindings_from_rows(
@@ -158,4 +193,5 @@ def bindings_from_rows(
         else:
             positions = [row.get(name, ABSENT) for row in rows]
             variables[name] = SinglePositions(np.array(positions, dtype=np.int64))
-    return Bindings(variables, np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64))
+    times = np.array([starts, ends], dtype=np.int64)
+    return Bindings(variables, MatchTimes.of(times[0], times[1]))

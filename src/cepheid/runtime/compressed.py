@@ -16,7 +16,7 @@ from cepheid.errors import OptionError
 from cepheid.kernels import nfa_b_layout as layout
 from cepheid.kernels import unions
 from cepheid.language import syntax as ast
-from cepheid.runtime.bindings import Bindings, Int64s
+from cepheid.runtime.bindings import Bindings, Int64s, MatchTimes
 from cepheid.runtime.events import Events
 from cepheid.runtime.kernel_tables import int64s
 from cepheid.runtime.match_columns import MatchLister
@@ -142,7 +142,8 @@ class CompressedMatches:
         ticks = self._events.ticks
         for block in blocks:
             variables = block.variables(list(self._variables.values()))
-            yield Bindings(variables, ticks[block.first()], ticks[block.last()])
+            times = MatchTimes.of(ticks[block.first()], ticks[block.last()])
+            yield Bindings(variables, times)
 
     def _walk(self, final: np.void, random: np.random.Generator) -> list[int]:
         """One chain of a final, drawn at random."""

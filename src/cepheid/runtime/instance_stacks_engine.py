@@ -27,6 +27,10 @@ from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.snapshot import Arrays, part, prefixed
 
 _FIRST_INSTANCES = 4_096
+_ROOM = 8
+"""Memory for so many times the instances that are needed: it has to be cleared less often."""
+_SHARED_ROWS = 2_048
+"""How many beginnings of the matches of one event are written once instead of searched for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +87,7 @@ class InstanceStacksEngine:
         )
         self._links = np.zeros((3, count), dtype=np.int64)
         self._cursor, self._path = int64s(count), int64s(count)
+        self._older, self._newer = np.empty((2, count, _SHARED_ROWS), np.int64)
         self._here = int64s(2 * len(self._keys) + 1)
         self._instances = np.zeros(0, dtype=layout.INSTANCE)
         self._kept_ints = np.zeros((0, self._registers.ints.shape[1]), dtype=np.int64)
@@ -195,10 +200,13 @@ class InstanceStacksEngine:
                 self._plan,
                 self._state,
                 self._instances,
+                self._marks,
                 self._stacks,
                 self._reached,
                 self._cursor,
                 self._path,
+                self._older,
+                self._newer,
                 numbers[0],
                 self._memory.positions,
                 places,
@@ -298,7 +306,7 @@ class InstanceStacksEngine:
         state["peak"] = max(state["peak"], state["used"])
         self._drop(now)
         size = len(self._instances)
-        if 3 * state["used"] > size - 2 * len(self._compiled.steps):
+        if _ROOM * state["used"] > size - 2 * len(self._compiled.steps):
             limit = self._options.max_runs
             if limit is not None and state["used"] >= limit:
                 raise LimitError(
@@ -329,6 +337,7 @@ class InstanceStacksEngine:
 
     def _resize(self, size: int) -> None:
         self._instances = grown(self._instances, size)
+        self._marks = np.empty(size, np.int64)
         for name in ("_kept_ints", "_kept_floats", "_kept_valid", "_instance_keys", "_others"):
             old = getattr(self, name)
             new = np.zeros((size, *old.shape[1:]), dtype=old.dtype)
@@ -437,6 +446,9 @@ class InstanceStacksEngine:
             sequences=int(state["constructed"]),
             memory=bytes_of(
                 self._instances,
+                self._marks,
+                self._older,
+                self._newer,
                 self._kept_ints,
                 self._kept_floats,
                 self._kept_valid,

@@ -15,6 +15,7 @@ from cepheid.runtime.bindings import (
     Bindings,
     Int64s,
     ListPositions,
+    MatchTimes,
     SinglePositions,
 )
 from cepheid.runtime.snapshot import Arrays
@@ -162,7 +163,7 @@ def to_bindings(
         each = np.empty((len(variables), len(matches)), dtype=np.int64)
         match_lists.split_single_variables(matches.ids, base, each)
         bound = {name: SinglePositions(row) for name, row in zip(variables, each, strict=True)}
-        return Bindings(bound, matches.starts, matches.ends)
+        return Bindings(bound, MatchTimes.of(matches.starts, matches.ends))
     counts = np.zeros((len(variables), len(matches)), dtype=np.int64)
     # Room for all events in each variable: what is not written costs no memory.
     positions = np.empty((len(variables), len(matches.ids)), dtype=np.int64)
@@ -180,4 +181,4 @@ def to_bindings(
             single = np.full(len(matches), ABSENT, dtype=np.int64)
             single[counts[number] > 0] = flat
             columns[name] = SinglePositions(single)
-    return Bindings(columns, matches.starts, matches.ends)
+    return Bindings(columns, MatchTimes.of(matches.starts, matches.ends))

@@ -22,10 +22,11 @@ from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 from cepheid.kernels.partition_ids import first_of_last, first_within
 from cepheid.language.syntax import WindowMeasure
 from cepheid.runtime.arrow_arrays import empty_table, from_numpy
-from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.bindings import Int64s, MatchTimes
 from cepheid.runtime.encoding import StringCodes
 from cepheid.runtime.events import Events
 from cepheid.runtime.list_columns import ListColumns
+from cepheid.runtime.match_columns import MatchColumns
 from cepheid.runtime.match_list import MatchList
 from cepheid.runtime.snapshot import Arrays, table_bytes, table_from
 from cepheid.runtime.tail import Tail
@@ -101,9 +102,12 @@ class Retained:
         """The time of each event."""
         return self._ticks.values
 
-    def ticks_at(self, places: Int64s) -> Int64s:
-        """The times of the events at these places."""
-        return self._ticks.at(places)
+    def times_of(self, matches: MatchColumns) -> MatchTimes:
+        """The times of the first and the last event of each match."""
+        ticks = self._ticks.as_it_is(2 * len(matches))
+        return MatchTimes(
+            len(matches), lambda: (ticks.at(matches.first()), ticks.at(matches.last()))
+        )
 
     def until(self, time: int) -> int:
         """How many of the events are no later than a time."""

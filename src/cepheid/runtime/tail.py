@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from cepheid.kernels.look_up import look_up
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.lent_memory import lent_numbers
 
+_NOTHING = np.empty(0, np.int64)
 _FEW = 8
 """One number in so many of a piece costs as much to look up there as all cost to be copied."""
 
@@ -43,21 +45,45 @@ class Tail:
     def values(self) -> Int64s:
         """The numbers that are left."""
         if len(self._pieces) != 1:
-            joined = lent_numbers(self._length)
-            np.concatenate([joined[:0], *self._pieces], out=joined)
-            self._pieces = deque([joined])
+            self._pieces = deque([_joined(self._pieces)])
         return self._pieces[0]
 
     def at(self, places: Int64s) -> Int64s:
         """The numbers at these places; few of them are looked up in the pieces."""
         found, low = lent_numbers(len(places)), 0
-        if len(self._pieces) == 1 or _FEW * len(places) * len(self._pieces) > self._length:
-            return np.take(self.values, places, out=found, mode="clip")  # without a buffer
+        self._join_for(len(places))
+        if len(self._pieces) <= 2:
+            before = self._pieces[0] if len(self._pieces) == 2 else _NOTHING
+            look_up(before, self._pieces[-1] if self._pieces else _NOTHING, places, found)
+            return found
         for piece in self._pieces:
             here = (places >= low) & (places < low + len(piece))
             found[here] = piece[places[here] - low]
             low += len(piece)
         return found
+
+    def as_it_is(self, looked_up: int) -> Tail:
+        """The numbers that are there now, of which so many will be looked up.
+
+        >>> tail = Tail(np.array([3, 5]))
+        >>> now = tail.as_it_is(1)
+        >>> tail.drop_first(1)
+        >>> now.at(np.array([0])).tolist()
+        [3]
+        """
+        self._join_for(looked_up)
+        now = Tail()
+        now._pieces, now._length = self._pieces.copy(), self._length
+        return now
+
+    def _join_for(self, looked_up: int) -> None:
+        """Join all pieces but the last one, if so many numbers are worth it.
+
+        As a rule the last one is much longer than the others together.
+        """
+        if len(self._pieces) > 2 and _FEW * looked_up * len(self._pieces) > self._length:
+            last = self._pieces.pop()
+            self._pieces = deque([_joined(self._pieces), last])
 
     def up_to(self, value: int) -> int:
         """How many of the numbers, which never decrease, are at most a value.
@@ -95,3 +121,8 @@ class Tail:
     def replace(self, values: Int64s) -> None:
         """Have these numbers instead."""
         self._pieces, self._length = deque([values]), len(values)
+
+
+def _joined(pieces: Collection[Int64s]) -> Int64s:
+    joined = lent_numbers(sum(len(piece) for piece in pieces))
+    return np.concatenate([joined[:0], *pieces], out=joined)

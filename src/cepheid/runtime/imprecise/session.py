@@ -25,7 +25,7 @@ from cepheid.planning.evaluations import IMPRECISE
 from cepheid.planning.options import DEFAULT_OPTIONS, Options
 from cepheid.planning.uncertain_time import UncertainTime
 from cepheid.planning.weighed_plan import by_variables, is_one_sequence
-from cepheid.runtime.bindings import Bindings, Int64s
+from cepheid.runtime.bindings import Bindings, Int64s, MatchTimes
 from cepheid.runtime.encoding import StringCodes
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.events import Events
@@ -308,8 +308,7 @@ class ImpreciseSession:
         bindings = to_bindings(weighed.matches, self._variables)
         return replace(
             bindings,
-            starts=bindings.starts * self._granule,
-            ends=bindings.ends * self._granule,
+            times=MatchTimes.of(bindings.starts * self._granule, bindings.ends * self._granule),
             confidences=weighed.confidences,
         )
 

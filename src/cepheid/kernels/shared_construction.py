@@ -1,0 +1,85 @@
+"""Construction of long sequences that copies what matches have in common.
+
+The matches of components 0 to c whose last instance is x are the matches of components 0 to c - 1
+that end at the RIP of x or further down its stack, each followed by x. Written down in the order of
+the stack, from its top down, these stand next to one another at the end of what was written for
+component c - 1. So the matches are made component by component, and what is written for one is
+copied in whole stretches to the next, instead of being searched for again.
+
+Nothing is written that no match has: a stack is read from the instance down that the top of the
+next one points to, as far as starts are in the window, and so each component has at least as many
+rows as the one before.
+"""
+
+from __future__ import annotations
+
+from cepheid.kernels.jit import small
+
+BEYOND = 4
+"""Rows are copied by so many at once, and what is copied too much is overwritten."""
+
+
+@small
+def _copy(source, low, target, at, count, columns):
+    for done in range(0, count, BEYOND):
+        here, there = low + done, at + done
+        for column in range(columns):
+            # All are read before one is written, so that it is done by one instruction.
+            first, second = source[column, here], source[column, here + 1]
+            third, fourth = source[column, here + 2], source[column, here + 3]
+            target[column, there] = first
+            target[column, there + 1] = second
+            target[column, there + 2] = third
+            target[column, there + 3] = fourth
+
+
+@small
+def _fill(target, column, at, count, value):
+    for done in range(at, at + count, BEYOND):
+        for row in range(done, done + BEYOND):
+            target[column, row] = value
+
+
+@small
+def construct_shared(
+    instances, marks, tops, older, newer, found, last, top, oldest, first_event, last_event, matches
+):
+    """Write all matches of the last event; how many matches there are then, or -1 without room.
+
+    ``older`` and ``newer`` have room for what is written on the way, and ``marks`` for where that
+    which ends with an instance begins. Without room nothing that counts has changed.
+    """
+    tops[last - 1] = top
+    for component in range(last - 1, 0, -1):
+        tops[component - 1] = instances[tops[component]].rip
+    room = older.shape[1] - BEYOND
+    rows = 0
+    row = tops[0]
+    while row >= 0 and instances[row].start > oldest:
+        if rows >= room:
+            return -1
+        older[0, rows] = instances[row].event - first_event
+        marks[row] = rows
+        rows += 1
+        row = instances[row].previous
+    for component in range(1, last):
+        target, begun = newer, 0
+        if component == last - 1:
+            target, begun = found, matches
+        room = target.shape[1] - BEYOND
+        at = begun
+        row = tops[component]
+        while row >= 0 and instances[row].start > oldest:
+            low = marks[instances[row].rip]
+            count = rows - low
+            if at + count > room:
+                return -1
+            _copy(older, low, target, at, count, component)
+            _fill(target, component, at, count, instances[row].event - first_event)
+            marks[row] = at
+            at += count
+            row = instances[row].previous
+        rows = at - begun
+        older, newer = newer, older
+    _fill(found, last, matches, rows, last_event)
+    return matches + rows
