@@ -141,16 +141,34 @@ PATTERNS: dict[str, tuple[str, list[str]]] = {
 }
 
 
-def eager_pattern(name: str) -> str | None:
-    """A pattern that nfa_b runs and that has the same matches, or None.
+def eager_text(name: str, window: float) -> str:
+    """A query that nfa_b runs and that has the same matches.
 
-    Without AND it is the same one. AND is an OR of all orders, but not where it has a negation.
+    Without AND it is the same one. AND is an OR of all orders of its parts; what must not be there
+    must not be before, between and after them, and has a name of its own in each of these places.
     """
-    pattern, _ = PATTERNS[name]
+    pattern, groups = PATTERNS[name]
     if not pattern.startswith("AND"):
-        return pattern
-    if "~" in pattern:
-        return None
+        return pattern_text(pattern, groups, window)
     parts = pattern.removeprefix("AND(").removesuffix(")").split(", ")
-    orders = [", ".join(order) for order in permutations(parts)]
-    return f"OR({', '.join(f'SEQ({order})' for order in orders)})"
+    negated = [part for part in parts if part.startswith("~")]
+    present = [part for part in parts if part not in negated]
+    orders = [_with_negations(order, negated) for order in permutations(present)]
+    names = {part.removesuffix(")").split()[1] for part in negated}
+    copies = [
+        [f"{each}{place}" if each in names else each for each in group]
+        for group in groups
+        for place in range(len(present) + 1)
+    ]
+    pairs = dict.fromkeys(pair for group in copies for pair in combinations(group, 2))
+    alternatives = ", ".join(f"SEQ({', '.join(order)})" for order in orders)
+    return pattern_text(f"OR({alternatives})", list(pairs), window)
+
+
+def _with_negations(present: Sequence[str], negated: Sequence[str]) -> list[str]:
+    """The parts, with what must not be there before, between and after them."""
+    parts: list[str] = []
+    for place in range(len(present) + 1):
+        parts += [part.replace(")", f"{place})") for part in negated]
+        parts += present[place : place + 1]
+    return parts

@@ -159,16 +159,21 @@ def test_regions_are_as_frequent_as_they_have_stocks():
     assert table["history"][5].as_py()[-1] == table["price"][5].as_py()
 
 
-def test_an_eager_pattern_has_the_matches_of_a_conjunction(monkeypatch):
+@pytest.mark.parametrize("name", ["AND3", "NEG-AND3"])
+def test_an_eager_query_has_the_matches_of_a_conjunction(name, monkeypatch):
     monkeypatch.setattr(regions, "THRESHOLD", 0.3)
     regions.register()
-    table = regions.stream(10, 30, 1, {"MeCompany": 2, "SaCompany": 2, "AfrCompany": 2})
-    pattern, groups = regions.PATTERNS["AND3"]
-    lazy = cep.query(regions.pattern_text(pattern, groups, 1))
-    eager = cep.query(regions.pattern_text(regions.eager_pattern("AND3"), groups, 1))
+    types = ("EuCompany", "MeCompany", "SaCompany", "AfrCompany")
+    table = regions.stream(20, 30, 1, dict.fromkeys(types, 2))
+    lazy = cep.query(regions.pattern_text(*regions.PATTERNS[name], 1))
+    eager = cep.query(regions.eager_text(name, 1))
+    options = {"time_unit": "s"}
     found = [
-        sorted(str(sorted(match.items())) for match in query.match(table, time_unit="s").bindings())
-        for query in (lazy, eager)
+        sorted(str(sorted(match.items())) for match in found.bindings())
+        for found in (
+            lazy.match(table, evaluation="lazy_chain", **options),
+            eager.match(table, evaluation="nfa_b", **options),
+        )
     ]
     assert found[0] == found[1] != []
 
