@@ -87,6 +87,16 @@ def cepheid(events: DataFrame, length: int, window: int) -> DataFrame:
     return frame
 
 
+def cepheid_on_files(events: DataFrame, length: int, window: int) -> DataFrame:
+    """The query, on the files of the frame, which the workers read."""
+    import cepheid as cep
+    from cepheid.spark import match_files
+
+    query = cep.query(sequence_query(length, window))
+    found = match_files(query, events.sparkSession, events.inputFiles())
+    return found.select(*LETTERS[:length].lower())
+
+
 def idle_worker(events: DataFrame, length: int, window: int) -> DataFrame:
     """The plan of the query with workers that read their events and find nothing."""
     import cepheid as cep
@@ -97,6 +107,7 @@ def idle_worker(events: DataFrame, length: int, window: int) -> DataFrame:
 
 WAYS: dict[str, Way] = {
     "cepheid": cepheid,
+    "cepheid on files": cepheid_on_files,
     "self-joins": self_joins,
     "window functions": window_functions,
     "Python loop": python_loop,

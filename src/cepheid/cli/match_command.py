@@ -147,6 +147,14 @@ def match(
             "too many of them.",
         ),
     ] = None,
+    in_place: Annotated[
+        bool,
+        typer.Option(
+            "--in-place",
+            help="With --spark: the workers read the Parquet files, which are in the order of "
+            "time; nothing is sorted or sent around.",
+        ),
+    ] = False,
 ) -> None:
     """Find all matches of a query in events, and write them.
 
@@ -212,6 +220,11 @@ def match(
             raise typer.BadParameter(f"{flag} is for one query, not for a script")
         if slices is not None and (spark is None or is_script):
             raise typer.BadParameter("--slices is for --spark, and for one query")
+        if in_place and (spark is None or is_script or slices or tie_break):
+            raise typer.BadParameter(
+                "--in-place is for --spark and one query, over files whose rows are in order: "
+                "without --slices and --tie-break"
+            )
         if spark is not None:
             if metrics or count:
                 flag = "--metrics" if metrics else "--count"
@@ -221,7 +234,7 @@ def match(
             if not is_script:
                 keywords |= {**weighing, "time": time_columns(time), "slices": slice_count(slices)}
             chosen = choose_format(format, file)
-            match_on_spark(spark, query, source, chosen, file, limit, keywords)
+            match_on_spark(spark, query, source, chosen, file, limit, keywords, in_place)
             return
         if isinstance(query, CompiledScript):
             match_script(query, source, keywords, format, file, limit, metrics)

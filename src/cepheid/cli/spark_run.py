@@ -73,8 +73,12 @@ def match_on_spark(
     folder: Path | None,
     limit: int | None,
     keywords: Mapping[str, Any],
+    in_place: bool = False,
 ) -> None:
-    """Run a query or a script on Spark, and write its matches; each query has a folder then."""
+    """Run a query or a script on Spark, and write its matches; each query has a folder then.
+
+    ``in_place``: the workers read the files.
+    """
     from cepheid.spark import match, match_script
 
     with busy("Starting Spark"):
@@ -83,13 +87,16 @@ def match_on_spark(
         started = time.perf_counter()
         moments = keywords["time"]
         moments = (moments,) if isinstance(moments, str) else moments
-        events = read_frames(spark, source, moments)
+        events = {} if in_place else read_frames(spark, source, moments)
         said = "written" if chosen is not Format.TABLE else "shown"
         with busy("Matching") if folder is not None else nullcontext():
             if isinstance(query, CompiledQuery):
-                count = write_frame(
-                    match(query, events, **keywords), query.tree, chosen, folder, limit
+                frame = (
+                    _match_in_place(spark, query, source, keywords)
+                    if in_place
+                    else match(query, events, **keywords)
                 )
+                count = write_frame(frame, query.tree, chosen, folder, limit)
                 counts = [f"{plural(count, 'match', 'matches')} {said}"]
             else:
                 counts = []
@@ -103,6 +110,20 @@ def match_on_spark(
         spark.stop()
 
 
+def _match_in_place(
+    spark: SparkSession,
+    query: CompiledQuery,
+    source: str | Mapping[str, str],
+    keywords: Mapping[str, Any],
+) -> DataFrame:
+    from cepheid.spark import match_files
+
+    if not isinstance(source, str) or not isinstance(keywords["time"], str):
+        raise OptionError("--in-place takes files of all types together, and one column of times")
+    kept = {name: keywords[name] for name in keywords if name not in ("slices", "tie_break")}
+    return match_files(query, spark, _absolute(source), **kept)
+
+
 def read_frames(
     spark: SparkSession, source: str | Mapping[str, str], moments: Sequence[str]
 ) -> DataFrame | dict[str, DataFrame]:
@@ -112,11 +133,14 @@ def read_frames(
     return {name: _read_frame(spark, path, moments) for name, path in source.items()}
 
 
+def _absolute(path: str) -> str:
+    return path if "://" in path else str(Path(path).absolute())
+
+
 def _read_frame(spark: SparkSession, path: str, moments: Sequence[str]) -> DataFrame:
     from pyspark.errors import AnalysisException
 
-    if "://" not in path:
-        path = str(Path(path).absolute())
+    path = _absolute(path)
     suffix = Path(path.removesuffix(".gz")).suffix.lower()
     try:
         if suffix in (".csv", ".tsv"):

@@ -60,6 +60,8 @@ class _Projector:
         lacking = vectorised.missing(item)
         for variable in variables_in(item):
             lacking = lacking | self._bindings.variables[variable].absent
+        if not lacking.any():
+            return values
         return values.take(from_numpy(np.arange(len(values)), lacking))
 
     def missing(self, leaf: Leaf) -> Bools:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cepheid.spark import batch, script_batch, script_streaming, streaming
+from cepheid.spark.files import match_files
 from cepheid.spark.sql import create_view, register
 from cepheid.spark.tables_per_type import one_frame
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from cepheid.api import CompiledQuery
     from cepheid.scripts import CompiledScript
 
-__all__ = ["create_view", "match", "match_script", "register"]
+__all__ = ["create_view", "match", "match_files", "match_script", "register"]
 
 
 def match(

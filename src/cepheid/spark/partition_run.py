@@ -22,7 +22,7 @@ def run_partition(
     settings: WorkerSettings, has_session: bool, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The matches among the events of a partition, which come in the order of time."""
-    yield from _run(settings, has_session, batches, None)
+    yield from run_slice(settings, has_session, batches, None)
 
 
 def run_slices(
@@ -39,15 +39,16 @@ def run_slices(
     """
     ends = [-math.inf, *bounds, math.inf]
     for number, events in _slices(batches):
-        yield from _run(settings, has_session, events, (ends[number], ends[number + 1]))
+        yield from run_slice(settings, has_session, events, (ends[number], ends[number + 1]))
 
 
-def _run(
+def run_slice(
     settings: WorkerSettings,
     has_session: bool,
     batches: Iterable[pa.RecordBatch],
     starts: tuple[float, float] | None,
 ) -> Iterator[pa.RecordBatch]:
+    """The matches among events that come in the order of time, of those that start in a slice."""
     if not has_session:
         whole = list(batches)
         if whole:

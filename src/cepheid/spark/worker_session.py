@@ -91,7 +91,6 @@ class Answers:
                 id_field = self._schema.field(len(self._schema) - 1)
                 table = table.append_column(id_field, ids.of(part))
             if starts is not None:
-                table = table.filter(
-                    pa.array((part.starts >= starts[0]) & (part.starts < starts[1]))
-                )
+                is_here = (part.starts >= starts[0]) & (part.starts < starts[1])
+                table = table if is_here.all() else table.filter(pa.array(is_here))
             yield from table.cast(self._schema).combine_chunks().to_batches()

@@ -1,0 +1,182 @@
+"""A query over Parquet files that workers read by themselves: nothing is shuffled, nothing sorted.
+
+Files of events are written in the order of time as a rule, and a match lies within one window.
+So the files are cut into slices of time where row groups meet, and a worker reads those of its
+slice and of one window more. All that Spark moves is the matches.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from cepheid.api import CompiledQuery
+from cepheid.errors import CepheidWarning, OptionError
+from cepheid.planning.evaluations import AUTO
+from cepheid.spark.arrow_schemas import arrow_schema
+from cepheid.spark.partition_run import run_slice
+from cepheid.spark.preparation import Prepared, prepare
+from cepheid.spark.row_groups import EventFiles, RowGroup, clusters
+from cepheid.spark.slices import why_not_sliced, with_reach
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS_PER_SLICE = 1_000_000
+"""How many rows make a slice worth a task."""
+
+
+def match_files(
+    query: CompiledQuery,
+    spark: SparkSession,
+    paths: str | Sequence[str],
+    *,
+    time: str = "ts",
+    type: str = "type",
+    evaluation: str = AUTO,
+    output: str = "all",
+    time_unit: str | None = None,
+    schema: Any = None,
+    match_id: bool = False,
+    **options: Any,
+) -> DataFrame:
+    """The matches of a query over Parquet files, as a DataFrame; the workers read the files.
+
+    It is several times as fast as ``query.match(spark.read.parquet(paths))``, which has Spark read
+    them, spread the events by key and sort them. The files should be in the order of time: each
+    row group is then read by one worker or two. Events of equal time are in the order of the files,
+    by name, and of their rows, as they are for ``query.match`` over the files without Spark.
+
+    What Spark knows of the files besides, such as rights to tables, columns in the names of
+    folders, deleted rows of a lake, does not count here: they have to be plain files, which the
+    workers can open by the URIs that Spark has for them.
+
+    Args:
+        query: the query; it has a window of time.
+        spark: the session, which lists the files and runs the job.
+        paths: a file, a folder or a pattern, or several.
+        time: the column with the time of an event.
+        type: the column with its type.
+        evaluation: ``auto`` or the name of an evaluation.
+        output: ``all``; others depend on more than a slice.
+        time_unit: what the numbers of a numeric time column count, such as ``ms``.
+        schema: the attributes of each type, where not every type has every column.
+        match_id: whether the result has a column ``match_id``, the same for the same match
+            whenever it is found.
+        options: those of the evaluation, as for ``query.match``.
+
+    Raises:
+        OptionError: an option cannot be used, the query cannot be run slice by slice, or the
+            files are in no order of time.
+    """
+    given = [paths] if isinstance(paths, str) else list(paths)
+    frame = spark.read.parquet(*given)
+    prepared = prepare(
+        query,
+        frame.schema,
+        time=time,
+        type=type,
+        evaluation=evaluation,
+        output=output,
+        time_unit=time_unit,
+        declared=schema,
+        match_id=match_id,
+        options=options,
+    )
+    refusal = why_not_sliced(prepared)
+    if refusal is not None:
+        raise OptionError(
+            f"files are matched slice by slice, and this query cannot be: {refusal}. Let Spark "
+            "read them: query.match(spark.read.parquet(...))"
+        )
+    whole = arrow_schema(frame.schema)
+    types = {name: whole.field(name).type for name in prepared.columns}
+    files = EventFiles(prepared.columns, types, prepared.axis, type)
+    groups = _with_times(spark, files, list(files.groups_of(sorted(frame.inputFiles()))))
+    return _by_slice(spark, prepared, files, groups)
+
+
+def _with_times(
+    spark: SparkSession, files: EventFiles, groups: Sequence[RowGroup]
+) -> list[RowGroup]:
+    """The row groups with their times; where no statistics have them, a Spark job reads them."""
+    unknown = [group for group in groups if group.first is None]
+    if not unknown:
+        return list(groups)
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for ix in batch.column(0).to_pylist():
+                found = files.with_times(unknown[ix])
+                times = {"ix": [ix], "first": [found.first], "last": [found.last]}
+                yield pa.RecordBatch.from_pydict(times)
+
+    numbers = spark.range(0, len(unknown), 1, len(unknown))
+    told = numbers.mapInArrow(read, "ix long, first long, last long").collect()
+    times = {unknown[row["ix"]].place: (row["first"], row["last"]) for row in told}
+    return [
+        group
+        if group.first is not None
+        else RowGroup(group.file, group.number, group.place, group.rows, *times[group.place])
+        for group in groups
+    ]
+
+
+def _by_slice(
+    spark: SparkSession, prepared: Prepared, files: EventFiles, groups: Sequence[RowGroup]
+) -> DataFrame:
+    partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+    slices = with_reach(prepared, slice_bounds(groups, prepared.window or 0, partitions))
+    settings, has_session = prepared.settings, prepared.has_session
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                starts = slices.starts(number)
+                events = files.events(groups, starts[0] - slices.back, starts[1] + slices.ahead)
+                yield from run_slice(settings, has_session, events, starts)
+
+    count = len(slices.bounds) + 1
+    return spark.range(0, count, 1, count).mapInArrow(run, prepared.result)
+
+
+def slice_bounds(groups: Sequence[RowGroup], window: int, most: int) -> list[int]:
+    """The ticks at which slices end: where row groups meet, some rows apart and a window at least.
+
+    >>> from cepheid.spark.row_groups import RowGroup
+    >>> parts = [RowGroup("f", n, n, 800_000, 10 * n, 10 * n + 9) for n in range(6)]
+    >>> slice_bounds(parts, 5, most=3), slice_bounds(parts, 25, most=3)
+    ([20, 40], [30])
+
+    Raises:
+        OptionError: there are many rows, and no order of time in them.
+    """
+    rows = sum(group.rows for group in groups)
+    wanted = max(1, min(most, rows // ROWS_PER_SLICE))
+    bounds: list[int] = []
+    read, begun, meetings = 0, min((_first(group) for group in groups), default=0), -1
+    for together in clusters(groups):
+        first, meetings = _first(together[0]), meetings + 1
+        is_full = read >= rows * (len(bounds) + 1) / wanted
+        if is_full and first - begun > window:
+            bounds.append(first)
+            begun = first
+        read += sum(group.rows for group in together)
+    if not bounds and wanted > 1:
+        if not meetings and len(groups) > 1:
+            raise OptionError(
+                "the files are in no order of time: every row group overlaps with others. Write "
+                "them sorted by time, or let Spark read them: query.match(spark.read.parquet(...))"
+            )
+        reason = "the window is as long as all the events" if meetings else "it is one row group"
+        warnings.warn(f"one worker reads all events: {reason}", CepheidWarning, stacklevel=4)
+    return bounds
+
+
+def _first(group: RowGroup) -> int:
+    assert group.first is not None
+    return group.first

@@ -1,0 +1,182 @@
+"""Row groups of Parquet files, as pieces of a stream: when they are, and their events in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as fs
+import pyarrow.parquet as pq
+import pyarrow.types as arrow
+
+from cepheid.errors import OptionError, list_words
+from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.time_axis import TimeAxis
+
+_FED_AT_ONCE = 524_288
+"""How many events are handed on together."""
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """A row group: the file that it is in, its number there, and its rows.
+
+    ``place`` is its place in the order of files and of row groups in them. ``first`` and ``last``
+    are the least and the greatest of its times in ticks; None where nothing tells them but the
+    times themselves.
+    """
+
+    file: str
+    number: int
+    place: int
+    rows: int
+    first: int | None = None
+    last: int | None = None
+
+    def reaches(self, low: float, high: float) -> bool:
+        """Whether it can have an event from ``low`` on and before ``high``."""
+        assert self.first is not None
+        assert self.last is not None
+        return self.last >= low and self.first < high
+
+
+@dataclass(frozen=True)
+class EventFiles:
+    """How the events of files are read: which columns, of which types, and which is the time."""
+
+    columns: tuple[str, ...]
+    types: Mapping[str, pa.DataType]
+    axis: TimeAxis
+    type: str
+
+    def groups_of(self, files: Sequence[str]) -> Iterator[RowGroup]:
+        """The row groups of the files, as far as the files' statistics tell their times."""
+        place = 0
+        for file in files:
+            metadata = opened(file).metadata
+            column = self._place_of_time(file, metadata)
+            for number in range(metadata.num_row_groups):
+                group = metadata.row_group(number)
+                if group.num_rows:
+                    read = RowGroup(file, number, place, group.num_rows)
+                    yield self._told_times(read, group.column(column).statistics)
+                    place += 1
+
+    def _place_of_time(self, file: str, metadata: pq.FileMetaData) -> int:
+        """The number of the time column, in a file that has all columns."""
+        columns = [metadata.schema.column(ix).path for ix in range(metadata.num_columns)]
+        missing = set(self.columns) - {path.split(".")[0] for path in columns}
+        if missing:
+            raise OptionError(
+                f"{file} has no column {list_words([repr(name) for name in sorted(missing)])}; "
+                "what only the names of folders or other files have, Spark has to read: "
+                "query.match(spark.read.parquet(...))"
+            )
+        return columns.index(self.axis.column)
+
+    def _told_times(self, group: RowGroup, known: Any) -> RowGroup:
+        """The row group with its times, if statistics have them.
+
+        Whether every row has a time is seen when the row group is read, as each is.
+        """
+        if known is None or not known.has_min_max:
+            return group
+        times = pa.array([known.min, known.max]).cast(self.types[self.axis.column])
+        first, last = self.axis.encode(times).tolist()
+        return replace(group, first=first, last=last)
+
+    def with_times(self, group: RowGroup) -> RowGroup:
+        """The row group with its times, which are read for it."""
+        times = opened(group.file).read_row_group(group.number, [self.axis.column])
+        ticks = self._ticks(self._as_declared(times), [group])
+        return replace(group, first=int(ticks.min()), last=int(ticks.max()))
+
+    def events(
+        self, groups: Iterable[RowGroup], low: float, high: float
+    ) -> Iterator[pa.RecordBatch]:
+        """The events from ``low`` on and before ``high``, in the order of time.
+
+        Events of equal time are in the order of the files and of their rows.
+        """
+        wanted = [group for group in groups if group.reaches(low, high)]
+        sources: dict[str, pq.ParquetFile] = {}
+        for together in clusters(wanted):
+            # What comes next is in the same files as a rule.
+            sources = {
+                group.file: sources.get(group.file) or opened(group.file, [self.type])
+                for group in together
+            }
+            table = self._table(together, sources)
+            ticks = self._ticks(table, together)
+            if (ticks[1:] < ticks[:-1]).any():
+                order = np.argsort(ticks, kind="stable")
+                table, ticks = table.take(pa.array(order)), ticks[order]
+            begins, ends = np.searchsorted(ticks, (max(low, ticks[0]), min(high, ticks[-1] + 1)))
+            yield from table.slice(begins, ends - begins).to_batches(_FED_AT_ONCE)
+
+    def _table(self, groups: Sequence[RowGroup], sources: Mapping[str, pq.ParquetFile]) -> pa.Table:
+        """The rows of the groups, in the order of the files."""
+        in_order = sorted(groups, key=lambda group: group.place)
+        tables = [
+            self._as_declared(
+                sources[file].read_row_groups(
+                    [group.number for group in parts], list(self.columns), use_threads=False
+                )
+            )
+            for file, parts in groupby(in_order, key=lambda group: group.file)
+        ]
+        if any(table.schema != tables[0].schema for table in tables):
+            plain = pa.schema([(name, self.types[name]) for name in self.columns])
+            tables = [table.cast(plain) for table in tables]
+        return pa.concat_tables(tables)
+
+    def _as_declared(self, table: pa.Table) -> pa.Table:
+        """The columns with the types that Spark has for them; texts may be in a dictionary."""
+        for ix, field in enumerate(table.schema):
+            wanted, is_coded = self.types[field.name], arrow.is_dictionary(field.type)
+            if (field.type.value_type if is_coded else field.type) != wanted:
+                table = table.set_column(ix, field.name, table.column(ix).cast(wanted))
+        return table.select([name for name in self.columns if name in table.column_names])
+
+    def _ticks(self, table: pa.Table, groups: Sequence[RowGroup]) -> Int64s:
+        """The times of rows, which are those of one row group, or of some that overlap."""
+        named = f"row group {groups[0].number} of {groups[0].file}"
+        if len(groups) > 1:
+            named = f"row groups that overlap, beginning with {named}"
+        return self.axis.encode(table.column(self.axis.column), lambda row: f"row {row} of {named}")
+
+
+def opened(file: str, in_dictionary: Sequence[str] = ()) -> pq.ParquetFile:
+    """A file, given as Spark gives it: by a URI."""
+    system, path = fs.FileSystem.from_uri(file)
+    source = path if isinstance(system, fs.LocalFileSystem) else system.open_input_file(path)
+    return pq.ParquetFile(source, read_dictionary=list(in_dictionary), pre_buffer=True)
+
+
+def clusters(groups: Iterable[RowGroup]) -> Iterator[list[RowGroup]]:
+    """The row groups in the order of time; those that overlap are together.
+
+    >>> parts = [RowGroup("f", n, n, 1, *times) for n, times in enumerate([(4, 6), (0, 2), (1, 3)])]
+    >>> [[group.number for group in together] for together in clusters(parts)]
+    [[1, 2], [0]]
+    """
+    together: list[RowGroup] = []
+    for group in sorted(groups, key=lambda group: (group.first, group.place)):
+        if together and _is_after(group, together):
+            yield together
+            together = []
+        together.append(group)
+    if together:
+        yield together
+
+
+def _is_after(group: RowGroup, others: Sequence[RowGroup]) -> bool:
+    """Whether all events of a group, which begins no earlier, are after those of the others."""
+    assert group.first is not None
+    latest = max(other.last for other in others if other.last is not None)
+    is_last = group.place > max(other.place for other in others)
+    return group.first > latest or (group.first == latest and is_last)
