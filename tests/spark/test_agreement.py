@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 from agreement.strategies import Case, cases
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -86,3 +89,33 @@ def test_random_queries_have_the_same_matches(spark: SparkSession) -> None:
             assert found == local_rows(expected), case
             agreed += 1
     assert agreed >= 100
+
+
+def test_random_queries_over_files_have_the_same_matches(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cepheid.spark import files
+
+    monkeypatch.setattr(files, "ROWS_PER_SLICE", 2)
+    drawn = draw(st.tuples(cases(), st.integers(1, 4), st.booleans()), QUERIES)
+    plans: list[tuple[Case, pa.Table, DataFrame]] = []
+    for number, (case, rows, reordered) in enumerate(drawn):
+        table, file = case.table(), str(tmp_path / f"{number}.parquet")
+        if reordered:  # Rows of one row group, or of two.
+            order = [ix ^ 1 if ix ^ 1 < len(table) else ix for ix in range(len(table))]
+            table = table.take(pa.array(order, pa.int64()))
+        pq.write_table(table, file, row_group_size=rows)
+        try:
+            query = cep.query(case.query)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", cep.CepheidWarning)
+                found = files.match_files(query, spark, file)
+        except (cep.QuerySemanticError, cep.EvaluationError, cep.OptionError):
+            continue
+        plans.append((case, query.match(table).to_arrow(), found))
+    for low in range(0, len(plans), TOGETHER):
+        together = plans[low : low + TOGETHER]
+        everything = found_together([frame for _, _, frame in together])
+        for (case, expected, _), rows_found in zip(together, everything, strict=True):
+            assert rows_found == local_rows(expected), case
+    assert len(plans) >= 40
