@@ -96,7 +96,8 @@ def test_random_queries_over_files_have_the_same_matches(
 ) -> None:
     from cepheid.spark import files
 
-    monkeypatch.setattr(files, "ROWS_PER_SLICE", 2)
+    monkeypatch.setattr(files, "LEAST_ROWS", 2)
+    monkeypatch.setattr(files, "MOST_ROWS", 2)
     drawn = draw(st.tuples(cases(), st.integers(1, 4), st.booleans()), QUERIES)
     plans: list[tuple[Case, pa.Table, DataFrame]] = []
     for number, (case, rows, reordered) in enumerate(drawn):

@@ -34,7 +34,8 @@ QUERIES = (
 
 @pytest.fixture(autouse=True)
 def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "ROWS_PER_SLICE", 5)
+    monkeypatch.setattr(files, "LEAST_ROWS", 5)
+    monkeypatch.setattr(files, "MOST_ROWS", 10)
 
 
 def events(count: int, seed: int, *, shuffled: int = 1) -> pa.Table:
@@ -76,8 +77,7 @@ def test_events_are_read_in_slices(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(events(60, 1), tmp_path / "events.parquet", row_group_size=4)
     query = cep.query(QUERIES[0])
     found = match_files(query, spark, str(tmp_path / "events.parquet"))
-    partitions = found.rdd.getNumPartitions()
-    assert 1 < partitions <= int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+    assert found.rdd.getNumPartitions() == 6
 
 
 @pytest.mark.parametrize("kind", ["TIMESTAMP_MICROS", "INT96"])

@@ -7,6 +7,7 @@ slice and of one window more. All that Spark moves is the matches.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,10 @@ from cepheid.spark.slices import why_not_sliced, with_reach
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROWS_PER_SLICE = 1_000_000
-"""How many rows make a slice worth a task."""
+LEAST_ROWS = 1_000_000
+"""How many rows make a slice worth a task: one costs a tenth of a second before it reads a row."""
+MOST_ROWS = 8_000_000
+"""How many rows a slice has at most, so that tasks that take longer than others even out."""
 
 
 def match_files(
@@ -129,8 +132,9 @@ def _with_times(
 def _by_slice(
     spark: SparkSession, prepared: Prepared, files: EventFiles, groups: Sequence[RowGroup]
 ) -> DataFrame:
-    partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
-    slices = with_reach(prepared, slice_bounds(groups, prepared.window or 0, partitions))
+    rows = sum(group.rows for group in groups)
+    bounds = slice_bounds(groups, prepared.window or 0, _wanted_slices(spark, rows))
+    slices = with_reach(prepared, bounds)
     settings, has_session = prepared.settings, prepared.has_session
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -144,19 +148,27 @@ def _by_slice(
     return spark.range(0, count, 1, count).mapInArrow(run, prepared.result)
 
 
-def slice_bounds(groups: Sequence[RowGroup], window: int, most: int) -> list[int]:
+def _wanted_slices(spark: SparkSession, rows: int) -> int:
+    """As many slices as tasks run at once, or several times as many, or fewer for few rows."""
+    context = getattr(spark, "sparkContext", None)  # Spark Connect has none.
+    setting = "spark.sql.shuffle.partitions"
+    at_once = context.defaultParallelism if context else int(str(spark.conf.get(setting)))
+    rounds = math.ceil(rows / (at_once * MOST_ROWS))
+    return max(1, min(at_once * rounds, rows // LEAST_ROWS))
+
+
+def slice_bounds(groups: Sequence[RowGroup], window: int, wanted: int) -> list[int]:
     """The ticks at which slices end: where row groups meet, some rows apart and a window at least.
 
     >>> from cepheid.spark.row_groups import RowGroup
-    >>> parts = [RowGroup("f", n, n, 800_000, 10 * n, 10 * n + 9) for n in range(6)]
-    >>> slice_bounds(parts, 5, most=3), slice_bounds(parts, 25, most=3)
+    >>> parts = [RowGroup("f", n, n, 1_000, 10 * n, 10 * n + 9) for n in range(6)]
+    >>> slice_bounds(parts, 5, wanted=3), slice_bounds(parts, 25, wanted=3)
     ([20, 40], [30])
 
     Raises:
         OptionError: there are many rows, and no order of time in them.
     """
     rows = sum(group.rows for group in groups)
-    wanted = max(1, min(most, rows // ROWS_PER_SLICE))
     bounds: list[int] = []
     read, begun, meetings = 0, min((_first(group) for group in groups), default=0), -1
     for together in clusters(groups):
