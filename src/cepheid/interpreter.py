@@ -156,9 +156,9 @@ class Interpreter:
             events = events[: self.current[node.variable] - 1]
         if node.attribute is None:
             return len(events)
-        values = [event.values.get(node.attribute) for event in events]
         if node.function in ("first", "last"):
-            return values[0 if node.function == "first" else -1]
+            return _attribute(events[0 if node.function == "first" else -1], node.attribute)
+        values = [event.values.get(node.attribute) for event in events]
         present = [value for value in values if value is not None]
         if node.function == "count":
             return len(present)

@@ -398,6 +398,10 @@ def test_every_element_may_be_compared_with_one_event() -> None:
         ("e[i].x > e[i-1].x", "[a1] | [b] | [a2] | [a1 b] | [b a2] | [a1 a2] | [a1 b a2]"),
         ("sum(e[].x) = 3", "[a1 a2] | [a1 b a2]"),
         ("count(e[].x) = 1 AND count(e[]) = 2", "[a1 b] | [b a2]"),
+        ("e[1].x = 2", "[b] | [a2] | [b a2]"),
+        ("first(e[].x) = 2", "[b] | [a2] | [b a2]"),
+        ("NOT first(e[].x) = 1", "[b] | [a2] | [b a2]"),
+        ("last(e[].x) = 1", "[a1] | [b] | [a1 b]"),
     ],
 )
 def test_an_element_without_the_attribute_stands_in_nobodys_way(

@@ -71,6 +71,8 @@ class _Projector:
                 positions = self._single(variable).positions
             case ast.Element(variable, index, attribute):
                 positions = self._element(self._list(variable), index)
+            case ast.Aggregate("first" | "last" as end, variable, _, str(attribute)):
+                positions = self._end(self._list(variable), end)
             case _:
                 return np.zeros(len(self._bindings), dtype=np.bool_)
         return np.equal(positions, ABSENT) | self._lacks(attribute, positions)
@@ -140,13 +142,16 @@ class _Projector:
             places = column.offsets[:-1] + index - 1
         return _gathered(column, places)
 
+    def _end(self, column: ListPositions, end: str) -> Int64s:
+        """The position of the first or the last element of each list."""
+        return self._element(column, 1 if end == "first" else ast.Index.LAST)
+
     def _aggregate(self, node: ast.Aggregate) -> pa.Array:
         column = self._list(node.variable)
         if node.attribute is None:
             return from_numpy(column.lengths)
         if node.function in ("first", "last"):
-            index = 1 if node.function == "first" else ast.Index.LAST
-            return self._taken(node.attribute, self._element(column, index))
+            return self._taken(node.attribute, self._end(column, node.function))
         values = without_nan(self._taken(node.attribute, column.positions))
         return _aggregated(node.function, column, values)
 
