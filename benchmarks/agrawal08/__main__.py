@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "basic_enumerating_events_per_s",
                 "merging_enumerating_events_per_s",
                 "gain_enumerating",
+                "gain_in_runs",
                 "match_length",
                 "runs_per_event",
                 "matching_cost_percent",
