@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import cepheid as cep
 from cepheid.cli import spark_run
 from cepheid.cli.app import app
-from cepheid.spark import files, match_files
+from cepheid.spark import files, match_files, row_groups
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,6 +111,22 @@ def test_a_file_may_have_its_types_in_another_form(spark: SparkSession, tmp_path
     query = cep.query(QUERIES[0])
     found = spark_rows(match_files(query, spark, str(tmp_path)))
     assert found == local_rows(query.match(table).to_arrow())
+
+
+def test_names_of_columns_may_have_dots(spark: SparkSession, tmp_path: Path) -> None:
+    names = {"ts": "event.ts", "type": "event.type", "id": "id", "n": "n"}
+    table = events(40, 3).rename_columns(names)
+    file = tmp_path / "events.parquet"
+    pq.write_table(table, file, row_group_size=4)
+    query, named = cep.query(QUERIES[0]), {"time": "event.ts", "type": "event.type"}
+    found = spark_rows(match_files(query, spark, [file], **named))
+    assert found == local_rows(query.match(table, **named).to_arrow())
+    assert found
+
+
+def test_an_unknown_file_system_is_said() -> None:
+    with pytest.raises(cep.OptionError, match="workers cannot open strange://"):
+        row_groups.opened("strange://bucket/file.parquet")
 
 
 def refused(spark: SparkSession, path: Path, text: str = QUERIES[0], **keywords: Any) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -36,7 +37,7 @@ MOST_ROWS = 8_000_000
 def match_files(
     query: CompiledQuery,
     spark: SparkSession,
-    paths: str | Sequence[str],
+    paths: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
     time: str = "ts",
     type: str = "type",
@@ -76,8 +77,8 @@ def match_files(
         OptionError: an option cannot be used, the query cannot be run slice by slice, or the
             files are in no order of time.
     """
-    given = [paths] if isinstance(paths, str) else list(paths)
-    frame = spark.read.parquet(*given)
+    given = [paths] if isinstance(paths, str | PathLike) else paths
+    frame = spark.read.parquet(*map(str, given))
     prepared = prepare(
         query,
         frame.schema,

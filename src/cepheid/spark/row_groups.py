@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -17,6 +18,8 @@ from cepheid.errors import OptionError, list_words
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.time_axis import TimeAxis
 
+_OF_HADOOP = re.compile("^s3[an]://")
+"""What Spark calls the file system that is s3:// to everybody else."""
 _FED_AT_ONCE = 524_288
 """How many events are handed on together."""
 
@@ -57,8 +60,8 @@ class EventFiles:
         """The row groups of the files, as far as the files' statistics tell their times."""
         place = 0
         for file in files:
-            metadata = opened(file).metadata
-            column = self._place_of_time(file, metadata)
+            source = opened(file)
+            metadata, column = source.metadata, self._place_of_time(file, source)
             for number in range(metadata.num_row_groups):
                 group = metadata.row_group(number)
                 if group.num_rows:
@@ -66,17 +69,17 @@ class EventFiles:
                     yield self._told_times(read, group.column(column).statistics)
                     place += 1
 
-    def _place_of_time(self, file: str, metadata: pq.FileMetaData) -> int:
+    def _place_of_time(self, file: str, source: pq.ParquetFile) -> int:
         """The number of the time column, in a file that has all columns."""
-        columns = [metadata.schema.column(ix).path for ix in range(metadata.num_columns)]
-        missing = set(self.columns) - {path.split(".")[0] for path in columns}
+        missing = set(self.columns) - set(source.schema_arrow.names)
         if missing:
             raise OptionError(
                 f"{file} has no column {list_words([repr(name) for name in sorted(missing)])}; "
                 "what only the names of folders or other files have, Spark has to read: "
                 "query.match(spark.read.parquet(...))"
             )
-        return columns.index(self.axis.column)
+        leaves = [source.schema.column(ix).path for ix in range(source.metadata.num_columns)]
+        return leaves.index(self.axis.column)
 
     def _told_times(self, group: RowGroup, known: Any) -> RowGroup:
         """The row group with its times, if statistics have them.
@@ -115,7 +118,8 @@ class EventFiles:
             if (ticks[1:] < ticks[:-1]).any():
                 order = np.argsort(ticks, kind="stable")
                 table, ticks = table.take(pa.array(order)), ticks[order]
-            begins, ends = np.searchsorted(ticks, (max(low, ticks[0]), min(high, ticks[-1] + 1)))
+            begins = int(np.searchsorted(ticks, low)) if low > ticks[0] else 0
+            ends = int(np.searchsorted(ticks, high)) if high <= ticks[-1] else len(ticks)
             yield from table.slice(begins, ends - begins).to_batches(_FED_AT_ONCE)
 
     def _table(self, groups: Sequence[RowGroup], sources: Mapping[str, pq.ParquetFile]) -> pa.Table:
@@ -151,8 +155,18 @@ class EventFiles:
 
 
 def opened(file: str, in_dictionary: Sequence[str] = ()) -> pq.ParquetFile:
-    """A file, given as Spark gives it: by a URI."""
-    system, path = fs.FileSystem.from_uri(file)
+    """A file, given as Spark gives it: by a URI.
+
+    Raises:
+        OptionError: pyarrow does not know such a file system.
+    """
+    try:
+        system, path = fs.FileSystem.from_uri(_OF_HADOOP.sub("s3://", file))
+    except pa.ArrowInvalid as error:
+        raise OptionError(
+            f"workers cannot open {file}: {error}. Let Spark read it: "
+            "query.match(spark.read.parquet(...))"
+        ) from None
     source = path if isinstance(system, fs.LocalFileSystem) else system.open_input_file(path)
     return pq.ParquetFile(source, read_dictionary=list(in_dictionary), pre_buffer=True)
 
