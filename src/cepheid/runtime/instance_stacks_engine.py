@@ -27,8 +27,6 @@ from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.snapshot import Arrays, part, prefixed
 
 _FIRST_INSTANCES = 4_096
-_ROOM = 8
-"""Memory for so many times the instances that are needed: it has to be cleared less often."""
 _SHARED_ROWS = 2_048
 """How many beginnings of the matches of one event are written once instead of searched for."""
 
@@ -306,7 +304,7 @@ class InstanceStacksEngine:
         state["peak"] = max(state["peak"], state["used"])
         self._drop(now)
         size = len(self._instances)
-        if _ROOM * state["used"] > size - 2 * len(self._compiled.steps):
+        if 3 * state["used"] > size - 2 * len(self._compiled.steps):
             limit = self._options.max_runs
             if limit is not None and state["used"] >= limit:
                 raise LimitError(
