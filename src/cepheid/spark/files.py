@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -120,12 +121,12 @@ def _with_times(
                 yield pa.RecordBatch.from_pydict(times)
 
     numbers = spark.range(0, len(unknown), 1, len(unknown))
-    told = numbers.mapInArrow(read, "ix long, first long, last long").collect()
-    times = {unknown[row["ix"]].place: (row["first"], row["last"]) for row in told}
+    rows = numbers.mapInArrow(read, "ix long, first long, last long").collect()
+    told = {unknown[row["ix"]].place: row for row in rows}
     return [
-        group
-        if group.first is not None
-        else RowGroup(group.file, group.number, group.place, group.rows, *times[group.place])
+        replace(group, first=told[group.place]["first"], last=told[group.place]["last"])
+        if group.place in told
+        else group
         for group in groups
     ]
 
