@@ -2,6 +2,7 @@
 
 import pytest
 
+import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.language.parser import parse
 from cepheid.planning.options import FIRST_CHANCE, POST_PROCESSING
@@ -72,3 +73,22 @@ def test_negations_that_are_tested_early_are_run_apart() -> None:
     assert not group.union.negations
     last = analyse(parse("PATTERN OR(SEQ(A a, B b, ~(C n)), SEQ(A e, B f)) WITHIN 9"))
     assert len(shared_alternatives(last, FIRST_CHANCE)) == 1
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "SEQ(B+ a[], OR(A* c[], A d)) WHERE a[2].x < d.x",
+        "SEQ(B+ a[], A* c[]) WHERE a[2].x < c[1].x",
+        "OR(B+ a[], SEQ(B+ a[], A d)) WHERE a[2].x < d.x",
+    ],
+)
+def test_a_list_that_has_to_be_longer_in_one_alternative_is_another(pattern: str) -> None:
+    query = cep.query(f"PATTERN {pattern} WITHIN 9")
+    events = {"ts": [0, 1, 2], "type": ["B", "B", "A"], "x": [1, 2, 3]}
+    expected, *others = (
+        sorted(map(str, query.match(events, evaluation=name).bindings()))
+        for name in ("reference", "nfa_b", "lazy_chain", "lazy_tree")
+    )
+    assert all(found == expected for found in others)
+    assert "{'a': [0]}" in expected

@@ -119,9 +119,12 @@ class _Group:
     numbers: list[int]
     members: list[Alternative]
     components: dict[str, ast.Component] = field(init=False)
+    _lengths: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.components = {part.variable: part for each in self.members for part in each.components}
+        self.components, self._lengths = {}, {}
+        for each in self.members:
+            self._add(each)
 
     def takes(self, number: int, alternative: Alternative) -> bool:
         """Take the alternative if it has something in common with those that are here."""
@@ -138,8 +141,13 @@ class _Group:
         taken = _renamed(alternative, names)
         self.numbers.append(number)
         self.members.append(taken)
-        self.components |= {part.variable: part for part in taken.components}
+        self._add(taken)
         return True
+
+    def _add(self, member: Alternative) -> None:
+        for part in member.components:
+            self.components[part.variable] = part
+            self._lengths[part.variable] = _least_length(member, part.variable)
 
     def _common(self, alternative: Alternative) -> dict[str, str]:
         """The names here of components of the alternative, as far as they say the same.
@@ -155,6 +163,7 @@ class _Group:
                 if (
                     other is not None
                     and (other.types, other.bounds) == (part.types, part.bounds)
+                    and self._lengths[name] == _least_length(alternative, part.variable)
                     and name not in names.values()
                     and self._agrees(
                         _renamed(alternative, names | {part.variable: name}, only=True)
@@ -173,6 +182,11 @@ class _Group:
             if _said_of(part, common) != _said_of(each, common):
                 return False
         return True
+
+
+def _least_length(alternative: Alternative, variable: str) -> int:
+    """How many events a variable has at least by all conditions, also those on other variables."""
+    return max((clause.least_lengths.get(variable, 1) for clause in alternative.clauses), default=1)
 
 
 def _said_of(alternative: Alternative, names: set[str]) -> tuple[set[object], set[object]]:
