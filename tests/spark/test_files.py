@@ -188,3 +188,11 @@ def test_the_command_line_has_it(
     assert run(*on_spark, "--in-place") == run(*on_spark, "--tie-break", "n") != []
     result = CliRunner().invoke(app, ["match", "q.sase", "events.parquet", "--in-place"])
     assert "--in-place is for --spark" in result.stderr
+
+    def refusal(path: str) -> str:
+        result = CliRunner().invoke(app, ["match", "q.sase", path, *on_spark, "--in-place"])
+        assert result.exit_code != 0
+        return result.stderr
+
+    assert "is for Parquet files" in refusal("events.csv")
+    assert "PATH_NOT_FOUND" in refusal("nowhere.parquet")

@@ -26,11 +26,14 @@ from cepheid.runtime.matches import Match, python_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
 
 MOST_TABLE_ROWS = 50
 """How many matches a table shows where no limit is given."""
 
+_SEPARATED = {".csv": ",", ".tsv": "\t"}
+_JSON = (".jsonl", ".ndjson", ".json")
 _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -87,19 +90,19 @@ def match_on_spark(
         started = time.perf_counter()
         moments = keywords["time"]
         moments = (moments,) if isinstance(moments, str) else moments
-        events = {} if in_place else read_frames(spark, source, moments)
         said = "written" if chosen is not Format.TABLE else "shown"
         with busy("Matching") if folder is not None else nullcontext():
             if isinstance(query, CompiledQuery):
                 frame = (
                     _match_in_place(spark, query, source, keywords)
                     if in_place
-                    else match(query, events, **keywords)
+                    else match(query, read_frames(spark, source, moments), **keywords)
                 )
                 count = write_frame(frame, query.tree, chosen, folder, limit)
                 counts = [f"{plural(count, 'match', 'matches')} {said}"]
             else:
                 counts = []
+                events = read_frames(spark, source, moments)
                 found: Any = match_script(query, events, **keywords)
                 for name, matches in found.items():
                     place = None if folder is None else folder / name
@@ -116,12 +119,19 @@ def _match_in_place(
     source: str | Mapping[str, str],
     keywords: Mapping[str, Any],
 ) -> DataFrame:
+    from pyspark.errors import AnalysisException
+
     from cepheid.spark import match_files
 
     if not isinstance(source, str) or not isinstance(keywords["time"], str):
         raise OptionError("--in-place takes files of all types together, and one column of times")
+    if _suffix(source) in (*_SEPARATED, *_JSON):
+        raise OptionError(f"--in-place is for Parquet files, and {source!r} is none")
     kept = {name: keywords[name] for name in keywords if name not in ("slices", "tie_break")}
-    return match_files(query, spark, _absolute(source), **kept)
+    try:
+        return match_files(query, spark, _absolute(source), **kept)
+    except AnalysisException as error:
+        raise _cannot_read(source, error) from None
 
 
 def read_frames(
@@ -141,12 +151,11 @@ def _read_frame(spark: SparkSession, path: str, moments: Sequence[str]) -> DataF
     from pyspark.errors import AnalysisException
 
     path = _absolute(path)
-    suffix = Path(path.removesuffix(".gz")).suffix.lower()
+    suffix = _suffix(path)
     try:
-        if suffix in (".csv", ".tsv"):
-            separator = "\t" if suffix == ".tsv" else ","
-            return spark.read.csv(path, header=True, inferSchema=True, sep=separator)
-        if suffix in (".jsonl", ".ndjson", ".json"):
+        if suffix in _SEPARATED:
+            return spark.read.csv(path, header=True, inferSchema=True, sep=_SEPARATED[suffix])
+        if suffix in _JSON:
             frame = spark.read.json(path)
             for moment in moments:
                 if dict(frame.dtypes).get(moment) == "string":
@@ -154,7 +163,15 @@ def _read_frame(spark: SparkSession, path: str, moments: Sequence[str]) -> DataF
             return frame
         return spark.read.parquet(path)
     except AnalysisException as error:
-        raise OptionError(f"Spark cannot read {path!r}: {error.getCondition()}") from None
+        raise _cannot_read(path, error) from None
+
+
+def _suffix(path: str) -> str:
+    return Path(path.removesuffix(".gz")).suffix.lower()
+
+
+def _cannot_read(path: str, error: PySparkException) -> OptionError:
+    return OptionError(f"Spark cannot read {path!r}: {error.getCondition()}")
 
 
 def write_frame(

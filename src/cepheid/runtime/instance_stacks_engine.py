@@ -85,7 +85,8 @@ class InstanceStacksEngine:
         )
         self._links = np.zeros((3, count), dtype=np.int64)
         self._cursor, self._path = int64s(count), int64s(count)
-        self._older, self._newer = np.empty((2, count, _SHARED_ROWS), np.int64)
+        shared = _SHARED_ROWS if self._is_plain and count > 2 else 0
+        self._older, self._newer = np.empty((2, count, shared), np.int64)
         self._here = int64s(2 * len(self._keys) + 1)
         self._instances = np.zeros(0, dtype=layout.INSTANCE)
         self._kept_ints = np.zeros((0, self._registers.ints.shape[1]), dtype=np.int64)
@@ -335,7 +336,7 @@ class InstanceStacksEngine:
 
     def _resize(self, size: int) -> None:
         self._instances = grown(self._instances, size)
-        self._marks = np.empty(size, np.int64)
+        self._marks = np.empty(size if self._is_plain else 0, np.int64)
         for name in ("_kept_ints", "_kept_floats", "_kept_valid", "_instance_keys", "_others"):
             old = getattr(self, name)
             new = np.zeros((size, *old.shape[1:]), dtype=old.dtype)

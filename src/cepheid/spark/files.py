@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -21,7 +22,7 @@ from cepheid.api import CompiledQuery
 from cepheid.errors import CepheidWarning, OptionError
 from cepheid.planning.evaluations import AUTO
 from cepheid.spark.arrow_schemas import arrow_schema
-from cepheid.spark.partition_run import run_slice
+from cepheid.spark.partition_run import run_slice, starts_in
 from cepheid.spark.preparation import Prepared, prepare
 from cepheid.spark.row_groups import EventFiles, RowGroup, clusters
 from cepheid.spark.slices import why_not_sliced, with_reach
@@ -101,7 +102,8 @@ def match_files(
     whole = arrow_schema(frame.schema)
     types = {name: whole.field(name).type for name in prepared.columns}
     files = EventFiles(prepared.columns, types, prepared.axis, type)
-    groups = _with_times(spark, files, list(files.groups_of(sorted(frame.inputFiles()))))
+    in_order = sorted(frame.inputFiles(), key=unquote)
+    groups = _with_times(spark, files, list(files.groups_of(in_order)))
     return _by_slice(spark, prepared, files, groups)
 
 
@@ -120,7 +122,7 @@ def _with_times(
                 times = {"ix": [ix], "first": [found.first], "last": [found.last]}
                 yield pa.RecordBatch.from_pydict(times)
 
-    numbers = spark.range(0, len(unknown), 1, len(unknown))
+    numbers = spark.range(0, len(unknown), 1, min(len(unknown), _tasks_at_once(spark)))
     rows = numbers.mapInArrow(read, "ix long, first long, last long").collect()
     told = {unknown[row["ix"]].place: row for row in rows}
     return [
@@ -142,7 +144,7 @@ def _by_slice(
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                starts = slices.starts(number)
+                starts = starts_in(slices.bounds, number)
                 events = files.events(groups, starts[0] - slices.back, starts[1] + slices.ahead)
                 yield from run_slice(settings, has_session, events, starts)
 
@@ -150,11 +152,16 @@ def _by_slice(
     return spark.range(0, count, 1, count).mapInArrow(run, prepared.result)
 
 
+def _tasks_at_once(spark: SparkSession) -> int:
+    context = getattr(spark, "sparkContext", None)  # Spark Connect has none.
+    if context is None:
+        return int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+    return int(context.defaultParallelism)
+
+
 def _wanted_slices(spark: SparkSession, rows: int) -> int:
     """As many slices as tasks run at once, or several times as many, or fewer for few rows."""
-    context = getattr(spark, "sparkContext", None)  # Spark Connect has none.
-    setting = "spark.sql.shuffle.partitions"
-    at_once = context.defaultParallelism if context else int(str(spark.conf.get(setting)))
+    at_once = _tasks_at_once(spark)
     rounds = math.ceil(rows / (at_once * MOST_ROWS))
     return max(1, min(at_once * rounds, rows // LEAST_ROWS))
 

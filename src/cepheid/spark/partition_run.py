@@ -37,9 +37,18 @@ def run_slices(
     which one slice ends and the next begins. A match belongs to the slice in which it starts;
     what starts in the overlap is found again, in its own slice, and left out here.
     """
-    ends = [-math.inf, *bounds, math.inf]
     for number, events in _slices(batches):
-        yield from run_slice(settings, has_session, events, (ends[number], ends[number + 1]))
+        yield from run_slice(settings, has_session, events, starts_in(bounds, number))
+
+
+def starts_in(bounds: Sequence[int], number: int) -> tuple[float, float]:
+    """Where the slice of this number begins, and where the next one does.
+
+    >>> starts_in([10, 20], 1)
+    (10, 20)
+    """
+    ends = (-math.inf, *bounds, math.inf)
+    return ends[number], ends[number + 1]
 
 
 def run_slice(

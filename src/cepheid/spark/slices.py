@@ -8,7 +8,6 @@ before its first. What starts outside of it is left out there, because it is fou
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,11 +41,6 @@ class Slices:
     bounds: tuple[int, ...]
     ahead: int
     back: int
-
-    def starts(self, number: int) -> tuple[float, float]:
-        """Where the slice of this number begins, and where the next one does."""
-        ends = (-math.inf, *self.bounds, math.inf)
-        return ends[number], ends[number + 1]
 
     def spread(self, events: DataFrame, ticks: Column) -> DataFrame:
         """The events, each in every slice that needs it, with the number of the slice."""
