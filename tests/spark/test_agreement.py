@@ -102,9 +102,8 @@ def test_random_queries_over_files_have_the_same_matches(
     plans: list[tuple[Case, pa.Table, DataFrame]] = []
     for number, (case, rows, reordered) in enumerate(drawn):
         table, file = case.table(), str(tmp_path / f"{number}.parquet")
-        if reordered:  # Rows of one row group, or of two.
-            order = [ix ^ 1 if ix ^ 1 < len(table) else ix for ix in range(len(table))]
-            table = table.take(pa.array(order, pa.int64()))
+        if reordered:
+            table = with_neighbours_exchanged(table)
         pq.write_table(table, file, row_group_size=rows)
         try:
             query = cep.query(case.query)
@@ -114,9 +113,54 @@ def test_random_queries_over_files_have_the_same_matches(
         except (cep.QuerySemanticError, cep.EvaluationError, cep.OptionError):
             continue
         plans.append((case, query.match(table).to_arrow(), found))
+    assert_as_expected(plans)
+    assert len(plans) >= 40
+
+
+def test_random_queries_over_frames_of_files_have_the_same_matches(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cepheid.spark import files
+    from cepheid.spark.preparation import prepare
+
+    monkeypatch.setattr(files, "LEAST_ROWS", 2)
+    monkeypatch.setattr(files, "MOST_ROWS", 2)
+    monkeypatch.setattr(files, "_tasks_at_once", lambda _spark: 1)
+    monkeypatch.setattr(files, "_most_together", lambda _groups: 2)
+    drawn = draw(st.tuples(cases(), st.integers(1, 4), st.booleans()), QUERIES)
+    plans: list[tuple[Case, pa.Table, DataFrame]] = []
+    for number, (case, rows, reordered) in enumerate(drawn):
+        table, file = case.table(), str(tmp_path / f"{number}.parquet")
+        last = len(table) * (number % 2)  # Those of equal time may have to be turned around.
+        table = table.append_column(
+            "seq", pa.array([abs(last - ix) for ix in range(len(table))], pa.int64())
+        )
+        if reordered:
+            table = with_neighbours_exchanged(table)
+        pq.write_table(table, file, row_group_size=rows)
+        try:
+            query, frame = cep.query(case.query), spark.read.parquet(file)
+            prepared = prepare(query, frame.schema, tie_break="seq")
+            expected = query.match(table, tie_break="seq").to_arrow()
+        except (cep.QuerySemanticError, cep.EvaluationError):
+            continue
+        found = files.match_plain_files(prepared, frame)
+        if found is not None:
+            plans.append((case, expected, found))
+    assert_as_expected(plans)
+    assert len(plans) >= 25
+
+
+def with_neighbours_exchanged(table: pa.Table) -> pa.Table:
+    """The same rows, each two of them in the other order: those of one row group, or of two."""
+    order = [ix ^ 1 if ix ^ 1 < len(table) else ix for ix in range(len(table))]
+    return table.take(pa.array(order, pa.int64()))
+
+
+def assert_as_expected(plans: list[tuple[Case, pa.Table, DataFrame]]) -> None:
+    """Run what was planned, much of it in one job, and compare."""
     for low in range(0, len(plans), TOGETHER):
         together = plans[low : low + TOGETHER]
         everything = found_together([frame for _, _, frame in together])
         for (case, expected, _), rows_found in zip(together, everything, strict=True):
             assert rows_found == local_rows(expected), case
-    assert len(plans) >= 40

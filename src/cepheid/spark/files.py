@@ -23,9 +23,11 @@ from cepheid.errors import CepheidWarning, OptionError
 from cepheid.planning.evaluations import AUTO
 from cepheid.spark.arrow_schemas import arrow_schema
 from cepheid.spark.partition_run import run_slice, starts_in
+from cepheid.spark.plain_files import plain_files
 from cepheid.spark.preparation import Prepared, prepare
-from cepheid.spark.row_groups import EventFiles, RowGroup, clusters
+from cepheid.spark.row_groups import EventFiles, RowGroup, clusters, may_have_nulls, opened
 from cepheid.spark.slices import why_not_sliced, with_reach
+from cepheid.spark.tie_order import can_rank
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,6 +36,8 @@ LEAST_ROWS = 1_000_000
 """How many rows make a slice worth a task: one costs a tenth of a second before it reads a row."""
 MOST_ROWS = 8_000_000
 """How many rows a slice has at most, so that tasks that take longer than others even out."""
+MOST_FILES = 1_000
+"""Of how many files the footers are read unasked: that takes a millisecond for each."""
 
 
 def match_files(
@@ -99,12 +103,49 @@ def match_files(
             f"files are matched slice by slice, and this query cannot be: {refusal}. Let Spark "
             "read them: query.match(spark.read.parquet(...))"
         )
-    whole = arrow_schema(frame.schema)
-    types = {name: whole.field(name).type for name in prepared.columns}
-    files = EventFiles(prepared.columns, types, prepared.axis, type)
+    files = _event_files(prepared, frame)
     in_order = sorted(frame.inputFiles(), key=unquote)
     groups = _with_times(spark, files, list(files.groups_of(in_order)))
-    return _by_slice(spark, prepared, files, groups)
+    wanted = _wanted_slices(spark, groups)
+    bounds = slice_bounds(groups, prepared.window or 0, wanted)
+    if wanted > 1 and not bounds:
+        _tell_of_one_slice(groups)
+    return _by_slice(spark, prepared, files, groups, bounds)
+
+
+def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
+    """The matches over a DataFrame of which the workers can read the files instead.
+
+    They are those that Spark would find: events of equal time are in the order in which it would
+    sort them. None where that is not certain, or would be no gain because the files are not in the
+    order of time, or have fewer slices than tasks run at once.
+    """
+    said, ties = prepared.settings.tie_break, prepared.settings.ties
+    paths = plain_files(frame)
+    if paths is None or len(paths) > MOST_FILES or why_not_sliced(prepared) is not None:
+        return None
+    spark, files = frame.sparkSession, _event_files(prepared, frame, ties)
+    if not all(can_rank(files.types[name], name in prepared.plain) for name in ties):
+        return None
+    try:
+        sources = map(opened, paths)
+        if any(not files.are_as_declared(each) or may_have_nulls(each, said) for each in sources):
+            return None
+        groups = list(files.groups_of(paths))
+    except (OptionError, OSError, pa.ArrowException):  # Whatever it is, Spark may know better.
+        return None
+    if any(group.first is None for group in groups) or _most_together(groups) > MOST_ROWS:
+        return None
+    bounds = slice_bounds(groups, prepared.window or 0, _wanted_slices(spark, groups))
+    if len(bounds) + 1 < _tasks_at_once(spark):
+        return None
+    return _by_slice(spark, prepared, files, groups, bounds)
+
+
+def _event_files(prepared: Prepared, frame: DataFrame, ties: tuple[str, ...] = ()) -> EventFiles:
+    whole = arrow_schema(frame.schema)
+    types = {name: whole.field(name).type for name in prepared.columns}
+    return EventFiles(prepared.columns, types, prepared.axis, prepared.settings.type, ties)
 
 
 def _with_times(
@@ -134,10 +175,12 @@ def _with_times(
 
 
 def _by_slice(
-    spark: SparkSession, prepared: Prepared, files: EventFiles, groups: Sequence[RowGroup]
+    spark: SparkSession,
+    prepared: Prepared,
+    files: EventFiles,
+    groups: Sequence[RowGroup],
+    bounds: Sequence[int],
 ) -> DataFrame:
-    rows = sum(group.rows for group in groups)
-    bounds = slice_bounds(groups, prepared.window or 0, _wanted_slices(spark, rows))
     slices = with_reach(prepared, bounds)
     settings, has_session = prepared.settings, prepared.has_session
 
@@ -159,9 +202,9 @@ def _tasks_at_once(spark: SparkSession) -> int:
     return int(context.defaultParallelism)
 
 
-def _wanted_slices(spark: SparkSession, rows: int) -> int:
+def _wanted_slices(spark: SparkSession, groups: Sequence[RowGroup]) -> int:
     """As many slices as tasks run at once, or several times as many, or fewer for few rows."""
-    at_once = _tasks_at_once(spark)
+    rows, at_once = sum(group.rows for group in groups), _tasks_at_once(spark)
     rounds = math.ceil(rows / (at_once * MOST_ROWS))
     return max(1, min(at_once * rounds, rows // LEAST_ROWS))
 
@@ -173,29 +216,39 @@ def slice_bounds(groups: Sequence[RowGroup], window: int, wanted: int) -> list[i
     >>> parts = [RowGroup("f", n, n, 1_000, 10 * n, 10 * n + 9) for n in range(6)]
     >>> slice_bounds(parts, 5, wanted=3), slice_bounds(parts, 25, wanted=3)
     ([20, 40], [30])
-
-    Raises:
-        OptionError: there are many rows, and no order of time in them.
     """
     rows = sum(group.rows for group in groups)
     bounds: list[int] = []
-    read, begun, meetings = 0, min((_first(group) for group in groups), default=0), -1
+    read, begun = 0, min((_first(group) for group in groups), default=0)
     for together in clusters(groups):
-        first, meetings = _first(together[0]), meetings + 1
+        first = _first(together[0])
         is_full = read >= rows * (len(bounds) + 1) / wanted
         if is_full and first - begun > window:
             bounds.append(first)
             begun = first
         read += sum(group.rows for group in together)
-    if not bounds and wanted > 1:
-        if not meetings and len(groups) > 1:
-            raise OptionError(
-                "the files are in no order of time: every row group overlaps with others. Write "
-                "them sorted by time, or let Spark read them: query.match(spark.read.parquet(...))"
-            )
-        reason = "the window is as long as all the events" if meetings else "it is one row group"
-        warnings.warn(f"one worker reads all events: {reason}", CepheidWarning, stacklevel=4)
     return bounds
+
+
+def _tell_of_one_slice(groups: Sequence[RowGroup]) -> None:
+    """Say why there is one slice only.
+
+    Raises:
+        OptionError: there is no order of time in the files.
+    """
+    meetings = len(list(clusters(groups))) - 1
+    if not meetings and len(groups) > 1:
+        raise OptionError(
+            "the files are in no order of time: every row group overlaps with others. Write "
+            "them sorted by time, or let Spark read them: query.match(spark.read.parquet(...))"
+        )
+    reason = "the window is as long as all the events" if meetings else "it is one row group"
+    warnings.warn(f"one worker reads all events: {reason}", CepheidWarning, stacklevel=3)
+
+
+def _most_together(groups: Sequence[RowGroup]) -> int:
+    """How many rows have to be sorted together at the most."""
+    return max((sum(group.rows for group in each) for each in clusters(groups)), default=0)
 
 
 def _first(group: RowGroup) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,11 @@ import pyarrow.types as arrow
 from cepheid.errors import OptionError, list_words
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.time_axis import TimeAxis
+from cepheid.spark.tie_order import order_with_ties
 
 _OF_HADOOP = re.compile("^s3[an]://")
 """What Spark calls the file system that is s3:// to everybody else."""
+_OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _FED_AT_ONCE = 524_288
 """How many events are handed on together."""
 
@@ -49,14 +51,18 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class EventFiles:
-    """How the events of files are read: which columns, of which types, and which is the time."""
+    """How the events of files are read: which columns, of which types, and which is the time.
+
+    ``ties`` are columns that order events of equal time; without them the files and rows do.
+    """
 
     columns: tuple[str, ...]
     types: Mapping[str, pa.DataType]
     axis: TimeAxis
     type: str
+    ties: tuple[str, ...] = ()
 
-    def groups_of(self, files: Sequence[str]) -> Iterator[RowGroup]:
+    def groups_of(self, files: Iterable[str]) -> Iterator[RowGroup]:
         """The row groups of the files, as far as the files' statistics tell their times."""
         place = 0
         for file in files:
@@ -68,6 +74,17 @@ class EventFiles:
                     read = RowGroup(file, number, place, group.num_rows)
                     yield self._told_times(read, group.column(column).statistics)
                     place += 1
+
+    def are_as_declared(self, source: pq.ParquetFile) -> bool:
+        """Whether a file has all columns with the values that Spark reads there.
+
+        Not so where a type is another, nor in a file with dates of a calendar long gone.
+        """
+        has = {field.name: field.type for field in source.schema_arrow}
+        is_old = any(name in _OLD_CALENDAR for name in source.metadata.metadata or ())
+        return not is_old and all(
+            name in has and _is_alike(has[name], self.types[name]) for name in self.columns
+        )
 
     def _place_of_time(self, file: str, source: pq.ParquetFile) -> int:
         """The number of the time column, in a file that has all columns."""
@@ -101,38 +118,51 @@ class EventFiles:
     def events(
         self, groups: Iterable[RowGroup], low: float, high: float
     ) -> Iterator[pa.RecordBatch]:
-        """The events from ``low`` on and before ``high``, in the order of time.
-
-        Events of equal time are in the order of the files and of their rows.
-        """
-        wanted = [group for group in groups if group.reaches(low, high)]
+        """The events from ``low`` on and before ``high``, in the order of time and ties."""
+        wanted = list(clusters(group for group in groups if group.reaches(low, high)))
         sources: dict[str, pq.ParquetFile] = {}
-        for together in clusters(wanted):
+        kept: list[pa.Table] = []
+        for together, following in zip_longest(wanted, wanted[1:]):
             # What comes next is in the same files as a rule.
             sources = {
                 group.file: sources.get(group.file) or opened(group.file, [self.type])
                 for group in together
             }
-            table = self._table(together, sources)
+            table = self._joined([*kept, *self._tables(together, sources)])
             ticks = self._ticks(table, together)
-            if (ticks[1:] < ticks[:-1]).any():
-                order = np.argsort(ticks, kind="stable")
+            order = self._order(table, ticks)
+            if order is not None:
                 table, ticks = table.take(pa.array(order)), ticks[order]
             begins = int(np.searchsorted(ticks, low)) if low > ticks[0] else 0
             ends = int(np.searchsorted(ticks, high)) if high <= ticks[-1] else len(ticks)
+            kept = []
+            if self.ties and following and following[0].first == ticks[-1] < high:
+                # What is next in the order can be in the next row group.
+                ends = int(np.searchsorted(ticks, ticks[-1]))
+                begins, kept = min(begins, ends), [table.slice(ends)]
             yield from table.slice(begins, ends - begins).to_batches(_FED_AT_ONCE)
 
-    def _table(self, groups: Sequence[RowGroup], sources: Mapping[str, pq.ParquetFile]) -> pa.Table:
+    def _order(self, table: pa.Table, ticks: Int64s) -> Int64s | None:
+        """The order of the rows, or None where they are in it."""
+        if self.ties:
+            if (ticks[1:] > ticks[:-1]).all():
+                return None
+            return order_with_ties(ticks, [table.column(name) for name in self.ties])
+        return None if (ticks[1:] >= ticks[:-1]).all() else np.argsort(ticks, kind="stable")
+
+    def _tables(
+        self, groups: Sequence[RowGroup], sources: Mapping[str, pq.ParquetFile]
+    ) -> Iterator[pa.Table]:
         """The rows of the groups, in the order of the files."""
         in_order = sorted(groups, key=lambda group: group.place)
-        tables = [
-            self._as_declared(
+        for file, parts in groupby(in_order, key=lambda group: group.file):
+            yield self._as_declared(
                 sources[file].read_row_groups(
                     [group.number for group in parts], list(self.columns), use_threads=False
                 )
             )
-            for file, parts in groupby(in_order, key=lambda group: group.file)
-        ]
+
+    def _joined(self, tables: Sequence[pa.Table]) -> pa.Table:
         if any(table.schema != tables[0].schema for table in tables):
             plain = pa.schema([(name, self.types[name]) for name in self.columns])
             tables = [table.cast(plain) for table in tables]
@@ -152,6 +182,25 @@ class EventFiles:
         if len(groups) > 1:
             named = f"row groups that overlap, beginning with {named}"
         return self.axis.encode(table.column(self.axis.column), lambda row: f"row {row} of {named}")
+
+
+def may_have_nulls(source: pq.ParquetFile, columns: Iterable[str]) -> bool:
+    """Whether a row of a file can be without one of these columns, as far as statistics tell."""
+    groups = [source.metadata.row_group(number) for number in range(source.num_row_groups)]
+    leaves = [source.schema.column(ix).path for ix in range(source.metadata.num_columns)]
+    told = [group.column(leaves.index(name)).statistics for name in columns for group in groups]
+    return any(known is None or not known.has_null_count or known.null_count for known in told)
+
+
+def _is_alike(own: pa.DataType, declared: pa.DataType) -> bool:
+    """Whether values of a file's own type are those of the type that Spark has for them."""
+    if arrow.is_dictionary(own):
+        own = own.value_type
+    if arrow.is_string(declared):
+        return bool(arrow.is_string(own) or arrow.is_large_string(own))
+    if arrow.is_timestamp(declared) and arrow.is_timestamp(own):
+        return own.unit in ("ms", "us") and (own.tz is None) == (declared.tz is None)
+    return bool(own.equals(declared))
 
 
 def opened(file: str, in_dictionary: Sequence[str] = ()) -> pq.ParquetFile:
