@@ -2,9 +2,10 @@
 
 All ways read the same Parquet file and write nowhere; before they are timed, their answers are
 compared. A way that takes longer than ``--patience`` seconds for that is not timed again, nor
-tried on harder cases. ``cepheid on files`` has the workers read the file. ``idle worker`` is the
-plan of ``cepheid`` without any matching, and ``most`` the gain that it would have if matches cost
-nothing.
+tried on harder cases. ``cepheid`` has the workers read the file, as it does with a frame that is
+nothing but files in the order of time; ``cepheid, read by Spark`` is for all other frames.
+``idle worker`` is the plan of the latter without any matching, and ``most`` the gain that it would
+have if matches cost nothing.
 Experiments 5 and 6 of [Wu06] compare with a relational stream processor in the same sense.
 """
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 TYPES, SEED = 6, 6
 IDS, EVENTS_IN_WINDOW = 10_000, 20
 IDLE = "idle worker"
-OURS = ("cepheid", "cepheid on files")
+OURS = ("cepheid", "cepheid, read by Spark")
 
 
 @dataclass(frozen=True, slots=True)

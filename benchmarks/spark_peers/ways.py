@@ -79,26 +79,25 @@ def python_loop(events: DataFrame, length: int, window: int) -> DataFrame:
 
 
 def cepheid(events: DataFrame, length: int, window: int) -> DataFrame:
-    """The query, on the frame itself."""
+    """The query, on the frame itself, whose files the workers read."""
+    return _cepheid(events, length, window, in_place=True)
+
+
+def cepheid_read_by_spark(events: DataFrame, length: int, window: int) -> DataFrame:
+    """The same as on a frame that is not plain files: Spark reads, spreads and sorts the events."""
+    return _cepheid(events, length, window, in_place=False)
+
+
+def _cepheid(events: DataFrame, length: int, window: int, in_place: bool) -> DataFrame:
     import cepheid as cep
-
-    found = cep.query(sequence_query(length, window)).match(events, tie_break="ts")
-    frame: DataFrame = found.select(*LETTERS[:length].lower())
-    return frame
-
-
-def cepheid_on_files(events: DataFrame, length: int, window: int) -> DataFrame:
-    """The query, on the files of the frame, which the workers read."""
-    import cepheid as cep
-    from cepheid.spark import match_files
 
     query = cep.query(sequence_query(length, window))
-    found = match_files(query, events.sparkSession, events.inputFiles())
+    found: DataFrame = query.match(events, tie_break="ts", in_place=in_place)
     return found.select(*LETTERS[:length].lower())
 
 
 def idle_worker(events: DataFrame, length: int, window: int) -> DataFrame:
-    """The plan of the query with workers that read their events and find nothing."""
+    """The plan of a query that Spark reads for, with workers that find nothing."""
     import cepheid as cep
     from benchmarks.spark_batch import with_idle_worker
 
@@ -107,7 +106,7 @@ def idle_worker(events: DataFrame, length: int, window: int) -> DataFrame:
 
 WAYS: dict[str, Way] = {
     "cepheid": cepheid,
-    "cepheid on files": cepheid_on_files,
+    "cepheid, read by Spark": cepheid_read_by_spark,
     "self-joins": self_joins,
     "window functions": window_functions,
     "Python loop": python_loop,

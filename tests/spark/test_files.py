@@ -169,6 +169,16 @@ def test_an_event_without_a_time_ends_the_job(spark: SparkSession, tmp_path: Pat
         found.collect()
 
 
+def test_a_file_that_has_changed_ends_the_job(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "e.parquet"
+    pq.write_table(events(40, 1), file, row_group_size=5)
+    found = match_files(cep.query(QUERIES[0]), spark, str(file))
+    later = events(40, 1)
+    pq.write_table(later.set_column(0, "ts", pa.array(np.arange(40) + 100)), file, row_group_size=5)
+    with pytest.raises(Exception, match="has other events than when the query was planned"):
+        found.collect()
+
+
 def test_the_command_line_has_it(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

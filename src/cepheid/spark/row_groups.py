@@ -14,7 +14,7 @@ import pyarrow.fs as fs
 import pyarrow.parquet as pq
 import pyarrow.types as arrow
 
-from cepheid.errors import OptionError, list_words
+from cepheid.errors import EventError, OptionError, list_words
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.time_axis import TimeAxis
 from cepheid.spark.tie_order import order_with_ties
@@ -133,6 +133,7 @@ class EventFiles:
             order = self._order(table, ticks)
             if order is not None:
                 table, ticks = table.take(pa.array(order)), ticks[order]
+            _check_unchanged(together, ticks, sum(map(len, kept)))
             begins = int(np.searchsorted(ticks, low)) if low > ticks[0] else 0
             ends = int(np.searchsorted(ticks, high)) if high <= ticks[-1] else len(ticks)
             kept = []
@@ -182,6 +183,22 @@ class EventFiles:
         if len(groups) > 1:
             named = f"row groups that overlap, beginning with {named}"
         return self.axis.encode(table.column(self.axis.column), lambda row: f"row {row} of {named}")
+
+
+def _check_unchanged(groups: Sequence[RowGroup], ticks: Int64s, kept: int) -> None:
+    """Refuse rows that are not those of which the statistics told: slices rest on their times.
+
+    ``kept`` is how many of the times are those of other row groups, which are no earlier than
+    these begin.
+    """
+    first = min(group.first for group in groups if group.first is not None)
+    last = max(group.last for group in groups if group.last is not None)
+    rows = sum(group.rows for group in groups) + kept
+    if len(ticks) != rows or ticks[0] < first or ticks[-1] > last:
+        raise EventError(
+            f"row group {groups[0].number} of {groups[0].file} has other events than when the "
+            "query was planned; the file has changed since, so plan it again"
+        )
 
 
 def may_have_nulls(source: pq.ParquetFile, columns: Iterable[str]) -> bool:
