@@ -25,6 +25,7 @@ from cepheid.spark.arrow_schemas import arrow_schema
 from cepheid.spark.partition_run import run_slice, starts_in
 from cepheid.spark.plain_files import plain_files
 from cepheid.spark.preparation import Prepared, prepare
+from cepheid.spark.row_filter import relevant_types
 from cepheid.spark.row_groups import EventFiles, RowGroup, clusters, may_have_nulls, opened
 from cepheid.spark.slices import why_not_sliced, with_reach
 from cepheid.spark.tie_order import can_rank
@@ -145,7 +146,8 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
 def _event_files(prepared: Prepared, frame: DataFrame, ties: tuple[str, ...] = ()) -> EventFiles:
     whole = arrow_schema(frame.schema)
     types = {name: whole.field(name).type for name in prepared.columns}
-    return EventFiles(prepared.columns, types, prepared.axis, prepared.settings.type, ties)
+    kind, relevant = prepared.settings.type, relevant_types(prepared.query)
+    return EventFiles(prepared.columns, types, prepared.axis, kind, ties, relevant)
 
 
 def _with_times(
@@ -212,10 +214,11 @@ def _wanted_slices(spark: SparkSession, groups: Sequence[RowGroup]) -> int:
 def slice_bounds(groups: Sequence[RowGroup], window: int, wanted: int) -> list[int]:
     """The ticks at which slices end: where row groups meet, some rows apart and a window at least.
 
-    >>> from cepheid.spark.row_groups import RowGroup
-    >>> parts = [RowGroup("f", n, n, 1_000, 10 * n, 10 * n + 9) for n in range(6)]
-    >>> slice_bounds(parts, 5, wanted=3), slice_bounds(parts, 25, wanted=3)
-    ([20, 40], [30])
+        >>> from cepheid.spark.row_filter import relevant_types
+    from cepheid.spark.row_groups import RowGroup
+        >>> parts = [RowGroup("f", n, n, 1_000, 10 * n, 10 * n + 9) for n in range(6)]
+        >>> slice_bounds(parts, 5, wanted=3), slice_bounds(parts, 25, wanted=3)
+        ([20, 40], [30])
     """
     rows = sum(group.rows for group in groups)
     bounds: list[int] = []

@@ -42,9 +42,7 @@ def relevant_rows(
     ``plain`` are the columns whose values Spark compares as the language does. Rows without a
     time or a type are kept, so that they are refused as they are elsewhere.
     """
-    window = query.query.window
-    counts_events = window is not None and window.measure is not ast.WindowMeasure.TIME
-    if not query.query.strategy.skips or counts_events or query.schema is None:
+    if relevant_types(query) is None or query.schema is None:
         return None
     translation = _Translation(query.schema, frozenset(plain))
     by_type: dict[str, list[Column]] = {}
@@ -66,6 +64,15 @@ def relevant_rows(
         if name not in free:
             fits.append((column(type).cast("string") == F.lit(name)) & reduce(or_, some))
     return reduce(or_, fits) | column(type).isNull() | column(time).isNull()
+
+
+def relevant_types(query: AnalysedQuery) -> frozenset[str] | None:
+    """The types of the rows that some component can be; None where all rows matter."""
+    window = query.query.window
+    counts_events = window is not None and window.measure is not ast.WindowMeasure.TIME
+    if not query.query.strategy.skips or counts_events:
+        return None
+    return frozenset(name for component, _ in _components(query) for name in component.types)
 
 
 def column(name: str) -> Column:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.fs as fs
 import pyarrow.parquet as pq
 import pyarrow.types as arrow
@@ -54,6 +55,7 @@ class EventFiles:
     """How the events of files are read: which columns, of which types, and which is the time.
 
     ``ties`` are columns that order events of equal time; without them the files and rows do.
+    ``relevant`` are the types of events that matter, None for all: others need not be put in order.
     """
 
     columns: tuple[str, ...]
@@ -61,6 +63,7 @@ class EventFiles:
     axis: TimeAxis
     type: str
     ties: tuple[str, ...] = ()
+    relevant: frozenset[str] | None = None
 
     def groups_of(self, files: Iterable[str]) -> Iterator[RowGroup]:
         """The row groups of the files, as far as the files' statistics tell their times."""
@@ -130,10 +133,11 @@ class EventFiles:
             }
             table = self._joined([*kept, *self._tables(together, sources)])
             ticks = self._ticks(table, together)
-            order = self._order(table, ticks)
-            if order is not None:
-                table, ticks = table.take(pa.array(order)), ticks[order]
             _check_unchanged(together, ticks, sum(map(len, kept)))
+            table, ticks = self._in_order(table, ticks)
+            if not len(ticks):
+                kept = []
+                continue
             begins = int(np.searchsorted(ticks, low)) if low > ticks[0] else 0
             ends = int(np.searchsorted(ticks, high)) if high <= ticks[-1] else len(ticks)
             kept = []
@@ -143,13 +147,27 @@ class EventFiles:
                 begins, kept = min(begins, ends), [table.slice(ends)]
             yield from table.slice(begins, ends - begins).to_batches(_FED_AT_ONCE)
 
-    def _order(self, table: pa.Table, ticks: Int64s) -> Int64s | None:
-        """The order of the rows, or None where they are in it."""
-        if self.ties:
-            if (ticks[1:] > ticks[:-1]).all():
-                return None
-            return order_with_ties(ticks, [table.column(name) for name in self.ties])
-        return None if (ticks[1:] >= ticks[:-1]).all() else np.argsort(ticks, kind="stable")
+    def _in_order(self, table: pa.Table, ticks: Int64s) -> tuple[pa.Table, Int64s]:
+        """The rows in order, and their times; of those that have to be sorted, what matters."""
+        if not self.ties:
+            if (ticks[1:] >= ticks[:-1]).all():
+                return table, ticks
+            order = np.argsort(ticks, kind="stable")
+            return table.take(pa.array(order)), ticks[order]
+        if (ticks[1:] > ticks[:-1]).all():
+            return table, ticks
+        table, ticks = self._what_matters(table, ticks)
+        order = order_with_ties(ticks, [table.column(name) for name in self.ties])
+        return table.take(pa.array(order)), ticks[order]
+
+    def _what_matters(self, table: pa.Table, ticks: Int64s) -> tuple[pa.Table, Int64s]:
+        """The rows whose types matter, or that have none and will be refused."""
+        if self.relevant is None or not arrow.is_string(self.types[self.type]):
+            return table, ticks
+        types = table.column(self.type).cast(pa.string())
+        wanted = pc.is_in(types, pa.array(sorted(self.relevant), pa.string()))
+        places = np.flatnonzero(np.asarray(pc.or_(wanted, pc.is_null(types))))
+        return table.take(pa.array(places)), ticks[places]
 
     def _tables(
         self, groups: Sequence[RowGroup], sources: Mapping[str, pq.ParquetFile]
@@ -194,7 +212,7 @@ def _check_unchanged(groups: Sequence[RowGroup], ticks: Int64s, kept: int) -> No
     first = min(group.first for group in groups if group.first is not None)
     last = max(group.last for group in groups if group.last is not None)
     rows = sum(group.rows for group in groups) + kept
-    if len(ticks) != rows or ticks[0] < first or ticks[-1] > last:
+    if len(ticks) != rows or ticks.min() < first or ticks.max() > last:
         raise EventError(
             f"row group {groups[0].number} of {groups[0].file} has other events than when the "
             "query was planned; the file has changed since, so plan it again"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +17,22 @@ from cepheid.runtime.bindings import Int64s
 def order_with_ties(ticks: Int64s, ties: Sequence[pa.ChunkedArray]) -> Int64s:
     """The rows in order: by time, then by the first of the columns, and so on.
 
+    A column is looked at only for the rows that all before it leave undecided.
+
     >>> order_with_ties(np.array([5, 3, 5]), [pa.chunked_array([["b", "c", "a"]])]).tolist()
     [1, 2, 0]
     """
     order = np.argsort(ticks, kind="stable")
-    in_order = ticks[order]
-    same = in_order[1:] == in_order[:-1]
-    places = np.flatnonzero(np.append(same, False) | np.append(False, same))
-    rows = order[places]
-    ranks = [_ranks(column.take(pa.array(rows))) for column in reversed(ties)]
-    order[places] = rows[np.lexsort([*ranks, in_order[places]])]
+    places, groups = _alike(np.arange(len(ticks)), [ticks[order]])
+    for column in ties:
+        if not len(places):
+            break
+        rows = order[places]
+        keys = _keys(column.take(pa.array(rows)).combine_chunks())
+        sorted_rows = np.lexsort([*keys, groups])
+        order[places] = rows[sorted_rows]
+        # Groups are in order, so that they stay where they are.
+        places, groups = _alike(places, [groups, *(key[sorted_rows] for key in keys)])
     return order
 
 
@@ -40,18 +47,37 @@ def can_rank(kind: pa.DataType, is_plain: bool) -> bool:
     return is_plain or not (arrow.is_nested(kind) or arrow.is_string(kind))
 
 
-def _ranks(column: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
-    """The place of each value among all: nothing is least, and what is no number greatest."""
-    values = column.combine_chunks()
+def _alike(places: Int64s, keys: Sequence[npt.NDArray[Any]]) -> tuple[Int64s, Int64s]:
+    """The places that have the same keys as one beside them, and numbers for those that do."""
+    begins = np.ones(len(places), dtype=np.bool_)
+    begins[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    are_alike = ~begins
+    are_alike[:-1] |= ~begins[1:]
+    return places[are_alike], np.cumsum(begins, dtype=np.int64)[are_alike]
+
+
+def _keys(values: pa.Array) -> list[npt.NDArray[Any]]:
+    """Numbers in the order of the values, and then, more important, whether there is a value.
+
+    What is no number is greater than all numbers, and texts are in the order of their bytes.
+    """
     is_null = values.is_null().to_numpy(zero_copy_only=False)
-    if arrow.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    elif arrow.is_boolean(values.type):
-        values = values.cast(pa.int8())
-    elif arrow.is_floating(values.type):
+    if arrow.is_floating(values.type):
         numbers = values.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
         bits = np.where(np.isnan(numbers), np.nan, numbers).view(np.int64)
-        in_order = np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
-        values = pa.array(in_order)
-    ranks = np.asarray(pc.rank(values, sort_keys="ascending", tiebreaker="dense"))
-    return np.where(is_null, 0, ranks)
+        keys = np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
+    elif arrow.is_integer(values.type):
+        keys = values.fill_null(0).to_numpy(zero_copy_only=False)
+    else:
+        coded = values if arrow.is_dictionary(values.type) else values.dictionary_encode()
+        ranks = np.asarray(pc.rank(_rankable(coded.dictionary), tiebreaker="dense"))
+        codes = coded.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        keys = np.append(ranks, 0)[codes]
+    if is_null.any():
+        keys = np.where(is_null, keys.dtype.type(0), keys)
+        return [keys, ~is_null]
+    return [keys]
+
+
+def _rankable(values: pa.Array) -> pa.Array:
+    return values.cast(pa.int8()) if arrow.is_boolean(values.type) else values
