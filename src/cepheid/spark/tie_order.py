@@ -29,7 +29,7 @@ def order_with_ties(ticks: Int64s, ties: Sequence[pa.ChunkedArray]) -> Int64s:
             break
         rows = order[places]
         keys = _keys(column.take(pa.array(rows)).combine_chunks())
-        sorted_rows = np.lexsort([*keys, groups])
+        sorted_rows = _sorted(groups, keys)
         order[places] = rows[sorted_rows]
         # Groups are in order, so that they stay where they are.
         places, groups = _alike(places, [groups, *(key[sorted_rows] for key in keys)])
@@ -54,6 +54,20 @@ def _alike(places: Int64s, keys: Sequence[npt.NDArray[Any]]) -> tuple[Int64s, In
     are_alike = ~begins
     are_alike[:-1] |= ~begins[1:]
     return places[are_alike], np.cumsum(begins, dtype=np.int64)[are_alike]
+
+
+def _sorted(groups: Int64s, keys: Sequence[npt.NDArray[Any]]) -> Int64s:
+    """The rows by group, and by the keys in each, of which the last counts most.
+
+    Where both fit into one number, that is sorted: it is nearly in order, since groups are, and
+    such numbers are sorted several times as fast as one key after another.
+    """
+    if len(keys) == 1:
+        least, greatest = int(keys[0].min()), int(keys[0].max())
+        span = greatest - least + 1
+        if span * (int(groups[-1]) + 1) < 2**63:
+            return np.argsort(groups * span + (keys[0].astype(np.int64) - least), kind="stable")
+    return np.lexsort([*keys, groups])
 
 
 def _keys(values: pa.Array) -> list[npt.NDArray[Any]]:
