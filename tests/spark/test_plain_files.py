@@ -124,7 +124,15 @@ def test_only_plain_files_are_read_in_place(spark: SparkSession, tmp_path: Path)
     assert plain_files(spark.read.option("pathGlobFilter", "1*").parquet(path)) is None
     assert plain_files(spark.createDataFrame([(1,)], "n int")) is None
     frame.createOrReplaceTempView("seen")
-    assert plain_files(spark.table("seen")) is None
+    assert plain_files(spark.table("seen")) == whole
+    assert plain_files(frame.alias("e")) == whole
+    assert plain_files(spark.sql("SELECT n, ts FROM seen")) == whole
+    assert plain_files(spark.sql("SELECT n, ts FROM seen WHERE n > 3")) is None
+    assert plain_files(spark.sql("SELECT n + 1 AS n, ts FROM seen")) is None
+    frame.where("n > 3").createOrReplaceTempView("some")
+    assert plain_files(spark.table("some")) is None
+    frame.selectExpr("id AS n", "ts").createOrReplaceTempView("renamed")
+    assert plain_files(spark.table("renamed")) is None
     frame.write.partitionBy("id").parquet(str(tmp_path / "folders"))
     assert plain_files(spark.read.parquet(str(tmp_path / "folders"))) is None
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")

@@ -1,9 +1,9 @@
 """Whether a DataFrame is nothing but Parquet files, so that reading these is reading it.
 
 What a plan means is Spark's to say. So only the one plan counts that leaves nothing to be said:
-files of this machine that were read with no option, and columns of them. Tables, views,
-conditions, columns in the names of folders, what is cached and what other formats do with files
-are Spark's to read.
+files of this machine that were read with no option, columns of them, and other names for them.
+Tables, views that are stored, conditions, columns in the names of folders, what is cached and what
+other formats do with files are Spark's to read.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ def plain_files(frame: DataFrame) -> list[str] | None:
 
 
 def _files_of(plan: Any) -> list[str] | None:
-    while _name(plan) == "Project":
-        if any(_name(column) != "AttributeReference" for column in _each(plan.projectList())):
-            return None
+    while _changes_nothing(plan):
         plan = plan.child()
     if _name(plan) != "LogicalRelation" or plan.catalogTable().isDefined():
         return None
@@ -49,6 +47,13 @@ def _files_of(plan: Any) -> list[str] | None:
     )
     files = list(relation.location().inputFiles()) if is_plain else []
     return files if files and all(file.startswith(_LOCAL) for file in files) else None
+
+
+def _changes_nothing(plan: Any) -> bool:
+    """Whether this step gives columns of what it gets, or another name to it."""
+    if _name(plan) == "Project":
+        return all(_name(column) == "AttributeReference" for column in _each(plan.projectList()))
+    return _name(plan) == "SubqueryAlias" or (_name(plan) == "View" and plan.isTempView())
 
 
 def _name(node: Any) -> str:
