@@ -74,7 +74,7 @@ def match(
         match_id: whether the result has a column ``match_id``, the same for the same match
             whenever it is found.
         in_place: whether workers may read the files of a frame that is nothing but Parquet files
-            in the order of time. It is several times as fast, and finds the same.
+            in the order of time. It finds the same, as a rule several times as fast.
         options: those of the evaluation, as for ``query.match``.
 
     Raises:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from cepheid.api import CompiledQuery
@@ -107,7 +108,8 @@ def match_files(
         )
     files = _event_files(prepared, frame)
     in_order = sorted(frame.inputFiles(), key=unquote)
-    groups = _with_times(spark, files, list(files.groups_of(in_order)))
+    sources = ((file, opened(file)) for file in in_order)
+    groups = _with_times(spark, files, list(files.groups_of(sources)))
     wanted = _wanted_slices(spark, groups)
     bounds = slice_bounds(groups, prepared.window or 0, wanted)
     if wanted > 1 and not bounds:
@@ -122,18 +124,15 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
     sort them. None where that is not certain, or would be no gain because the files are not in the
     order of time, or have fewer slices than tasks run at once.
     """
-    said, ties = prepared.settings.tie_break, prepared.settings.ties
-    paths = plain_files(frame)
+    ties, paths = prepared.settings.ties, plain_files(frame)
     if paths is None or len(paths) > MOST_FILES or why_not_sliced(prepared) is not None:
         return None
     spark, files = frame.sparkSession, _event_files(prepared, frame, ties)
     if not all(can_rank(files.types[name], name in prepared.plain) for name in ties):
         return None
     try:
-        sources = map(opened, paths)
-        if any(not files.are_as_declared(each) or may_have_nulls(each, said) for each in sources):
-            return None
-        groups = list(files.groups_of(paths))
+        sources = _as_spark_reads_them(files, paths, prepared.settings.tie_break)
+        groups = list(files.groups_of(sources))
     except (OptionError, OSError, pa.ArrowException):  # Whatever it is, Spark may know better.
         return None
     if any(group.first is None for group in groups) or _most_together(groups) > MOST_ROWS:
@@ -142,6 +141,21 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
     if len(bounds) + 1 < _tasks_at_once(spark):
         return None
     return _by_slice(spark, prepared, files, groups, bounds)
+
+
+def _as_spark_reads_them(
+    files: EventFiles, paths: Sequence[str], tie_break: Sequence[str]
+) -> Iterator[tuple[str, pq.ParquetFile]]:
+    """The files, opened one after another.
+
+    Raises:
+        OptionError: Spark would see in one what is not seen here.
+    """
+    for path in paths:
+        source = opened(path)
+        if not files.are_as_declared(source) or may_have_nulls(source, tie_break):
+            raise OptionError(f"{path} is Spark's to read")
+        yield path, source
 
 
 def _event_files(prepared: Prepared, frame: DataFrame, ties: tuple[str, ...] = ()) -> EventFiles:

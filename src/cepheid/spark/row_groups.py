@@ -65,11 +65,10 @@ class EventFiles:
     ties: tuple[str, ...] = ()
     relevant: frozenset[str] | None = None
 
-    def groups_of(self, files: Iterable[str]) -> Iterator[RowGroup]:
-        """The row groups of the files, as far as the files' statistics tell their times."""
+    def groups_of(self, sources: Iterable[tuple[str, pq.ParquetFile]]) -> Iterator[RowGroup]:
+        """The row groups of files, as far as the files' statistics tell their times."""
         place = 0
-        for file in files:
-            source = opened(file)
+        for file, source in sources:
             metadata, column = source.metadata, self._place_of_time(file, source)
             for number in range(metadata.num_row_groups):
                 group = metadata.row_group(number)
