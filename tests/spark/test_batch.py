@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +115,29 @@ def test_times_and_values_of_every_kind_come_back(
     assert found.column_names == local.column_names
     assert local_rows(found) == local_rows(local)
     assert found.num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "sure"),
+    [
+        ("SEQ(A a, B b) RETURN a.ts AS a, b.ts AS b, b.x", {"start", "end", "a", "b"}),
+        ("SEQ(A a, ANY(A, B) b) RETURN b.ts, a.type", {"start", "end", "b.ts"}),
+        ("SEQ(A a, B+ b[]) RETURN b[1].ts AS b, a.ts + 1 AS a", {"start", "end"}),
+        ("OR(A a, B b) RETURN a.ts, b.ts AS b", {"start", "end"}),
+        ("SEQ(A a, B b) RETURN a.x AS start, b.ts AS end", {"end"}),
+        ("SEQ(A a, B b)", {"start", "end"}),
+    ],
+)
+def test_columns_that_are_never_null_are_declared_so(
+    spark: SparkSession, query: str, sure: set[str]
+) -> None:
+    frame = events(spark, (1, "A", 1, None, None), (2, "B", 1, None, None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cep.CepheidWarning)
+        found = cep.query(f"PATTERN {query}").match(frame)
+    assert {field.name for field in found.schema if not field.nullable} == sure
+    local = cep.query(f"PATTERN {query}").match(frame.toArrow()).to_arrow()
+    assert spark_rows(found) == local_rows(local)
 
 
 def test_a_match_has_the_same_id_however_it_is_found(spark: SparkSession) -> None:

@@ -62,6 +62,15 @@ class Events:
         return len(self.ticks)
 
     @property
+    def column_names(self) -> list[str]:
+        """The columns, in order."""
+        return list(self.table.column_names)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column, in one chunk."""
+        return self.table.column(name)
+
+    @property
     def rows(self) -> Int64s:
         """The row of each event; an array of them is made only where somebody asks."""
         rows = self.row_numbers

@@ -13,6 +13,7 @@ import pyarrow.types as arrow
 
 from cepheid.language import syntax as ast
 from cepheid.runtime.bindings import Bindings
+from cepheid.runtime.event_view import EventView
 from cepheid.runtime.events import Events
 from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.projection import project
@@ -67,7 +68,7 @@ class Matches:
     def __init__(
         self,
         query: ast.Query,
-        events: Events | Callable[[], Events],
+        events: Events | EventView,
         parts: Sequence[Bindings],
         metrics: Metrics | None = None,
         name_row: Callable[[int], int | str] = int,
@@ -80,7 +81,7 @@ class Matches:
 
     @cached_property
     def _events(self) -> Events:
-        return self._given() if callable(self._given) else self._given
+        return self._given.events if isinstance(self._given, EventView) else self._given
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
@@ -90,8 +91,8 @@ class Matches:
             table = self._table(part)
             columns = [python_values(column) for column in table.columns]
             rows = [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns)]  # noqa: B905
-            starts = python_values(self._events.time_axis.decode(part.starts, wide=True))
-            ends = python_values(self._events.time_axis.decode(part.ends, wide=True))
+            starts = python_values(self._given.time_axis.decode(part.starts, wide=True))
+            ends = python_values(self._given.time_axis.decode(part.ends, wide=True))
             sure = part.confidences
             for ix, row in enumerate(rows):
                 confidence = None if sure is None else float(sure[ix])
@@ -116,12 +117,12 @@ class Matches:
     @property
     def schema(self) -> Schema:
         """The types and attributes of the events."""
-        return self._events.schema
+        return self._given.schema
 
     def with_events(self) -> Matches:
         """The same matches with the events of each variable, whatever the query returns."""
         query = replace(self._query, returns=None)
-        return Matches(query, self._events, self._parts, self.metrics, self._name_row)
+        return Matches(query, self._given, self._parts, self.metrics, self._name_row)
 
     def _repr_html_(self) -> str:
         from cepheid.runtime.notebook import matches_html
@@ -185,7 +186,7 @@ class Matches:
                 yield part.slice(low, low + size)
 
     def _table(self, part: Bindings) -> pa.Table:
-        return project(self._query, self._events, part)
+        return project(self._query, self._given, part)
 
 
 def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:

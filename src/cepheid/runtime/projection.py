@@ -12,11 +12,12 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
 from cepheid.runtime.arrow_arrays import from_numpy
 from cepheid.runtime.bindings import ABSENT, Bindings, Int64s, ListPositions, SinglePositions
+from cepheid.runtime.event_view import EventView
 from cepheid.runtime.events import Events
 from cepheid.runtime.vectorised import Bools, Leaf, Vectorised, whole_numbers, without_nan
 
 
-def project(query: ast.Query, events: Events, bindings: Bindings) -> pa.Table:
+def project(query: ast.Query, events: Events | EventView, bindings: Bindings) -> pa.Table:
     """The result table: start, end, and a column per variable or per item of RETURN.
 
     Where times are uncertain there is also the confidence. An item of RETURN that is called
@@ -42,7 +43,7 @@ def project(query: ast.Query, events: Events, bindings: Bindings) -> pa.Table:
 class _Projector:
     """What the leaves of an expression are, for each match."""
 
-    def __init__(self, query: ast.Query, events: Events, bindings: Bindings) -> None:
+    def __init__(self, query: ast.Query, events: Events | EventView, bindings: Bindings) -> None:
         self._events = events
         self._bindings = bindings
         self._types: dict[str, set[str]] = {}
@@ -96,7 +97,7 @@ class _Projector:
     def events_of(self, variable: str) -> pa.Array:
         """The events of a variable as structs, or lists of structs."""
         column = self._bindings.variables[variable]
-        fields = [name for name in self._events.table.column_names if self._has(variable, name)]
+        fields = [name for name in self._events.column_names if self._has(variable, name)]
         positions = column.positions
         arrays = [self._taken(name, positions) for name in fields]
         absent = from_numpy(positions == ABSENT)
@@ -121,7 +122,7 @@ class _Projector:
         """The attribute of the events at these positions, null where they do not have it."""
         absent = (positions == ABSENT) | self._lacks(attribute, positions)
         indices = from_numpy(positions, absent)
-        taken = self._events.table.column(attribute).take(indices)
+        taken = self._events.column(attribute).take(indices)
         return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
 
     def _lacks(self, attribute: str, positions: Int64s) -> Bools:

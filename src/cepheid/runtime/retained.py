@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepheid.errors import EventError
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
@@ -24,6 +23,7 @@ from cepheid.language.syntax import WindowMeasure
 from cepheid.runtime.arrow_arrays import empty_table, from_numpy
 from cepheid.runtime.bindings import Int64s, MatchTimes
 from cepheid.runtime.encoding import StringCodes
+from cepheid.runtime.event_view import EventView
 from cepheid.runtime.events import Events
 from cepheid.runtime.list_columns import ListColumns
 from cepheid.runtime.match_columns import MatchColumns
@@ -60,16 +60,15 @@ class Retained:
     @property
     def events(self) -> Events:
         """The retained events; positions in it are places."""
-        joined = _joined(self._pieces, self._last_piece)
+        joined = self.view.events
         self._pieces = deque([joined] if len(joined) else [])
         self._whole = len(joined)
         return joined
 
     @property
-    def view(self) -> Callable[[], Events]:
-        """The events as they are now, made into one table when they are asked for."""
-        pieces, last = tuple(self._pieces), self._last_piece
-        return lambda: _joined(pieces, last)
+    def view(self) -> EventView:
+        """The events as they are now, made into one piece as far as somebody asks for them."""
+        return EventView(self._pieces, self._last_piece)
 
     @property
     def type_names(self) -> tuple[str, ...]:
@@ -172,7 +171,7 @@ class Retained:
             self._pieces[-1]
         ):
             last = self._pieces.pop()
-            self._pieces.append(_joined([self._pieces.pop(), last], self._latest))
+            self._pieces.append(EventView([self._pieces.pop(), last], self._latest).events)
 
     def measured(self, axis: Int64s, partition: Int64s) -> None:
         """Add what the window measures, and partitions, for the next events of those appended."""
@@ -340,25 +339,6 @@ class Retained:
             self.type_names,
             batch.schema,
         )
-
-
-def _joined(pieces: Sequence[Events] | deque[Events], last: Events) -> Events:
-    """All pieces as one; ``last`` knows all types, and is what there is without pieces."""
-    if not pieces:
-        return last
-    if len(pieces) == 1 and pieces[0].type_names == last.type_names:
-        return pieces[0]
-    return Events(
-        pa.concat_tables(
-            [piece.table for piece in pieces], promote_options="default"
-        ).combine_chunks(),
-        np.concatenate([piece.rows for piece in pieces]),
-        np.concatenate([piece.ticks for piece in pieces]),
-        last.time_axis,
-        np.concatenate([piece.type_codes for piece in pieces]),
-        last.type_names,
-        last.schema,
-    )
 
 
 def _are_alike(batch: Events, other: Events) -> bool:

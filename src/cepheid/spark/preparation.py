@@ -26,6 +26,7 @@ from cepheid.spark.arrow_schemas import (
     MATCH_ID,
     arrow_schema,
     empty_events,
+    never_null,
     plain_columns,
     result_schema,
     spark_schema,
@@ -67,7 +68,8 @@ class Prepared:
     @property
     def result(self) -> StructType:
         """The schema of the resulting DataFrame."""
-        return spark_schema(self.settings.result_schema)
+        settings = self.settings
+        return spark_schema(settings.result_schema, never_null(self.query, settings.time))
 
     def relevant(self, events: DataFrame) -> DataFrame:
         """The events and columns that matter."""

@@ -1,0 +1,84 @@
+"""Events that are in memory in pieces: what is asked of them is made into one, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.runtime.events import Events
+from cepheid.runtime.time_axis import TimeAxis
+from cepheid.schema import Schema
+
+
+class EventView:
+    """The events of some pieces, one after another; ``last`` knows all types, and has no events.
+
+    Matches are shown by a few columns of a few events as a rule, where the pieces have the columns
+    of all events of a window.
+    """
+
+    def __init__(self, pieces: Sequence[Events], last: Events) -> None:
+        self._pieces = tuple(pieces) or (last,)
+        self._last = last
+        self._columns: dict[str, pa.ChunkedArray] = {}
+
+    @property
+    def time_axis(self) -> TimeAxis:
+        """How times become ticks."""
+        return self._last.time_axis
+
+    @property
+    def type_names(self) -> tuple[str, ...]:
+        """The types of events, by their codes."""
+        return self._last.type_names
+
+    @property
+    def schema(self) -> Schema:
+        """What the events have."""
+        return self._last.schema
+
+    @property
+    def column_names(self) -> list[str]:
+        """The columns, in order."""
+        return list(self._table.column_names)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column of all events, in one chunk."""
+        if name not in self._columns:
+            self._columns[name] = self._table.select([name]).combine_chunks().column(0)
+        return self._columns[name]
+
+    @cached_property
+    def type_codes(self) -> npt.NDArray[np.int32]:
+        """For each event the number of its type."""
+        if len(self._pieces) == 1:
+            return self._pieces[0].type_codes
+        return np.concatenate([piece.type_codes for piece in self._pieces])
+
+    @cached_property
+    def events(self) -> Events:
+        """The events with all that there is to know of them."""
+        first, last = self._pieces[0], self._last
+        if len(self._pieces) == 1 and first.type_names == last.type_names:
+            return first
+        return Events(
+            self._table.combine_chunks(),
+            np.concatenate([piece.rows for piece in self._pieces]),
+            np.concatenate([piece.ticks for piece in self._pieces]),
+            last.time_axis,
+            self.type_codes,
+            last.type_names,
+            last.schema,
+        )
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        """The columns of all pieces, in several chunks."""
+        tables = [piece.table for piece in self._pieces]
+        return (
+            tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="default")
+        )
