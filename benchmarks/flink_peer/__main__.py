@@ -22,6 +22,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
+import numpy as np
 from pyarrow import csv
 
 import cepheid as cep
@@ -64,7 +65,7 @@ def measure(python: str, count: int, ids: int, rounds: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "events.csv"
         bare = csv.WriteOptions(include_header=False, quoting_style="none")
-        csv.write_csv(events(count, ids, TYPES, SEED), file, bare)
+        csv.write_csv(events(count, ids, TYPES, np.random.default_rng(SEED)), file, bare)
         answer = summary(find(file, window))
         said = run_flink(python, file, window, rounds)
         assert said["answer"] == answer, f"Flink finds {said['answer']}, and cepheid {answer}"

@@ -24,9 +24,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
-
-from benchmarks.spark_peers.data import LETTERS, events
+from benchmarks.spark_peers.data import LETTERS, write_events
 from benchmarks.spark_peers.plots import draw
 from benchmarks.spark_peers.ways import WAYS, idle_worker
 from benchmarks.timing import print_table, write_results
@@ -37,7 +35,8 @@ if TYPE_CHECKING:
 TYPES, SEED = 6, 6
 IDS, EVENTS_IN_WINDOW = 10_000, 20
 IDLE = "idle worker"
-OURS = ("cepheid", "cepheid, read by Spark")
+BY_SPARK = "cepheid, read by Spark"
+OURS = ("cepheid", BY_SPARK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,15 @@ CASES = {
     "length": [Case(length) for length in (2, 3, 4, 5)],
     "window": [Case(events_in_window=number) for number in (5, 10, 40)],
     "ids": [Case(ids=number) for number in (1_000, 100)],
+    "sparse": [
+        *(Case(events_in_window=number) for number in (1, 10, 30)),
+        *(Case(length, events_in_window=10) for length in (2, 4)),
+    ],
 }
-"""Ever longer sequences and windows, and the same number of events with ever fewer ids."""
+"""Ever longer sequences and windows, and the same number of events with ever fewer ids. Those of
+``sparse`` are for ``--types 20``, as in [Wu06], where few events are of the query's types.
+"""
+USUAL = ("length", "window", "ids")
 
 
 def measure(
@@ -76,20 +82,21 @@ def measure(
     count: int,
     rounds: int,
     patience: float,
-    series: Sequence[str] = tuple(CASES),
+    types: int = TYPES,
+    series: Sequence[str] = USUAL,
     ways: Sequence[str] = tuple(WAYS),
 ) -> Iterator[dict[str, Any]]:
     """A row for each case: the seconds of each way, and how often cepheid is faster."""
     # Starting workers and loading compiled code is nobody's time, and no reason to give up.
     little = folder / "little.parquet"
-    pq.write_table(events(1_000, 10, TYPES, SEED), little)
+    write_events(little, 1_000, 10, types, SEED)
     for name in ways:
         WAYS[name](spark.read.parquet(str(little)), 3, 100).collect()
     given_up: dict[str, list[Case]] = {name: [] for name in ways}
     for case in (case for name in series for case in CASES[name]):
         file = folder / f"{case.ids}.parquet"
         if not file.exists():
-            pq.write_table(events(count, case.ids, TYPES, SEED), file)
+            write_events(file, count, case.ids, types, SEED)
 
         def start(name: str, case: Case = case, file: Path = file) -> DataFrame:
             way = idle_worker if name == IDLE else WAYS[name]
@@ -114,13 +121,15 @@ def measure(
             for name, times in seconds.items():
                 if case not in given_up[name]:
                     times.append(_seconds_of(partial(start, name)))
-            idle.append(_seconds_of(partial(start, IDLE)))
+            if BY_SPARK in ways:
+                idle.append(_seconds_of(partial(start, IDLE)))
         for name, times in seconds.items():
             row[name] = statistics.median(times)
-        row[IDLE] = statistics.median(idle)
         best = min((row[name] for name in seconds if name not in OURS), default=math.nan)
         row |= {f"{name} gains": best / row[name] for name in OURS if name in row}
-        row["most"] = best / row[IDLE]
+        if idle:
+            row[IDLE] = statistics.median(idle)
+            row["most"] = best / row[IDLE]
         yield row
 
 
@@ -143,7 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_peers")
     parser.add_argument("--full", action="store_true", help="10 million events, not 2 million")
     parser.add_argument("--count", type=int)
-    parser.add_argument("--series", choices=tuple(CASES), nargs="+", default=tuple(CASES))
+    parser.add_argument("--types", type=int, default=TYPES, help="how many types of events")
+    parser.add_argument("--series", choices=tuple(CASES), nargs="+", default=USUAL)
     parser.add_argument("--ways", choices=tuple(WAYS), nargs="+", default=tuple(WAYS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--patience", type=float, default=60.0)
@@ -151,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     count = given.count or (10_000_000 if given.full else 2_000_000)
 
-    settings = {"count": count, "types": TYPES, "seed": SEED, "rounds": given.rounds}
+    settings = {"count": count, "types": given.types, "seed": SEED, "rounds": given.rounds}
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
@@ -161,7 +171,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     spark.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as folder:
         measured = measure(
-            spark, Path(folder), count, given.rounds, given.patience, given.series, given.ways
+            spark,
+            Path(folder),
+            count,
+            given.rounds,
+            given.patience,
+            given.types,
+            given.series,
+            given.ways,
         )
         rows = []
         for row in measured:
@@ -170,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             write_results(given.output, "spark_peers", rows, settings)  # a later one may take long
     spark.stop()
     print_table(
-        f"Seconds of the whole job over {count:,} events, {TYPES} types",
+        f"Seconds of the whole job over {count:,} events, {given.types} types",
         rows,
         [
             *("length", "ids", "events_in_window", "matches"),

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 LETTERS = "ABCDEF"
+AT_ONCE = 10_000_000
+"""How many events are made in memory at once."""
 
 
-def events(count: int, ids: int, types: int, seed: int) -> pa.Table:
-    """Events of so many types and ids, one at each tick; no query asks for ``x`` and ``y``."""
+def write_events(file: Path, count: int, ids: int, types: int, seed: int) -> None:
+    """Write events of so many types and ids as Parquet, one at each tick."""
     random = np.random.default_rng(seed)
+    pieces = (
+        events(min(AT_ONCE, count - low), ids, types, random, low)
+        for low in range(0, count, AT_ONCE)
+    )
+    first = next(pieces)
+    with pq.ParquetWriter(file, first.schema) as writer:
+        for piece in chain([first], pieces):
+            writer.write_table(piece)
+
+
+def events(count: int, ids: int, types: int, random: np.random.Generator, low: int = 0) -> pa.Table:
+    """So many events, one at each tick from ``low`` on; no query asks for ``x`` and ``y``."""
     names = np.array([*LETTERS, *(f"T{number}" for number in range(max(types - len(LETTERS), 0)))])
     return pa.table(
         {
-            "ts": np.arange(count, dtype=np.int64),
+            "ts": np.arange(low, low + count, dtype=np.int64),
             "type": names[random.integers(0, types, count)],
             "id": random.integers(0, ids, count),
             "x": random.random(count),
