@@ -140,6 +140,34 @@ def test_columns_that_are_never_null_are_declared_so(
     assert spark_rows(found) == local_rows(local)
 
 
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ("SEQ(A a, B b) WITHIN 9 RETURN b.ts, a.ts", ["b.ts", "a.ts"]),
+        ("SEQ(A a, B b) WITHIN 9 RETURN a.ts AS `from`, a.x", ["end", "from", "a.x"]),
+        ("A a WITHIN 9 RETURN a.ts AS t", ["t"]),
+        ("SEQ(A a, B+ b[]) WITHIN 9 RETURN a.ts AS t, b[1].ts AS u", ["end", "t", "u"]),
+        ("SEQ(A a, ~(B b)) WITHIN 3 RETURN a.ts AS t", ["end", "t"]),
+        ("SEQ(A a, B b) WITHIN 9 RETURN a.x AS start, b.ts AS u", ["start", "end", "u"]),
+        ("AND(A a, B b) WITHIN 9 RETURN a.ts AS t, b.ts AS u", ["start", "end", "t", "u"]),
+        ("SEQ(A a, B* b[]) WITHIN 9 RETURN a.ts AS t", ["start", "end", "t"]),
+        ("SEQ(A a, B b) WITHIN 9", ["start", "end", "a", "b"]),
+    ],
+)
+def test_times_that_are_returned_are_sent_once(
+    spark: SparkSession, query: str, sent: list[str]
+) -> None:
+    frame = events(spark, *((n, "AB"[n % 2], 1, 1.0, "u") for n in range(8)))
+    compiled = cep.query(f"PATTERN {query}")
+    assert prepare(compiled, frame.schema).sending.result_schema.names == sent
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cep.CepheidWarning)
+        found = compiled.match(frame)
+    local = compiled.match(frame.toArrow()).to_arrow()
+    assert found.columns == local.column_names
+    assert spark_rows(found) == local_rows(local)
+
+
 def test_a_match_has_the_same_id_however_it_is_found(spark: SparkSession) -> None:
     rows = [(n, "AB"[n % 2], n % 3, 1.0, "u") for n in range(12)] + [(3, "B", 0, 1.0, "u")]
     query = cep.query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 7")

@@ -63,23 +63,29 @@ class ListPositions:
 class MatchTimes:
     """When each match starts and ends, looked up when somebody asks for it.
 
-    >>> times = MatchTimes(1, lambda: (np.array([3]), np.array([5])))
-    >>> times.both[1].tolist()
+    >>> times = MatchTimes(1, lambda: np.array([3]), lambda: np.array([5]))
+    >>> times.ends.tolist()
     [5]
     """
 
     count: int
-    look_up: Callable[[], tuple[Int64s, Int64s]]
+    look_up_starts: Callable[[], Int64s]
+    look_up_ends: Callable[[], Int64s]
 
     @cached_property
-    def both(self) -> tuple[Int64s, Int64s]:
-        """The starts and the ends."""
-        return self.look_up()
+    def starts(self) -> Int64s:
+        """When each match starts."""
+        return self.look_up_starts()
+
+    @cached_property
+    def ends(self) -> Int64s:
+        """When each match ends."""
+        return self.look_up_ends()
 
     @classmethod
     def of(cls, starts: Int64s, ends: Int64s) -> MatchTimes:
         """Times that are known."""
-        return cls(len(starts), lambda: (starts, ends))
+        return cls(len(starts), lambda: starts, lambda: ends)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,12 +102,12 @@ class Bindings:
     @property
     def starts(self) -> Int64s:
         """When each match starts."""
-        return self.times.both[0]
+        return self.times.starts
 
     @property
     def ends(self) -> Int64s:
         """When each match ends."""
-        return self.times.both[1]
+        return self.times.ends
 
     def __len__(self) -> int:
         return self.times.count
@@ -118,7 +124,8 @@ class Bindings:
                 variables[name] = ListPositions(offsets - offsets[0], flat)
         sure = self.confidences
         confidences = None if sure is None else sure[low:high]
-        times = MatchTimes.of(self.starts[low:high], self.ends[low:high])
+        count = max(min(high, len(self)) - low, 0)
+        times = MatchTimes(count, lambda: self.starts[low:high], lambda: self.ends[low:high])
         return Bindings(variables, times, confidences)
 
     def pick(self, chosen: Int64s) -> Bindings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -159,10 +159,12 @@ class Matches:
         """The same matches, whose bindings call the row of an event what ``name_row`` says."""
         return Matches(self._query, self._given, self._parts, self.metrics, name_row)
 
-    def pieces(self, size: int = BATCH_SIZE) -> Iterator[tuple[Bindings, pa.Table]]:
-        """The matches, at most so many at a time, as positions and as columns."""
+    def pieces(
+        self, size: int = BATCH_SIZE, wanted: Collection[str] | None = None
+    ) -> Iterator[tuple[Bindings, pa.Table]]:
+        """The matches, at most so many at a time, as positions and as columns, or some of these."""
         for part in self._pieces(size):
-            yield part, self._table(part)
+            yield part, self._table(part, wanted)
 
     def parts(self) -> tuple[Events, Sequence[Bindings]]:
         """The matches as positions in the events that are in memory."""
@@ -185,8 +187,8 @@ class Matches:
             for low in range(0, len(part), size):
                 yield part.slice(low, low + size)
 
-    def _table(self, part: Bindings) -> pa.Table:
-        return project(self._query, self._given, part)
+    def _table(self, part: Bindings, wanted: Collection[str] | None = None) -> pa.Table:
+        return project(self._query, self._given, part, wanted)
 
 
 def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:

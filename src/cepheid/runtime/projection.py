@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -12,32 +15,40 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
 from cepheid.runtime.arrow_arrays import from_numpy
 from cepheid.runtime.bindings import ABSENT, Bindings, Int64s, ListPositions, SinglePositions
+from cepheid.runtime.encoding import one_array
 from cepheid.runtime.event_view import EventView
 from cepheid.runtime.events import Events
 from cepheid.runtime.vectorised import Bools, Leaf, Vectorised, whole_numbers, without_nan
 
 
-def project(query: ast.Query, events: Events | EventView, bindings: Bindings) -> pa.Table:
+def project(
+    query: ast.Query,
+    events: Events | EventView,
+    bindings: Bindings,
+    wanted: Collection[str] | None = None,
+) -> pa.Table:
     """The result table: start, end, and a column per variable or per item of RETURN.
 
     Where times are uncertain there is also the confidence. An item of RETURN that is called
-    like one of these columns takes its place.
+    like one of these columns takes its place. Where only some columns are ``wanted``, the others
+    are not made.
     """
-    axis = events.time_axis
-    columns: dict[str, pa.Array] = {
-        "start": axis.decode(bindings.starts, wide=True),
-        "end": axis.decode(bindings.ends, wide=True),
+    axis, sure = events.time_axis, bindings.confidences
+    columns: dict[str, Callable[[], pa.Array]] = {
+        "start": lambda: axis.decode(bindings.starts, wide=True),
+        "end": lambda: axis.decode(bindings.ends, wide=True),
     }
-    if bindings.confidences is not None:
-        columns["confidence"] = from_numpy(bindings.confidences)
+    if sure is not None:
+        columns["confidence"] = partial(from_numpy, sure)
     projector = _Projector(query, events, bindings)
     if query.returns is None:
         for name in bindings.variables:
-            columns[name] = projector.events_of(name)
+            columns[name] = partial(projector.events_of, name)
     else:
         for item in query.returns.items:
-            columns[item_name(item, query)] = projector.returned(item.expression)
-    return pa.table(columns)
+            columns[item_name(item, query)] = partial(projector.returned, item.expression)
+    names = columns if wanted is None else [name for name in columns if name in wanted]
+    return pa.table({name: columns[name]() for name in names})
 
 
 class _Projector:
@@ -76,7 +87,8 @@ class _Projector:
                 positions = self._end(self._list(variable), end)
             case _:
                 return np.zeros(len(self._bindings), dtype=np.bool_)
-        return np.equal(positions, ABSENT) | self._lacks(attribute, positions)
+        missing = self._missing_at(attribute, positions)
+        return np.zeros(len(positions), dtype=np.bool_) if missing is None else missing
 
     def resolve(self, leaf: Leaf) -> pa.Array:
         match leaf:
@@ -120,19 +132,17 @@ class _Projector:
 
     def _taken(self, attribute: str, positions: Int64s) -> pa.Array:
         """The attribute of the events at these positions, null where they do not have it."""
-        absent = (positions == ABSENT) | self._lacks(attribute, positions)
-        indices = from_numpy(positions, absent)
-        taken = self._events.column(attribute).take(indices)
-        return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+        indices = from_numpy(positions, self._missing_at(attribute, positions))
+        return one_array(self._events.column(attribute)).take(indices)
 
-    def _lacks(self, attribute: str, positions: Int64s) -> Bools:
-        """Whether the type of the event at each position does not have the attribute."""
+    def _missing_at(self, attribute: str, positions: Int64s) -> Bools | None:
+        """Where there is no event, or its type lacks the attribute; None where this is nowhere."""
         events = self._events
         has = [events.schema.has_attribute(name, attribute) for name in events.type_names]
-        if all(has):
-            return np.zeros(len(positions), dtype=np.bool_)
-        lacks: Bools = ~np.array(has)[events.type_codes[positions]]
-        return lacks
+        if all(has) and positions.min(initial=0) > ABSENT:
+            return None
+        absent: Bools = np.equal(positions, ABSENT)
+        return absent if all(has) else absent | ~np.array(has)[events.type_codes[positions]]
 
     def _element(self, column: ListPositions, index: int | ast.Index) -> Int64s:
         """The position of one element of each list, ABSENT where the list is too short."""

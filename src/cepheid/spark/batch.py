@@ -126,12 +126,12 @@ def match(
 
 def _in_order(prepared: Prepared, spread: DataFrame) -> DataFrame:
     """The matches of each partition, whose events are put in order."""
-    settings, has_session = prepared.settings, prepared.has_session
+    settings, has_session = prepared.sending, prepared.has_session
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return run_partition(settings, has_session, batches)
 
-    return spread.sortWithinPartitions(*prepared.order()).mapInArrow(run, prepared.result)
+    return prepared.found_by(run, spread.sortWithinPartitions(*prepared.order()))
 
 
 def by_slice(prepared: Prepared, events: DataFrame, slices: Slices) -> DataFrame:
@@ -147,9 +147,9 @@ def by_slice(prepared: Prepared, events: DataFrame, slices: Slices) -> DataFrame
     else:
         spread = copies.repartition(count, number)
     in_order = spread.sortWithinPartitions(number, *prepared.order())
-    settings, has_session, bounds = prepared.settings, prepared.has_session, slices.bounds
+    settings, has_session, bounds = prepared.sending, prepared.has_session, slices.bounds
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return run_slices(settings, has_session, bounds, batches)
 
-    return in_order.mapInArrow(run, prepared.result)
+    return prepared.found_by(run, in_order)

@@ -199,7 +199,7 @@ def _by_slice(
     bounds: Sequence[int],
 ) -> DataFrame:
     slices = with_reach(prepared, bounds)
-    settings, has_session = prepared.settings, prepared.has_session
+    settings, has_session = prepared.sending, prepared.has_session
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -209,7 +209,7 @@ def _by_slice(
                 yield from run_slice(settings, has_session, events, starts)
 
     count = len(slices.bounds) + 1
-    return spark.range(0, count, 1, count).mapInArrow(run, prepared.result)
+    return prepared.found_by(run, spark.range(0, count, 1, count))
 
 
 def _tasks_at_once(spark: SparkSession) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 from pyspark.sql.types import StructType
@@ -32,6 +33,7 @@ from cepheid.spark.arrow_schemas import (
     spark_schema,
 )
 from cepheid.spark.key_columns import key_columns
+from cepheid.spark.repeated_columns import repeated_columns
 from cepheid.spark.row_filter import column, relevant_rows
 from cepheid.spark.worker_settings import WorkerSettings, functions_in
 
@@ -42,7 +44,8 @@ class Prepared:
 
     ``window`` is in ticks of ``axis``, or in events. ``columns`` are those that the query needs,
     ``plain`` those that Spark compares as the language does, and ``has_session`` tells whether
-    events can be fed in batches. There need not be a Spark session for it, but what is made of
+    events can be fed in batches. ``repeated`` are columns of the result and the one that each
+    repeats. There need not be a Spark session for it, but what is made of
     columns needs one.
     """
 
@@ -53,6 +56,7 @@ class Prepared:
     plain: tuple[str, ...]
     has_session: bool
     settings: WorkerSettings
+    repeated: Mapping[str, str]
 
     @property
     def rows(self) -> Column | None:
@@ -70,6 +74,27 @@ class Prepared:
         """The schema of the resulting DataFrame."""
         settings = self.settings
         return spark_schema(settings.result_schema, never_null(self.query, settings.time))
+
+    @property
+    def sending(self) -> WorkerSettings:
+        """What workers are told that need not send columns that repeat others."""
+        schema = self.settings.result_schema
+        sent = pa.schema([field for field in schema if field.name not in self.repeated])
+        return replace(self.settings, result=sent.serialize().to_pybytes())
+
+    def found_by(
+        self,
+        run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+        events: DataFrame,
+    ) -> DataFrame:
+        """The matches that workers find and send who know what :attr:`sending` says."""
+        result = self.result
+        sent = StructType([field for field in result.fields if field.name not in self.repeated])
+        found = events.mapInArrow(run, sent)
+        if not self.repeated:
+            return found
+        names = ((name, self.repeated.get(name, name)) for name in result.names)
+        return found.select(*(column(shown).alias(name) for name, shown in names))
 
     def relevant(self, events: DataFrame) -> DataFrame:
         """The events and columns that matter."""
@@ -158,6 +183,7 @@ def prepare(
         tuple(plain_columns(schema)),
         chosen.has_session and not _begins_out_of_order(uncertain),
         settings,
+        {} if chosen.weighs else repeated_columns(analysed, settings.result_schema, moment),
     )
 
 

@@ -84,7 +84,7 @@ class Answers:
         if not len(matches):
             return
         ids = MatchIds(self._query, *matches.parts()) if self._match_id else None
-        for part, table in matches.pieces():
+        for part, table in matches.pieces(wanted=self._schema.names):
             if not len(part):
                 continue
             if ids is not None:
