@@ -149,6 +149,44 @@ def test_only_plain_files_are_read_in_place(spark: SparkSession, tmp_path: Path)
     assert plain_files(frame) == whole
 
 
+def test_times_as_spark_writes_them_are_read_first(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = datetime.datetime(2024, 3, 1, 9, tzinfo=datetime.UTC)
+    rows = [
+        (start + datetime.timedelta(seconds=7 * (n // 2), microseconds=n % 2), "AB"[n % 2], n)
+        for n in range(80)
+    ]
+    frame = spark.createDataFrame(rows, "ts timestamp, type string, n long")
+    text = "PATTERN SEQ(A a, B b) WITHIN 30 seconds RETURN a.n AS a, b.n AS b, b.ts AS at"
+    query = cep.query(text)
+
+    def written(name: str, parts: list[str]) -> DataFrame:
+        for part in parts:
+            one = frame.where(part).coalesce(1)
+            one.write.mode("append").parquet(str(tmp_path / name))
+        return spark.read.parquet(str(tmp_path / name))
+
+    in_order = written("in order", [f"n >= {low} AND n < {low + 20}" for low in range(0, 80, 20)])
+    found = query.match(in_order)
+    assert is_in_place(found)
+    assert spark_rows(found) == spark_rows(query.match(in_order, in_place=False))
+    assert spark_rows(found) == spark_rows(query.match(frame))
+    assert found.count() > 0
+    spark.conf.set("spark.sql.parquet.int96TimestampConversion", "true")
+    try:
+        assert not is_in_place(query.match(in_order))
+    finally:
+        spark.conf.unset("spark.sql.parquet.int96TimestampConversion")
+    assert not is_in_place(query.match(written("one", ["true"])))
+    mixed = written("mixed", [f"n % 4 = {rest}" for rest in range(4)])
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "_with_times", None)  # It is not even tried.
+        assert not is_in_place(query.match(mixed))
+    monkeypatch.setattr(files, "MOST_UNTOLD_ROWS", 79)
+    assert not is_in_place(query.match(in_order))
+
+
 def test_what_would_be_no_gain_or_is_not_certain_is_left_to_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

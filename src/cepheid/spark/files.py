@@ -38,6 +38,8 @@ LEAST_ROWS = 1_000_000
 """How many rows make a slice worth a task: one costs a tenth of a second before it reads a row."""
 MOST_ROWS = 8_000_000
 """How many rows a slice has at most, so that tasks that take longer than others even out."""
+MOST_UNTOLD_ROWS = 200_000_000
+"""Of how many rows the times are read unasked where no statistics tell them."""
 MOST_FILES = 1_000
 """Of how many files the footers are read unasked: that takes a millisecond for each."""
 
@@ -122,7 +124,8 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
 
     They are those that Spark would find: events of equal time are in the order in which it would
     sort them. None where that is not certain, or would be no gain because the files are not in the
-    order of time, or have fewer slices than tasks run at once.
+    order of time, or have fewer slices than tasks run at once. Where no statistics tell the times,
+    as in files that Spark wrote, they are read once, at once.
     """
     ties, paths = prepared.settings.ties, plain_files(frame)
     if paths is None or len(paths) > MOST_FILES or why_not_sliced(prepared) is not None:
@@ -135,12 +138,24 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
         groups = list(files.groups_of(sources))
     except (OptionError, OSError, pa.ArrowException):  # Whatever it is, Spark may know better.
         return None
-    if any(group.first is None for group in groups) or _most_together(groups) > MOST_ROWS:
+    if any(group.first is None for group in groups):
+        if _is_hopeless(files, groups):
+            return None
+        groups = _with_times(spark, files, groups)
+    if _most_together(groups) > MOST_ROWS:
         return None
     bounds = slice_bounds(groups, prepared.window or 0, _wanted_slices(spark, groups))
     if len(bounds) + 1 < _tasks_at_once(spark):
         return None
     return _by_slice(spark, prepared, files, groups, bounds)
+
+
+def _is_hopeless(files: EventFiles, groups: Sequence[RowGroup]) -> bool:
+    """Whether it would be no use to read the times of all, as seen from the first two."""
+    rows = sum(group.rows for group in groups)
+    if len(groups) < 2 or rows > MOST_UNTOLD_ROWS:
+        return True
+    return len(list(clusters(map(files.with_times, groups[:2])))) < 2
 
 
 def _as_spark_reads_them(
@@ -151,9 +166,10 @@ def _as_spark_reads_them(
     Raises:
         OptionError: Spark would see in one what is not seen here.
     """
+    named = (*tie_break, files.axis.column)
     for path in paths:
         source = opened(path)
-        if not files.are_as_declared(source) or may_have_nulls(source, tie_break):
+        if not files.are_as_declared(source) or may_have_nulls(source, named):
             raise OptionError(f"{path} is Spark's to read")
         yield path, source
 

@@ -14,14 +14,22 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 _LOCAL = "file:"
-_IGNORED = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+_SETTINGS = {
+    "spark.sql.files.ignoreCorruptFiles": ("false",),
+    "spark.sql.files.ignoreMissingFiles": ("false",),
+    "spark.sql.parquet.int96TimestampConversion": ("false",),
+    "spark.sql.parquet.int96RebaseModeInRead": ("CORRECTED", "EXCEPTION"),
+    "spark.sql.parquet.datetimeRebaseModeInRead": ("CORRECTED", "EXCEPTION"),
+}
+"""What has to be set so that Spark reads all files, and from them the times that they have."""
 
 
 def plain_files(frame: DataFrame) -> list[str] | None:
     """The URIs of the files; None where the frame is anything else."""
     if getattr(frame, "_jdf", None) is None:  # So it is with Spark Connect.
         return None
-    if any(frame.sparkSession.conf.get(name) != "false" for name in _IGNORED):
+    settings = frame.sparkSession.conf
+    if any(settings.get(name) not in plain for name, plain in _SETTINGS.items()):
         return None
     from py4j.protocol import Py4JError  # A client of Spark Connect need not have it.
 

@@ -22,7 +22,10 @@ from cepheid.spark.tie_order import order_with_ties
 
 _OF_HADOOP = re.compile("^s3[an]://")
 """What Spark calls the file system that is s3:// to everybody else."""
+_MOMENT = pa.timestamp("us", "UTC")
 _OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+_INT96 = "INT96"
+"""How Spark writes a point in time, unless it is told otherwise; nobody keeps statistics of it."""
 _FED_AT_ONCE = 524_288
 """How many events are handed on together."""
 
@@ -83,6 +86,8 @@ class EventFiles:
         Not so where a type is another, nor in a file with dates of a calendar long gone.
         """
         has = {field.name: field.type for field in source.schema_arrow}
+        leaves = map(source.schema.column, range(source.metadata.num_columns))
+        has |= {leaf.path: _MOMENT for leaf in leaves if leaf.physical_type == _INT96}
         is_old = any(name in _OLD_CALENDAR for name in source.metadata.metadata or ())
         return not is_old and all(
             name in has and _is_alike(has[name], self.types[name]) for name in self.columns
@@ -251,7 +256,12 @@ def opened(file: str, in_dictionary: Sequence[str] = ()) -> pq.ParquetFile:
             "query.match(spark.read.parquet(...))"
         ) from None
     source = path if isinstance(system, fs.LocalFileSystem) else system.open_input_file(path)
-    return pq.ParquetFile(source, read_dictionary=list(in_dictionary), pre_buffer=True)
+    return pq.ParquetFile(
+        source,
+        read_dictionary=list(in_dictionary),
+        pre_buffer=True,
+        coerce_int96_timestamp_unit="us",
+    )
 
 
 def clusters(groups: Iterable[RowGroup]) -> Iterator[list[RowGroup]]:
