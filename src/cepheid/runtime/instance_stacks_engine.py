@@ -329,14 +329,15 @@ class InstanceStacksEngine:
             self._stacks,
             self._other_stacks,
             self._reached,
-            int64s(len(self._instances)),
+            self._marks,
             len(self._compiled.steps),
             now,
         )
 
     def _resize(self, size: int) -> None:
         self._instances = grown(self._instances, size)
-        self._marks = np.empty(size if self._is_plain else 0, np.int64)
+        # A number for each instance, of no use from one call of a kernel to the next.
+        self._marks = np.empty(size, np.int64)
         for name in ("_kept_ints", "_kept_floats", "_kept_valid", "_instance_keys", "_others"):
             old = getattr(self, name)
             new = np.zeros((size, *old.shape[1:]), dtype=old.dtype)

@@ -53,7 +53,8 @@ def match(
     all events of a match agree on, for instance that of an equivalence test ``[id]``. Where there
     is none, or where ``slices`` is given, they are spread by time; then the times of the events
     are read once, at once, to choose the slices. Large Parquet files in the order of time are read
-    by the workers, and nothing is spread.
+    by the workers, and nothing is spread; if their statistics do not tell the times, these are read
+    once, at once.
 
     Rows of a DataFrame have no order: name the columns that order events of equal time in
     ``tie_break``. Without it such events are ordered by their other columns.
