@@ -186,18 +186,19 @@ def kind_of(arrow_type: pa.DataType) -> Kind:
     """The kind of the values of an Arrow column.
 
     >>> import pyarrow as pa
-    >>> kind_of(pa.decimal128(10, 2)), kind_of(pa.list_(pa.float64()))
-    (<Kind.FLOAT: 'float'>, <Kind.LIST: 'list'>)
+    >>> kind_of(pa.decimal128(10, 2)), kind_of(pa.decimal128(38, 0))
+    (<Kind.FLOAT: 'float'>, <Kind.INTEGER: 'integer'>)
     """
     import pyarrow.types as arrow
 
     if arrow.is_dictionary(arrow_type):
         return kind_of(arrow_type.value_type)
+    if arrow.is_decimal(arrow_type):
+        return Kind.FLOAT if arrow_type.scale > 0 else Kind.INTEGER
     tests = (
         (arrow.is_null, Kind.UNKNOWN),  # a column without any value could be anything
         (arrow.is_integer, Kind.INTEGER),
         (arrow.is_floating, Kind.FLOAT),
-        (arrow.is_decimal, Kind.FLOAT),
         (arrow.is_boolean, Kind.BOOLEAN),
         (arrow.is_string, Kind.STRING),
         (arrow.is_large_string, Kind.STRING),

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from cepheid.errors import EventError
 from cepheid.runtime.arrow_arrays import from_list, from_numpy, numbers_of, to_numpy
+from cepheid.runtime.decimals import plain_decimals
 from cepheid.runtime.text_index import TextIndex
 from cepheid.runtime.text_tables import TextTable
 from cepheid.schema import Kind, kind_of
@@ -278,6 +279,8 @@ def _valid(array: pa.Array) -> Bools | None:
 
 
 def _encode_scalars(array: pa.Array, kind: Kind) -> EncodedColumn:
+    if pa.types.is_decimal(array.type):
+        array = plain_decimals(array)
     if kind is Kind.FLOAT or pa.types.is_null(array.type):
         floats = _floats(array)
         return EncodedColumn(floats, _all_or(~np.isnan(floats)))
@@ -311,6 +314,8 @@ def _encode_list(array: pa.Array, strings: StringCodes) -> EncodedColumn:
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     elements = _undictionary(array.flatten())  # Leaves out what lies below null lists.
     kind = kind_of(elements.type)
+    if pa.types.is_decimal(elements.type):
+        elements = plain_decimals(elements)
     values: Numbers
     if kind is Kind.STRING:
         values = strings.encode(elements)

@@ -15,6 +15,7 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
 from cepheid.runtime.arrow_arrays import from_numpy
 from cepheid.runtime.bindings import ABSENT, Bindings, Int64s, ListPositions, SinglePositions
+from cepheid.runtime.decimals import plain_decimals
 from cepheid.runtime.encoding import one_array
 from cepheid.runtime.event_view import EventView
 from cepheid.runtime.events import Events
@@ -174,9 +175,10 @@ def _aggregated(function: str, column: ListPositions, values: pa.Array) -> pa.Ar
     """The aggregate of each list of values, nulls left out; null for a list without values."""
     match_ix = np.repeat(np.arange(len(column.lengths)), column.lengths)
     name = _ARROW_AGGREGATES[function]
-    if pa.types.is_decimal(values.type) or pa.types.is_dictionary(values.type):
-        target = pa.float64() if pa.types.is_decimal(values.type) else values.type.value_type
-        values = values.cast(target)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_decimal(values.type):
+        values = plain_decimals(values)
     if pa.types.is_float16(values.type):
         values = values.cast(pa.float32())
     unit = values.type if pa.types.is_duration(values.type) and function in ("min", "max") else None

@@ -70,12 +70,13 @@ def python_events(events: Events, attributes: set[str]) -> list[Event]:
 
 
 def _python_values(column: pa.ChunkedArray) -> list[Any]:
-    """Plain Python values: decimals as floats, NaN as null, times to the microsecond, in UTC."""
+    """Plain Python values: decimals as numbers, NaN as null, times to the microsecond, in UTC."""
     kind = column.type
     if arrow.is_dictionary(kind):
         return _python_values(column.cast(kind.value_type))
     if arrow.is_decimal(kind):
-        column = column.cast(pa.float64())
+        plain = float if kind.scale > 0 else int
+        return [None if value is None else plain(value) for value in column.to_pylist()]
     if arrow.is_timestamp(kind):
         column = column.cast(pa.timestamp("us"), safe=False)
     if arrow.is_duration(kind):

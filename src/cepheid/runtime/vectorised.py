@@ -21,6 +21,7 @@ from cepheid.errors import EvaluationError, EventError
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
+from cepheid.runtime.decimals import plain_decimals
 from cepheid.runtime.registered_calls import call_for_rows
 
 Bools = npt.NDArray[np.bool_]
@@ -259,11 +260,13 @@ def _moment(text: str) -> datetime:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Dictionaries decoded, decimals as floats, NaN as null, numbers in 64 bits."""
+    """Dictionaries decoded, decimals as plain numbers, NaN as null, numbers in 64 bits."""
     kind = array.type
     if arrow.is_dictionary(kind):
         return _plain(array.dictionary_decode())
-    if arrow.is_decimal(kind) or arrow.is_floating(kind):
+    if arrow.is_decimal(kind):
+        return plain_decimals(array)
+    if arrow.is_floating(kind):
         return without_nan(array.cast(pa.float64()))
     if arrow.is_integer(kind) and kind != pa.int64():
         return whole_numbers(array)

@@ -83,8 +83,8 @@ def _all_have(query: AnalysedQuery, types: Iterable[str], attribute: str) -> boo
 def plain_columns(schema: StructType) -> list[str]:
     """The columns whose values Spark and the language compare alike.
 
-    Texts with a collation of their own are not among them, nor decimals, which are floats to the
-    language, nor points in time.
+    Texts with a collation of their own are not among them, nor decimals, which are other numbers to
+    the language, nor points in time.
     """
     return [
         field.name
