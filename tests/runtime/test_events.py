@@ -1,6 +1,6 @@
 """Stream order is (time, tie-breaks, row) however the events came, and types are named."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import cepheid as cep
 from cepheid.errors import EventError, OptionError
 from cepheid.runtime.events import order_events
 from cepheid.schema import Kind, Schema
@@ -448,3 +449,14 @@ def test_options_that_cannot_be_used(options, message):
     with pytest.raises(OptionError) as raised:
         order(EVENTS, **options)
     assert str(raised.value) == message
+
+
+def test_texts_that_are_times_are_computed_with_as_times() -> None:
+    events = {
+        "ts": ["2024-03-01T09:00:00.123Z", "2024-03-01T09:01:30.123Z"],
+        "type": ["A", "B"],
+    }
+    text = "PATTERN SEQ(A a, B b) WHERE b.ts - a.ts < 2 minutes RETURN b.ts - a.ts AS took"
+    for evaluation in ("auto", "reference"):
+        (match,) = cep.query(text).match(events, evaluation=evaluation)
+        assert match["took"] == timedelta(seconds=90)

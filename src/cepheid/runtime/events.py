@@ -162,7 +162,11 @@ def order_events(
     events_schema = _schema(schema, found, always)
     _conform(empty_table(found.columns), events_schema)
     table = _with_parsed_time(_conform(found.table, events_schema), time)
-    axis = TimeAxis.of(time, table.schema.field(time).type, time_unit)
+    moments = table.schema.field(time).type
+    if events_schema.kind(time) is not kind_of(moments):  # Texts that were times.
+        kinds = {**events_schema.attributes, time: kind_of(moments)}
+        events_schema = replace(events_schema, attributes=kinds)
+    axis = TimeAxis.of(time, moments, time_unit)
     ticks = axis.encode(table.column(time), found.place)
     order = _stream_order(
         ticks, [_tie_array(name, table.column(name), found.place) for name in ties]
