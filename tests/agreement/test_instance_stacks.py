@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from agreement.strategies import Case, sequence_cases
@@ -104,6 +105,43 @@ def test_every_combination_of_options(construction: str, equivalence: str, windo
     found = answers(cep.query(text), case, "instance_stacks", "all", **chosen)
     assert len(found) > 20
     assert found == answers(cep.query(text), case, "reference", "all")
+
+
+@pytest.mark.parametrize("window", ["selection", "construction", "scan"])
+@pytest.mark.parametrize("later", [0, 30])
+def test_an_instance_may_be_out_of_the_window_before_older_ones(window: str, later: int) -> None:
+    # C at 559 follows only A at 558; what came before it, A at 559, is still in the window at 562.
+    types = "ABACBCD" + "C" * later + "D"
+    times = [558, 558, 559, 559, 560, 560, 562, *[562] * later, 562]
+    events = {"ts": times, "type": [*types]}
+    query = cep.query("PATTERN SEQ(A a, B b, C c, D d) WITHIN 4")
+    found = query.match(
+        events, evaluation="instance_stacks", construction="basic", window=window
+    ).bindings()
+    expected = query.match(events, evaluation="reference").bindings()
+    assert sorted(map(str, found)) == sorted(map(str, expected)) != []
+
+
+@settings(suppress_health_check=list(HealthCheck), max_examples=EXAMPLES)
+@given(
+    data=st.data(),
+    length=st.integers(3, 5),
+    window=st.sampled_from(["selection", "construction", "scan"]),
+)
+def test_stacks_found_when_they_are_needed_are_those_that_were_kept(
+    data: st.DataObject, length: int, window: str
+) -> None:
+    count = data.draw(st.integers(length, 40))
+    types = data.draw(st.lists(st.sampled_from("ABCDE"), min_size=count, max_size=count))
+    steps = data.draw(st.lists(st.integers(0, 2), min_size=count, max_size=count))
+    events = {"ts": np.cumsum(steps), "type": types}
+    names = ", ".join(f"{name} {name.lower()}" for name in "ABCDE"[:length])
+    query = cep.query(f"PATTERN SEQ({names}) WITHIN {data.draw(st.integers(2, 9))}")
+    basic, ais = (
+        query.match(events, evaluation="instance_stacks", construction=way, window=window)
+        for way in ("basic", "ais")
+    )
+    assert sorted(map(str, basic.bindings())) == sorted(map(str, ais.bindings()))
 
 
 @settings(suppress_health_check=list(HealthCheck), max_examples=EXAMPLES)

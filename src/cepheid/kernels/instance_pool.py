@@ -5,10 +5,22 @@ from __future__ import annotations
 from cepheid.kernels.instance_stacks_layout import INSTANCE, NONE, PLAN, STATE
 from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
 
+_BELOW = -2
+"""From this the place below a cell is taken away where the cell is dropped: NONE gives NONE."""
+
 
 @helper
 def _moved(places, row):
-    return places[row] if row >= 0 else NONE
+    """The new place of a row, or NONE where it is dropped."""
+    return max(places[row], NONE) if row >= 0 else NONE
+
+
+@helper
+def _moved_cell(places, row):
+    """The same of a cell; where it is dropped, that of the next one below it that is not."""
+    if row < 0:
+        return NONE
+    return places[row] if places[row] >= 0 else _BELOW - places[row]
 
 
 @kernel(
@@ -23,9 +35,11 @@ def drop_instances(
 ):  # fmt: skip
     """Drop the instances at which no sequence ends that is in the window; how many there were.
 
-    Those below such an instance are no younger, so that a link to it can be cut. Rows keep
-    their order, and ``places`` gets the new place of each. Where the window counts the events
-    of a partition, each has got to a place of its own, ``reached``; otherwise all to ``now``.
+    Those below such an instance are no younger, so that a link to it can be cut; but in a runtime
+    stack there may be younger ones. Rows keep their order, and ``places`` gets the new place of
+    each, or of one that is dropped what :func:`_moved_cell` needs. Where the window counts the
+    events of a partition, each has got to a place of its own, ``reached``; otherwise all to
+    ``now``.
     """
     window, by_partition = plan[0].window, plan[0].by_partition != 0
     basic = plan[0].basic != 0
@@ -46,7 +60,8 @@ def drop_instances(
             for register in range(kept_floats.shape[1]):
                 kept_floats[place, register] = kept_floats[row, register]
             kept_valid[place] = kept_valid[row]
-        places[row] = place
+        below = _moved_cell(places, cells[row]) if basic else NONE
+        places[row] = place if place >= 0 else _BELOW - below
         # Tops that were moved before are less than this row, and those to come greater.
         if stacks[stack] == row:
             stacks[stack] = place
@@ -64,8 +79,8 @@ def drop_instances(
         if basic:
             runtime_stack = stack - stack % components + components - 1
             if stacks[runtime_stack] == row:
-                stacks[runtime_stack] = place
+                stacks[runtime_stack] = place if place >= 0 else below
             if place >= 0:
-                cells[place] = _moved(places, cells[row])
+                cells[place] = below
     state[0].used = kept
     return used - kept

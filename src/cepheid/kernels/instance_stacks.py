@@ -92,10 +92,12 @@ def _link_stacks(plan, instances, cells, links, cell, components, now):
     in_window = plan[0].window_in_construction != 0
     window = plan[0].window
     while cell >= 0:
-        if in_window and now - instances[cell].start >= window:
-            break
         component = instances[cell].stack % components
-        if component < last:
+        if in_window and now - instances[cell].start >= window:
+            # What starts with its own time is no younger than all below it; others may be.
+            if component == 0 or component == last:
+                break
+        elif component < last:
             instances[cell].previous = NONE
             instances[cell].rip = NONE
             if links[0, component] < 0:
