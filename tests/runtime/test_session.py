@@ -467,3 +467,27 @@ def test_a_restored_session_forgets_keys_when_the_first_one_would_have() -> None
     restored.load(numbers.state())
     assert not numbers.are_many(to_store=True)
     assert not restored.are_many(to_store=True)
+
+
+@pytest.mark.parametrize("evaluation", ["auto", "nfa_b", "lazy_chain", "lazy_tree"])
+@pytest.mark.parametrize("values", [[None], [None, 1], [None, 1, 1], [None, None, 1], [1, None]])
+def test_a_kind_that_is_known_late_does_not_matter_to_a_snapshot(
+    evaluation: str, values: list[int | None]
+) -> None:
+    text = "PATTERN SEQ(B b, A a) WHERE a.v > 5 WITHIN 50"
+    query = cep.query(text)
+    session = query.session(evaluation=evaluation)
+    for time, value in enumerate(values):
+        session.feed({"ts": [time], "type": ["B"], "v": [value]})
+    session = query.restore(session.snapshot(), evaluation=evaluation)
+    found = session.feed({"ts": [9], "type": ["A"], "v": [9]}).bindings()
+    assert {match["b"] for match in found} == {*range(len(values))}
+
+
+def test_a_kind_that_nothing_tells_is_asked_for() -> None:
+    query = cep.query("PATTERN SEQ(A a, B b) WHERE a.v < b.v WITHIN 9")
+    with pytest.raises(cep.EvaluationError, match="nothing tells of what kind 'v' is"):
+        query.session().feed({"ts": [1], "type": ["A"], "v": [None]})
+    session = query.session(schema={"A": {"v": "integer"}, "B": {"v": "integer"}})
+    session.feed({"ts": [1], "type": ["A"], "v": [None]})
+    assert not len(session.feed({"ts": [2], "type": ["B"], "v": [1]}))

@@ -77,6 +77,11 @@ def storage_of(kind: Kind, attribute: str) -> Storage:
         return Storage.INT
     if kind is Kind.LIST:
         return Storage.LIST
+    if kind is Kind.UNKNOWN:
+        raise Untranslatable(
+            f"nothing tells of what kind '{attribute}' is, which has no value in the first events; "
+            f"schema={{'A': {{'{attribute}': 'integer'}}, …}} can, or a column that has a type"
+        )
     raise Untranslatable(
         f"'{attribute}' is of kind {kind.value}, which is not compared across events"
     )

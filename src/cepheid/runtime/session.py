@@ -214,7 +214,8 @@ class Session:
         """The same in parts and without a checksum, valid until the session goes on."""
         if len(self._retained) and self._window != MAX_TICKS:
             self._forget_keys(to_store=True)
-        retained = self._retained
+        retained, schema = self._retained, self._query.schema
+        assert schema is not None
         header = {
             "query": print_query(self._query.query),
             "window": self._window,
@@ -224,7 +225,8 @@ class Session:
             "now": self._now,
             "strings": self._strings.state(),
             "types": list(retained.type_names),
-            "schema": retained.schema.to_dict(),
+            # That for which the query is compiled; later batches may know more.
+            "schema": schema.to_dict(),
             "time_axis": retained.time_axis.to_dict(),
         }
         arrays = {

@@ -159,7 +159,8 @@ class ImpreciseSession:
 
     def snapshot_parts(self) -> Parts:
         """The state in parts, from which :meth:`load` goes on; valid until the session does."""
-        events = self._retained.events
+        events, schema = self._retained.events, self._query.schema
+        assert schema is not None
         header = {
             "query": print_query(self._query.query),
             "window": self._window_ticks,
@@ -173,7 +174,7 @@ class ImpreciseSession:
             "violations": self._violations,
             "late": self._late,
             "types": list(events.type_names),
-            "schema": events.schema.to_dict(),
+            "schema": schema.to_dict(),
             "time_axis": events.time_axis.to_dict(),
         }
         return pack(header, prefixed("retained", self._retained.state()))
