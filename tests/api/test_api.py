@@ -307,6 +307,18 @@ def test_matches_are_found_and_shown_without_pandas():
     assert "pandas" not in loaded(program)
 
 
+def test_a_program_that_ends_with_a_session_says_nothing():
+    program = (
+        "import cepheid as cep; cep.register_function('dbl', lambda x: x * 2); "
+        "session = cep.query('PATTERN SEQ(A a, B b)').session(); "
+        "session.feed({'ts': [1, 2], 'type': ['A', 'B'], 'x': [1, 2]})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stderr == ""
+
+
 def test_importing_cepheid_loads_nothing_heavy():
     assert loaded("import cepheid") == []
 
