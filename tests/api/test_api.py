@@ -177,6 +177,11 @@ def test_the_text_of_a_result_shows_the_first_matches():
     assert shown[-1] == "… and 2 more"
 
 
+def test_one_match_is_not_many():
+    one = cep.query("PATTERN SEQ(A a, B b)").match({"ts": [1, 2], "type": ["A", "B"]})
+    assert repr(one) == "1 match\n{'a': 0, 'b': 1}"
+
+
 def test_parameters_give_values_to_bare_names():
     text = "PATTERN SEQ(A a, B b) WHERE b.x > T AND [s = S] WITHIN W"
     query = cep.query(text, parameters={"T": 15, "S": "one", "W": "5 minutes"})
