@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from cepheid.errors import EventError, closest, list_words
 from cepheid.runtime.arrow_arrays import empty_table, from_list
+from cepheid.runtime.spark_frames import are_spark_frames
 from cepheid.schema import Kind, kind_of
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -99,6 +100,7 @@ def is_table_like(value: object) -> bool:
     return (
         isinstance(value, pa.Table | pa.RecordBatch | pa.RecordBatchReader | str | Path | Mapping)
         or _is_frame(value)
+        or are_spark_frames(value)
         or _is_list_of(value, Mapping)
         or _is_list_of(value, pa.RecordBatch)
     )
@@ -156,6 +158,12 @@ def _read(source: object) -> pa.Table | _ParquetFiles:
         names = dict.fromkeys(chain.from_iterable(source))
         columns = {name: list(map(methodcaller("get", name), source)) for name in names}
         return _table_of({str(name): values for name, values in columns.items()})
+    if are_spark_frames(source):
+        raise EventError(
+            "events are not read from a Spark DataFrame here, since all of them would come into "
+            "this process; match(df) and count(df) of a query run on Spark. Of events that fit "
+            "into memory give df.toArrow(), and of others a sample: df.limit(100_000).toArrow()"
+        )
     if hasattr(source, "__arrow_c_stream__"):
         with _quoting(f"the {type(source).__name__}"):
             return pa.RecordBatchReader.from_stream(source).read_all()
