@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from operator import methodcaller
 from pathlib import Path
@@ -304,18 +305,45 @@ def _parquet_files(shown: str, files: Sequence[Path], base: Path) -> _ParquetFil
 
     paths = sorted(str(file) for file in files)
     with _quoting(f"{shown!r}"):
-        dataset = ds.dataset(
+        read = partial(
+            ds.dataset,
             paths,
             format="parquet",
             partitioning="hive",
             partition_base_dir=str(base),
         )
+        dataset = read()
         # A dataset takes the schema of its first file; columns that only later files have, and
         # wider types there, would be lost.
-        schemas = [fragment.physical_schema for fragment in dataset.get_fragments()]
-        unified = pa.unify_schemas([*schemas, dataset.schema], promote_options="permissive")
-        whole = dataset.replace_schema(unified)
+        schemas = {file.path: file.physical_schema for file in dataset.get_fragments()}
+        try:
+            all_schemas = [*schemas.values(), dataset.schema]
+            unified = pa.unify_schemas(all_schemas, promote_options="permissive")
+        except pa.ArrowException:
+            _refuse_mixed_files(shown, schemas)
+            raise
+        whole = read(schema=unified)
     return _ParquetFiles(shown, unified, lambda names: whole.to_table(list(names)))
+
+
+def _refuse_mixed_files(shown: str, schemas: Mapping[str, pa.Schema]) -> None:
+    """Refuse the first file with a column whose values go into no type with those before it."""
+    first: dict[str, tuple[pa.Field, str]] = {}
+    for path, schema in schemas.items():
+        for field in schema:
+            if pa.types.is_null(field.type):  # It goes with every type.
+                continue
+            other, there = first.setdefault(field.name, (field, path))
+            try:
+                pa.unify_schemas(
+                    [pa.schema([other]), pa.schema([field])], promote_options="permissive"
+                )
+            except pa.ArrowException:
+                raise EventError(
+                    f"{shown!r} cannot be read: column {field.name!r} is {other.type} in {there!r} "
+                    f"and {field.type} in {path!r}, which no one type can hold; write one of them "
+                    "again, in the type of the others"
+                ) from None
 
 
 def _read_csv(path: Path, delimiter: str) -> pa.Table:
