@@ -136,6 +136,46 @@ def concat_tables(tables: Mapping[str, pa.Table]) -> pa.Table:
     return pa.concat_tables(aligned)
 
 
+def hint_of_missing(source: object, names: Sequence[str], name: str) -> str:
+    """Where a column is that a source with these columns does not have, as far as it can be told.
+
+    >>> hint_of_missing("a.csv", ["ts;type"], "ts")
+    ". The file seems to be separated by ';', and not by ',' as its name says:
+    pandas.read_csv('a.csv', sep=';') reads it"
+    """
+    if _is_frame(source) and name in getattr(getattr(source, "index", None), "names", ()):
+        return ". It is the index: frame.reset_index() makes it a column"
+    delimiter = _delimiter(source)
+    used = [other for other in ";|\t," if len(names) == 1 and name in names[0].split(other)]
+    if delimiter is None or not used:
+        return ""
+    return (
+        f". The file seems to be separated by {used[0]!r}, and not by {delimiter!r} as its name "
+        f"says: pandas.read_csv({str(source)!r}, sep={used[0]!r}) reads it"
+    )
+
+
+def refuse_other_encoding(source: object, column: str, arrow_type: pa.DataType) -> None:
+    """Refuse a column of a CSV file that is bytes: Arrow takes for them what is not UTF-8."""
+    if _delimiter(source) is not None and pa.types.is_binary(arrow_type):
+        raise _not_utf8(f"column {column!r}", source)
+
+
+def _not_utf8(what: str, path: object) -> EventError:
+    return EventError(
+        f"{what} of {str(path)!r} is not UTF-8 text; convert the file first, if it is Latin-1 with "
+        f"iconv -f latin1 -t utf-8 {path} > utf8.csv"
+    )
+
+
+def _delimiter(source: object) -> str | None:
+    """What the name of a text file says is between its columns."""
+    if not isinstance(source, str | Path):
+        return None
+    suffixes = [suffix.lower() for suffix in Path(source).suffixes if suffix.lower() != ".gz"]
+    return CSV_DELIMITERS.get("".join(suffixes[-1:]))
+
+
 def _read(source: object) -> pa.Table | _ParquetFiles:
     if isinstance(source, pa.Table):
         return source
@@ -351,13 +391,18 @@ def _read_csv(path: Path, delimiter: str) -> pa.Table:
     import pyarrow.csv
 
     with _quoting(f"{str(path)!r}"):
-        return pyarrow.csv.read_csv(
+        table = pyarrow.csv.read_csv(
             path,
             parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=pyarrow.csv.ConvertOptions(
                 strings_can_be_null=True, quoted_strings_can_be_null=False
             ),
         )
+    try:
+        _refuse_repeated(table.column_names)
+    except UnicodeDecodeError:
+        raise _not_utf8("the header", path) from None
+    return table
 
 
 def _read_json_lines(path: Path, packed: bool) -> pa.Table:
