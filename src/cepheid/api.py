@@ -28,7 +28,7 @@ from cepheid.planning.explain import explain
 from cepheid.planning.options import DEFAULT_OPTIONS, Options, read_options
 from cepheid.planning.uncertain_time import UncertainTime, split_uncertain_time
 from cepheid.preparation import Preparation, Reading, choose
-from cepheid.runtime.spark_frames import SPARK, are_spark_frames
+from cepheid.runtime.spark_frames import SPARK, are_spark_frames, refuse_streams
 from cepheid.schema import schema_of
 
 if TYPE_CHECKING:
@@ -361,12 +361,27 @@ class CompiledQuery:
         """How many matches there are, exactly and without making them where that can be.
 
         The arguments are those of :meth:`match`. A query with a negation or OR makes its
-        matches, a part at a time, to see which of them count.
+        matches, a part at a time, to see which of them count. Those over a Spark DataFrame that
+        is not streaming are made and counted by Spark.
 
         >>> q = query("PATTERN SEQ(A a, B+ b[], C c)")
         >>> q.count({"ts": list(range(72)), "type": ["A", *["B"] * 70, "C"]})
         1180591620717411303423
         """
+        if are_spark_frames(events):
+            refuse_streams(events)
+            frame: Any = self.match(
+                events,
+                time=time,
+                type=type,
+                tie_break=tie_break,
+                evaluation=evaluation,
+                output=output,
+                time_unit=time_unit,
+                schema=schema,
+                **options,
+            )
+            return int(frame.count())
         from cepheid.runtime.run import run_count
 
         check_output(output)

@@ -177,6 +177,11 @@ def test_the_text_of_a_result_shows_the_first_matches():
     assert shown[-1] == "… and 2 more"
 
 
+def test_one_match_is_not_many():
+    one = cep.query("PATTERN SEQ(A a, B b)").match({"ts": [1, 2], "type": ["A", "B"]})
+    assert repr(one) == "1 match\n{'a': 0, 'b': 1}"
+
+
 def test_parameters_give_values_to_bare_names():
     text = "PATTERN SEQ(A a, B b) WHERE b.x > T AND [s = S] WITHIN W"
     query = cep.query(text, parameters={"T": 15, "S": "one", "W": "5 minutes"})
@@ -305,6 +310,18 @@ def test_matches_are_found_and_shown_without_pandas():
         "assert matches.to_arrow().num_rows == 1"
     )
     assert "pandas" not in loaded(program)
+
+
+def test_a_program_that_ends_with_a_session_says_nothing():
+    program = (
+        "import cepheid as cep; cep.register_function('dbl', lambda x: x * 2); "
+        "session = cep.query('PATTERN SEQ(A a, B b)').session(); "
+        "session.feed({'ts': [1, 2], 'type': ['A', 'B'], 'x': [1, 2]})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stderr == ""
 
 
 def test_importing_cepheid_loads_nothing_heavy():

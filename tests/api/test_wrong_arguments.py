@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import cepheid as cep
+from cepheid.planning.options import READING
 
 EVENTS = {"ts": [1, 2], "type": ["A", "B"]}
 
@@ -30,6 +32,56 @@ EVENTS = {"ts": [1, 2], "type": ["A", "B"]}
 def test_keywords(keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(cep.OptionError, match=message):
         cep.query("PATTERN SEQ(A a, B b)").match(EVENTS, **keywords)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("tiebreak", "there is no option 'tiebreak'. Did you mean 'tie_break'?"),
+        ("tie_braek", "there is no option 'tie_braek'. Did you mean 'tie_break'?"),
+        ("time_units", "there is no option 'time_units'. Did you mean 'time_unit'?"),
+        ("evaluaton", "there is no option 'evaluaton'. Did you mean 'evaluation'?"),
+        ("algoritm", "there is no option 'algoritm'. Did you mean 'algorithm'?"),
+        (
+            "slice",
+            "there is no option 'slice'. Did you mean 'slices'? That is for a query over a Spark "
+            "DataFrame that is not streaming",
+        ),
+        ("slices", "'slices' is for a query over a Spark DataFrame that is not streaming"),
+        ("in_place", "'in_place' is for a query over a Spark DataFrame that is not streaming"),
+        ("match_id", "'match_id' is for a Spark DataFrame"),
+        ("lateness", "'lateness' is for a streaming Spark DataFrame"),
+    ],
+)
+@pytest.mark.parametrize("method", ["match", "count", "match_stream", "diagnose"])
+def test_keywords_that_there_are_not(method: str, given: str, message: str) -> None:
+    with pytest.raises(cep.OptionError) as raised:
+        getattr(cep.query("PATTERN SEQ(A a, B b)"), method)(EVENTS, **{given: "x"})
+    assert str(raised.value) == message
+
+
+def test_the_keywords_that_are_suggested_are_those_of_match() -> None:
+    parameters = inspect.signature(cep.CompiledQuery.match).parameters.values()
+    assert tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY) == READING
+
+
+def test_keywords_that_sessions_and_scripts_do_not_have() -> None:
+    two = cep.script("EVENT A RETURN X(v = A.ts); PATTERN SEQ(X x, X y)")
+    for session in (cep.query("PATTERN SEQ(A a, B b)").session, two.session):
+        with pytest.raises(cep.OptionError, match=r"Did you mean 'time_unit'\?$"):
+            session(timeunit="ms")
+    with pytest.raises(cep.OptionError, match=r"Did you mean 'tie_break'\?$"):
+        two.match(EVENTS, tiebreak="ts")
+
+
+def test_keywords_of_match_that_another_method_does_not_have() -> None:
+    query = cep.query("PATTERN SEQ(A a, B b)")
+    with pytest.raises(cep.OptionError, match=r"^match has a keyword 'output', but here"):
+        query.diagnose(EVENTS, output="all")
+    with pytest.raises(cep.OptionError, match=r"^match has a keyword 'tie_break', but here"):
+        query.explain(tie_break="ts")
+    with pytest.raises(cep.OptionError, match=r"no option 'volume'; there are .* top_k,"):
+        query.match(EVENTS, volume=3)
 
 
 @pytest.mark.parametrize("parameters", [5, None, ["T"], {"T": 2**70}])

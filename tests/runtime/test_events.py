@@ -333,9 +333,9 @@ MANY = pa.table({f"c{index}": [1] for index in range(30)})
         (
             {"ts": ["yesterday"], "type": ["A"]},
             {},
-            "time column 'ts' is string; a time is an integer, a float, a timestamp or a date. "
-            "Convert it first: pandas.to_datetime(frame['ts']) or "
-            "column.cast(pyarrow.timestamp('us'))",
+            "time column 'ts' is string, and 'yesterday' in row 0 (counting from 0) cannot be read "
+            "as a time; correct or drop such rows, or convert the column first: "
+            "pandas.to_datetime(frame['ts'])",
         ),
         (
             {"ts": [1, 1], "type": ["A", "A"], "n": [0.5, NAN]},
@@ -460,3 +460,70 @@ def test_texts_that_are_times_are_computed_with_as_times() -> None:
     for evaluation in ("auto", "reference"):
         (match,) = cep.query(text).match(events, evaluation=evaluation)
         assert match["took"] == timedelta(seconds=90)
+
+
+def message_of(source, **keywords) -> str:
+    with pytest.raises(EventError) as raised:
+        order_events(source, **{"time": "ts", "type": "type", **keywords})
+    return str(raised.value)
+
+
+def test_a_column_that_is_the_index_of_a_frame():
+    frame = pd.DataFrame({"ts": [1, 2], "type": ["A", "B"], "x": [3, 4]})
+    assert message_of(frame.set_index("ts")) == (
+        "the events have no time column 'ts'; the columns are type and x. It is the index: "
+        "frame.reset_index() makes it a column"
+    )
+    assert "type and ts" not in message_of(frame.set_index(["type", "ts"]))
+    assert "the index: frame.reset_index()" in message_of(frame.set_index(["type", "ts"]))
+    assert "the index" not in message_of(frame.drop(columns="ts"))
+    assert message_of({"A": frame.set_index("ts")}) == (
+        "table 'A' has no time column 'ts'; the columns are type and x. It is the index: "
+        "frame.reset_index() makes it a column"
+    )
+
+
+def test_a_file_with_another_separator(tmp_path):
+    path = tmp_path / "events.csv"
+    path.write_text("ts;type;x\n1;A;2.5\n")
+    assert message_of(path) == (
+        "the events have no time column 'ts'; the columns are ts;type;x. The file seems to be "
+        f"separated by ';', and not by ',' as its name says: pandas.read_csv({str(path)!r}, "
+        "sep=';') reads it"
+    )
+    path.rename(tmp_path / "events.tsv")
+    assert "by ';', and not by '\\t' as its name" in message_of(str(tmp_path / "events.tsv"))
+
+
+@pytest.mark.parametrize("text", ["ts,type\n1,Gerät\n", "ts,type,Gerät\n1,A,1\n"])
+def test_a_file_that_is_not_utf_8(tmp_path, text):
+    path = tmp_path / "events.csv"
+    path.write_bytes(text.encode("latin1"))
+    assert message_of(path).endswith(
+        "is not UTF-8 text; convert the file first, if it is Latin-1 with "
+        f"iconv -f latin1 -t utf-8 {path} > utf8.csv"
+    )
+
+
+@pytest.mark.parametrize(
+    ("times", "bad"),
+    [
+        (["2024-01-01 00:00:00", "2024-01-01 00:00:01", "nonsense", "x"], "'nonsense' in row 2"),
+        (["2024-01-01T00:00:00Z", "2024-01-01T00:00:01+01:00", "?"], "'?' in row 2"),
+        (["nonsense", "2024-01-01"], "'nonsense' in row 0"),
+        ([None, "2024-01-01", "nonsense"], "'nonsense' in row 2"),
+        (["1", "2.5", "nonsense"], "'nonsense' in row 2"),
+        (["01.02.2024", "02.02.2024"], "'01.02.2024' in row 0"),
+    ],
+)
+def test_a_text_among_times_that_is_no_time(times, bad):
+    assert message_of({"ts": times, "type": ["A"] * len(times)}) == (
+        f"time column 'ts' is string, and {bad} (counting from 0) cannot be read as a "
+        "time; correct or drop such rows, or convert the column first: "
+        "pandas.to_datetime(frame['ts'])"
+    )
+
+
+def test_numbers_as_text_are_no_times():
+    said = message_of({"ts": ["1", "2"], "type": ["A", "B"]})
+    assert said.startswith("time column 'ts' is string; a time is an integer, a float")

@@ -260,10 +260,29 @@ def test_paths_that_lead_nowhere(tmp_path):
         assert str(raised.value) == message.format(whole)
 
 
+def test_numbers_of_parquet_files_are_as_wide_as_the_widest(tmp_path):
+    for name, width in (("a", pa.int32()), ("b", pa.int64()), ("c", pa.int16())):
+        below = tmp_path / f"day={ord(name)}"
+        below.mkdir()
+        table = pa.table({"ts": pa.array([ord(name)], width), "x": [name]})
+        pq.write_table(table, below / f"{name}.parquet")
+    found = read_source(tmp_path)
+    assert found.schema.field("ts").type == pa.int64()
+    assert found.column("ts").to_pylist() == found.column("day").to_pylist() == [97, 98, 99]
+
+
 def test_parquet_files_that_do_not_go_together(folder):
-    pq.write_table(pa.table({"ts": ["yesterday"]}), folder / "type=Exit" / "c.parquet")
-    with pytest.raises(EventError, match=r"cannot be read: .*Field ts has incompatible types"):
+    other = folder / "type=Exit" / "c.parquet"
+    pq.write_table(pa.table({"ts": ["yesterday"]}), other)
+    pq.write_table(pa.table({"ts": [None]}), folder / "type=Exit" / "0.parquet")
+    with pytest.raises(EventError) as raised:
         read_source(folder)
+    first = folder / "type=Exit" / "a.parquet"
+    assert str(raised.value) == (
+        f"{str(folder)!r} cannot be read: column 'ts' is int64 in {str(first)!r} and string in "
+        f"{str(other)!r}, which no one type can hold; write one of them again, in the type of the "
+        "others"
+    )
 
 
 ZONED = pa.timestamp("us", "UTC")

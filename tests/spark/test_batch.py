@@ -263,3 +263,45 @@ def test_a_heavy_key_is_found_and_cut_by_time(
         found = query.match(frame, slices="auto")
         assert (SLICE in found._jdf.queryExecution().toString()) is is_cut
         assert spark_rows(found) == local_rows(query.match(frame.toArrow()).to_arrow())
+
+
+def at_seconds(spark: SparkSession, *rows: tuple[int, str, int]) -> DataFrame:
+    frame = spark.createDataFrame(list(rows), "at long, type string, id long")
+    return frame.select(F.col("at").cast("timestamp").alias("ts"), "type", "id")
+
+
+def test_matches_over_a_frame_are_counted_by_spark(spark: SparkSession) -> None:
+    frame = at_seconds(spark, (1, "A", 1), (2, "B", 1), (3, "B", 1), (4, "B", 2))
+    query = cep.query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10 seconds")
+    assert query.count(frame) == 2
+    assert query.count(frame, slices=2) == 2
+    assert query.count(frame, output="non_overlapping") == 1
+    by_type = {name: frame.where(F.col("type") == name).drop("type") for name in "AB"}
+    assert query.count(by_type) == 2
+
+
+def test_matches_of_a_stream_are_not_counted(rocksdb: SparkSession) -> None:
+    stream = rocksdb.readStream.format("rate").load()
+    frame = stream.select(F.col("timestamp").alias("ts"), F.lit("A").alias("type"), "value")
+    with pytest.raises(cep.OptionError, match="a stream goes on, and so does the number of its"):
+        cep.query("PATTERN A a WITHIN 10 seconds").count(frame, lateness="1 minute")
+
+
+def test_what_does_not_run_on_spark_says_how_events_get_there(spark: SparkSession) -> None:
+    frame = at_seconds(spark, (1, "A", 1), (2, "B", 1))
+    query = cep.query("PATTERN SEQ(A a, B b)")
+    script = cep.script("EVENT A RETURN X(id = A.id); PATTERN SEQ(X x, X y)")
+    for read in (
+        query.diagnose,
+        query.match_stream,
+        query.stacks,
+        query.session().feed,
+        script.session().feed,
+        lambda events: script.diagnose(events, "X"),
+    ):
+        for given in (frame, {"A": frame}, {"A": frame, "B": {"ts": [1]}}):
+            with pytest.raises(cep.EventError) as raised:
+                read(given)
+            assert "events are not read from a Spark DataFrame here" in str(raised.value)
+            assert "df.limit(100_000).toArrow()" in str(raised.value)
+    assert len(query.session().feed(frame.toArrow())) == 1

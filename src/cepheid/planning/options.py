@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -33,6 +33,26 @@ CHOICES = {
     "negation": NEGATIONS,
 }
 LIMITS = ("max_runs", "max_matches")
+READING = (
+    "time",
+    "type",
+    "tie_break",
+    "evaluation",
+    "output",
+    "time_unit",
+    "schema",
+    "whole_events",
+)
+"""The other keywords of ``match``: how events are read, and what is made of them."""
+_ON_SPARK = {
+    "slices": "a query over a Spark DataFrame that is not streaming",
+    "in_place": "a query over a Spark DataFrame that is not streaming",
+    "match_id": "a Spark DataFrame",
+    "lateness": "a streaming Spark DataFrame",
+    "late": "a streaming Spark DataFrame",
+    "metrics": "a streaming Spark DataFrame",
+}
+"""The keywords that only DataFrames of Spark have, and which of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +109,8 @@ def read_options(given: Mapping[str, Any]) -> Options:
     """
     known = [field.name for field in fields(Options)]
     for name in given:
-        if name == "group_by":
-            raise OptionError(
-                "group_by is a part of what a query says: give it to query(), beside its text"
-            )
         if name not in known:
-            near = closest(name, [*known, *KEYWORDS])
-            raise OptionError(
-                f"there is no option {name!r}; there are {list_words(known)}"
-                + (f". Did you mean {near[0]!r}?" if near else "")
-            )
+            raise _unknown(name, known)
     options = Options(**given)
     for name, choices in CHOICES.items():
         chosen = getattr(options, name)
@@ -126,6 +138,26 @@ def read_options(given: Mapping[str, Any]) -> Options:
             raise OptionError(f"{name} is a positive whole number, not {limit!r}")
     _check_domains(options.domains)
     return options
+
+
+def _unknown(name: str, known: Sequence[str]) -> OptionError:
+    """That there is no such option, with what was probably meant."""
+    if name == "group_by":
+        return OptionError(
+            "group_by is a part of what a query says: give it to query(), beside its text"
+        )
+    if name in _ON_SPARK:
+        return OptionError(f"{name!r} is for {_ON_SPARK[name]}")
+    if name in READING:
+        return OptionError(f"match has a keyword {name!r}, but here it cannot be used")
+    near = closest(name, [*known, *KEYWORDS, *READING, *_ON_SPARK])
+    if not near:
+        return OptionError(
+            f"there is no option {name!r}; there are {list_words(known)}, beside the keywords "
+            f"{list_words(READING)}"
+        )
+    where = f" That is for {_ON_SPARK[near[0]]}" if near[0] in _ON_SPARK else ""
+    return OptionError(f"there is no option {name!r}. Did you mean {near[0]!r}?{where}")
 
 
 def _check_domains(domains: Any) -> None:

@@ -22,8 +22,10 @@ from cepheid.runtime.event_types import read_types
 from cepheid.runtime.sources import (
     NeededColumns,
     concat_tables,
+    hint_of_missing,
     is_type_mapping,
     read_columns,
+    refuse_other_encoding,
 )
 from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
 from cepheid.schema import Kind, Schema, kind_of
@@ -161,7 +163,7 @@ def order_events(
     always = [time, type] if type and found.type_columns is None else [time]
     events_schema = _schema(schema, found, always)
     _conform(empty_table(found.columns), events_schema)
-    table = _with_parsed_time(_conform(found.table, events_schema), time)
+    table = _with_parsed_time(_conform(found.table, events_schema), time, found.place)
     moments = table.schema.field(time).type
     if events_schema.kind(time) is not kind_of(moments):  # Texts that were times.
         kinds = {**events_schema.attributes, time: kind_of(moments)}
@@ -199,10 +201,10 @@ def tie_columns(tie_break: object) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def _with_parsed_time(table: pa.Table, time: str) -> pa.Table:
+def _with_parsed_time(table: pa.Table, time: str, place: Callable[[int], str]) -> pa.Table:
     """The table with a time column of text, as JSON has it, read as points in time if it can be.
 
-    Otherwise the column stays as it is, and is refused for what it is.
+    A column of numbers as text stays as it is, and is refused for what it is.
     """
     column = table.column(time)
     if not (arrow.is_string(column.type) or arrow.is_large_string(column.type)) or not len(column):
@@ -213,7 +215,35 @@ def _with_parsed_time(table: pa.Table, time: str) -> pa.Table:
         except pa.ArrowInvalid:
             continue
         return table.set_column(table.column_names.index(time), time, parsed)
-    return table
+    kinds = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.float64())
+    row = max(_first_that_cannot_be(wanted, column) for wanted in kinds)
+    if row == len(column):
+        return table
+    raise EventError(
+        f"time column {time!r} is {column.type}, and {column[row].as_py()!r} in {place(row)} "
+        "(counting from 0) cannot be read as a time; correct or drop such rows, or convert the "
+        f"column first: pandas.to_datetime(frame[{time!r}])"
+    )
+
+
+def _can_be(wanted: pa.DataType, texts: pa.ChunkedArray) -> bool:
+    try:
+        texts.cast(wanted)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _first_that_cannot_be(wanted: pa.DataType, texts: pa.ChunkedArray) -> int:
+    """The first text that is no such value, found by halves; as many as there are: none."""
+    low, high = 0, len(texts)
+    while low < high:
+        middle = (low + high) // 2
+        if _can_be(wanted, texts.slice(low, middle + 1 - low)):
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def _read_one_table(
@@ -230,7 +260,9 @@ def _read_one_table(
         )
     table, columns = read_columns(source, needed)
     for role, name in (("time", time), ("type", type), *(("tie-break", tie) for tie in ties)):
-        _require_column("the events have", columns.names, role, name)
+        hint = hint_of_missing(source, columns.names, name)
+        _require_column("the events have", columns.names, role, name, hint)
+    refuse_other_encoding(source, type, columns.field(type).type)
     table = _one_chunk(table)
     codes, names = read_types(type, table.column(type))
     return _Input(table, columns, codes, names, None, "row {}".format)
@@ -252,7 +284,8 @@ def _read_table_per_type(
         except EventError as error:
             raise EventError(f"table {name!r}: {error}") from error
         for role, column in (("time", time), *(("tie-break", tie) for tie in ties)):
-            _require_column(f"table {name!r} has", columns.names, role, column)
+            hint = hint_of_missing(value, columns.names, column)
+            _require_column(f"table {name!r} has", columns.names, role, column, hint)
         empty[name] = empty_table(columns)
     _refuse_mixed_times(time, tables)
     all_columns = concat_tables(empty).schema
@@ -273,7 +306,9 @@ def _read_table_per_type(
     )
 
 
-def _require_column(subject: str, names: Sequence[str], role: str, name: str) -> None:
+def _require_column(
+    subject: str, names: Sequence[str], role: str, name: str, hint: str = ""
+) -> None:
     if name in names:
         return
     if not names:
@@ -287,6 +322,7 @@ def _require_column(subject: str, names: Sequence[str], role: str, name: str) ->
     raise EventError(
         f"{subject} no {role} column {name!r}; the columns are "
         + list_words([*shown, *([f"{rest} more"] if rest else [])])
+        + hint
         + (f". Did you mean {near[0]!r}?" if near else "")
     )
 

@@ -20,13 +20,16 @@ _LEAST, _MOST = 1 << 12, 1 << 17
 class _Lent:
     """Memory for an array, given back to where it came from when the last view of it is gone."""
 
+    # When the interpreter ends, a last view may outlive the names of this module.
+    _most_idle = _MOST_IDLE
+
     def __init__(self, memory: Int64s, idle: list[Int64s]) -> None:
         self._memory = memory
         self._idle = idle
         self.__array_interface__ = memory.__array_interface__
 
     def __del__(self) -> None:
-        if len(self._idle) * self._memory.nbytes < _MOST_IDLE:
+        if len(self._idle) * self._memory.nbytes < self._most_idle:
             self._idle.append(self._memory)
 
 

@@ -102,8 +102,8 @@ class Matches:
     def __repr__(self) -> str:
         shown = [repr(binding) for binding, _ in zip(self._row_numbers(), range(_SHOWN))]  # noqa: B905
         more = len(self) - len(shown)
-        lines = [f"{len(self)} matches", *shown, *([f"… and {more} more"] if more else [])]
-        return "\n".join(lines)
+        count = f"{len(self)} match{'' if len(self) == 1 else 'es'}"
+        return "\n".join([count, *shown, *([f"… and {more} more"] if more else [])])
 
     def bindings(self) -> list[Rows]:
         """For each match, what each variable is bound to: zero-based rows of the input."""

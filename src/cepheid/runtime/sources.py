@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from operator import methodcaller
 from pathlib import Path
@@ -22,6 +23,7 @@ import pyarrow.compute as pc
 
 from cepheid.errors import EventError, closest, list_words
 from cepheid.runtime.arrow_arrays import empty_table, from_list
+from cepheid.runtime.spark_frames import are_spark_frames
 from cepheid.schema import Kind, kind_of
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -99,6 +101,7 @@ def is_table_like(value: object) -> bool:
     return (
         isinstance(value, pa.Table | pa.RecordBatch | pa.RecordBatchReader | str | Path | Mapping)
         or _is_frame(value)
+        or are_spark_frames(value)
         or _is_list_of(value, Mapping)
         or _is_list_of(value, pa.RecordBatch)
     )
@@ -133,6 +136,46 @@ def concat_tables(tables: Mapping[str, pa.Table]) -> pa.Table:
     return pa.concat_tables(aligned)
 
 
+def hint_of_missing(source: object, names: Sequence[str], name: str) -> str:
+    """Where a column is that a source with these columns does not have, as far as it can be told.
+
+    >>> hint_of_missing("a.csv", ["ts;type"], "ts")
+    ". The file seems to be separated by ';', and not by ',' as its name says:
+    pandas.read_csv('a.csv', sep=';') reads it"
+    """
+    if _is_frame(source) and name in getattr(getattr(source, "index", None), "names", ()):
+        return ". It is the index: frame.reset_index() makes it a column"
+    delimiter = _delimiter(source)
+    used = [other for other in ";|\t," if len(names) == 1 and name in names[0].split(other)]
+    if delimiter is None or not used:
+        return ""
+    return (
+        f". The file seems to be separated by {used[0]!r}, and not by {delimiter!r} as its name "
+        f"says: pandas.read_csv({str(source)!r}, sep={used[0]!r}) reads it"
+    )
+
+
+def refuse_other_encoding(source: object, column: str, arrow_type: pa.DataType) -> None:
+    """Refuse a column of a CSV file that is bytes: Arrow takes for them what is not UTF-8."""
+    if _delimiter(source) is not None and pa.types.is_binary(arrow_type):
+        raise _not_utf8(f"column {column!r}", source)
+
+
+def _not_utf8(what: str, path: object) -> EventError:
+    return EventError(
+        f"{what} of {str(path)!r} is not UTF-8 text; convert the file first, if it is Latin-1 with "
+        f"iconv -f latin1 -t utf-8 {path} > utf8.csv"
+    )
+
+
+def _delimiter(source: object) -> str | None:
+    """What the name of a text file says is between its columns."""
+    if not isinstance(source, str | Path):
+        return None
+    suffixes = [suffix.lower() for suffix in Path(source).suffixes if suffix.lower() != ".gz"]
+    return CSV_DELIMITERS.get("".join(suffixes[-1:]))
+
+
 def _read(source: object) -> pa.Table | _ParquetFiles:
     if isinstance(source, pa.Table):
         return source
@@ -156,6 +199,12 @@ def _read(source: object) -> pa.Table | _ParquetFiles:
         names = dict.fromkeys(chain.from_iterable(source))
         columns = {name: list(map(methodcaller("get", name), source)) for name in names}
         return _table_of({str(name): values for name, values in columns.items()})
+    if are_spark_frames(source):
+        raise EventError(
+            "events are not read from a Spark DataFrame here, since all of them would come into "
+            "this process; match(df) and count(df) of a query run on Spark. Of events that fit "
+            "into memory give df.toArrow(), and of others a sample: df.limit(100_000).toArrow()"
+        )
     if hasattr(source, "__arrow_c_stream__"):
         with _quoting(f"the {type(source).__name__}"):
             return pa.RecordBatchReader.from_stream(source).read_all()
@@ -296,18 +345,45 @@ def _parquet_files(shown: str, files: Sequence[Path], base: Path) -> _ParquetFil
 
     paths = sorted(str(file) for file in files)
     with _quoting(f"{shown!r}"):
-        dataset = ds.dataset(
+        read = partial(
+            ds.dataset,
             paths,
             format="parquet",
             partitioning="hive",
             partition_base_dir=str(base),
         )
+        dataset = read()
         # A dataset takes the schema of its first file; columns that only later files have, and
         # wider types there, would be lost.
-        schemas = [fragment.physical_schema for fragment in dataset.get_fragments()]
-        unified = pa.unify_schemas([*schemas, dataset.schema], promote_options="permissive")
-        whole = dataset.replace_schema(unified)
+        schemas = {file.path: file.physical_schema for file in dataset.get_fragments()}
+        try:
+            all_schemas = [*schemas.values(), dataset.schema]
+            unified = pa.unify_schemas(all_schemas, promote_options="permissive")
+        except pa.ArrowException:
+            _refuse_mixed_files(shown, schemas)
+            raise
+        whole = read(schema=unified)
     return _ParquetFiles(shown, unified, lambda names: whole.to_table(list(names)))
+
+
+def _refuse_mixed_files(shown: str, schemas: Mapping[str, pa.Schema]) -> None:
+    """Refuse the first file with a column whose values go into no type with those before it."""
+    first: dict[str, tuple[pa.Field, str]] = {}
+    for path, schema in schemas.items():
+        for field in schema:
+            if pa.types.is_null(field.type):  # It goes with every type.
+                continue
+            other, there = first.setdefault(field.name, (field, path))
+            try:
+                pa.unify_schemas(
+                    [pa.schema([other]), pa.schema([field])], promote_options="permissive"
+                )
+            except pa.ArrowException:
+                raise EventError(
+                    f"{shown!r} cannot be read: column {field.name!r} is {other.type} in {there!r} "
+                    f"and {field.type} in {path!r}, which no one type can hold; write one of them "
+                    "again, in the type of the others"
+                ) from None
 
 
 def _read_csv(path: Path, delimiter: str) -> pa.Table:
@@ -315,13 +391,18 @@ def _read_csv(path: Path, delimiter: str) -> pa.Table:
     import pyarrow.csv
 
     with _quoting(f"{str(path)!r}"):
-        return pyarrow.csv.read_csv(
+        table = pyarrow.csv.read_csv(
             path,
             parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=pyarrow.csv.ConvertOptions(
                 strings_can_be_null=True, quoted_strings_can_be_null=False
             ),
         )
+    try:
+        _refuse_repeated(table.column_names)
+    except UnicodeDecodeError:
+        raise _not_utf8("the header", path) from None
+    return table
 
 
 def _read_json_lines(path: Path, packed: bool) -> pa.Table:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
+
+from cepheid.errors import OptionError
 
 SPARK = "cepheid.spark"
 """What runs queries over DataFrames. It is built on ``cepheid.api`` and needs pyspark, so that it
@@ -21,3 +24,13 @@ def are_spark_frames(events: object) -> bool:
         kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.")
         for kind in type(events).__mro__
     )
+
+
+def refuse_streams(events: Any) -> None:
+    """Refuse streaming DataFrames, whose matches have no number."""
+    frames = events.values() if isinstance(events, Mapping) else [events]
+    if any(frame.isStreaming for frame in frames):
+        raise OptionError(
+            "a stream goes on, and so does the number of its matches; match(df) gives a streaming "
+            "DataFrame of them, whose progress counts them when it is written"
+        )
