@@ -202,7 +202,7 @@ def _arithmetic(operator: str, left: Any, right: Any) -> Any:
             case "*":
                 return answer(left * right)
             case "/":
-                return answer(left / right)
+                return answer(_as_float(left) / _as_float(right))
             case _:
                 return answer(left % right)
     except (ZeroDivisionError, OverflowError):
@@ -214,6 +214,8 @@ def compare(operator: str, left: Any, right: Any) -> Truth:
     if left is None or right is None:
         return None
     left, right = _as_time(left, right), _as_time(right, left)
+    if isinstance(left, float) or isinstance(right, float):
+        left, right = _as_float(left), _as_float(right)
     match operator:
         case "=":
             return bool(left == right)
@@ -227,6 +229,11 @@ def compare(operator: str, left: Any, right: Any) -> Truth:
             return bool(left > right)
         case _:
             return bool(left >= right)
+
+
+def _as_float(value: Any) -> Any:
+    """A whole number as the nearest float: so it is divided, and compared with one."""
+    return float(value) if isinstance(value, int) else value
 
 
 def _as_time(value: Any, other: Any) -> Any:

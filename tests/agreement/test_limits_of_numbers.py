@@ -145,3 +145,29 @@ def test_a_sum_of_infinities_of_both_signs_is_null(evaluation: str, function: st
         assert matches.to_arrow().column("v").to_pylist() == [None] * found
     query = cep.query(text.format(f"NOT {function}(a[].x) > b.x"))
     assert len(query.match(events, evaluation=evaluation)) == 0
+
+
+@pytest.mark.parametrize("evaluation", ["reference", "nfa_b", "instance_stacks", "lazy_chain"])
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("a.x = a.f", True),
+        ("a.x = b.f", True),
+        ("a.x IN (9007199254740992.0)", True),
+        ("a.x BETWEEN 0 AND 9007199254740992.0", True),
+        ("a.x > a.f", False),
+        ("b.x != a.f", False),
+        ("a.x > 9007199254740992.0", False),
+        ("a.x = b.y - 2", True),
+        ("a.x / b.y < 0.9999999999999997", True),
+        ("a.x = 9007199254740992", False),
+    ],
+)
+def test_whole_numbers_are_floats_beside_floats(
+    evaluation: str, condition: str, holds: bool
+) -> None:
+    """They are compared with a float, and divided, as the nearest float that there is."""
+    columns = {"x": [2**53 + 1] * 2, "y": [2**53 + 3] * 2, "f": [2.0**53] * 2}
+    events = {"ts": [1, 2], "type": ["A", "B"], **columns}
+    query = cep.query(f"PATTERN SEQ(A a, B b) WHERE {condition}")
+    assert len(query.match(events, evaluation=evaluation)) == holds
