@@ -93,3 +93,9 @@ def test_clicks_show_events_and_zoom(browser_page: Any):
     )
     page.click("#lanes", position={"x": 8, "y": 10})
     assert "Match 1" in page.inner_text("#detail")
+
+
+def test_a_frame_of_spark_is_refused_with_advice() -> None:
+    frame = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe"})()
+    with pytest.raises(cep.EventError, match=r"df\.limit\(100_000\)\.toArrow\(\)"):
+        report_query(cep.query("PATTERN A a"), frame)

@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.api import CompiledQuery
-from cepheid.errors import EvaluationError
+from cepheid.errors import EvaluationError, EventError
 from cepheid.report.page import Report
 from cepheid.report.timeline import draw_timeline
 from cepheid.runtime.matches import Matches
 from cepheid.runtime.sources import read_source
+from cepheid.runtime.spark_frames import are_spark_frames
 
 _STREAM_KEYWORDS = ("time", "type", "tie_break", "time_unit", "schema", "evaluation")
 
@@ -29,6 +30,11 @@ def report_query(
     >>> report.timeline.total, report.to_html()[:15]
     (1, '<!doctype html>')
     """
+    if are_spark_frames(events):
+        raise EventError(
+            "a report is of events in memory, and not of a Spark DataFrame; give a part of it: "
+            "df.limit(100_000).toArrow()"
+        )
     matches = query.match(events, whole_events=True, **keywords)
     fields = {name: keywords[name] for name in ("time", "type") if name in keywords}
     known = {name: keywords[name] for name in _STREAM_KEYWORDS if name in keywords}

@@ -72,7 +72,8 @@ class CompressedMatches:
             yield from self._matches([block])
 
     def __repr__(self) -> str:
-        return f"{self.count()} matches, compressed to {len(self._nodes)} nodes"
+        count = self.count()
+        return f"{count} match{'' if count == 1 else 'es'}, compressed to {len(self._nodes)} nodes"
 
     def expand(self) -> Matches:
         """All matches, built: the answer of ``output="all"``."""

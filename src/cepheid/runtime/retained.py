@@ -329,7 +329,7 @@ class Retained:
         codes = [self._type_names[name] for name in batch.type_names]
         type_codes = batch.type_codes
         if codes != list(range(len(codes))):
-            type_codes = np.array(codes, dtype=np.int32)[type_codes]
+            type_codes = np.take(np.array(codes, dtype=np.int32), type_codes)
         return Events(
             batch.table,
             batch.row_numbers,
