@@ -94,6 +94,24 @@ def test_options_that_do_not_go_together_are_refused() -> None:
     assert "name it with -o" in run("--spark", "local[2]", "--format", "csv").stderr
 
 
+@pytest.mark.parametrize("where", [[], ["--format", "table"], ["-o", "found.parquet"]])
+def test_what_a_worker_says_is_one_line(folder: Path, where: list[str]) -> None:
+    (folder / "theft.sase").write_text("PATTERN SEQ(Shelf a, Exit c)")
+    result = run("--spark", "local[2]", "--max-matches", "1", *where)
+    assert result.exit_code == 1
+    warning, error = result.stderr.splitlines()
+    assert warning.startswith("warning: all events go to one worker")
+    assert error.startswith("error: there are more than 1 matches: ")
+
+
+def test_a_null_time_is_one_line(folder: Path) -> None:
+    (folder / "events.csv").write_text(EVENTS + ",Exit,7,\n")
+    result = run("--spark", "local[2]")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: time column 'ts' is null in 1 of ")
+    assert result.stderr.count("\n") == 1
+
+
 def test_times_can_be_uncertain() -> None:
     arguments = ("--uncertainty", "2 min", "--granularity", "1 min", "--min-confidence", "0.1")
     local, found = (

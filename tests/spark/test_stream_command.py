@@ -101,6 +101,29 @@ def test_a_script_is_one_stream(
     assert (shown[0][1]["id"], shown[1][1]["again"]) == (7, 7)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--lateness", "10 minuts"], "'10 minuts' is no length of time, such as '10 minutes'"),
+        (["--columns", "ts timestmp, id long"], 'Unsupported data type "TIMESTMP"'),
+        (["--columns", "ts"], "are no columns as in SQL"),
+    ],
+)
+def test_a_value_that_spark_cannot_read_is_wrong_usage(
+    rocksdb: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wrong: list[str],
+    said: str,
+) -> None:
+    monkeypatch.setattr(streaming, "_session", lambda *_: Unstoppable(rocksdb))
+    arguments = ["stream", "-q", QUERY, str(tmp_path), "--columns", COLUMNS, *wrong, "--once"]
+    result = CliRunner().invoke(app, [*arguments, "--checkpoint", str(tmp_path / "checkpoint")])
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+    assert "SQLSTATE" not in result.stderr
+
+
 def test_what_is_missing_is_said() -> None:
     run = CliRunner().invoke
     result = run(app, ["stream", "-q", QUERY, "nowhere"])

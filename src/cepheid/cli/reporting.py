@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import typer
 
+from cepheid.cli.spark_faults import spark_fault
 from cepheid.errors import CepheidError, CepheidWarning, OptionError, QueryError
 
 EXIT_FAULT = 1
@@ -46,6 +47,12 @@ def reporting() -> Iterator[None]:
         except BrokenPipeError:
             _silence_stdout()
             raise typer.Exit from None
+        except Exception as error:
+            fault = spark_fault(error)
+            if fault is None:
+                raise
+            report(fault)
+            raise typer.Exit(EXIT_FAULT) from None
 
 
 def say(message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import sys
@@ -64,8 +65,18 @@ def start_spark(master: str) -> SparkSession:
     if master.startswith("local"):
         builder = builder.config("spark.ui.enabled", "false")
     session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    silence(session)
     return session
+
+
+def silence(session: SparkSession) -> None:
+    """Let Spark log nothing: what goes wrong comes as an error, of which one line is shown."""
+    session.sparkContext.setLogLevel("OFF")
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:
+        return
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
 
 def match_on_spark(
