@@ -82,16 +82,26 @@ def test_spark_writes_a_folder(folder: Path) -> None:
     result = run("--spark", "local[2]", "-o", "thefts.parquet")
     assert "1 match written in " in result.stderr
     assert pyarrow.parquet.read_table(folder / "thefts.parquet")["item"].to_pylist() == [7]
-    again = run("--spark", "local[2]", "-o", "thefts.parquet")
-    assert again.exit_code != 0
-    assert "exists; Spark writes a new folder" in again.stderr
+
+
+def test_a_folder_that_exists_is_refused_before_spark_starts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_run, "start_spark", lambda _: pytest.fail("Spark has started"))
+    (folder / "thefts" / "Left").mkdir(parents=True)
+    where = ("--spark", "local[2]", "--format", "jsonl", "-o", "thefts")
+    assert "'thefts' exists; Spark writes a new folder" in run(*where).stderr
+    (folder / "both.sase").write_text("PATTERN Shelf a RETURN Left(tag_id = a.tag_id); " + QUERY)
+    again = invoke("match", "both.sase", "events.csv", *where)
+    assert again.exit_code == 1
+    assert "'thefts/Left' exists; Spark writes a new folder" in again.stderr
+    assert "name it with -o" in run("--spark", "local[2]", "--format", "csv").stderr
 
 
 def test_options_that_do_not_go_together_are_refused() -> None:
     assert "--slices is for --spark" in run("--slices", "2").stderr
     assert "neither a number" in run("--spark", "local[2]", "--slices", "few").stderr
     assert "without --spark" in run("--spark", "local[2]", "--metrics").stderr
-    assert "name it with -o" in run("--spark", "local[2]", "--format", "csv").stderr
 
 
 @pytest.mark.parametrize("where", [[], ["--format", "table"], ["-o", "found.parquet"]])

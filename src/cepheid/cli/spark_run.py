@@ -95,6 +95,7 @@ def match_on_spark(
     """
     from cepheid.spark import match, match_script
 
+    places = _places(query, chosen, folder)
     with busy("Starting Spark"):
         spark = start_spark(master)
     try:
@@ -116,12 +117,29 @@ def match_on_spark(
                 events = read_frames(spark, source, moments)
                 found: Any = match_script(query, events, **keywords)
                 for name, matches in found.items():
-                    place = None if folder is None else folder / name
-                    count = write_frame(matches, query.queries[name], chosen, place, limit, name)
+                    tree = query.queries[name]
+                    count = write_frame(matches, tree, chosen, places[name], limit, name)
                     counts.append(f"{name}: {plural(count, 'match', 'matches')} {said}")
         say(f"{'; '.join(counts)} in {took(time.perf_counter() - started)}")
     finally:
         spark.stop()
+
+
+def _places(
+    query: CompiledQuery | CompiledScript, chosen: Format, folder: Path | None
+) -> dict[str, Path | None]:
+    """The folder of each query of a script, which are new; refused before Spark starts."""
+    if folder is None and chosen not in (Format.JSONL, Format.TABLE):
+        raise typer.BadParameter(
+            f"Spark writes {chosen.value} into a folder; name it with -o", param_hint="--format"
+        )
+    names = list(query.queries) if isinstance(query, CompiledScript) else []
+    places = {name: None if folder is None else folder / name for name in names}
+    if chosen is not Format.TABLE:
+        for place in places.values() if names else (folder,):
+            if place is not None and place.exists():
+                raise OptionError(f"{str(place)!r} exists; Spark writes a new folder of files")
+    return places
 
 
 def _match_in_place(
@@ -209,9 +227,7 @@ def write_frame(
     if limit is not None:
         matches = matches.limit(limit)
     if folder is None:
-        return _write_lines(matches, query, chosen, {} if name is None else {"query": name})
-    if folder.exists():
-        raise OptionError(f"{str(folder)!r} exists; Spark writes a new folder of files")
+        return _write_lines(matches, query, {} if name is None else {"query": name})
     folder = folder.absolute()
     counted = Observation()
     writer = _flat(matches, chosen).observe(counted, F.count(F.lit(1)).alias("matches")).write
@@ -252,14 +268,8 @@ def _print_table(found: pa.Table, query: ast.Query) -> None:
         console.print(matches_table(rows, with_items(query), limit=len(rows), width=console.width))
 
 
-def _write_lines(
-    matches: DataFrame, query: ast.Query, chosen: Format, also: Mapping[str, str]
-) -> int:
+def _write_lines(matches: DataFrame, query: ast.Query, also: Mapping[str, str]) -> int:
     """One JSON object for each match, as Spark finds them."""
-    if chosen is not Format.JSONL:
-        raise typer.BadParameter(
-            f"Spark writes {chosen.value} into a folder; name it with -o", param_hint="--format"
-        )
     key = "events" if query.returns is None else "return"
     count = 0
     with open_binary(None) as sink:
