@@ -27,6 +27,11 @@ ts,type,tag_id,zone
 2024-03-01 09:30:00.5,Exit,7,north door
 2024-03-01 09:40:00,Exit,8,
 """
+LINES = """\
+{"ts": "2024-03-01T09:00:00", "type": "Shelf", "tag_id": 7, "zone": "aisle 1"}
+{"ts": "2024-03-01T09:30:00", "type": "Exit", "tag_id": 7, "zone": "north door"}
+"""
+ON_SPARK = ("--spark", "local[2]")
 
 
 class Unstoppable:
@@ -120,6 +125,69 @@ def test_a_null_time_is_one_line(folder: Path) -> None:
     assert result.exit_code == 1
     assert result.stderr.startswith("error: time column 'ts' is null in 1 of ")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("row", ["2024-03-01 09:45:00,Exit", "2024-03-01 09:45:00,Exit,7,x,y"])
+def test_a_row_with_too_few_or_too_many_fields_is_an_error(folder: Path, row: str) -> None:
+    (folder / "events.csv").write_text(EVENTS + row + "\n")
+    for extra in ((), ("--spark", "local[2]")):
+        result = run(*extra)
+        assert result.exit_code == 1
+        assert result.stdout == ""
+        assert "cannot" in result.stderr
+        assert "events.csv" in result.stderr
+        assert result.stderr.count("\n") == 1
+    assert f"Malformed CSV record: {row}" in result.stderr
+
+
+def test_a_line_that_is_not_json_is_an_error(folder: Path) -> None:
+    (folder / "events.jsonl").write_text(LINES + '{"ts": "2024-03-01T09:45:00", "ty\n')
+    result = invoke("match", "theft.sase", "events.jsonl", "--spark", "local[2]")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: Spark cannot read ")
+    assert "events.jsonl" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_texts_of_csv_are_those_of_a_run_without_spark(folder: Path) -> None:
+    text = EVENTS.replace("aisle 1", '"the ""cold"" aisle, 1\\"')
+    (folder / "events.csv").write_text(text)
+    zones = [json.loads(run(*extra).stdout)["return"]["zone"] for extra in ((), ON_SPARK)]
+    assert zones == ['the "cold" aisle, 1\\'] * 2
+
+
+def test_a_folder_holds_files_of_one_kind(folder: Path) -> None:
+    def found(*where: str) -> Result:
+        return invoke("match", "theft.sase", "many", "--spark", "local[2]", *where)
+
+    many = folder / "many"
+    many.mkdir()
+    assert "there is no file in the folder" in found().stderr
+    header, *rows = EVENTS.splitlines(keepends=True)
+    (many / "one.csv").write_text(header + "".join(rows[:2]))
+    (many / "two.csv").write_text(header + "".join(rows[2:]))
+    (many / "_SUCCESS").write_text("")
+    assert json.loads(found().stdout)["return"]["item"] == 7
+    assert "is for Parquet files" in found("--in-place").stderr
+    (many / "more.jsonl").write_text(LINES)
+    assert "holds more.jsonl and one.csv; Spark reads files of one kind" in found().stderr
+    (many / "one.csv").unlink()
+    (many / "two.csv").unlink()
+    assert json.loads(found().stdout)["return"]["item"] == 7
+    (many / "notes.txt").write_text("")
+    result = found()
+    assert result.exit_code == 1
+    assert "'notes.txt' in the folder" in result.stderr
+
+
+def test_csv_files_of_a_folder_have_one_header(folder: Path) -> None:
+    many = folder / "many"
+    many.mkdir()
+    (many / "one.csv").write_text(EVENTS)
+    (many / "two.csv").write_text("ts,type,zone,tag_id\n2024-03-01 09:45:00,Exit,,7\n")
+    result = invoke("match", "theft.sase", "many", "--spark", "local[2]")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: 'two.csv' has another header than 'one.csv'; ")
 
 
 def test_times_can_be_uncertain() -> None:

@@ -124,6 +124,34 @@ def test_a_value_that_spark_cannot_read_is_wrong_usage(
     assert "SQLSTATE" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.csv", "ts,type,id\n2024-01-01 00:00:00,A,7\n2024-01-01 00:00:01,B\n", "00:00:01,B"),
+        ("a.csv", "type,ts,id\nA,2024-01-01 00:00:00,7\n", "header"),
+        ("a.jsonl", '{"ts": "2024-01-01T00:00:00", "type": "A"\n', "a.jsonl"),
+    ],
+)
+def test_a_row_that_cannot_be_read_ends_a_stream(
+    rocksdb: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    text: str,
+    said: str,
+) -> None:
+    monkeypatch.setattr(streaming, "_session", lambda *_: Unstoppable(rocksdb))
+    events = tmp_path / "events"
+    events.mkdir()
+    (events / name).write_text(text)
+    arguments = ["stream", "-q", QUERY, str(events), "--columns", COLUMNS, "--once"]
+    result = CliRunner().invoke(app, [*arguments, "--checkpoint", str(tmp_path / "checkpoint")])
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"error: Spark cannot read '{events / name}': ")
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 def test_what_is_missing_is_said() -> None:
     run = CliRunner().invoke
     result = run(app, ["stream", "-q", QUERY, "nowhere"])

@@ -9,11 +9,12 @@ from cepheid.errors import CepheidError, EventError, OptionError
 
 _OWN_ERROR = re.compile(r"cepheid\.errors\.\w+: (.*?)(?:\n SQLSTATE|\n\tat |\n\n|\Z)", re.DOTALL)
 """An error of cepheid's, in what Spark says of a task that failed with it."""
-_CONDITION = re.compile(r"\[([A-Z][A-Z_]*(?:\.[A-Z_]+)*)\] (.*)")
-"""What Spark says is wrong: the name of it, and the first line about it."""
+_CONDITION = re.compile(r"^.*(?:^|: )\[[A-Z][A-Z_]*(?:\.[A-Z_]+)*\] (.+)", re.MULTILINE)
+_CAUSE = re.compile(r"^Caused by: org\.apache\.spark\.[\w.]+: (?!\[)(.+)", re.MULTILINE)
+"""What Spark says is wrong, in one line: with the name of it before, or without."""
 _SQL_STATE = re.compile(r"\.?\s*SQLSTATE: \w+.*")
 _FILE = re.compile(r"while reading file (?:file://)?(\S+?)\.?\s")
-_WORKER_TRACE = "Traceback (most recent call last)"
+_WORKER_FAILED = "exception was thrown from the Python worker"
 
 
 def spark_fault(error: Exception) -> CepheidError | None:
@@ -27,7 +28,7 @@ def spark_fault(error: Exception) -> CepheidError | None:
     own = _OWN_ERROR.search(text)
     if own:
         return EventError(own[1].strip())
-    if _WORKER_TRACE in text:
+    if _WORKER_FAILED in text:
         return None
     if "JAVA_GATEWAY_EXITED" in text:
         return OptionError("Spark did not start; why is said above")
@@ -42,9 +43,10 @@ def spark_reason(text: str) -> str:
     >>> spark_reason("[FAILED_READ] Of x.csv.\\nCaused by: [BAD_ROW] Bad row: 1,2 SQLSTATE: K1")
     'Bad row: 1,2'
     """
-    reasons = [found[2] for found in _CONDITION.finditer(text)]
+    found = [each for kind in (_CONDITION, _CAUSE) for each in kind.finditer(text)]
     lines = [line for line in text.splitlines() if line.strip()]
-    return _SQL_STATE.sub("", reasons[-1] if reasons else lines[0]).strip()
+    reason = max(found, key=re.Match.start)[1] if found else lines[0]
+    return _SQL_STATE.sub("", reason).strip()
 
 
 def _is_of_spark(error: Exception) -> bool:

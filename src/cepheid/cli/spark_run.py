@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
 import os
@@ -21,13 +22,13 @@ import typer
 from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.formats import Format, open_binary, plain
 from cepheid.cli.reporting import busy, plural, say, took
-from cepheid.errors import OptionError
+from cepheid.cli.spark_faults import spark_reason
+from cepheid.errors import OptionError, list_words
 from cepheid.language import syntax as ast
 from cepheid.runtime.matches import Match, python_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
 
 MOST_TABLE_ROWS = 50
@@ -35,6 +36,8 @@ MOST_TABLE_ROWS = 50
 
 _SEPARATED = {".csv": ",", ".tsv": "\t"}
 _JSON = (".jsonl", ".ndjson", ".json")
+_KIND = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "tsv"}
+_KIND |= dict.fromkeys(_JSON, "json")
 _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -177,30 +180,86 @@ def _absolute(path: str) -> str:
 
 
 def _read_frame(spark: SparkSession, path: str, moments: Sequence[str]) -> DataFrame:
+    """The events of a file or folder; a row that cannot be read whole is an error."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import AnalysisException
 
     path = _absolute(path)
     suffix = _suffix(path)
     try:
         if suffix in _SEPARATED:
-            return spark.read.csv(path, header=True, inferSchema=True, sep=_SEPARATED[suffix])
+            _refuse_other_headers(Path(path))
+            # Of columns that are not needed Spark would not see that a row has too few.
+            reader = spark.read.option("columnPruning", "false")
+            return reader.csv(
+                path,
+                header=True,
+                inferSchema=True,
+                sep=_SEPARATED[suffix],
+                escape='"',
+                mode="FAILFAST",
+            )
         if suffix in _JSON:
-            frame = spark.read.json(path)
+            frame = spark.read.json(path, mode="FAILFAST")
             for moment in moments:
                 if dict(frame.dtypes).get(moment) == "string":
                     frame = frame.withColumn(moment, frame[moment].cast("timestamp"))
             return frame
         return spark.read.parquet(path)
-    except AnalysisException as error:
+    except (AnalysisException, Py4JJavaError) as error:
         raise _cannot_read(path, error) from None
 
 
 def _suffix(path: str) -> str:
-    return Path(path.removesuffix(".gz")).suffix.lower()
+    """How a file, or the files of a folder, say by their names what they hold."""
+    folder = Path(path)
+    if not folder.is_dir():
+        return _suffix_of_name(path)
+    names = _names(folder)
+    of_suffix = {_suffix_of_name(name): name for name in reversed(names)}
+    known = {_KIND.get(suffix): suffix for suffix in of_suffix}
+    if not names:
+        raise OptionError(f"there is no file in the folder {path!r}")
+    if None in known:
+        raise OptionError(
+            f"{of_suffix[known[None]]!r} in the folder {path!r} does not say by its name what it "
+            f"holds; Spark reads {list_words(list(_KIND))}"
+        )
+    if len(known) > 1:
+        raise OptionError(
+            f"the folder {path!r} holds {list_words(sorted(of_suffix.values()))}; Spark reads "
+            "files of one kind together"
+        )
+    return next(iter(of_suffix))
 
 
-def _cannot_read(path: str, error: PySparkException) -> OptionError:
-    return OptionError(f"Spark cannot read {path!r}: {error.getCondition()}")
+def _names(folder: Path) -> list[str]:
+    """The files of a folder and of those in it, but for what Spark does not read either."""
+    paths = (each for each in sorted(folder.rglob("*")) if each.is_file())
+    names = [each.relative_to(folder) for each in paths]
+    return [str(name) for name in names if not any(part[0] in "._" for part in name.parts)]
+
+
+def _refuse_other_headers(folder: Path) -> None:
+    """Spark would take the header of one file for that of all, and the others for rows."""
+    headers: dict[bytes, str] = {}
+    for name in _names(folder):
+        with (gzip.open if name.endswith(".gz") else open)(folder / name, "rb") as file:
+            headers.setdefault(file.readline().rstrip(b"\r\n"), name)
+    if len(headers) > 1:
+        first, second, *_ = headers.values()
+        raise OptionError(
+            f"{second!r} has another header than {first!r}; CSV files of one folder have the same "
+            "columns in the same order"
+        )
+
+
+def _suffix_of_name(name: str) -> str:
+    return Path(name.removesuffix(".gz")).suffix.lower()
+
+
+def _cannot_read(path: str, error: Exception) -> OptionError:
+    return OptionError(f"Spark cannot read {path!r}: {spark_reason(str(error))}")
 
 
 def write_frame(

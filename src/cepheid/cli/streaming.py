@@ -118,8 +118,12 @@ def _read(spark: SparkSession, source: str, columns: str | None) -> DataFrame:
         )
     schema = spark.read.parquet(str(names[0])).schema if columns is None else columns
     reader = spark.readStream.format(_READERS[suffix]).schema(schema)
+    if _READERS[suffix] != "parquet":
+        # A row that cannot be read whole ends the stream, as an event without a time does.
+        reader = reader.option("mode", "FAILFAST")
     if _READERS[suffix] == "csv":
-        reader = reader.option("header", "true")
+        # All columns are read, and compared with the header, or a fault might not be seen.
+        reader = reader.options(header=True, escape='"', columnPruning=False, enforceSchema=False)
     return reader.load(str(folder))
 
 
