@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from cepheid.cli import spark_run
 from cepheid.cli.app import app
+from cepheid.cli.spark_seconds import in_seconds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -188,6 +189,32 @@ def test_csv_files_of_a_folder_have_one_header(folder: Path) -> None:
     result = invoke("match", "theft.sase", "many", "--spark", "local[2]")
     assert result.exit_code == 1
     assert result.stderr.startswith("error: 'two.csv' has another header than 'one.csv'; ")
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_durations_are_seconds_in_what_spark_writes(folder: Path, format: str) -> None:
+    assert run(*ON_SPARK, "--format", format, "-o", "found").exit_code == 0
+    parts = [part.read_text().splitlines() for part in (folder / "found").glob("part*")]
+    (last,) = [lines[-1] for lines in parts if len(lines) > (format == "csv")]
+    after = last.split(",")[3] if format == "csv" else json.loads(last)["after"]
+    assert float(after) == 1800.5
+
+
+def test_durations_inside_events_and_lists_are_seconds_too(spark: SparkSession) -> None:
+    frame = spark.sql(
+        "SELECT INTERVAL '-1 00:00:01.5' DAY TO SECOND AS gap, "
+        "named_struct('d', INTERVAL '90' MINUTE, 'x', 1) AS event, "
+        "array(named_struct('d', INTERVAL '1' HOUR), null) AS list, "
+        "CAST(NULL AS STRUCT<d: INTERVAL SECOND>) AS nothing, CAST(NULL AS INTERVAL DAY) AS none"
+    )
+    (row,) = in_seconds(frame).collect()
+    assert row.asDict(recursive=True) == {
+        "gap": -86401.5,
+        "event": {"d": 5400.0, "x": 1},
+        "list": [{"d": 3600.0}, None],
+        "nothing": None,
+        "none": None,
+    }
 
 
 def test_times_can_be_uncertain() -> None:

@@ -83,6 +83,19 @@ def test_a_stream_is_stopped_and_goes_on(tmp_path: Path) -> None:
     assert "all has been read" in (tmp_path / "said").read_text()
 
 
+def test_durations_in_lines_are_seconds(
+    rocksdb: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming, "_session", lambda *_: Unstoppable(rocksdb))
+    events = tmp_path / "events"
+    events.mkdir()
+    put(events, "one.jsonl", (0, "A", 7), (3, "B", 7), (59, "A", 8))
+    text = QUERY.replace("a.id AS id", "b.ts - a.ts AS after")
+    arguments = ["stream", "-q", text, str(events), "--columns", COLUMNS, "--once"]
+    result = CliRunner().invoke(app, [*arguments, "--checkpoint", str(tmp_path / "checkpoint")])
+    assert [json.loads(line)["after"] for line in result.stdout.splitlines()] == [3.0]
+
+
 def test_a_script_is_one_stream(
     rocksdb: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.formats import Format, open_binary, plain
 from cepheid.cli.reporting import busy, plural, say, took
 from cepheid.cli.spark_faults import spark_reason
+from cepheid.cli.spark_seconds import in_seconds
 from cepheid.errors import OptionError, list_words
 from cepheid.language import syntax as ast
 from cepheid.runtime.matches import Match, python_values
@@ -345,16 +346,15 @@ def _write_lines(matches: DataFrame, query: ast.Query, also: Mapping[str, str]) 
 def _flat(matches: DataFrame, chosen: Format) -> DataFrame:
     """The matches with columns that the format has; in CSV what has parts becomes JSON."""
     from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
-    from pyspark.sql.types import ArrayType, DayTimeIntervalType, MapType, StructType
+    from pyspark.sql.types import ArrayType, MapType, StructType
 
+    if chosen is Format.PARQUET:
+        return matches
+    matches = in_seconds(matches)
     columns = []
     for field in matches.schema.fields:
         value = matches[f"`{field.name}`"]
-        if isinstance(field.dataType, DayTimeIntervalType) and chosen is not Format.PARQUET:
-            value = value.cast("string")
-        elif isinstance(field.dataType, StructType | ArrayType | MapType) and (
-            chosen is Format.CSV
-        ):
+        if isinstance(field.dataType, StructType | ArrayType | MapType) and chosen is Format.CSV:
             value = F.to_json(value)
         columns.append(value.alias(field.name))
     return matches.select(*columns)

@@ -18,6 +18,7 @@ from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.reporting import plural, say
 from cepheid.cli.spark_faults import spark_reason
 from cepheid.cli.spark_run import silence
+from cepheid.cli.spark_seconds import in_seconds
 from cepheid.errors import OptionError
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def _write(matches: DataFrame, target: str | None, checkpoint: Path, once: bool)
     from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
     topic = _TOPIC.fullmatch(target) if target else None
-    as_text = matches.select(
+    as_text = in_seconds(matches).select(
         F.col("match_id").alias("key"), F.to_json(F.struct("*")).alias("value")
     )
     if topic:
