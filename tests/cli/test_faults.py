@@ -58,6 +58,13 @@ def test_a_fault_of_query_or_events_is_1(run, folder, arguments, message):
         (["match", "theft.sase", "events.csv", "--evaluation", "referense"], "Did you mean 'ref"),
         (["match", "theft.sase", "events.csv", "--time-unit", "msecond"], "is no unit of time"),
         (["match", "theft.sase", "events.csv", "--format", "xml"], "'xml' is not one of"),
+        (
+            ["match", "theft.sase", "events.csv", "--format", "tabel"],
+            "'--format': 'tabel' is not one of jsonl, csv, parquet and table. "
+            "Did you mean 'table'?",
+        ),
+        (["diagnose", "theft.sase", "events.csv", "--format", "jsn"], "Did you mean 'json'?"),
+        (["match", "-", "-"], "only one of them can come from stdin"),
         (["match", "theft.sase", "events.csv", "--limit", "-1"], "--limit"),
         (["match", "theft.sase", "events.csv", "--limit", "few"], "--limit"),
         (["match", "theft.sase", "events.csv", "-o", "out"], "does not say by its name"),

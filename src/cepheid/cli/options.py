@@ -113,7 +113,7 @@ SparkMaster = Annotated[
         "--spark",
         metavar="MASTER",
         callback=usage(check_master),
-        help="Run on Spark: local[*], or the URL of a cluster. -o then names a new folder.",
+        help="Run on Spark: local[*], or the URL of a cluster.",
     ),
 ]
 
