@@ -71,6 +71,7 @@ def test_a_fault_of_query_or_events_is_1(run, folder, arguments, message):
         (["match", "theft.sase", "events.csv", "--nothing"], "--nothing"),
         (["match", "theft.sase", "events.csv", "--spark", "locl"], "Did you mean 'local'?"),
         (["demo", "--spark", "nowhere"], "'nowhere' is no master of Spark's"),
+        (["demo", "--spark", "spark:host"], "'spark:host' is no master of Spark's"),
         (["stream", "theft.sase", "in", "--spark", "lokal[2]"], "is no master of Spark's"),
         (["explain"], "QUERYFILE: none given"),
         (["explain", "theft.sase", "--evaluation", "x"], "there is no evaluation 'x'"),

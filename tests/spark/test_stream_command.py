@@ -137,6 +137,7 @@ def test_a_value_that_spark_cannot_read_is_wrong_usage(
     assert "SQLSTATE" not in result.stderr
 
 
+@pytest.mark.parametrize("where", ["stdout", "folder"])
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
@@ -152,13 +153,17 @@ def test_a_row_that_cannot_be_read_ends_a_stream(
     name: str,
     text: str,
     said: str,
+    where: str,
 ) -> None:
     monkeypatch.setattr(streaming, "_session", lambda *_: Unstoppable(rocksdb))
     events = tmp_path / "events"
     events.mkdir()
     (events / name).write_text(text)
     arguments = ["stream", "-q", QUERY, str(events), "--columns", COLUMNS, "--once"]
-    result = CliRunner().invoke(app, [*arguments, "--checkpoint", str(tmp_path / "checkpoint")])
+    arguments += ["--checkpoint", str(tmp_path / "checkpoint")]
+    if where == "folder":
+        arguments += ["-o", str(tmp_path / "found")]
+    result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 1
     assert result.stderr.startswith(f"error: Spark cannot read '{events / name}': ")
     assert said in result.stderr

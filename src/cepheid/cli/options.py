@@ -14,7 +14,7 @@ from cepheid.errors import OptionError, closest, list_words
 from cepheid.planning.evaluations import AUTO
 from cepheid.planning.options import EQUIVALENCES, WINDOWS
 
-_MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|[\w+.-]+://.+")
+_MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|(spark|k8s)://.+")
 """What Spark may run on."""
 
 

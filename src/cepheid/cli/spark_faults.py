@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 
 from cepheid.errors import CepheidError, EventError, OptionError
 
-_OWN_ERROR = re.compile(r"cepheid\.errors\.\w+: (.*?)(?:\n SQLSTATE|\n\tat |\n\n|\Z)", re.DOTALL)
+_OWN_ERROR = re.compile(
+    r"cepheid\.errors\.\w+: (.*?)(?:\n SQLSTATE|\n\tat |\n\n|\nCaused by: |\Z)", re.DOTALL
+)
 """An error of cepheid's, in what Spark says of a task that failed with it."""
 _CONDITION = re.compile(r"^.*(?:^|: )\[[A-Z][A-Z_]*(?:\.[A-Z_]+)*\] (.+)", re.MULTILINE)
-_CAUSE = re.compile(r"^Caused by: org\.apache\.spark\.[\w.]+: (?!\[)(.+)", re.MULTILINE)
+_CAUSE = re.compile(
+    r"^Caused by: (?:org\.apache\.spark\.[\w.]+: )?(?!\[|[a-z]+\.)(.+)", re.MULTILINE
+)
 """What Spark says is wrong, in one line: with the name of it before, or without."""
 _SQL_STATE = re.compile(r"\.?\s*SQLSTATE: \w+.*")
 _FILE = re.compile(r"while reading file (?:file://)?(\S+?)\.?\s")
@@ -24,7 +29,7 @@ def spark_fault(error: Exception) -> CepheidError | None:
     """
     if not _is_of_spark(error):
         return None
-    text = str(error)
+    text = "\nCaused by: ".join(map(str, _with_causes(error)))
     own = _OWN_ERROR.search(text)
     if own:
         return EventError(own[1].strip())
@@ -47,6 +52,14 @@ def spark_reason(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     reason = max(found, key=re.Match.start)[1] if found else lines[0]
     return _SQL_STATE.sub("", reason).strip()
+
+
+def _with_causes(error: Exception) -> Iterator[Exception]:
+    """An error and its causes in Java; what a stream says of itself has none of them."""
+    following: Exception | None = error
+    while following is not None:
+        yield following
+        following = getattr(following, "_cause", None)
 
 
 def _is_of_spark(error: Exception) -> bool:

@@ -61,8 +61,6 @@ def start_spark(master: str) -> SparkSession:
             "JAVA_HOME where it is"
         )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Of pandas nothing is used here but that it is there.
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     builder = SparkSession.builder.appName("cepheid").master(master)
     for name, value in _SETTINGS.items():
         builder = builder.config(name, value)
@@ -76,6 +74,8 @@ def start_spark(master: str) -> SparkSession:
 def silence(session: SparkSession) -> None:
     """Let Spark log nothing: what goes wrong comes as an error, of which one line is shown."""
     session.sparkContext.setLogLevel("OFF")
+    # Of pandas nothing is used here but that it is there.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     try:
         from pyspark.logger import PySparkLogger
     except ImportError:
