@@ -57,5 +57,13 @@ def test_help_is_short_for_h(run, command):
     assert run(command, "-h").out == run(command, "--help").out
 
 
+@pytest.mark.parametrize("command", [*COMMANDS, "report", "stream"])
+def test_arguments_are_described_once_and_options_are_those_of_the_command(run, command):
+    text = run(command, "--help").out
+    assert "Arguments:" not in text
+    named = re.findall(r"(?<!\S)-o\b", text.partition("Examples:")[0])
+    assert bool(named) is bool(re.search(r"^  -o ", text, re.MULTILINE))
+
+
 def test_the_version_is_that_of_the_package(run):
     assert run("--version").out == f"cepheid {cep.__version__}\n"

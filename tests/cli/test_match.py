@@ -25,6 +25,19 @@ def test_a_query_comes_from_a_file_from_stdin_or_from_an_option(run, folder):
     assert run("match", "events.csv", "--query", text).bindings == STOLEN
 
 
+def test_events_come_from_stdin(run, folder):
+    text = (folder / "events.csv").read_text()
+    assert run("match", "theft.sase", "-", text=text).bindings == STOLEN
+    assert run("match", "-q", PAIRS, "-", text=text).bindings == LEFT
+    rows = ({"ts": ts, "type": "Exit" if ts else "Shelf", "tag_id": 7} for ts in range(2))
+    lines = "\n".join(map(json.dumps, rows))
+    assert run("match", "-q", PAIRS, "-", text=lines).bindings == [{"a": 0, "c": 1}]
+    assert run("explain", "theft.sase", "-", text=text).code == 0
+    wrong = run("match", "theft.sase", "-", text=f"[{lines}]")
+    assert wrong.code == 1
+    assert "stdin.jsonl' holds a JSON array" in wrong.err
+
+
 def test_a_query_file_may_begin_with_a_byte_order_mark(run, folder):
     (folder / "windows.sase").write_text(PAIRS, encoding="utf-8-sig")
     assert run("match", "windows.sase", "events.csv").bindings == LEFT

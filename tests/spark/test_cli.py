@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from cepheid.cli import spark_run
 from cepheid.cli.app import app
+from cepheid.cli.spark_seconds import in_seconds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +28,11 @@ ts,type,tag_id,zone
 2024-03-01 09:30:00.5,Exit,7,north door
 2024-03-01 09:40:00,Exit,8,
 """
+LINES = """\
+{"ts": "2024-03-01T09:00:00", "type": "Shelf", "tag_id": 7, "zone": "aisle 1"}
+{"ts": "2024-03-01T09:30:00", "type": "Exit", "tag_id": 7, "zone": "north door"}
+"""
+ON_SPARK = ("--spark", "local[2]")
 
 
 class Unstoppable:
@@ -82,16 +88,133 @@ def test_spark_writes_a_folder(folder: Path) -> None:
     result = run("--spark", "local[2]", "-o", "thefts.parquet")
     assert "1 match written in " in result.stderr
     assert pyarrow.parquet.read_table(folder / "thefts.parquet")["item"].to_pylist() == [7]
-    again = run("--spark", "local[2]", "-o", "thefts.parquet")
-    assert again.exit_code != 0
-    assert "exists; Spark writes a new folder" in again.stderr
+
+
+def test_a_folder_that_exists_is_refused_before_spark_starts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_run, "start_spark", lambda _: pytest.fail("Spark has started"))
+    (folder / "thefts" / "Left").mkdir(parents=True)
+    where = ("--spark", "local[2]", "--format", "jsonl", "-o", "thefts")
+    assert "'thefts' exists; Spark writes a new folder" in run(*where).stderr
+    (folder / "both.sase").write_text("PATTERN Shelf a RETURN Left(tag_id = a.tag_id); " + QUERY)
+    again = invoke("match", "both.sase", "events.csv", *where)
+    assert again.exit_code == 1
+    assert "'thefts/Left' exists; Spark writes a new folder" in again.stderr
+    assert "name it with -o" in run("--spark", "local[2]", "--format", "csv").stderr
 
 
 def test_options_that_do_not_go_together_are_refused() -> None:
     assert "--slices is for --spark" in run("--slices", "2").stderr
     assert "neither a number" in run("--spark", "local[2]", "--slices", "few").stderr
     assert "without --spark" in run("--spark", "local[2]", "--metrics").stderr
-    assert "name it with -o" in run("--spark", "local[2]", "--format", "csv").stderr
+
+
+@pytest.mark.parametrize("where", [[], ["--format", "table"], ["-o", "found.parquet"]])
+def test_what_a_worker_says_is_one_line(folder: Path, where: list[str]) -> None:
+    (folder / "theft.sase").write_text("PATTERN SEQ(Shelf a, Exit c)")
+    result = run("--spark", "local[2]", "--max-matches", "1", *where)
+    assert result.exit_code == 1
+    warning, error = result.stderr.splitlines()
+    assert warning.startswith("warning: all events go to one worker")
+    assert error.startswith("error: there are more than 1 matches: ")
+
+
+def test_a_null_time_is_one_line(folder: Path) -> None:
+    (folder / "events.csv").write_text(EVENTS + ",Exit,7,\n")
+    result = run("--spark", "local[2]")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: time column 'ts' is null in 1 of ")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("row", ["2024-03-01 09:45:00,Exit", "2024-03-01 09:45:00,Exit,7,x,y"])
+def test_a_row_with_too_few_or_too_many_fields_is_an_error(folder: Path, row: str) -> None:
+    (folder / "events.csv").write_text(EVENTS + row + "\n")
+    for extra in ((), ("--spark", "local[2]")):
+        result = run(*extra)
+        assert result.exit_code == 1
+        assert result.stdout == ""
+        assert "cannot" in result.stderr
+        assert "events.csv" in result.stderr
+        assert result.stderr.count("\n") == 1
+    assert f"Malformed CSV record: {row}" in result.stderr
+
+
+def test_a_line_that_is_not_json_is_an_error(folder: Path) -> None:
+    (folder / "events.jsonl").write_text(LINES + '{"ts": "2024-03-01T09:45:00", "ty\n')
+    result = invoke("match", "theft.sase", "events.jsonl", "--spark", "local[2]")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: Spark cannot read ")
+    assert "events.jsonl" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_texts_of_csv_are_those_of_a_run_without_spark(folder: Path) -> None:
+    text = EVENTS.replace("aisle 1", '"the ""cold"" aisle, 1\\"')
+    (folder / "events.csv").write_text(text)
+    zones = [json.loads(run(*extra).stdout)["return"]["zone"] for extra in ((), ON_SPARK)]
+    assert zones == ['the "cold" aisle, 1\\'] * 2
+
+
+def test_a_folder_holds_files_of_one_kind(folder: Path) -> None:
+    def found(*where: str) -> Result:
+        return invoke("match", "theft.sase", "many", "--spark", "local[2]", *where)
+
+    many = folder / "many"
+    many.mkdir()
+    assert "there is no file in the folder" in found().stderr
+    header, *rows = EVENTS.splitlines(keepends=True)
+    (many / "one.csv").write_text(header + "".join(rows[:2]))
+    (many / "two.csv").write_text(header + "".join(rows[2:]))
+    (many / "_SUCCESS").write_text("")
+    assert json.loads(found().stdout)["return"]["item"] == 7
+    assert "is for Parquet files" in found("--in-place").stderr
+    (many / "more.jsonl").write_text(LINES)
+    assert "holds more.jsonl and one.csv; Spark reads files of one kind" in found().stderr
+    (many / "one.csv").unlink()
+    (many / "two.csv").unlink()
+    assert json.loads(found().stdout)["return"]["item"] == 7
+    (many / "notes.txt").write_text("")
+    result = found()
+    assert result.exit_code == 1
+    assert "'notes.txt' in the folder" in result.stderr
+
+
+def test_csv_files_of_a_folder_have_one_header(folder: Path) -> None:
+    many = folder / "many"
+    many.mkdir()
+    (many / "one.csv").write_text(EVENTS)
+    (many / "two.csv").write_text("ts,type,zone,tag_id\n2024-03-01 09:45:00,Exit,,7\n")
+    result = invoke("match", "theft.sase", "many", "--spark", "local[2]")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: 'two.csv' has another header than 'one.csv'; ")
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_durations_are_seconds_in_what_spark_writes(folder: Path, format: str) -> None:
+    assert run(*ON_SPARK, "--format", format, "-o", "found").exit_code == 0
+    parts = [part.read_text().splitlines() for part in (folder / "found").glob("part*")]
+    (last,) = [lines[-1] for lines in parts if len(lines) > (format == "csv")]
+    after = last.split(",")[3] if format == "csv" else json.loads(last)["after"]
+    assert float(after) == 1800.5
+
+
+def test_durations_inside_events_and_lists_are_seconds_too(spark: SparkSession) -> None:
+    frame = spark.sql(
+        "SELECT INTERVAL '-1 00:00:01.5' DAY TO SECOND AS gap, "
+        "named_struct('d', INTERVAL '90' MINUTE, 'x', 1) AS event, "
+        "array(named_struct('d', INTERVAL '1' HOUR), null) AS list, "
+        "CAST(NULL AS STRUCT<d: INTERVAL SECOND>) AS nothing, CAST(NULL AS INTERVAL DAY) AS none"
+    )
+    (row,) = in_seconds(frame).collect()
+    assert row.asDict(recursive=True) == {
+        "gap": -86401.5,
+        "event": {"d": 5400.0, "x": 1},
+        "list": [{"d": 3600.0}, None],
+        "nothing": None,
+        "none": None,
+    }
 
 
 def test_times_can_be_uncertain() -> None:

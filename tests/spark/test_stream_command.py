@@ -83,6 +83,19 @@ def test_a_stream_is_stopped_and_goes_on(tmp_path: Path) -> None:
     assert "all has been read" in (tmp_path / "said").read_text()
 
 
+def test_durations_in_lines_are_seconds(
+    rocksdb: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming, "_session", lambda *_: Unstoppable(rocksdb))
+    events = tmp_path / "events"
+    events.mkdir()
+    put(events, "one.jsonl", (0, "A", 7), (3, "B", 7), (59, "A", 8))
+    text = QUERY.replace("a.id AS id", "b.ts - a.ts AS after")
+    arguments = ["stream", "-q", text, str(events), "--columns", COLUMNS, "--once"]
+    result = CliRunner().invoke(app, [*arguments, "--checkpoint", str(tmp_path / "checkpoint")])
+    assert [json.loads(line)["after"] for line in result.stdout.splitlines()] == [3.0]
+
+
 def test_a_script_is_one_stream(
     rocksdb: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +112,62 @@ def test_a_script_is_one_stream(
     shown = sorted((each["query"], each[each["query"]]) for each in found)
     assert [name for name, _ in shown] == ["Pair", "query_2"]
     assert (shown[0][1]["id"], shown[1][1]["again"]) == (7, 7)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--lateness", "10 minuts"], "'10 minuts' is no length of time, such as '10 minutes'"),
+        (["--columns", "ts timestmp, id long"], 'Unsupported data type "TIMESTMP"'),
+        (["--columns", "ts"], "are no columns as in SQL"),
+    ],
+)
+def test_a_value_that_spark_cannot_read_is_wrong_usage(
+    rocksdb: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wrong: list[str],
+    said: str,
+) -> None:
+    monkeypatch.setattr(streaming, "_session", lambda *_: Unstoppable(rocksdb))
+    arguments = ["stream", "-q", QUERY, str(tmp_path), "--columns", COLUMNS, *wrong, "--once"]
+    result = CliRunner().invoke(app, [*arguments, "--checkpoint", str(tmp_path / "checkpoint")])
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+    assert "SQLSTATE" not in result.stderr
+
+
+@pytest.mark.parametrize("where", ["stdout", "folder"])
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.csv", "ts,type,id\n2024-01-01 00:00:00,A,7\n2024-01-01 00:00:01,B\n", "00:00:01,B"),
+        ("a.csv", "type,ts,id\nA,2024-01-01 00:00:00,7\n", "header"),
+        ("a.jsonl", '{"ts": "2024-01-01T00:00:00", "type": "A"\n', "a.jsonl"),
+    ],
+)
+def test_a_row_that_cannot_be_read_ends_a_stream(
+    rocksdb: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    text: str,
+    said: str,
+    where: str,
+) -> None:
+    monkeypatch.setattr(streaming, "_session", lambda *_: Unstoppable(rocksdb))
+    events = tmp_path / "events"
+    events.mkdir()
+    (events / name).write_text(text)
+    arguments = ["stream", "-q", QUERY, str(events), "--columns", COLUMNS, "--once"]
+    arguments += ["--checkpoint", str(tmp_path / "checkpoint")]
+    if where == "folder":
+        arguments += ["-o", str(tmp_path / "found")]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"error: Spark cannot read '{events / name}': ")
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 def test_what_is_missing_is_said() -> None:

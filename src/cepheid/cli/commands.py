@@ -28,7 +28,7 @@ from cepheid.cli.options import (
     TypeColumn,
     WindowTest,
 )
-from cepheid.cli.reporting import EXIT_FAULT, busy, report, reporting, usage
+from cepheid.cli.reporting import EXIT_FAULT, busy, one_of, report, reporting, usage
 from cepheid.cli.root import app
 from cepheid.errors import CepheidError
 from cepheid.planning.evaluations import AUTO
@@ -169,7 +169,10 @@ def diagnose(
         typer.Option(metavar="NAME", help="Which query of a script; the last one otherwise."),
     ] = None,
     format: Annotated[
-        DiagnosisFormat, typer.Option(metavar="FORMAT", help="text for reading, or json.")
+        DiagnosisFormat,
+        typer.Option(
+            metavar="FORMAT", parser=one_of(DiagnosisFormat), help="text for reading, or json."
+        ),
     ] = DiagnosisFormat.TEXT,
 ) -> None:
     """Tell why a query finds nothing, or too little.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import codecs
 import glob
 import json
 import math
 import re
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +29,7 @@ STDIN = "-"
 EVENT_SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 """What :mod:`cepheid.runtime.sources` reads; named here so that Arrow is loaded only for it."""
 
+_SNIFFED_BYTES = 1024
 _TABLE_OF_TYPE = re.compile(r"(?P<type>[^\W\d][\w-]*)=(?P<path>.+)", re.DOTALL)
 _QUOTED = re.compile(r"'(.*)'|\"(.*)\"", re.DOTALL)
 
@@ -39,6 +44,11 @@ def split_query(
     if not arguments:
         raise typer.BadParameter(
             "none given; name a file, - for stdin, or give the text with -q", param_hint="QUERYFILE"
+        )
+    if arguments.count(STDIN) > 1:
+        raise typer.BadParameter(
+            "only one of them can come from stdin; give the text of the query with -q",
+            param_hint="QUERYFILE and EVENTS",
         )
     return arguments[0], arguments[1:]
 
@@ -182,6 +192,8 @@ def looks_like_events(argument: str) -> bool:
 
 def events_source(arguments: Sequence[str]) -> str | dict[str, str]:
     """The events as ``CompiledQuery.match`` takes them: a path, or a path for each type."""
+    if list(arguments) == [STDIN]:
+        return _stdin_as_file()
     named = [None if Path(each).exists() else _TABLE_OF_TYPE.fullmatch(each) for each in arguments]
     if len(arguments) == 1 and named[0] is None:
         return arguments[0]
@@ -202,6 +214,19 @@ def events_source(arguments: Sequence[str]) -> str | dict[str, str]:
             )
         tables[found["type"]] = found["path"]
     return tables
+
+
+def _stdin_as_file() -> str:
+    """What comes from stdin, in a file that is there as long as the process."""
+    folder = tempfile.TemporaryDirectory(prefix="cepheid-")
+    atexit.register(folder.cleanup)
+    start = sys.stdin.buffer.read(_SNIFFED_BYTES)
+    first = start.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
+    path = Path(folder.name, "stdin.jsonl" if first in (b"{", b"[") else "stdin.csv")
+    with path.open("wb") as file:
+        file.write(start)
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return str(path)
 
 
 def split_columns(given: Sequence[str] | None) -> list[str]:

@@ -30,7 +30,7 @@ from cepheid.cli.options import (
     TypeColumn,
     WindowTest,
 )
-from cepheid.cli.reporting import busy, reporting, say, took, usage
+from cepheid.cli.reporting import busy, one_of, reporting, say, took, usage
 from cepheid.cli.root import app
 from cepheid.errors import list_words
 from cepheid.planning.evaluations import AUTO, check_output
@@ -69,13 +69,19 @@ def match(
         Format | None,
         typer.Option(
             metavar="FORMAT",
+            parser=one_of(Format),
             show_default=False,
             help="jsonl, csv, parquet or table. By default what the suffix of FILE says; "
             "without one, table on a terminal and jsonl elsewhere.",
         ),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("-o", metavar="FILE", help="Where to write; stdout otherwise.")
+        Path | None,
+        typer.Option(
+            "-o",
+            metavar="FILE",
+            help="Where to write; stdout otherwise. With --spark it is a new folder.",
+        ),
     ] = None,
     limit: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Write only the first N matches.")
@@ -161,7 +167,8 @@ def match(
     \b
     QUERYFILE  a file with the query, or - to read it from stdin
     EVENTS     a Parquet, CSV or JSON-lines file, a directory or quoted
-               glob of Parquet files, or TYPE=PATH for each event type
+               glob of Parquet files, or TYPE=PATH for each event type;
+               - to read CSV or JSON lines from stdin
 
     Of a script of several queries the matches of each are written. With -o each has a file:
     FILE is a folder then, or has {query} in its name.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,9 @@ from cepheid.cli.reporting import usage
 from cepheid.errors import OptionError, closest, list_words
 from cepheid.planning.evaluations import AUTO
 from cepheid.planning.options import EQUIVALENCES, WINDOWS
+
+_MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|(spark|k8s)://.+")
+"""What Spark may run on."""
 
 
 def _check_evaluation(name: str) -> None:
@@ -28,6 +32,17 @@ def _check_unit(name: str) -> None:
     from cepheid.runtime.time_axis import unit_named
 
     unit_named(name)
+
+
+def check_master(name: str) -> None:
+    """Refuse what can be no master; Spark would only say so in Java's words."""
+    if not _MASTER.fullmatch(name):
+        near = closest(name, ("local", "local[*]", "yarn"))
+        raise OptionError(
+            f"{name!r} is no master of Spark's; there are local[*], local[N], yarn and the URL of "
+            "a cluster, such as spark://host:7077"
+            + (f". Did you mean {near[0]!r}?" if near else "")
+        )
 
 
 QueryFile = Annotated[str | None, typer.Argument(metavar="QUERYFILE", hidden=True)]
@@ -97,7 +112,8 @@ SparkMaster = Annotated[
     typer.Option(
         "--spark",
         metavar="MASTER",
-        help="Run on Spark: local[*], or the URL of a cluster. -o then names a new folder.",
+        callback=usage(check_master),
+        help="Run on Spark: local[*], or the URL of a cluster.",
     ),
 ]
 

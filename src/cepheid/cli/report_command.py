@@ -34,7 +34,7 @@ Examples:
 )
 def report(
     query_file: Annotated[
-        str | None, typer.Argument(metavar="QUERYFILE|MATCHES", show_default=False)
+        str | None, typer.Argument(metavar="QUERYFILE|MATCHES", hidden=True)
     ] = None,
     events: Events = None,
     query_text: QueryText = None,

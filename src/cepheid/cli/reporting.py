@@ -7,11 +7,22 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, TextIO
+from enum import StrEnum
+from typing import Any, TextIO, TypeVar
 
 import typer
 
-from cepheid.errors import CepheidError, CepheidWarning, OptionError, QueryError
+from cepheid.cli.spark_faults import spark_fault
+from cepheid.errors import (
+    CepheidError,
+    CepheidWarning,
+    OptionError,
+    QueryError,
+    closest,
+    list_words,
+)
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 EXIT_FAULT = 1
 EXIT_INTERRUPTED = 130
@@ -46,6 +57,12 @@ def reporting() -> Iterator[None]:
         except BrokenPipeError:
             _silence_stdout()
             raise typer.Exit from None
+        except Exception as error:
+            fault = spark_fault(error)
+            if fault is None:
+                raise
+            report(fault)
+            raise typer.Exit(EXIT_FAULT) from None
 
 
 def say(message: str) -> None:
@@ -70,6 +87,22 @@ def usage(check: Callable[[Any], object]) -> Callable[[Any], Any]:
         return value
 
     return checked
+
+
+def one_of(kind: type[Choice]) -> Callable[[str], Choice]:
+    """The value of an option that has one of a few; any other is wrong usage."""
+
+    def chosen(value: str) -> Choice:
+        known = [each.value for each in kind]
+        if value in known:
+            return kind(value)
+        near = closest(value, known)
+        raise typer.BadParameter(
+            f"{value!r} is not one of {list_words(known)}"
+            + (f". Did you mean {near[0]!r}?" if near else "")
+        )
+
+    return chosen
 
 
 def busy(message: str) -> AbstractContextManager[object]:

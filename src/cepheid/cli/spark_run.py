@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import logging
 import os
 import shutil
 import sys
@@ -20,13 +22,14 @@ import typer
 from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.formats import Format, open_binary, plain
 from cepheid.cli.reporting import busy, plural, say, took
-from cepheid.errors import OptionError
+from cepheid.cli.spark_faults import spark_reason
+from cepheid.cli.spark_seconds import in_seconds
+from cepheid.errors import OptionError, list_words
 from cepheid.language import syntax as ast
 from cepheid.runtime.matches import Match, python_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
 
 MOST_TABLE_ROWS = 50
@@ -34,6 +37,8 @@ MOST_TABLE_ROWS = 50
 
 _SEPARATED = {".csv": ",", ".tsv": "\t"}
 _JSON = (".jsonl", ".ndjson", ".json")
+_KIND = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "tsv"}
+_KIND |= dict.fromkeys(_JSON, "json")
 _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -56,16 +61,26 @@ def start_spark(master: str) -> SparkSession:
             "JAVA_HOME where it is"
         )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Of pandas nothing is used here but that it is there.
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     builder = SparkSession.builder.appName("cepheid").master(master)
     for name, value in _SETTINGS.items():
         builder = builder.config(name, value)
     if master.startswith("local"):
         builder = builder.config("spark.ui.enabled", "false")
     session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    silence(session)
     return session
+
+
+def silence(session: SparkSession) -> None:
+    """Let Spark log nothing: what goes wrong comes as an error, of which one line is shown."""
+    session.sparkContext.setLogLevel("OFF")
+    # Of pandas nothing is used here but that it is there.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:
+        return
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
 
 def match_on_spark(
@@ -84,6 +99,7 @@ def match_on_spark(
     """
     from cepheid.spark import match, match_script
 
+    places = _places(query, chosen, folder)
     with busy("Starting Spark"):
         spark = start_spark(master)
     try:
@@ -105,12 +121,29 @@ def match_on_spark(
                 events = read_frames(spark, source, moments)
                 found: Any = match_script(query, events, **keywords)
                 for name, matches in found.items():
-                    place = None if folder is None else folder / name
-                    count = write_frame(matches, query.queries[name], chosen, place, limit, name)
+                    tree = query.queries[name]
+                    count = write_frame(matches, tree, chosen, places[name], limit, name)
                     counts.append(f"{name}: {plural(count, 'match', 'matches')} {said}")
         say(f"{'; '.join(counts)} in {took(time.perf_counter() - started)}")
     finally:
         spark.stop()
+
+
+def _places(
+    query: CompiledQuery | CompiledScript, chosen: Format, folder: Path | None
+) -> dict[str, Path | None]:
+    """The folder of each query of a script, which are new; refused before Spark starts."""
+    if folder is None and chosen not in (Format.JSONL, Format.TABLE):
+        raise typer.BadParameter(
+            f"Spark writes {chosen.value} into a folder; name it with -o", param_hint="--format"
+        )
+    names = list(query.queries) if isinstance(query, CompiledScript) else []
+    places = {name: None if folder is None else folder / name for name in names}
+    if chosen is not Format.TABLE:
+        for place in places.values() if names else (folder,):
+            if place is not None and place.exists():
+                raise OptionError(f"{str(place)!r} exists; Spark writes a new folder of files")
+    return places
 
 
 def _match_in_place(
@@ -148,30 +181,86 @@ def _absolute(path: str) -> str:
 
 
 def _read_frame(spark: SparkSession, path: str, moments: Sequence[str]) -> DataFrame:
+    """The events of a file or folder; a row that cannot be read whole is an error."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import AnalysisException
 
     path = _absolute(path)
     suffix = _suffix(path)
     try:
         if suffix in _SEPARATED:
-            return spark.read.csv(path, header=True, inferSchema=True, sep=_SEPARATED[suffix])
+            _refuse_other_headers(Path(path))
+            # Of columns that are not needed Spark would not see that a row has too few.
+            reader = spark.read.option("columnPruning", "false")
+            return reader.csv(
+                path,
+                header=True,
+                inferSchema=True,
+                sep=_SEPARATED[suffix],
+                escape='"',
+                mode="FAILFAST",
+            )
         if suffix in _JSON:
-            frame = spark.read.json(path)
+            frame = spark.read.json(path, mode="FAILFAST")
             for moment in moments:
                 if dict(frame.dtypes).get(moment) == "string":
                     frame = frame.withColumn(moment, frame[moment].cast("timestamp"))
             return frame
         return spark.read.parquet(path)
-    except AnalysisException as error:
+    except (AnalysisException, Py4JJavaError) as error:
         raise _cannot_read(path, error) from None
 
 
 def _suffix(path: str) -> str:
-    return Path(path.removesuffix(".gz")).suffix.lower()
+    """How a file, or the files of a folder, say by their names what they hold."""
+    folder = Path(path)
+    if not folder.is_dir():
+        return _suffix_of_name(path)
+    names = _names(folder)
+    of_suffix = {_suffix_of_name(name): name for name in reversed(names)}
+    known = {_KIND.get(suffix): suffix for suffix in of_suffix}
+    if not names:
+        raise OptionError(f"there is no file in the folder {path!r}")
+    if None in known:
+        raise OptionError(
+            f"{of_suffix[known[None]]!r} in the folder {path!r} does not say by its name what it "
+            f"holds; Spark reads {list_words(list(_KIND))}"
+        )
+    if len(known) > 1:
+        raise OptionError(
+            f"the folder {path!r} holds {list_words(sorted(of_suffix.values()))}; Spark reads "
+            "files of one kind together"
+        )
+    return next(iter(of_suffix))
 
 
-def _cannot_read(path: str, error: PySparkException) -> OptionError:
-    return OptionError(f"Spark cannot read {path!r}: {error.getCondition()}")
+def _names(folder: Path) -> list[str]:
+    """The files of a folder and of those in it, but for what Spark does not read either."""
+    paths = (each for each in sorted(folder.rglob("*")) if each.is_file())
+    names = [each.relative_to(folder) for each in paths]
+    return [str(name) for name in names if not any(part[0] in "._" for part in name.parts)]
+
+
+def _refuse_other_headers(folder: Path) -> None:
+    """Spark would take the header of one file for that of all, and the others for rows."""
+    headers: dict[bytes, str] = {}
+    for name in _names(folder):
+        with (gzip.open if name.endswith(".gz") else open)(folder / name, "rb") as file:
+            headers.setdefault(file.readline().rstrip(b"\r\n"), name)
+    if len(headers) > 1:
+        first, second, *_ = headers.values()
+        raise OptionError(
+            f"{second!r} has another header than {first!r}; CSV files of one folder have the same "
+            "columns in the same order"
+        )
+
+
+def _suffix_of_name(name: str) -> str:
+    return Path(name.removesuffix(".gz")).suffix.lower()
+
+
+def _cannot_read(path: str, error: Exception) -> OptionError:
+    return OptionError(f"Spark cannot read {path!r}: {spark_reason(str(error))}")
 
 
 def write_frame(
@@ -198,9 +287,7 @@ def write_frame(
     if limit is not None:
         matches = matches.limit(limit)
     if folder is None:
-        return _write_lines(matches, query, chosen, {} if name is None else {"query": name})
-    if folder.exists():
-        raise OptionError(f"{str(folder)!r} exists; Spark writes a new folder of files")
+        return _write_lines(matches, query, {} if name is None else {"query": name})
     folder = folder.absolute()
     counted = Observation()
     writer = _flat(matches, chosen).observe(counted, F.count(F.lit(1)).alias("matches")).write
@@ -241,14 +328,8 @@ def _print_table(found: pa.Table, query: ast.Query) -> None:
         console.print(matches_table(rows, with_items(query), limit=len(rows), width=console.width))
 
 
-def _write_lines(
-    matches: DataFrame, query: ast.Query, chosen: Format, also: Mapping[str, str]
-) -> int:
+def _write_lines(matches: DataFrame, query: ast.Query, also: Mapping[str, str]) -> int:
     """One JSON object for each match, as Spark finds them."""
-    if chosen is not Format.JSONL:
-        raise typer.BadParameter(
-            f"Spark writes {chosen.value} into a folder; name it with -o", param_hint="--format"
-        )
     key = "events" if query.returns is None else "return"
     count = 0
     with open_binary(None) as sink:
@@ -265,16 +346,15 @@ def _write_lines(
 def _flat(matches: DataFrame, chosen: Format) -> DataFrame:
     """The matches with columns that the format has; in CSV what has parts becomes JSON."""
     from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
-    from pyspark.sql.types import ArrayType, DayTimeIntervalType, MapType, StructType
+    from pyspark.sql.types import ArrayType, MapType, StructType
 
+    if chosen is Format.PARQUET:
+        return matches
+    matches = in_seconds(matches)
     columns = []
     for field in matches.schema.fields:
         value = matches[f"`{field.name}`"]
-        if isinstance(field.dataType, DayTimeIntervalType) and chosen is not Format.PARQUET:
-            value = value.cast("string")
-        elif isinstance(field.dataType, StructType | ArrayType | MapType) and (
-            chosen is Format.CSV
-        ):
+        if isinstance(field.dataType, StructType | ArrayType | MapType) and chosen is Format.CSV:
             value = F.to_json(value)
         columns.append(value.alias(field.name))
     return matches.select(*columns)

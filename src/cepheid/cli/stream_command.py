@@ -17,8 +17,9 @@ from cepheid.cli.options import (
     TieBreak,
     TimeColumn,
     TypeColumn,
+    check_master,
 )
-from cepheid.cli.reporting import reporting
+from cepheid.cli.reporting import reporting, usage
 from cepheid.cli.root import app
 from cepheid.planning.evaluations import AUTO
 
@@ -70,7 +71,10 @@ def stream(
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
     master: Annotated[
-        str, typer.Option("--spark", metavar="MASTER", help="Where Spark runs.")
+        str,
+        typer.Option(
+            "--spark", metavar="MASTER", callback=usage(check_master), help="Where Spark runs."
+        ),
     ] = "local[*]",
     configuration: Annotated[
         list[str] | None,

@@ -6,17 +6,20 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
 from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.reporting import plural, say
-from cepheid.errors import EventError, OptionError
+from cepheid.cli.spark_faults import spark_reason
+from cepheid.cli.spark_run import silence
+from cepheid.cli.spark_seconds import in_seconds
+from cepheid.errors import OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,8 +29,6 @@ if TYPE_CHECKING:
 _TOPIC = re.compile(r"kafka://(?P<servers>[^/]+)/(?P<topic>[^/]+)")
 _READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".jsonl": "json"}
 _READERS |= {".json": "json", ".ndjson": "json"}
-_OWN_ERROR = re.compile(r"cepheid\.errors\.\w+: (.*?)(?:\n SQLSTATE|\Z)", re.DOTALL)
-"""An error of cepheid's, in what Spark says of a task that failed with it."""
 _POLL_SECONDS = 1
 
 SETTINGS = {
@@ -57,8 +58,8 @@ def run_stream(
     """Run the query until it is interrupted, or with ``once`` until everything has been read."""
     spark = _session(master, configuration)
     try:
-        events = _read(spark, source, columns)
-        matches: Any = query.match(events, **keywords)
+        events = _read(spark, source, columns and _checked(columns))
+        matches = _match(query, events, keywords)
         with _interrupt_once() as interrupted:
             running = _write(matches, target, checkpoint, once)
             _follow(running, interrupted)
@@ -78,7 +79,7 @@ def _session(master: str, configuration: Sequence[str]) -> SparkSession:
     for name, value in {**SETTINGS, **dict(map(_setting, configuration))}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
+    silence(spark)
     return spark
 
 
@@ -118,16 +119,52 @@ def _read(spark: SparkSession, source: str, columns: str | None) -> DataFrame:
         )
     schema = spark.read.parquet(str(names[0])).schema if columns is None else columns
     reader = spark.readStream.format(_READERS[suffix]).schema(schema)
+    if _READERS[suffix] != "parquet":
+        # A row that cannot be read whole ends the stream, as an event without a time does.
+        reader = reader.option("mode", "FAILFAST")
     if _READERS[suffix] == "csv":
-        reader = reader.option("header", "true")
+        # All columns are read, and compared with the header, or a fault might not be seen.
+        reader = reader.options(header=True, escape='"', columnPruning=False, enforceSchema=False)
     return reader.load(str(folder))
+
+
+def _checked(columns: str) -> str:
+    from pyspark.errors import ParseException
+    from pyspark.sql.types import StructType
+
+    try:
+        StructType.fromDDL(columns)
+    except ParseException as error:
+        raise typer.BadParameter(
+            f"{columns!r} are no columns as in SQL, such as 'ts timestamp, type string': "
+            f"{spark_reason(str(error))}",
+            param_hint="--columns",
+        ) from None
+    return columns
+
+
+def _match(
+    query: CompiledQuery | CompiledScript, events: DataFrame, keywords: Mapping[str, Any]
+) -> DataFrame:
+    from pyspark.errors import AnalysisException
+
+    try:
+        matches: Any = query.match(events, **keywords)
+    except AnalysisException as error:
+        if error.getCondition() != "CANNOT_PARSE_INTERVAL":
+            raise
+        raise typer.BadParameter(
+            f"{keywords['lateness']!r} is no length of time, such as '10 minutes'",
+            param_hint="--lateness",
+        ) from None
+    return cast("DataFrame", matches)
 
 
 def _write(matches: DataFrame, target: str | None, checkpoint: Path, once: bool) -> StreamingQuery:
     from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
     topic = _TOPIC.fullmatch(target) if target else None
-    as_text = matches.select(
+    as_text = in_seconds(matches).select(
         F.col("match_id").alias("key"), F.to_json(F.struct("*")).alias("value")
     )
     if topic:
@@ -177,14 +214,8 @@ def _follow(running: StreamingQuery, interrupted: Sequence[int]) -> None:
 
 
 def _has_ended(running: StreamingQuery) -> bool:
-    """Wait a moment; whether the stream has come to its end, or why it broke off."""
-    from pyspark.errors import StreamingQueryException
-
-    try:
-        return bool(running.awaitTermination(_POLL_SECONDS))
-    except StreamingQueryException as error:
-        own = _OWN_ERROR.search(str(error))
-        raise EventError(own[1].strip() if own else str(error)) from None
+    """Wait a moment; whether the stream has come to its end."""
+    return bool(running.awaitTermination(_POLL_SECONDS))
 
 
 def _tell(running: StreamingQuery, told: int) -> int:
