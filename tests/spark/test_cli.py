@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner, Result
@@ -179,6 +180,15 @@ def test_a_folder_holds_files_of_one_kind(folder: Path) -> None:
     result = found()
     assert result.exit_code == 1
     assert "'notes.txt' in the folder" in result.stderr
+
+
+def test_parquet_files_of_a_folder_need_no_suffix(folder: Path) -> None:
+    many = folder / "many"
+    many.mkdir()
+    events = pyarrow.csv.read_csv(folder / "events.csv")
+    pyarrow.parquet.write_table(events, many / "000000_0", coerce_timestamps="us")
+    result = invoke("match", "theft.sase", "many", "--spark", "local[2]")
+    assert json.loads(result.stdout)["return"]["item"] == 7
 
 
 def test_csv_files_of_a_folder_have_one_header(folder: Path) -> None:

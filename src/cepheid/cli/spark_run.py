@@ -221,6 +221,8 @@ def _suffix(path: str) -> str:
     known = {_KIND.get(suffix): suffix for suffix in of_suffix}
     if not names:
         raise OptionError(f"there is no file in the folder {path!r}")
+    if [*known] == [None]:  # Parquet files need not be called so.
+        return ".parquet"
     if None in known:
         raise OptionError(
             f"{of_suffix[known[None]]!r} in the folder {path!r} does not say by its name what it "
