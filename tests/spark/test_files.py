@@ -205,4 +205,4 @@ def test_the_command_line_has_it(
         return result.stderr
 
     assert "is for Parquet files" in refusal("events.csv")
-    assert "PATH_NOT_FOUND" in refusal("nowhere.parquet")
+    assert "Path does not exist" in refusal("nowhere.parquet")
