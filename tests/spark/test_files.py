@@ -169,6 +169,16 @@ def test_an_event_without_a_time_ends_the_job(spark: SparkSession, tmp_path: Pat
         found.collect()
 
 
+def test_an_event_without_a_type_ends_the_job(spark: SparkSession, tmp_path: Path) -> None:
+    table = events(30, 1)
+    types = [None if n == 17 else kind for n, kind in enumerate(table["type"].to_pylist())]
+    path = tmp_path / "events.parquet"
+    pq.write_table(table.set_column(1, "type", pa.array(types)), path, row_group_size=5)
+    found = match_files(cep.query(QUERIES[0]), spark, str(path))
+    with pytest.raises(Exception, match="an event needs a type"):
+        found.collect()
+
+
 def test_a_file_that_has_changed_ends_the_job(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "e.parquet"
     pq.write_table(events(40, 1), file, row_group_size=5)

@@ -44,6 +44,8 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     # A time without a zone in a file is taken as it is written.
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    # Not to weigh what is sent to a worker after each row; ten thousand rows are sent at once.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
 }
 
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.fs as fs
 import pyarrow.parquet as pq
 import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, list_words
+from cepheid.kernels.event_masks import places_of_types
+from cepheid.runtime.arrow_arrays import to_numpy
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.time_axis import TimeAxis
 from cepheid.spark.tie_order import order_with_ties
@@ -58,7 +59,7 @@ class EventFiles:
     """How the events of files are read: which columns, of which types, and which is the time.
 
     ``ties`` are columns that order events of equal time; without them the files and rows do.
-    ``relevant`` are the types of events that matter, None for all: others need not be put in order.
+    ``relevant`` are the types of events that matter, None for all: others are left out.
     """
 
     columns: tuple[str, ...]
@@ -138,7 +139,7 @@ class EventFiles:
             table = self._joined([*kept, *self._tables(together, sources)])
             ticks = self._ticks(table, together)
             _check_unchanged(together, ticks, sum(map(len, kept)))
-            table, ticks = self._in_order(table, ticks)
+            table, ticks = self._in_order(*self._what_matters(table, ticks))
             if not len(ticks):
                 kept = []
                 continue
@@ -152,7 +153,7 @@ class EventFiles:
             yield from table.slice(begins, ends - begins).to_batches(_FED_AT_ONCE)
 
     def _in_order(self, table: pa.Table, ticks: Int64s) -> tuple[pa.Table, Int64s]:
-        """The rows in order, and their times; of those that have to be sorted, what matters."""
+        """The rows in order, and their times."""
         if not self.ties:
             if (ticks[1:] >= ticks[:-1]).all():
                 return table, ticks
@@ -160,18 +161,20 @@ class EventFiles:
             return table.take(pa.array(order)), ticks[order]
         if (ticks[1:] > ticks[:-1]).all():
             return table, ticks
-        table, ticks = self._what_matters(table, ticks)
         order = order_with_ties(ticks, [table.column(name) for name in self.ties])
         return table.take(pa.array(order)), ticks[order]
 
     def _what_matters(self, table: pa.Table, ticks: Int64s) -> tuple[pa.Table, Int64s]:
         """The rows whose types matter, or that have none and will be refused."""
-        if self.relevant is None or not arrow.is_string(self.types[self.type]):
+        if self.relevant is None or not arrow.is_dictionary(table.schema.field(self.type).type):
             return table, ticks
-        types = table.column(self.type).cast(pa.string())
-        wanted = pc.is_in(types, pa.array(sorted(self.relevant), pa.string()))
-        places = np.flatnonzero(np.asarray(pc.or_(wanted, pc.is_null(types))))
-        return table.take(pa.array(places)), ticks[places]
+        pieces, times, begins = [], [], 0
+        for piece in table.to_batches():
+            places = _places_of(piece.column(self.type), self.relevant)
+            pieces.append(piece.take(pa.array(places)))
+            times.append(ticks[begins : begins + len(piece)][places])
+            begins += len(piece)
+        return pa.Table.from_batches(pieces, table.schema), np.concatenate([ticks[:0], *times])
 
     def _tables(
         self, groups: Sequence[RowGroup], sources: Mapping[str, pq.ParquetFile]
@@ -221,6 +224,17 @@ def _check_unchanged(groups: Sequence[RowGroup], ticks: Int64s, kept: int) -> No
             f"row group {groups[0].number} of {groups[0].file} has other events than when the "
             "query was planned; the file has changed since, so plan it again"
         )
+
+
+def _places_of(types: pa.DictionaryArray, relevant: frozenset[str]) -> Int64s:
+    """Where the rows are that have one of these types, or none."""
+    names = types.dictionary.to_pylist()
+    wanted = np.array([name is None or name in relevant for name in names], np.int64)
+    codes = types.indices.cast(pa.int32())
+    if types.null_count:
+        codes, wanted = codes.fill_null(len(wanted)), np.append(wanted, 1)
+    places = np.empty(len(types), np.int64)
+    return places[: places_of_types(to_numpy(codes), wanted, places)]
 
 
 def may_have_nulls(source: pq.ParquetFile, columns: Iterable[str]) -> bool:
