@@ -113,7 +113,8 @@ def _check_strategy(query: ast.Query, declared: Declared) -> Iterator[Fault]:
                     f"{name} does not go with {strategy}",
                     node.span,
                     hint="AND, and OR inside a pattern, go with skip_till_any_match only; "
-                    "OR at the top of the pattern goes with every strategy.",
+                    "OR at the top of the pattern goes with every strategy: "
+                    "OR(SEQ(A a, B b), SEQ(A a, C c)).",
                 )
                 break
 

@@ -170,11 +170,16 @@ def _over_single(function: str, variable: str, attribute: str | None, span: Span
 
 def _valueless(name: str, span: Span | None, declared: Declared) -> Fault:
     if name in declared:
-        is_kleene = declared[name][0].is_kleene
+        if declared[name][0].is_kleene:
+            return Fault(
+                f"'{name}' is a list of events, not a value",
+                span,
+                hint=f"Write {name}[i].x, where x is an attribute, or {name}.LEN for how many.",
+            )
         return Fault(
-            f"'{name}' is {'a list of events' if is_kleene else 'an event'}, not a value",
+            f"'{name}' is an event, not a value",
             span,
-            hint=f"Write {name}{'[i]' if is_kleene else ''}.x, where x is an attribute.",
+            hint=f"Write {name}.x, where x is an attribute.",
         )
     variable, [component, *_] = next(iter(declared.items()))
     return Fault(

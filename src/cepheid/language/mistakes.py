@@ -153,6 +153,9 @@ def _mistyped_sign(place: _Place) -> Fault | None:
     for typed in (place.text[max(0, place.span.start - 1) : place.span.end], place.found):
         if typed in _MISTYPED:
             span = Span(place.span.end - len(typed), place.span.end)
+            word = _MISTYPED[typed]
+            if word in _PATTERN_OPERATORS and "AND" not in place.accepts:
+                return Fault(f"unexpected '{typed}'", span, typed, hint=_stands_before(word))
             return Fault(f"unexpected '{typed}'", span, typed, candidates=(_MISTYPED[typed],))
     return None
 
@@ -204,7 +207,7 @@ _MISTAKES = (
 def _unexpected(place: _Place) -> Fault:
     found = _short(place.found)
     message = f"unexpected '{found}'" if found else "the query ends too early"
-    rule = _rule_broken(place)
+    rule = _rule_broken(place) or _pattern_rule_broken(place) or _star_for_all(place)
     expected = () if rule else _expected_words(place.accepts)
     return Fault(message, place.span, place.found, expected, hint=rule or _guess(place))
 
@@ -220,7 +223,7 @@ def _rule_broken(place: _Place) -> str | None:
             "The order is FROM, PATTERN, WHERE, WITHIN, WITH CONFIDENCE, RETURN, each at most once."
         )
     if found.upper() in ("AND", "OR") and "_WHERE" in accepts:
-        return f"In a pattern, {found.upper()} stands before its parts: {found.upper()}(A a, B b)."
+        return _stands_before(found.upper())
     if found in _COMPARISONS and "AND" in accepts and "SEQ" not in accepts:
         return "Comparisons are not chained: join two with AND."
     if found == "," and "_WITHIN" in accepts and "_WHERE" not in accepts:
@@ -245,6 +248,39 @@ def _rule_broken(place: _Place) -> str | None:
         return "A window is a number with a unit, such as 10 minutes, or a parameter."
     if "AND" in accepts and accepts.isdisjoint({"OR", "RPAR"}):
         return "Write x BETWEEN 1 AND 5."
+    return None
+
+
+def _stands_before(operator: str) -> str:
+    return f"In a pattern, {operator} stands before its parts: {operator}(A a, B b)."
+
+
+def _pattern_rule_broken(place: _Place) -> str | None:
+    """The rule that a pattern breaks which is written as a regular expression."""
+    found, accepts, before = place.found, place.accepts, place.text[: place.span.start].rstrip()
+    if found == "?" and before.endswith(("+", "*", "}")):
+        return "A quantifier is neither greedy nor reluctant: every match is reported."
+    if found == "?" and {"NAME", "LBRACE"} <= accepts:
+        return "One event or none is a repetition: B{0,1} b[]."
+    if found == "," and before.endswith("{"):
+        return "A repetition begins with its lower bound, which may be 0: {0,2}."
+    if found == "(" and {"SEQ", "NAME"} <= accepts:
+        return "In a pattern, brackets follow SEQ, AND or OR: SEQ(A a, B b)."
+    ends_a_part = "_WHERE" in accepts or accepts <= {"COMMA", "RPAR"}
+    if found in ("+", "*", "{") and before.endswith(")") and ends_a_part:
+        return "What repeats is a single component, B+ b[]: SEQ, AND and OR do not repeat."
+    return None
+
+
+def _star_for_all(place: _Place) -> str | None:
+    """What to write for ``a.*``, ``count(*)`` and ``RETURN *``."""
+    before = place.text[: place.span.start].rstrip()
+    if place.found != "*":
+        return None
+    if before.endswith(".") or re.search(r"count\s*\(\Z", before, re.IGNORECASE):
+        return "A whole event is a, all events of a list are b[], and count(b[]) counts them."
+    if re.search(r"return\Z", before, re.IGNORECASE):
+        return "Leave RETURN out: then a match gives the events of every variable."
     return None
 
 
