@@ -78,8 +78,7 @@ class Vectorised:
             case ast.Literal(value):
                 return self._constant(pa.scalar(value))
             case ast.Duration(amount, unit):
-                nanoseconds = int(amount * NANOSECONDS_PER[unit])
-                return self._constant(pa.scalar(nanoseconds, pa.duration("ns")))
+                return self._constant(_duration(int(amount * NANOSECONDS_PER[unit])))
             case (
                 ast.Attribute()
                 | ast.Element()
@@ -205,6 +204,10 @@ def _rounded(values: pa.Array, digits: pa.Array | None = None) -> pa.Array:
 
 def _arithmetic(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
     left, right = _plain(left), _plain(right)
+    if operator == "*" and arrow.is_duration(right.type):
+        left, right = right, left
+    if operator in "*/" and arrow.is_duration(left.type):
+        return _scaled(operator, left, right)
     if operator in _ARITHMETIC:
         apply = _ARITHMETIC[operator]
         result = without_nan(apply(*_alike((left, right))))
@@ -213,15 +216,28 @@ def _arithmetic(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
         # What does not fit is wrong by 2**64 at least, and floats are wrong by much less.
         error = pc.subtract(apply(_float(left), _float(right)), _float(result))
         return pc.if_else(pc.less(pc.abs(error), 1e18), result, pa.scalar(None, result.type))
-    if arrow.is_duration(left.type):
-        numbers = _arithmetic(operator, left.cast(pa.int64()), right)
-        return pc.cast(pc.round(numbers), pa.int64()).cast(left.type)
     zero = pc.equal(right, 0)
     if operator == "/":
         quotient = pc.divide(_float(left), pc.if_else(zero, 1.0, _float(right)))
     else:
         quotient = _modulo(left, pc.if_else(zero, pa.scalar(1, right.type), right))
     return without_nan(pc.if_else(zero, pa.scalar(None, quotient.type), quotient))
+
+
+def _duration(nanoseconds: int) -> pa.Scalar:
+    """A duration, in microseconds unless it has nanoseconds: these do not reach the year 9999."""
+    microseconds, rest = divmod(nanoseconds, 1_000)
+    if rest:
+        return pa.scalar(nanoseconds, pa.duration("ns"))
+    return pa.scalar(microseconds, pa.duration("us"))
+
+
+def _scaled(operator: str, durations: pa.Array, numbers: pa.Array) -> pa.Array:
+    """Durations times numbers or divided by them, rounded to what the durations count."""
+    kind = durations.type if durations.type.unit == "ns" else pa.duration("us")
+    scaled = _arithmetic(operator, durations.cast(kind).cast(pa.int64()), numbers)
+    whole = _whole(pc.round(scaled)) if arrow.is_floating(scaled.type) else scaled
+    return whole.cast(kind)
 
 
 def _modulo(left: pa.Array, right: pa.Array) -> pa.Array:
