@@ -195,6 +195,31 @@ def test_far_times_go_with_durations(unit: str) -> None:
     assert match["long"] == timedelta(days=400_000)
 
 
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_times_that_nanoseconds_do_not_reach_are_compared_with_nanoseconds(
+    zone: str | None,
+) -> None:
+    moment = pa.array([datetime(2024, 5, 1)] * 2, pa.timestamp("ns", zone))
+    far = pa.array([datetime(9999, 12, 31)] * 2, pa.timestamp("us"))
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "t": moment, "until": far})
+    query = cep.query("PATTERN A a WHERE a.t < '9999-12-31' RETURN a.t < a.until AS before")
+    [match] = query.match(events)
+    assert match["before"] is True
+
+
+def test_times_with_a_zone_and_without_one_are_subtracted_in_utc() -> None:
+    zoned = pa.array([datetime(2024, 5, 1, 10)] * 2, pa.timestamp("us", "Europe/Berlin"))
+    plain = pa.array([datetime(2024, 5, 1, 9)] * 2, pa.timestamp("ms"))
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "z": zoned, "t": plain})
+    query = cep.query("""
+        PATTERN SEQ(A a, B b) WHERE a.z - b.t = 1 hour AND (a.z - a.t) * 0.5 = 30 minutes
+        RETURN a.z - b.t AS apart, b.t - a.z AS back
+    """)
+    [match] = query.match(events)
+    assert match["apart"] == -match["back"]
+    assert match["apart"].total_seconds() == 3600
+
+
 def check(events: pa.Table, items: list[str]) -> None:
     text = ", ".join(f"{item} AS item{number}" for number, item in enumerate(items))
     query = cep.query(f"{PATTERN} RETURN {text}")

@@ -51,7 +51,7 @@ _FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
     "greatest": lambda *xs: pc.max_element_wise(*_alike(xs), skip_nulls=False),
     "lower": lambda x: _each_text(str.lower, x),
     "upper": lambda x: _each_text(str.upper, x),
-    "length": lambda x: pc.cast(pc.utf8_length(x), pa.int64()),
+    "length": lambda x: pc.cast(pc.utf8_length(_texts(x)), pa.int64()),
 }
 
 
@@ -89,7 +89,10 @@ class Vectorised:
             ):
                 return self._resolve(node)
             case ast.Negative(operand):
-                value = _plain(self.value(operand))
+                value = self.value(operand)
+                if arrow.is_null(value.type):
+                    return value
+                value = _plain(value)
                 if arrow.is_integer(value.type):
                     return _arithmetic("-", pa.repeat(pa.scalar(0), len(value)), value)
                 return pc.negate(value)
@@ -139,7 +142,7 @@ class Vectorised:
             case ast.Like(operand, pattern):
                 # A backslash escapes for Arrow, and is a character like any other here.
                 plain_pattern = pattern.replace("\\", "\\\\")
-                return pc.match_like(_plain(self.value(operand)), plain_pattern)
+                return pc.match_like(_texts(_plain(self.value(operand))), plain_pattern)
             case ast.IsNull(operand):
                 return pc.is_null(self.value(operand), nan_is_null=True)
         raise AssertionError(f"{type(node).__name__} has no value")
@@ -157,6 +160,11 @@ class Vectorised:
             raise EvaluationError(f"the function '{function}' cannot be computed over columns")
         plain = [_plain(argument) for argument in arguments]
         return _answers(_FUNCTIONS[function](*plain), plain)
+
+
+def _texts(plain: pa.Array) -> pa.Array:
+    """Texts: what has no kind, as a column of nulls may, was taken for numbers."""
+    return plain.cast(pa.string())
 
 
 def _each_text(function: Callable[[str], str], texts: pa.Array) -> pa.Array:
@@ -203,7 +211,11 @@ def _rounded(values: pa.Array, digits: pa.Array | None = None) -> pa.Array:
 
 
 def _arithmetic(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
+    if _has_no_kind(left, right) or _has_no_kind(right, left):
+        return pa.nulls(len(left))
     left, right = _plain(left), _plain(right)
+    if _is_time(left) and _is_time(right):
+        left, right = _as_time(left, right), _as_time(right, left)
     if operator == "*" and arrow.is_duration(right.type):
         left, right = right, left
     if operator in "*/" and arrow.is_duration(left.type):
@@ -249,15 +261,37 @@ def _modulo(left: pa.Array, right: pa.Array) -> pa.Array:
 
 
 def _compare(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
+    if arrow.is_null(left.type) or arrow.is_null(right.type):
+        return pa.nulls(len(left), pa.bool_())
     left, right = _plain(left), _plain(right)
     left, right = _alike((_as_time(left, right), _as_time(right, left)))
-    return _COMPARE[operator](left, right)
+    try:
+        return _COMPARE[operator](left, right)
+    except pa.ArrowInvalid:  # A time that nanoseconds do not reach, and one that has them.
+        return _COMPARE[operator](*(_in_microseconds(array) for array in (left, right)))
+
+
+def _has_no_kind(array: pa.Array, other: pa.Array) -> bool:
+    """Whether these are nulls of which nothing tells the kind, and the others are no numbers.
+
+    Beside numbers such nulls are numbers.
+    """
+    plain = (arrow.is_null, arrow.is_integer, arrow.is_floating, arrow.is_decimal)
+    return arrow.is_null(array.type) and not any(test(other.type) for test in plain)
+
+
+def _is_time(array: pa.Array) -> bool:
+    return bool(arrow.is_timestamp(array.type) or arrow.is_date(array.type))
+
+
+def _in_microseconds(array: pa.Array) -> pa.Array:
+    wanted = pa.timestamp("us") if arrow.is_timestamp(array.type) else pa.duration("us")
+    return array.cast(wanted, safe=False)
 
 
 def _as_time(array: pa.Array, other: pa.Array) -> pa.Array:
     """Text as points in time and times without zone, where the other side is a time."""
-    is_time = arrow.is_timestamp(array.type) or arrow.is_date(array.type)
-    other_is_time = arrow.is_timestamp(other.type) or arrow.is_date(other.type)
+    is_time, other_is_time = _is_time(array), _is_time(other)
     if arrow.is_string(array.type) and other_is_time:
         texts = pc.unique(array)
         moments = [None if text is None else _moment(text) for text in texts.to_pylist()]
