@@ -132,8 +132,12 @@ class Interpreter:
                 case ast.Length(variable) | ast.Aggregate("count", variable, _, _):
                     if variable not in self.binding:
                         return 0
-            absent = not variables_in(node) <= self.binding.keys()
-            return None if absent else self.value(node)
+            if not variables_in(node) <= self.binding.keys():
+                return None
+            for part in node.walk():
+                if isinstance(part, ast.Attribute | ast.Element | ast.Aggregate):
+                    self.value(part)  # What is missing makes the item null, also inside of NOT.
+            return self.value(node)
         except _Missing:
             return None
 

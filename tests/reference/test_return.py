@@ -26,6 +26,8 @@ from streams import rows
         ("b[2].x + 1", [None]),
         ("a.x / 0", [None]),
         ("a.z", [None]),
+        ("a.z > 1, NOT a.z > 1, a.z NOT IN (1, 2), a.z IS NOT NULL", [None] * 4),
+        ("a.x = 1 OR a.z > 1, NOT b[4].x > 1, a.x = 1 AND b[4].x > 1", [None] * 3),
         ("b[].z", [[None, None, None]]),
         ("a.x > 0, a.y > 0", [True, None]),
         ("'text', 7", ["text", 7]),

@@ -98,7 +98,12 @@ TEXTS = st.builds(
 TIMES = places("t") | st.builds(
     "{} {} minutes".format, places("t"), st.sampled_from("+-").map(lambda sign: f"{sign} 30")
 )
-DURATIONS = st.builds("({} - {})".format, TIMES, TIMES) | st.just("45 minutes")
+PLAIN_DURATIONS = st.builds("({} - {})".format, TIMES, TIMES) | st.just("45 minutes")
+DURATIONS = PLAIN_DURATIONS | st.one_of(
+    st.builds("({} * {})".format, PLAIN_DURATIONS, NUMBER_LEAVES),
+    st.builds("({} * {})".format, NUMBER_LEAVES, PLAIN_DURATIONS),
+    st.builds("({} / {})".format, PLAIN_DURATIONS, NUMBER_LEAVES),
+)
 COMPARISONS = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
 
 
@@ -162,6 +167,57 @@ INFINITE = pa.Table.from_pylist(
 )
 def test_infinity_is_a_number_and_an_impossible_result_is_null(item: str) -> None:
     check(INFINITE, [item])
+
+
+def test_durations_are_multiplied_by_fractions() -> None:
+    events = INFINITE.set_column(6, "t", pa.array([NOON] * 4, pa.timestamp("us")))
+    [match] = cep.query("""
+        PATTERN A a WHERE a.t - 0.5 * 1 hour > '2024-05-01' AND 3 ms / 2 < 1.6 ms
+        RETURN 1.5 * 2 hours AS long, a.t + 1 hour * 80% AS later, 1 hour * a.y AS endless
+    """).match(events)
+    assert match["long"] == timedelta(hours=3)
+    assert match["later"] == NOON + timedelta(minutes=48)
+    assert match["endless"] is None
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_far_times_go_with_durations(unit: str) -> None:
+    far = datetime(9999, 12, 31)
+    column = pa.array([NOON, far], pa.timestamp(unit))
+    events = pa.table({"ts": [1, 2], "type": ["A", "C"], "t": column})
+    [match] = cep.query("""
+        PATTERN SEQ(A a, C c)
+        WHERE c.t - 1 day > '2024-05-02' AND (c.t - c.t) + 300000 days > 1 day
+        RETURN c.t + 1 hour AS later, c.t - 1 day - a.t AS away, 400000 days AS long
+    """).match(events)
+    assert match["later"] == far + timedelta(hours=1)
+    assert match["away"] == far - timedelta(days=1) - NOON
+    assert match["long"] == timedelta(days=400_000)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_times_that_nanoseconds_do_not_reach_are_compared_with_nanoseconds(
+    zone: str | None,
+) -> None:
+    moment = pa.array([datetime(2024, 5, 1)] * 2, pa.timestamp("ns", zone))
+    far = pa.array([datetime(9999, 12, 31)] * 2, pa.timestamp("us"))
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "t": moment, "until": far})
+    query = cep.query("PATTERN A a WHERE a.t < '9999-12-31' RETURN a.t < a.until AS before")
+    [match] = query.match(events)
+    assert match["before"] is True
+
+
+def test_times_with_a_zone_and_without_one_are_subtracted_in_utc() -> None:
+    zoned = pa.array([datetime(2024, 5, 1, 10)] * 2, pa.timestamp("us", "Europe/Berlin"))
+    plain = pa.array([datetime(2024, 5, 1, 9)] * 2, pa.timestamp("ms"))
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "z": zoned, "t": plain})
+    query = cep.query("""
+        PATTERN SEQ(A a, B b) WHERE a.z - b.t = 1 hour AND (a.z - a.t) * 0.5 = 30 minutes
+        RETURN a.z - b.t AS apart, b.t - a.z AS back
+    """)
+    [match] = query.match(events)
+    assert match["apart"] == -match["back"]
+    assert match["apart"].total_seconds() == 3600
 
 
 def check(events: pa.Table, items: list[str]) -> None:

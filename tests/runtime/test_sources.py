@@ -3,6 +3,7 @@
 import gzip
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -303,6 +304,9 @@ ZONED = pa.timestamp("us", "UTC")
         (pa.null(), pa.string(), pa.string()),
         (pa.list_(pa.int64()), pa.list_(pa.float64()), pa.list_(pa.float64())),
         (pa.decimal128(5, 2), pa.float64(), pa.float64()),
+        (pa.decimal128(5, 2), pa.int64(), pa.decimal128(21, 2)),
+        (pa.decimal128(5, 0), pa.uint64(), pa.decimal128(20, 0)),
+        (pa.decimal128(38, 30), pa.int8(), pa.decimal128(38, 30)),
         (pa.int64(), pa.string(), None),
         (pa.bool_(), pa.int64(), None),
         (pa.string(), pa.binary(), None),
@@ -330,6 +334,18 @@ def test_one_type_for_an_attribute_of_several_tables(left, right, common, swappe
         f"attribute 'x' is {left} in table 'A' and {right} in table 'B', which no one type can "
         "hold; cast the columns to one type or give them different names"
     )
+
+
+@pytest.mark.parametrize("width", [pa.int8(), pa.int32(), pa.int64(), pa.uint8(), pa.uint64()])
+@pytest.mark.parametrize("decimal", [pa.decimal128(4, 1), pa.decimal128(38, 30)])
+def test_whole_numbers_go_together_with_decimals(width, decimal):
+    bits = width.bit_width - pa.types.is_signed_integer(width)
+    largest, half = 2**bits - 1, Decimal("0.5")
+    tables = {
+        "A": pa.table({"x": pa.array([largest], width)}),
+        "B": pa.table({"x": pa.array([half], decimal)}),
+    }
+    assert concat_tables(tables).column("x").to_pylist() == [largest, half]
 
 
 def test_a_value_that_the_common_type_cannot_hold():

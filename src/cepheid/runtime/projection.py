@@ -70,7 +70,9 @@ class _Projector:
         match item:
             case ast.Length() | ast.Aggregate("count") | ast.EventReference() | ast.Elements():
                 return values
-        lacking = vectorised.missing(item)
+        lacking: Bools = np.zeros(len(self._bindings), dtype=np.bool_)
+        for part in item.walk():  # Not only as far as a condition is true of what is missing.
+            lacking |= self.missing(part) if isinstance(part, Leaf) else False
         for variable in variables_in(item):
             lacking = lacking | self._bindings.variables[variable].absent
         if not lacking.any():

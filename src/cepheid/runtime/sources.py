@@ -442,6 +442,12 @@ def _plain_array(array: pa.Array) -> pa.Array:
     return array.cast(pa.large_binary()) if pa.types.is_binary_view(array.type) else array
 
 
+def _as_decimal(integer: pa.DataType) -> pa.DataType:
+    """The decimal that holds such integers: what Arrow finds for both lacks a digit."""
+    bits = integer.bit_width - pa.types.is_signed_integer(integer)
+    return pa.decimal128(len(str(2**bits - 1)), 0)
+
+
 def _common_type(name: str, type_of_table: Mapping[str, pa.DataType]) -> pa.DataType:
     distinct = set(type_of_table.values())
     if len(distinct) == 1:
@@ -454,6 +460,8 @@ def _common_type(name: str, type_of_table: Mapping[str, pa.DataType]) -> pa.Data
     if zones == {None}:
         plain = [pa.timestamp("us") if pa.types.is_date(t) else t for t in plain]
     kinds = {kind_of(arrow_type) for arrow_type in plain}
+    if any(map(pa.types.is_decimal, plain)):
+        plain = [_as_decimal(t) if pa.types.is_integer(t) else t for t in plain]
     try:
         schemas = [pa.schema([(name, arrow_type)]) for arrow_type in plain]
         common = pa.unify_schemas(schemas, promote_options="permissive").field(name).type

@@ -51,7 +51,7 @@ _FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
     "greatest": lambda *xs: pc.max_element_wise(*_alike(xs), skip_nulls=False),
     "lower": lambda x: _each_text(str.lower, x),
     "upper": lambda x: _each_text(str.upper, x),
-    "length": lambda x: pc.cast(pc.utf8_length(x), pa.int64()),
+    "length": lambda x: pc.cast(pc.utf8_length(_texts(x)), pa.int64()),
 }
 
 
@@ -78,8 +78,7 @@ class Vectorised:
             case ast.Literal(value):
                 return self._constant(pa.scalar(value))
             case ast.Duration(amount, unit):
-                nanoseconds = int(amount * NANOSECONDS_PER[unit])
-                return self._constant(pa.scalar(nanoseconds, pa.duration("ns")))
+                return self._constant(_duration(int(amount * NANOSECONDS_PER[unit])))
             case (
                 ast.Attribute()
                 | ast.Element()
@@ -90,7 +89,10 @@ class Vectorised:
             ):
                 return self._resolve(node)
             case ast.Negative(operand):
-                value = _plain(self.value(operand))
+                value = self.value(operand)
+                if arrow.is_null(value.type):
+                    return value
+                value = _plain(value)
                 if arrow.is_integer(value.type):
                     return _arithmetic("-", pa.repeat(pa.scalar(0), len(value)), value)
                 return pc.negate(value)
@@ -140,7 +142,7 @@ class Vectorised:
             case ast.Like(operand, pattern):
                 # A backslash escapes for Arrow, and is a character like any other here.
                 plain_pattern = pattern.replace("\\", "\\\\")
-                return pc.match_like(_plain(self.value(operand)), plain_pattern)
+                return pc.match_like(_texts(_plain(self.value(operand))), plain_pattern)
             case ast.IsNull(operand):
                 return pc.is_null(self.value(operand), nan_is_null=True)
         raise AssertionError(f"{type(node).__name__} has no value")
@@ -158,6 +160,11 @@ class Vectorised:
             raise EvaluationError(f"the function '{function}' cannot be computed over columns")
         plain = [_plain(argument) for argument in arguments]
         return _answers(_FUNCTIONS[function](*plain), plain)
+
+
+def _texts(plain: pa.Array) -> pa.Array:
+    """Texts: what has no kind, as a column of nulls may, was taken for numbers."""
+    return plain.cast(pa.string())
 
 
 def _each_text(function: Callable[[str], str], texts: pa.Array) -> pa.Array:
@@ -204,7 +211,15 @@ def _rounded(values: pa.Array, digits: pa.Array | None = None) -> pa.Array:
 
 
 def _arithmetic(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
+    if _has_no_kind(left, right) or _has_no_kind(right, left):
+        return pa.nulls(len(left))
     left, right = _plain(left), _plain(right)
+    if _is_time(left) and _is_time(right):
+        left, right = _as_time(left, right), _as_time(right, left)
+    if operator == "*" and arrow.is_duration(right.type):
+        left, right = right, left
+    if operator in "*/" and arrow.is_duration(left.type):
+        return _scaled(operator, left, right)
     if operator in _ARITHMETIC:
         apply = _ARITHMETIC[operator]
         result = without_nan(apply(*_alike((left, right))))
@@ -213,15 +228,28 @@ def _arithmetic(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
         # What does not fit is wrong by 2**64 at least, and floats are wrong by much less.
         error = pc.subtract(apply(_float(left), _float(right)), _float(result))
         return pc.if_else(pc.less(pc.abs(error), 1e18), result, pa.scalar(None, result.type))
-    if arrow.is_duration(left.type):
-        numbers = _arithmetic(operator, left.cast(pa.int64()), right)
-        return pc.cast(pc.round(numbers), pa.int64()).cast(left.type)
     zero = pc.equal(right, 0)
     if operator == "/":
         quotient = pc.divide(_float(left), pc.if_else(zero, 1.0, _float(right)))
     else:
         quotient = _modulo(left, pc.if_else(zero, pa.scalar(1, right.type), right))
     return without_nan(pc.if_else(zero, pa.scalar(None, quotient.type), quotient))
+
+
+def _duration(nanoseconds: int) -> pa.Scalar:
+    """A duration, in microseconds unless it has nanoseconds: these do not reach the year 9999."""
+    microseconds, rest = divmod(nanoseconds, 1_000)
+    if rest:
+        return pa.scalar(nanoseconds, pa.duration("ns"))
+    return pa.scalar(microseconds, pa.duration("us"))
+
+
+def _scaled(operator: str, durations: pa.Array, numbers: pa.Array) -> pa.Array:
+    """Durations times numbers or divided by them, rounded to what the durations count."""
+    kind = durations.type if durations.type.unit == "ns" else pa.duration("us")
+    scaled = _arithmetic(operator, durations.cast(kind).cast(pa.int64()), numbers)
+    whole = _whole(pc.round(scaled)) if arrow.is_floating(scaled.type) else scaled
+    return whole.cast(kind)
 
 
 def _modulo(left: pa.Array, right: pa.Array) -> pa.Array:
@@ -233,15 +261,37 @@ def _modulo(left: pa.Array, right: pa.Array) -> pa.Array:
 
 
 def _compare(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
+    if arrow.is_null(left.type) or arrow.is_null(right.type):
+        return pa.nulls(len(left), pa.bool_())
     left, right = _plain(left), _plain(right)
     left, right = _alike((_as_time(left, right), _as_time(right, left)))
-    return _COMPARE[operator](left, right)
+    try:
+        return _COMPARE[operator](left, right)
+    except pa.ArrowInvalid:  # A time that nanoseconds do not reach, and one that has them.
+        return _COMPARE[operator](*(_in_microseconds(array) for array in (left, right)))
+
+
+def _has_no_kind(array: pa.Array, other: pa.Array) -> bool:
+    """Whether these are nulls of which nothing tells the kind, and the others are no numbers.
+
+    Beside numbers such nulls are numbers.
+    """
+    plain = (arrow.is_null, arrow.is_integer, arrow.is_floating, arrow.is_decimal)
+    return arrow.is_null(array.type) and not any(test(other.type) for test in plain)
+
+
+def _is_time(array: pa.Array) -> bool:
+    return bool(arrow.is_timestamp(array.type) or arrow.is_date(array.type))
+
+
+def _in_microseconds(array: pa.Array) -> pa.Array:
+    wanted = pa.timestamp("us") if arrow.is_timestamp(array.type) else pa.duration("us")
+    return array.cast(wanted, safe=False)
 
 
 def _as_time(array: pa.Array, other: pa.Array) -> pa.Array:
     """Text as points in time and times without zone, where the other side is a time."""
-    is_time = arrow.is_timestamp(array.type) or arrow.is_date(array.type)
-    other_is_time = arrow.is_timestamp(other.type) or arrow.is_date(other.type)
+    is_time, other_is_time = _is_time(array), _is_time(other)
     if arrow.is_string(array.type) and other_is_time:
         texts = pc.unique(array)
         moments = [None if text is None else _moment(text) for text in texts.to_pylist()]

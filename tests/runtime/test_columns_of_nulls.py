@@ -1,0 +1,57 @@
+"""A column that has nothing but nulls is of no kind, and goes with everything."""
+
+from datetime import datetime
+
+import pytest
+
+import cepheid as cep
+
+EVENTS = {
+    "ts": [1, 2],
+    "type": ["A", "B"],
+    "none": [None, None],
+    "x": [1, 2],
+    "s": ["p", "q"],
+    "t": [datetime(2024, 5, 1), datetime(2024, 5, 2)],
+    "f": [True, False],
+}
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "a.none = 'p'",
+        "a.none != a.s",
+        "a.s IN (a.none, 'q')",
+        "a.none LIKE 'p%'",
+        "a.none = TRUE",
+        "a.none != a.f",
+        "a.none > '2024-05-01'",
+        "a.none BETWEEN a.t AND a.t",
+        "a.none > 1 second",
+        "a.none + 1 hour > 1 hour",
+        "a.t - a.none > 1 hour",
+        "-a.none < 2 * 1 hour",
+        "a.none * 1 hour > 1 hour",
+        "a.none / 2 > 1",
+        "length(a.none) >= 0",
+        "lower(a.none) = 'p'",
+    ],
+)
+@pytest.mark.parametrize("evaluation", ["auto", "nfa_b", "reference"])
+def test_a_comparison_with_nulls_of_no_kind_is_unknown(condition: str, evaluation: str) -> None:
+    assert not cep.query(f"PATTERN A a WHERE {condition}").match(EVENTS, evaluation=evaluation)
+    absent = cep.query(f"PATTERN SEQ(B b, ~(A a)) WHERE {condition} WITHIN 5")
+    assert len(absent.match(EVENTS, evaluation=evaluation)) == 1
+
+
+@pytest.mark.parametrize(
+    "item", ["a.none = 'p'", "a.none + 1 hour", "-a.none", "length(a.none)", "a.none LIKE '_'"]
+)
+def test_what_is_made_of_nulls_of_no_kind_is_null(item: str) -> None:
+    [match] = cep.query(f"PATTERN A a RETURN {item} AS made").match(EVENTS)
+    assert match["made"] is None
+
+
+def test_nulls_of_no_kind_agree_with_no_text() -> None:
+    assert not cep.query("PATTERN A a WHERE [none = 'p']").match(EVENTS)
