@@ -9,7 +9,6 @@ from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.types as arrow
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import STREAM_HAS_ENDED, EventError, OptionError
@@ -56,9 +55,8 @@ class StreamSettings:
 
 def ticks_of(time: Any, axis: TimeAxis) -> int:
     """A time that a user gives, on the axis of the time column."""
-    has_numbers = arrow.is_integer(axis.arrow_type) or arrow.is_floating(axis.arrow_type)
     try:
-        if isinstance(time, Number) and not has_numbers:
+        if isinstance(time, Number) and axis.is_clock:
             raise pa.ArrowInvalid("a number is no point in time")
         is_time = isinstance(time, date)
         moment = pa.array([time], pa.timestamp("us") if is_time else None).cast(axis.arrow_type)
@@ -67,7 +65,7 @@ def ticks_of(time: Any, axis: TimeAxis) -> int:
         advice = f"; give a datetime, or a text such as '2024-05-01 09:30:00{zone}'"
         raise OptionError(
             f"{time!r} is not a time of the column {axis.column!r}, which is {axis.arrow_type}"
-            + ("" if has_numbers else advice)
+            + (advice if axis.is_clock else "")
         ) from None
     return int(axis.encode(moment)[0])
 
