@@ -231,6 +231,9 @@ def _rule_broken(place: _Place) -> str | None:
             "This looks like the name of a file: read_query() reads one, and so does the command "
             "line without -q."
         )
+    unit = found.lower().removesuffix("s")
+    if "UNIT" in accepts and unit in ("month", "quarter", "year"):
+        return f"A {unit} has no fixed length: write it in days or weeks."
     if found in _COMPARISONS and "AND" in accepts and "SEQ" not in accepts:
         return "Comparisons are not chained: join two with AND."
     if found == "," and "_WITHIN" in accepts and "_WHERE" not in accepts:

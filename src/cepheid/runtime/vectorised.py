@@ -79,7 +79,10 @@ class Vectorised:
                 return self._constant(pa.scalar(value))
             case ast.Duration(amount, unit):
                 nanoseconds = int(amount * NANOSECONDS_PER[unit])
-                return self._constant(pa.scalar(nanoseconds, pa.duration("ns")))
+                if nanoseconds % 1_000:
+                    return self._constant(pa.scalar(nanoseconds, pa.duration("ns")))
+                # In nanoseconds a sum with a timestamp would end in the year 2262.
+                return self._constant(pa.scalar(nanoseconds // 1_000, pa.duration("us")))
             case (
                 ast.Attribute()
                 | ast.Element()
