@@ -485,6 +485,9 @@ class CompiledQuery:
         Raises:
             SnapshotError: the snapshot is damaged, of another version or of another query.
         """
+        from cepheid.runtime.snapshot import check_snapshot
+
+        check_snapshot(snapshot)
         reading = Reading(time, type, tie_break, time_unit, schema)
         return self._ready.session(reading, evaluation, output, options, snapshot)
 

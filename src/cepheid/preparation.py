@@ -96,6 +96,8 @@ class Preparation:
         choice = choose(analysed, evaluation, uncertain, checked, compressed=compressed)
         named = {name for part, _ in ast.components(self.tree.pattern) for name in part.types}
         warn_of_absent_types(named, ordered.type_names, stacklevel=4)
+        if uncertain is not None and isinstance(uncertain.uncertainty, Mapping):
+            warn_of_absent_types({*uncertain.uncertainty}, ordered.type_names, stacklevel=4)
         if evaluation == AUTO:
             warn_of_reference(choice, len(ordered))
         chosen = choice.evaluation

@@ -291,6 +291,9 @@ class CompiledScript:
         Raises:
             SnapshotError: the snapshot is damaged, of another version or of another script.
         """
+        from cepheid.runtime.snapshot import check_snapshot
+
+        check_snapshot(snapshot)
         return self._session(
             snapshot, evaluation, time, type, tie_break, output, time_unit, schema, options
         )

@@ -4,6 +4,7 @@ from datetime import datetime
 
 import pytest
 
+import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.kinds import return_kind
 from cepheid.errors import QuerySemanticError
@@ -199,3 +200,10 @@ def test_a_value_that_no_query_can_hold_is_refused() -> None:
         QuerySemanticError, match="a value of type datetime cannot stand in a query"
     ):
         analyse(parse(text, parameters={"T": moment}), SCHEMA, text)  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("condition", ["[o]", "a.o = a.o"])
+def test_values_of_another_kind_are_refused_with_advice(condition: str) -> None:
+    events = {"ts": [1, 2], "type": ["A", "B"], "o": [b"x", b"x"]}
+    with pytest.raises(cep.QuerySemanticError, match="make texts or numbers of them"):
+        cep.query(f"PATTERN SEQ(A a, B b) WHERE {condition}").match(events)

@@ -25,6 +25,23 @@ EVENTS = {
 EITHER = "PATTERN SEQ(A a, OR(B b, C c), A* d[])"
 
 
+def test_matches_are_counted_from_both_ends_and_sliced():
+    events = {"ts": [1, 2, 3, 4], "type": ["A", "B", "C", "B"]}
+    for text in ("PATTERN SEQ(A a, B b)", "PATTERN OR(SEQ(A a, B b), SEQ(A a, C b))"):
+        found = cep.query(text).match(events)
+        listed = list(found)
+        assert len(listed) == len(found) > 1
+        assert [found[place] for place in range(-len(found), len(found))] == [*listed, *listed]
+        for part in (slice(None, None, -1), slice(1, None), slice(0, 0), slice(-1, 9, 2)):
+            assert list(found[part]) == listed[part]
+        with pytest.raises(IndexError, match=f"there is no match 9: there are {len(found)}"):
+            found[9]
+    unsure = cep.query("PATTERN SEQ(A a, B b)").match(events, uncertainty=1)
+    assert [match.confidence for match in unsure[::-1]] == [
+        match.confidence for match in reversed(list(unsure))
+    ]
+
+
 def test_a_binding_has_the_row_of_each_variable_that_a_match_has():
     found = cep.query("PATTERN SEQ(A a, B+ b[], C c)").match(EVENTS).bindings()
     assert {tuple(binding["b"]) for binding in found} == {(1,), (2,), (1, 2)}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import cepheid as cep
@@ -20,6 +22,7 @@ EVENTS = {"ts": [1, 2], "type": ["A", "B"]}
     ("keywords", "message"),
     [
         ({"time": 5}, "time is the name of a column"),
+        ({"type": ["type"]}, r"type is the name of a column, not \['type'\]"),
         ({"tie_break": 5}, "tie_break is the name of a column"),
         ({"tie_break": ["ts", 5]}, "tie_break is the name of a column"),
         ({"evaluation": 3}, "there is no evaluation 3"),
@@ -58,6 +61,25 @@ def test_keywords_that_there_are_not(method: str, given: str, message: str) -> N
     with pytest.raises(cep.OptionError) as raised:
         getattr(cep.query("PATTERN SEQ(A a, B b)"), method)(EVENTS, **{given: "x"})
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("given", [None, "abc", 5])
+def test_only_bytes_are_restored(given: Any) -> None:
+    for each in (cep.query("PATTERN SEQ(A a, B b)"), cep.script("EVENT A; EVENT B")):
+        with pytest.raises(cep.SnapshotError, match="a snapshot is bytes, not "):
+            each.restore(given)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_a_number_is_not_a_point_in_time_to_advance_to(zone: str | None) -> None:
+    session = cep.query("PATTERN SEQ(A a, ~(B b)) WITHIN 10 seconds").session()
+    moments = pa.array([0], pa.timestamp("us", zone))
+    assert len(session.feed({"ts": moments, "type": ["A"]})) == 0
+    for wrong in (1_700_000_000, 1.7e9, np.int64(3), "noon"):
+        with pytest.raises(cep.OptionError, match=r"is not a time of .*; give a datetime"):
+            session.advance(wrong)
+    assert len(session.advance("1970-01-01 00:00:09" + ("Z" if zone else ""))) == 0
+    assert len(session.advance(datetime(1970, 1, 1, 0, 0, 10))) == 1
 
 
 def test_the_keywords_that_are_suggested_are_those_of_match() -> None:

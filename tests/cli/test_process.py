@@ -43,6 +43,19 @@ def test_answers_go_to_stdout_and_messages_to_stderr():
 
 
 @pytest.mark.usefixtures("folder")
+def test_the_module_is_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "cepheid", "match", "theft.sase"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: cepheid match")
+
+
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

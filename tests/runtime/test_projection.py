@@ -249,3 +249,13 @@ def comparable(value: Any) -> Any:
         case list():
             return list(map(comparable, value))
     return value
+
+
+def test_a_duration_is_added_to_times_of_any_year():
+    until = pa.array([datetime(9999, 12, 31), None], pa.timestamp("us"))
+    events = {"ts": [1, 2], "type": ["A", "A"], "until": until}
+    query = cep.query("EVENT A a RETURN a.until - 1 day AS last, a.until + 7 ms AS more")
+    found = query.match(events).to_arrow()
+    assert found["last"].to_pylist() == [datetime(9999, 12, 30), None]
+    assert found["more"].to_pylist() == [datetime(9999, 12, 31, 0, 0, 0, 7_000), None]
+    assert found.schema.field("last").type == pa.timestamp("us")

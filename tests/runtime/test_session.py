@@ -202,6 +202,16 @@ class TestLimits:
         with pytest.raises(cep.LimitError, match=r"more than 50 matches.*'B\+ b\[\]'"):
             cep.query("PATTERN SEQ(A a, B+ b[], C c)").match(events("ABBBBBBBBC"), max_matches=50)
 
+    def test_what_makes_matches_fewer_is_not_what_the_query_says_already(self) -> None:
+        query = cep.query("PATTERN SEQ(A a, B+ b[]) WHERE skip_till_next_match")
+        with pytest.raises(cep.LimitError) as raised:
+            query.match(events("ABBBBBBBBC"), max_matches=5)
+        assert str(raised.value) == (
+            "there are more than 5 matches: every place where 'B+ b[]' can begin or end makes a "
+            "match of its own; a shorter window, an equivalence test such as [id], another "
+            "condition or output='non_overlapping' makes them fewer, and max_matches allows more"
+        )
+
     def test_too_many_runs_names_the_component(self) -> None:
         many = events("A" + "B" * 16)
         with pytest.raises(cep.LimitError, match=r"more than 2000 runs, most of them at 'B\+ b"):

@@ -137,6 +137,20 @@ def test_directories_and_globs_of_parquet_files(folder, below):
     }
 
 
+@pytest.mark.parametrize("make", [list, lambda texts: np.array(texts, object)])
+def test_a_text_that_pandas_has_as_nan_is_null(make):
+    for texts in (["a", float("nan"), None, "b"], [float("nan"), "a"]):
+        expected = [text if isinstance(text, str) else None for text in texts]
+        assert read_source({"s": make(texts)}).to_pydict() == {"s": expected}
+    assert read_source([{"s": "a"}, {"s": float("nan")}]).to_pydict() == {"s": ["a", None]}
+
+
+def test_a_folder_of_csv_files_is_refused_with_a_way_to_read_it(tmp_path):
+    write(tmp_path, "e.csv")
+    with pytest.raises(EventError, match=r"no Parquet file\. .* whole folders of them by Spark"):
+        read_source(tmp_path)
+
+
 def test_layouts_that_arrow_cannot_sort_are_made_plain():
     view = pa.array(["a", None, "a"], pa.string_view())
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([7, 8]))
@@ -247,7 +261,9 @@ def test_paths_that_lead_nowhere(tmp_path):
         "no/such.csv": "there is no file '{}'",
         "*.parquet": "no file fits '{}'",
         "*.csv": "'{}' fits '" + str(tmp_path) + "/shelf.csv', which is not a Parquet file; "
-        "a glob may fit only files that end in .parquet or .pq",
+        "a glob may fit only files that end in .parquet or .pq. CSV and JSON lines are read a file "
+        "at a time, and whole folders of them by Spark: spark.read.csv(…), or on the command line "
+        "--spark 'local[*]'",
         "events/_temporary": None,
         "empty": "directory '{}' holds no Parquet file",
     }.items():

@@ -161,13 +161,13 @@ def test_names_of_units(name, unit):
     [
         (
             pa.string(),
-            ". Convert it first: pandas.to_datetime(frame['ts']) or "
-            "column.cast(pyarrow.timestamp('us'))",
+            ". Convert it first: pandas.to_datetime(frame['ts']), "
+            "column.cast(pyarrow.timestamp('us')), or on Spark F.to_timestamp('ts')",
         ),
         (
             pa.dictionary(pa.int8(), pa.large_string()),
-            ". Convert it first: pandas.to_datetime(frame['ts']) or "
-            "column.cast(pyarrow.timestamp('us'))",
+            ". Convert it first: pandas.to_datetime(frame['ts']), "
+            "column.cast(pyarrow.timestamp('us')), or on Spark F.to_timestamp('ts')",
         ),
         (
             pa.time64("us"),

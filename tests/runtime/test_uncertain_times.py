@@ -16,6 +16,14 @@ def answers(matches):
     return [(row["start"], row["end"], round(row["confidence"], 6)) for row in rows]
 
 
+def test_a_misspelt_type_is_not_certain_in_silence() -> None:
+    events = {"ts": [1, 5], "type": ["Load", "Task"]}
+    query = cep.query("PATTERN SEQ(Load a, Task b)")
+    with pytest.warns(cep.CepheidWarning, match="no event has type 'Lod'.* Did you mean 'Load'"):
+        query.match(events, uncertainty={"Lod": 2})
+    assert len(query.match(events, uncertainty={"Load": 2, "Restart": 1})) == 1
+
+
 def test_an_uncertainty_is_on_both_sides_of_the_time():
     events = {"ts": [5, 6], "type": ["A", "B"]}
     both = {"lower": [4, 5], "upper": [6, 7], "type": ["A", "B"]}

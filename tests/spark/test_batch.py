@@ -32,6 +32,21 @@ def kept(frame: DataFrame, query: str) -> list[int]:
     return sorted(row["ts"] for row in prepared.relevant(frame).collect())
 
 
+@pytest.mark.parametrize("mark", [".", " ", "-ü"])
+@pytest.mark.parametrize("keywords", [{}, {"slices": 2}])
+def test_columns_may_have_any_name(
+    spark: SparkSession, mark: str, keywords: dict[str, Any]
+) -> None:
+    time, type_, key = (name.replace("_", mark) for name in ("t_s", "ty_pe", "user_id"))
+    frame = spark.createDataFrame([(1, "A", 7), (2, "B", 8), (3, "B", 7)], [time, type_, key])
+    query = cep.query(f"PATTERN SEQ(A a, B b) WHERE [`{key}`] WITHIN 5 RETURN a.`{key}` AS id, b")
+    [row] = query.match(frame, time=time, type=type_, tie_break=key, **keywords).collect()
+    assert (row["id"], row["b"].asDict()) == (7, {time: 3, type_: "B", key: 7})
+    script = cep.script(f"PATTERN SEQ(A a, B b) WHERE [`{key}`] RETURN a.`{key}` AS id")
+    [row] = script.match(frame, time=time, type=type_)["query_1"].collect()
+    assert row["id"] == 7
+
+
 def test_only_rows_that_can_match_are_sent(spark: SparkSession) -> None:
     frame = events(
         spark,

@@ -137,6 +137,27 @@ def test_a_value_that_spark_cannot_read_is_wrong_usage(
     assert "SQLSTATE" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("nowhere", "is neither a folder nor kafka://HOST:PORT/TOPIC"),
+        ("one.jsonl", "is a file; a stream reads the folder to which files are added"),
+        ("", "say with --columns what is in the files"),
+        ("kafka://localhost:9092/readings", "say with --columns what is in it"),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_refused_before_spark_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, said: str
+) -> None:
+    monkeypatch.setattr(streaming, "_session", lambda *_: pytest.fail("Spark was started"))
+    (tmp_path / "one.jsonl").touch()
+    path = source if "://" in source else str(tmp_path / source)
+    arguments = ["stream", "-q", QUERY, path, "--checkpoint", str(tmp_path / "checkpoint")]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1
+    assert said in " ".join(result.stderr.split())
+
+
 @pytest.mark.parametrize("where", ["stdout", "folder"])
 @pytest.mark.parametrize(
     ("name", "text", "said"),

@@ -172,6 +172,18 @@ def test_late_events_are_counted_and_given(rocksdb: SparkSession, tmp_path: Path
     assert sum(each["matches"] for each in counted) == 2
 
 
+@pytest.mark.parametrize("name", ["booked at", "e.ts", "a`b", "Zeit über"])
+def test_the_time_may_have_any_name(rocksdb: SparkSession, tmp_path: Path, name: str) -> None:
+    feed = Feed(rocksdb, tmp_path)
+    feed.put(readings((0, "A", 1, 5), (9, "B", 1, 6), (60, "A", 3, 0)))
+    query = cep.query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 15 seconds RETURN b.x AS x")
+    rows: list[Any] = []
+    events = feed.events.withColumnRenamed("ts", name)
+    matches = query.match(events, time=name, lateness="10 seconds")
+    feed.run(matches, lambda batch, _: rows.extend(batch.collect()))
+    assert [row["x"] for row in rows] == [6]
+
+
 def test_the_state_of_idle_keys_disappears(rocksdb: SparkSession, tmp_path: Path) -> None:
     feed = Feed(rocksdb, tmp_path)
     feed.put(readings(*((number / 100, "A", number, 0) for number in range(500))))
@@ -270,13 +282,15 @@ def test_a_driver_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     ("keywords", "message"),
     [
         ({}, "say how late events may come"),
+        ({"lateness": "10 minuts"}, "lateness is a length of time, .* not '10 minuts'"),
+        ({"lateness": 10}, "lateness is a length of time, such as '10 minutes', not 10"),
         ({"lateness": "1 second", "late": "keep"}, "late is drop or emit, not 'keep'"),
         ({"lateness": "1 second", "time": "id"}, "must be a timestamp"),
         ({"lateness": "1 second", "evaluation": "reference"}, "needs all events at once"),
     ],
 )
 def test_what_cannot_be_is_refused(
-    rocksdb: SparkSession, tmp_path: Path, keywords: dict[str, str], message: str
+    rocksdb: SparkSession, tmp_path: Path, keywords: dict[str, Any], message: str
 ) -> None:
     query = cep.query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 15")
     if "time" not in keywords:

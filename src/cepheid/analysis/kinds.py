@@ -15,6 +15,7 @@ from cepheid.analysis.operations import (
     arithmetic_kind,
     comparable,
     comparison_hint,
+    incomparable,
     literal_kind,
     with_article,
 )
@@ -260,7 +261,9 @@ class _Checker:
         kind = schema.kind(node.attribute)
         if kind in (Kind.LIST, Kind.OTHER):
             self._fault(
-                f"'{node.attribute}' is {with_article(kind)}, which cannot be compared", node
+                f"'{node.attribute}' is {with_article(kind)}, which cannot be compared",
+                node,
+                incomparable(kind) if kind is Kind.OTHER else None,
             )
         elif node.value is not None:
             value = self._operand(node.value)

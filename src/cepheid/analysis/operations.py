@@ -63,8 +63,15 @@ def comparison_hint(side: Operand, other: Operand) -> str | None:
         case Kind.BOOLEAN if value is not None:
             return "Write TRUE or FALSE."
         case Kind.LIST | Kind.OTHER:
-            return f"{with_article(other[1]).capitalize()} cannot be compared."
+            return incomparable(other[1])
     return None
+
+
+def incomparable(kind: Kind) -> str:
+    """What to do with values that no comparison is for."""
+    if kind is Kind.LIST:
+        return "A list cannot be compared."
+    return "Bytes, UUIDs, times of day and structs are not compared: make texts or numbers of them."
 
 
 def _is_number(text: str) -> bool:

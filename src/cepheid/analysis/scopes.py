@@ -108,7 +108,10 @@ def _check_call(call: ast.Call) -> Iterator[Fault]:
             first_word(call, call.function),
             found=call.function,
             candidates=candidates,
-            hint=None if candidates else f"The functions are {list_words(function_names())}.",
+            hint=None
+            if candidates
+            else f"The functions are {list_words(function_names())}; over the events of a list "
+            f"there are {list_words(sorted(ast.AGGREGATES))}.",
         )
         return
     given, most = len(call.arguments), function.most_arguments

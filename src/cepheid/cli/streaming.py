@@ -56,6 +56,7 @@ def run_stream(
     **keywords: Any,
 ) -> None:
     """Run the query until it is interrupted, or with ``once`` until everything has been read."""
+    _check_source(source, columns)
     spark = _session(master, configuration)
     try:
         events = _read(spark, source, columns and _checked(columns))
@@ -90,13 +91,42 @@ def _setting(text: str) -> tuple[str, str]:
     return name, value
 
 
+def _check_source(source: str, columns: str | None) -> None:
+    """Refuse what cannot be read, before Spark is started."""
+    folder = Path(source)
+    if _TOPIC.fullmatch(source):
+        if columns is None:
+            raise OptionError("the events of a topic are JSON; say with --columns what is in it")
+    elif folder.is_file():
+        raise OptionError(
+            f"{source!r} is a file; a stream reads the folder to which files are added, and "
+            "`cepheid match` reads a file"
+        )
+    elif not folder.is_dir():
+        raise OptionError(f"{source!r} is neither a folder nor kafka://HOST:PORT/TOPIC")
+    elif columns is None and _format(folder) != "parquet":
+        raise OptionError(
+            f"say with --columns what is in the files of {source!r}; only Parquet files that are "
+            "there already tell it themselves"
+        )
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in _READERS)
+
+
+def _format(folder: Path) -> str | None:
+    """What the files of a folder hold, by the name of the first; None: there are none."""
+    files = _files(folder)
+    return _READERS[files[0].suffix] if files else None
+
+
 def _read(spark: SparkSession, source: str, columns: str | None) -> DataFrame:
     topic = _TOPIC.fullmatch(source)
     if topic:
         from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
-        if columns is None:
-            raise OptionError("the events of a topic are JSON; say with --columns what is in it")
+        assert columns is not None  # It was checked.
         rows = (
             spark.readStream.format("kafka")
             .option("kafka.bootstrap.servers", topic["servers"])
@@ -108,21 +138,13 @@ def _read(spark: SparkSession, source: str, columns: str | None) -> DataFrame:
             "e.*"
         )
     folder = Path(source)
-    if not folder.is_dir():
-        raise OptionError(f"{source!r} is neither a folder nor kafka://HOST:PORT/TOPIC")
-    names = sorted(path for path in folder.iterdir() if path.suffix in _READERS)
-    suffix = names[0].suffix if names else ".parquet"
-    if columns is None and (not names or _READERS[suffix] != "parquet"):
-        raise OptionError(
-            f"say with --columns what is in the files of {source!r}; only Parquet files that are "
-            "there already tell it themselves"
-        )
-    schema = spark.read.parquet(str(names[0])).schema if columns is None else columns
-    reader = spark.readStream.format(_READERS[suffix]).schema(schema)
-    if _READERS[suffix] != "parquet":
+    schema = spark.read.parquet(str(_files(folder)[0])).schema if columns is None else columns
+    files = _format(folder) or "parquet"
+    reader = spark.readStream.format(files).schema(schema)
+    if files != "parquet":
         # A row that cannot be read whole ends the stream, as an event without a time does.
         reader = reader.option("mode", "FAILFAST")
-    if _READERS[suffix] == "csv":
+    if files == "csv":
         # All columns are read, and compared with the header, or a fault might not be seen.
         reader = reader.options(header=True, escape='"', columnPruning=False, enforceSchema=False)
     return reader.load(str(folder))
@@ -150,8 +172,8 @@ def _match(
 
     try:
         matches: Any = query.match(events, **keywords)
-    except AnalysisException as error:
-        if error.getCondition() != "CANNOT_PARSE_INTERVAL":
+    except OptionError as error:
+        if not isinstance(error.__cause__, AnalysisException):
             raise
         raise typer.BadParameter(
             f"{keywords['lateness']!r} is no length of time, such as '10 minutes'",

@@ -173,7 +173,8 @@ class _Assembler(ExpressionAssembler):
             return amount
         if type(amount.value) in (int, float):
             return self._exact(amount)
-        self._fault(f"a window has a number, not {amount.value!r}", amount.span)
+        hint = "Write it like '10 minutes'."
+        self._fault(f"a window has a number, not {amount.value!r}", amount.span, hint)
         return Fraction(1)
 
     def _window_in_words(self, text: ast.Literal, span: Span) -> ast.Window:

@@ -51,6 +51,7 @@ _QUOTED_OR_BRACKET = re.compile(
     r"|/\*[\s\S]*?\*/|--[^\n]*|[(){}\[\]]"
 )
 _WORD_BEFORE = re.compile(r"(?<!\w)(?P<word>\w{1,80})\s*(\([^()]*\))?\s*\Z")
+_FILE_NAME = re.compile(r"[^\s()]+\.[a-z]+")
 _MISTYPED = {"=>": ">=", "=<": "<=", "=!": "!=", "&": "AND", "|": "OR"}
 _NEAR = 400  # characters: how far back the word before a place is looked for
 _LONGEST_FOUND = 40
@@ -224,6 +225,16 @@ def _rule_broken(place: _Place) -> str | None:
         )
     if found.upper() in ("AND", "OR") and "_WHERE" in accepts:
         return _stands_before(found.upper())
+    if found == "," and "_WHERE" in accepts:
+        return "Several components stand in SEQ(…), AND(…) or OR(…): SEQ(A a, B b)."
+    if "_PATTERN" in accepts and _FILE_NAME.fullmatch(place.text.strip()):
+        return (
+            "This looks like the name of a file: read_query() reads one, and so does the command "
+            "line without -q."
+        )
+    unit = found.lower().removesuffix("s")
+    if "UNIT" in accepts and unit in ("month", "quarter", "year"):
+        return f"A {unit} has no fixed length: write it in days or weeks."
     if found in _COMPARISONS and "AND" in accepts and "SEQ" not in accepts:
         return "Comparisons are not chained: join two with AND."
     if found == "," and "_WITHIN" in accepts and "_WHERE" not in accepts:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.automata.nfa_b import compile_negation
-from cepheid.errors import LimitError
+from cepheid.errors import LimitError, list_words
 from cepheid.kernels import match_lists
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 from cepheid.language import syntax as ast
@@ -51,18 +51,26 @@ class Chunk:
     axis: Int64s
 
 
-def too_many_matches(limit: int, components: Sequence[ast.Component]) -> LimitError:
+def too_many_matches(
+    limit: int, components: Sequence[ast.Component], strategy: ast.SelectionStrategy
+) -> LimitError:
     """What to say when there are more matches than allowed: what multiplies them, what helps."""
     lists = [print_pattern(each) for each in components if each.is_kleene]
-    cause = (
-        f"every choice of events for '{lists[0]}' is a match of its own"
-        if lists
-        else "every combination of events in the window is a match of its own"
-    )
+    fewer = ["a shorter window", "an equivalence test such as [id]", "another condition"]
+    if strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH:
+        choice = "combination of events in the window"
+        if lists:
+            choice = f"choice of events for '{lists[0]}'"
+        cause = f"every {choice} is a match of its own"
+        fewer.append("skip_till_next_match")
+    elif lists:
+        cause = f"every place where '{lists[0]}' can begin or end makes a match of its own"
+    else:
+        cause = "every event that can be the first begins a match of its own"
+    advice = list_words([*fewer, "output='non_overlapping'"], "or")
     return LimitError(
-        f"there are more than {limit} matches: {cause}; a shorter window, an equivalence test such "
-        "as [id], another condition, skip_till_next_match or output='non_overlapping' makes them "
-        "fewer, and max_matches allows more"
+        f"there are more than {limit} matches: {cause}; {advice} makes them fewer, and max_matches "
+        "allows more"
     )
 
 
@@ -154,6 +162,7 @@ class AlternativeRun:
         self._pending = _Waiting()
         self._max_matches = task.options.max_matches
         self._components = alternative.components
+        self._strategy = query.query.strategy
 
     @property
     def reads_tests(self) -> bool:
@@ -306,7 +315,7 @@ class AlternativeRun:
     def _check_limit(self) -> None:
         limit = self._max_matches
         if limit is not None and self._engine.metrics.matches > limit:
-            raise too_many_matches(limit, self._components)
+            raise too_many_matches(limit, self._components, self._strategy)
 
     @property
     def has_pending(self) -> bool:

@@ -87,22 +87,33 @@ def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
 def from_list(values: Any) -> pa.Array | pa.ChunkedArray:
     """A list or array of values as an Arrow array, of the type that Arrow finds; None is null.
 
+    So is NaN, which pandas has for a text that is missing.
+
     >>> from_list(["north", None, "südlich"]).to_pylist()
     ['north', None, 'südlich']
+    >>> from_list(["north", float("nan")]).to_pylist()
+    ['north', None]
     >>> from_list([1, None]).type, from_list([1, 2.5]).type, from_list([[1], []]).type
     (DataType(int64), DataType(double), ListType(list<item: int64>))
     """
     if not isinstance(values, list):
-        return pa.array(values)
+        return _found(values)
     found = set(map(type, values))
     kinds = found - {type(None)}
     make = _MAKERS.get(kinds.pop()) if len(kinds) == 1 else None
     if make is None:
-        return pa.array(values)
+        return _found(values)
     missing = None
     if type(None) in found:
         missing = np.fromiter((value is None for value in values), np.bool_, len(values))
     return make(values, missing)
+
+
+def _found(values: Any) -> pa.Array | pa.ChunkedArray:
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array(values, from_pandas=True)
 
 
 def empty_table(schema: pa.Schema) -> pa.Table:

@@ -137,7 +137,10 @@ class Bindings:
             else:
                 offsets, places = picked_places(column.offsets, chosen)
                 variables[name] = ListPositions(offsets, column.positions[places])
-        return Bindings(variables, MatchTimes.of(self.starts[chosen], self.ends[chosen]))
+        sure = self.confidences
+        confidences = None if sure is None else sure[chosen]
+        times = MatchTimes.of(self.starts[chosen], self.ends[chosen])
+        return Bindings(variables, times, confidences)
 
     def one(self, match_ix: int) -> dict[str, int | list[int]]:
         """The binding of one match, without the variables that it does not have."""

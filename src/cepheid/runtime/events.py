@@ -155,6 +155,8 @@ def order_events(
             f"the time and the type of an event cannot both be in column {time!r}; "
             "name one column for each"
         )
+    if type is not None and not isinstance(type, str):
+        raise OptionError(f"type is the name of a column, not {type!r}")
     ties = tie_columns(tie_break)
     if is_type_mapping(source):
         found = _read_table_per_type(source, time, ties, needed)

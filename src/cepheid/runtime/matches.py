@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.types as arrow
 
@@ -63,6 +65,8 @@ class Matches:
     [{'a': 0, 'b': 1}, {'a': 0, 'b': 2}]
     >>> matches.to_arrow().to_pylist()
     [{'start': 1, 'end': 2, 'rise': 1}, {'start': 1, 'end': 3, 'rise': 2}]
+    >>> matches[0]["rise"], matches[-1]["rise"], matches[:1].bindings()
+    (1, 2, [{'a': 0, 'b': 1}])
     """
 
     def __init__(
@@ -98,6 +102,29 @@ class Matches:
                 confidence = None if sure is None else float(sure[ix])
                 bound = self._rows_of(part.one(ix))
                 yield Match(starts[ix], ends[ix], bound, row, confidence)
+
+    @overload
+    def __getitem__(self, place: int) -> Match: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Matches: ...
+
+    def __getitem__(self, place: int | slice) -> Match | Matches:
+        """One match, counted from 0 or with a minus from the end; or those of a slice."""
+        if not isinstance(place, slice):
+            place = operator.index(place)
+            if not -len(self) <= place < len(self):
+                raise IndexError(f"there is no match {place}: there are {len(self)}")
+            first = place % len(self)
+            return next(iter(self[first : first + 1]))
+        chosen = np.arange(len(self))[place]
+        low, parts = 0, []
+        for part in self._parts:
+            parts.append(part.pick(chosen[(low <= chosen) & (chosen < low + len(part))] - low))
+            low += len(part)
+        backwards = place.step is not None and place.step < 0
+        ordered = parts[::-1] if backwards else parts
+        return Matches(self._query, self._given, ordered, self.metrics, self._name_row)
 
     def __repr__(self) -> str:
         shown = [repr(binding) for binding, _ in zip(self._row_numbers(), range(_SHOWN))]  # noqa: B905

@@ -100,7 +100,8 @@ def run_count(prepared: PreparedRun) -> int:
     if count is None:
         count = run_compressed(prepared).count()
     if options.max_matches is not None and count > options.max_matches:
-        raise too_many_matches(options.max_matches, query.alternatives[0].components)
+        components, strategy = query.alternatives[0].components, query.query.strategy
+        raise too_many_matches(options.max_matches, components, strategy)
     return count
 
 

@@ -65,6 +65,14 @@ def sealed(parts: Parts) -> bytes:
     return b"".join([_MAGIC, _word(VERSION), _word(checksum), *parts[1:]])
 
 
+def check_snapshot(snapshot: object) -> None:
+    """Refuse what cannot be a snapshot, such as None where nothing was stored."""
+    if not isinstance(snapshot, bytes | bytearray | memoryview):
+        raise SnapshotError(
+            f"a snapshot is bytes, not {type(snapshot).__name__}; session() begins a new session"
+        )
+
+
 def unpack(snapshot: bytes | memoryview) -> tuple[dict[str, Any], Arrays]:
     """The header and arrays of a snapshot.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -269,7 +269,9 @@ def _read_path(source: str | Path) -> pa.Table | _ParquetFiles:
         found = [file for file in path.rglob("*") if file.suffix in PARQUET_SUFFIXES]
         files = [file for file in found if not hidden.search(file.relative_to(path).as_posix())]
         if not files:
-            raise EventError(f"directory {str(source)!r} holds no Parquet file")
+            raise EventError(
+                f"directory {str(source)!r} holds no Parquet file{_one_by_one(path.rglob('*'))}"
+            )
         return _parquet_files(str(source), files, path)
     if path.is_file():
         return _read_file(path)
@@ -282,7 +284,7 @@ def _read_path(source: str | Path) -> pa.Table | _ParquetFiles:
         if other:
             raise EventError(
                 f"{str(source)!r} fits {other[0]!r}, which is not a Parquet file; "
-                "a glob may fit only files that end in .parquet or .pq"
+                f"a glob may fit only files that end in .parquet or .pq{_one_by_one(files)}"
             )
         plain_parts = re.split(r"[*?\[]", str(source))[0].rpartition("/")[0]
         return _parquet_files(str(source), files, Path(plain_parts or "."))
@@ -290,6 +292,16 @@ def _read_path(source: str | Path) -> pa.Table | _ParquetFiles:
     near = closest(path.name, siblings)
     raise EventError(
         f"there is no file {str(source)!r}" + (f". Did you mean {near[0]!r}?" if near else "")
+    )
+
+
+def _one_by_one(files: Iterable[Path]) -> str:
+    """How files of text are read of which there are several."""
+    if not any(file.suffix in (*CSV_DELIMITERS, *JSON_SUFFIXES) for file in files):
+        return ""
+    return (
+        ". CSV and JSON lines are read a file at a time, and whole folders of them by Spark: "
+        "spark.read.csv(…), or on the command line --spark 'local[*]'"
     )
 
 

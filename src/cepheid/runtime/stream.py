@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -55,11 +56,16 @@ class StreamSettings:
 def ticks_of(time: Any, axis: TimeAxis) -> int:
     """A time that a user gives, on the axis of the time column."""
     try:
+        if isinstance(time, Number) and axis.is_clock:
+            raise pa.ArrowInvalid("a number is no point in time")
         is_time = isinstance(time, date)
         moment = pa.array([time], pa.timestamp("us") if is_time else None).cast(axis.arrow_type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError):
+        zone = "Z" if getattr(axis.arrow_type, "tz", None) else ""
+        advice = f"; give a datetime, or a text such as '2024-05-01 09:30:00{zone}'"
         raise OptionError(
             f"{time!r} is not a time of the column {axis.column!r}, which is {axis.arrow_type}"
+            + (advice if axis.is_clock else "")
         ) from None
     return int(axis.encode(moment)[0])
 

@@ -27,7 +27,10 @@ MAX_TICKS = 2**63 - 1
 
 _SHORT_UNITS = ("ns", "us", "ms", "s", "min", "h", "d")
 
-_PARSE_TEXT = "pandas.to_datetime(frame[{0!r}]) or column.cast(pyarrow.timestamp('us'))"
+_PARSE_TEXT = (
+    "pandas.to_datetime(frame[{0!r}]), column.cast(pyarrow.timestamp('us')), or on Spark "
+    "F.to_timestamp({0!r})"
+)
 _ADVICE = (
     (arrow.is_string, _PARSE_TEXT),
     (arrow.is_large_string, _PARSE_TEXT),

@@ -16,9 +16,9 @@ from cepheid.api import CompiledQuery
 from cepheid.errors import OptionError
 from cepheid.planning.evaluations import AUTO
 from cepheid.spark.files import match_plain_files
+from cepheid.spark.named_columns import column
 from cepheid.spark.partition_run import SLICE, run_partition, run_slices
 from cepheid.spark.preparation import Prepared, prepare
-from cepheid.spark.row_filter import column
 from cepheid.spark.slices import (
     Slices,
     has_heavy_key,

@@ -14,6 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException, PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
@@ -22,8 +23,8 @@ from cepheid.errors import OptionError, list_words
 from cepheid.runtime.snapshot import VERSION
 from cepheid.spark.arrow_schemas import arrow_schema, spark_schema
 from cepheid.spark.bucket_operator import ANSWERS, BucketOperator
+from cepheid.spark.named_columns import column, map_in_arrow, quoted
 from cepheid.spark.packing import BUCKET, PACKED, Packer, bucket_labels, from_blob
-from cepheid.spark.row_filter import column
 from cepheid.spark.worker_settings import ScriptSettings, WorkerSettings
 
 LATE_POLICIES = ("drop", "emit")
@@ -97,9 +98,9 @@ def bucketed(
     late_event = [StructField(LATE_EVENT, events.schema)] if options.emits_late else []
     result = StructType([*spark_schema(settings.result_schema).fields, *late_event])
     unpacker = Unpacker(arrow_schema(result).serialize().to_pybytes())
+    rows_sent = relevant.select(number.cast("int").alias(BUCKET), *map(column, sent))
     return (
-        relevant.select(number.cast("int").alias(BUCKET), *map(column, sent))
-        .mapInArrow(Packer(labels, settings.time), PACKED)
+        map_in_arrow(rows_sent, Packer(labels, settings.time), PACKED)
         .groupBy(BUCKET)
         .transformWithState(operator, ANSWERS, "Append", "EventTime")
         .observe(
@@ -183,4 +184,13 @@ def _with_watermark(events: DataFrame, time: str, lateness: str | None) -> DataF
             f"the watermark of the stream is on {list_words([repr(n) for n in marked])}, and the "
             f"time of an event in {time!r}; they must be the same column"
         )
-    return events if lateness is None else events.withWatermark(time, lateness)
+    if lateness is None:
+        return events
+    try:
+        return events.withWatermark(quoted(time), lateness)
+    except (AnalysisException, PySparkTypeError) as error:
+        if error.getCondition() not in ("CANNOT_PARSE_INTERVAL", "NOT_EXPECTED_TYPE"):
+            raise
+        raise OptionError(
+            f"lateness is a length of time, such as '10 minutes', not {lateness!r}"
+        ) from error

@@ -33,8 +33,9 @@ from cepheid.spark.arrow_schemas import (
     spark_schema,
 )
 from cepheid.spark.key_columns import key_columns
+from cepheid.spark.named_columns import column, map_in_arrow
 from cepheid.spark.repeated_columns import repeated_columns
-from cepheid.spark.row_filter import column, relevant_rows
+from cepheid.spark.row_filter import relevant_rows
 from cepheid.spark.worker_settings import WorkerSettings, functions_in
 
 
@@ -90,7 +91,7 @@ class Prepared:
         """The matches that workers find and send who know what :attr:`sending` says."""
         result = self.result
         sent = StructType([field for field in result.fields if field.name not in self.repeated])
-        found = events.mapInArrow(run, sent)
+        found = map_in_arrow(events, run, sent)
         if not self.repeated:
             return found
         names = ((name, self.repeated.get(name, name)) for name in result.names)

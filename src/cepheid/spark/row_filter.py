@@ -21,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from cepheid.analysis.model import AnalysedQuery, Clause, Edge
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind, Schema
+from cepheid.spark.named_columns import column
 
 _EXACT_FLOAT = 2**53
 """Whole numbers below this are floats without loss."""
@@ -73,11 +74,6 @@ def relevant_types(query: AnalysedQuery) -> frozenset[str] | None:
     if not query.query.strategy.skips or counts_events:
         return None
     return frozenset(name for component, _ in _components(query) for name in component.types)
-
-
-def column(name: str) -> Column:
-    """A column by its name, whatever characters that has."""
-    return F.col("`" + name.replace("`", "``") + "`")
 
 
 def _components(query: AnalysedQuery) -> Iterator[tuple[ast.Component, list[Clause]]]:

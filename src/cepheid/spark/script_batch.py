@@ -17,8 +17,8 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from cepheid.planning.evaluations import AUTO
 from cepheid.scripts import CompiledScript
 from cepheid.spark.arrow_schemas import MATCH_ID, spark_schema
+from cepheid.spark.named_columns import column, map_in_arrow
 from cepheid.spark.preparation import time_order
-from cepheid.spark.row_filter import column
 from cepheid.spark.script_preparation import prepare_script
 from cepheid.spark.script_worker import QUERY, column_of, run_script_partition
 from cepheid.spark.slices import warn_of_one_partition
@@ -66,7 +66,7 @@ def match(
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return run_script_partition(settings, has_session, batches)
 
-    found = in_order.mapInArrow(run, spark_schema(settings.result_schema))
+    found = map_in_arrow(in_order, run, spark_schema(settings.result_schema))
     ids = [MATCH_ID] if match_id else []
     return {
         name: found.where(F.col(QUERY) == number).select(f"{column_of(number)}.*", *ids)

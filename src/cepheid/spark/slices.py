@@ -20,9 +20,9 @@ from cepheid.errors import CepheidWarning
 from cepheid.language import syntax as ast
 from cepheid.planning.evaluations import IMPRECISE
 from cepheid.runtime.time_axis import TimeAxis
+from cepheid.spark.named_columns import column
 from cepheid.spark.partition_run import SLICE
 from cepheid.spark.preparation import Prepared
-from cepheid.spark.row_filter import column
 
 EVENTS_PER_SLICE = 250_000
 """How many events make a slice worth a worker's while, where nobody says how many slices."""

@@ -83,6 +83,7 @@ class ImpreciseAlternative:
         self.has_rivals = self._weighing.has_rivals
         self.looks_back = self._weighing.looks_back
         self._components = alternative.components
+        self._strategy = query.query.strategy
         self._places = np.array(
             [numbers[component.variable] for component in alternative.components], dtype=np.int64
         )
@@ -133,7 +134,7 @@ class ImpreciseAlternative:
     def _check(self, found: int) -> None:
         self.count += found
         if self._max_matches is not None and self.count > self._max_matches:
-            raise too_many_matches(self._max_matches, self._components)
+            raise too_many_matches(self._max_matches, self._components, self._strategy)
 
 
 def surest(weighed: Weighed, count: int) -> Weighed:

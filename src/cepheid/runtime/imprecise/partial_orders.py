@@ -56,6 +56,7 @@ class PartialOrders:
             [each.order for each in self._searches], len(self._variables)
         )
         self._components = alternatives[0].components
+        self._strategy = query.query.strategy
         self._window = window
         self._threshold = threshold
         self._max_matches = options.max_matches
@@ -97,7 +98,7 @@ class PartialOrders:
         chosen = np.flatnonzero(self._threshold.passed(confidences))
         self.count += len(chosen)
         if self._max_matches is not None and self.count > self._max_matches:
-            raise too_many_matches(self._max_matches, self._components)
+            raise too_many_matches(self._max_matches, self._components, self._strategy)
         tags = (place_of[events[chosen]] << TAG_SHIFT) | self._numbers
         offsets = np.arange(len(chosen) + 1, dtype=np.int64) * len(self._variables)
         matches = MatchList(tags.reshape(-1), offsets, starts[chosen], ends[chosen], ends[chosen])
