@@ -171,3 +171,23 @@ def test_whole_numbers_are_floats_beside_floats(
     events = {"ts": [1, 2], "type": ["A", "B"], **columns}
     query = cep.query(f"PATTERN SEQ(A a, B b) WHERE {condition}")
     assert len(query.match(events, evaluation=evaluation)) == holds
+
+
+@pytest.mark.parametrize("evaluation", ["reference", "nfa_b", "instance_stacks", "lazy_chain"])
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [("b.u < 1600 ns", True), ("b.u = 1600 ns", False), ("b.t - a.t < 1600 ns", True)],
+)
+def test_durations_are_rounded_to_microseconds(
+    evaluation: str, condition: str, holds: bool
+) -> None:
+    events = pa.table(
+        {
+            "ts": [1, 2],
+            "type": ["A", "B"],
+            "t": pa.array([0, 1], pa.timestamp("us")),
+            "u": pa.array([1, 1], pa.duration("us")),
+        }
+    )
+    query = cep.query(f"PATTERN SEQ(A a, B b) WHERE {condition}")
+    assert len(query.match(events, evaluation=evaluation)) == holds

@@ -41,7 +41,9 @@ def test_is_made_like_the_first(later: dict[str, Any], stores: bool) -> None:
     [
         ({"ts": [3], "type": ["B"], "x": [7.5]}, "no column 'y'"),
         ({"ts": [3], "type": ["B"], "x": ["seven"], "y": [0]}, "'x' is string in this batch"),
-        ({"ts": [3], "type": ["B"], "x": [7.5], "y": [0.5]}, "'y' is double in this batch"),
+        ({"ts": [3], "type": ["B"], "x": ["7.5"], "y": [0]}, "'x' is string in this batch"),
+        ({"ts": [3], "type": ["B"], "x": [7.5], "y": [True]}, "'y' is bool in this batch"),
+        ({"ts": [3], "type": ["B"], "x": [7.5], "y": [0.5]}, "'y' is double in .* as 'float'"),
         ({"ts": [3.5], "type": ["B"], "x": [7.5], "y": [0]}, "'ts' is double in this batch"),
     ],
 )
@@ -50,6 +52,17 @@ def test_is_refused_where_something_would_be_lost(
 ) -> None:
     with pytest.raises(cep.CepheidError, match=message):
         fed(FIRST, later, stores)
+
+
+@pytest.mark.parametrize("stores", [False, True])
+def test_an_empty_list_has_no_events(stores: bool) -> None:
+    query = cep.query(QUERY)
+    session = query.session()
+    session.feed(FIRST)
+    if stores:
+        session = query.restore(session.snapshot())
+    assert len(session.feed([])) == 0
+    assert len(session.feed({**FIRST, "ts": [3, 4], "type": ["B", "B"]})) == 1
 
 
 def test_a_column_of_nulls_may_get_values() -> None:

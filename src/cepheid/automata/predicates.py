@@ -254,7 +254,9 @@ class _Body:
             case ast.Literal(literal):
                 return self._literal(literal)
             case ast.Duration(amount, unit):
-                return Value(str(int(amount * NANOSECONDS_PER[unit] / 1000)), "True", Kind.DURATION)
+                return Value(
+                    str(round(amount * NANOSECONDS_PER[unit] / 1000)), "True", Kind.DURATION
+                )
             case ast.Attribute() | ast.Element() | ast.Length() | ast.Aggregate():
                 resolved = resolve(node)
                 return self._named(resolved.code, resolved.known, resolved.kind)

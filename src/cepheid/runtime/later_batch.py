@@ -14,6 +14,9 @@ import pyarrow.types as arrow
 
 from cepheid.errors import EventError
 from cepheid.runtime.events import Events
+from cepheid.schema import Kind, kind_of
+
+_ALIKE = ({Kind.INTEGER, Kind.FLOAT}, {Kind.DATE, Kind.TIMESTAMP})
 
 
 def like_earlier(batch: Events, earlier: Events) -> Events:
@@ -41,9 +44,23 @@ def _cast(batch: Events, field: pa.Field) -> pa.ChunkedArray:
     try:
         if is_time and not (arrow.is_integer(column.type) and arrow.is_integer(field.type)):
             raise pa.ArrowInvalid("times of one session are of one type")
+        if not _are_alike(kind_of(column.type), kind_of(field.type)):
+            raise pa.ArrowInvalid("the two have nothing in common")
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise EventError(
             f"column {name!r} is {column.type} in this batch, and was {field.type} in the first of "
-            f"the session: {error}; cast it to one type in all batches"
+            f"the session: {error}; cast it to one type in all batches{_advice(column, field)}"
         ) from None
+
+
+def _advice(column: pa.ChunkedArray, field: pa.Field) -> str:
+    if kind_of(column.type) is Kind.FLOAT and kind_of(field.type) is Kind.INTEGER:
+        return ", or declare it as 'float' with the schema of the session"
+    return ""
+
+
+def _are_alike(kind: Kind, earlier: Kind) -> bool:
+    """Whether values of one kind can be of the other too; a text like a number is none."""
+    both = {kind, earlier}
+    return len(both - {Kind.UNKNOWN}) < 2 or any(both <= alike for alike in _ALIKE)

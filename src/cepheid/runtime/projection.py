@@ -70,17 +70,23 @@ class _Projector:
         match item:
             case ast.Length() | ast.Aggregate("count") | ast.EventReference() | ast.Elements():
                 return values
-        lacking: Bools = np.zeros(len(self._bindings), dtype=np.bool_)
-        for part in item.walk():  # Not only as far as a condition is true of what is missing.
-            lacking |= self.missing(part) if isinstance(part, Leaf) else False
-        for variable in variables_in(item):
-            lacking = lacking | self._bindings.variables[variable].absent
-        if not lacking.any():
+        # Of all that it names: a condition on what is missing is true, and the item is null.
+        names = [self._missing(part) for part in item.walk() if isinstance(part, Leaf)]
+        lists = [self._bindings.variables[variable] for variable in variables_in(item)]
+        names += [each.absent for each in lists if isinstance(each, ListPositions)]
+        lacking = [where for where in names if where is not None and where.any()]
+        if not lacking:
             return values
-        return values.take(from_numpy(np.arange(len(values)), lacking))
+        missing = np.logical_or.reduce(lacking)
+        return values.take(from_numpy(np.arange(len(values)), missing))
 
     def missing(self, leaf: Leaf) -> Bools:
         """Where the element or the attribute does not exist, which is not the same as null."""
+        missing = self._missing(leaf)
+        return np.zeros(len(self._bindings), dtype=np.bool_) if missing is None else missing
+
+    def _missing(self, leaf: Leaf) -> Bools | None:
+        """The same, or None where this is nowhere."""
         match leaf:
             case ast.Attribute(variable, attribute):
                 positions = self._single(variable).positions
@@ -89,9 +95,8 @@ class _Projector:
             case ast.Aggregate("first" | "last" as end, variable, _, str(attribute)):
                 positions = self._end(self._list(variable), end)
             case _:
-                return np.zeros(len(self._bindings), dtype=np.bool_)
-        missing = self._missing_at(attribute, positions)
-        return np.zeros(len(positions), dtype=np.bool_) if missing is None else missing
+                return None
+        return self._missing_at(attribute, positions)
 
     def resolve(self, leaf: Leaf) -> pa.Array:
         match leaf:

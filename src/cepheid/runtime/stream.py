@@ -108,11 +108,14 @@ class StreamSession:
 
         A batch may be in any order itself, but must not begin before an earlier one ended.
         Rows are counted on from batch to batch. It has the columns of the first one: others are
-        left out, and one that is missing or of another type is refused.
+        left out, and one that is missing or of another type is refused. An empty list has none.
         """
         if self._has_ended:
             raise EventError(STREAM_HAS_ENDED)
-        batch = self._settings.ordered(events)
+        is_first = self._session is None and self._snapshot is None
+        is_nothing = isinstance(events, list) and not events
+        earlier = self._advancing().latest if is_nothing and not is_first else None
+        batch = self._settings.ordered(events) if earlier is None else earlier
         session = self._running(batch)
         if session.latest is not None:
             batch = like_earlier(batch, session.latest)

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 
 LEAST_ROWS = 1_000_000
 """How many rows make a slice worth a task: one costs a tenth of a second before it reads a row."""
-MOST_ROWS = 8_000_000
+MOST_ROWS = 32_000_000
 """How many rows a slice has at most, so that tasks that take longer than others even out."""
+MOST_TOGETHER = 8_000_000
+"""How many rows are sorted together unasked, because the row groups that have them overlap."""
 MOST_UNTOLD_ROWS = 200_000_000
 """Of how many rows the times are read unasked where no statistics tell them."""
 MOST_FILES = 1_000
@@ -142,7 +144,7 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
         if _is_hopeless(files, groups):
             return None
         groups = _with_times(spark, files, groups)
-    if _most_together(groups) > MOST_ROWS:
+    if _most_together(groups) > MOST_TOGETHER:
         return None
     bounds = slice_bounds(groups, prepared.window or 0, _wanted_slices(spark, groups))
     if len(bounds) + 1 < _tasks_at_once(spark):
