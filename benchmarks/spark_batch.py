@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.spark_batch`` writes events to a Parquet folder, if they are not there yet,
 and runs in turn the query and the same plan with a worker that does nothing: scan, filter,
-projection, repartition and sort are those that the query needs. Measured is the processor time
-of the JVM and of all workers, and the most memory that a worker had.
+projection, repartition and sort are those that the query needs. The query also runs where Spark
+does not ask after each row how many bytes it has for a worker. Measured is the processor time of
+the JVM and of all workers, and the most memory that a worker had.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import cepheid as cep
 from benchmarks.timing import print_table, write_results
+from cepheid.spark.batch import match
 from cepheid.spark.preparation import prepare
 
 QUERY = """
@@ -33,6 +35,7 @@ WITHIN {window}
 RETURN a.id AS id, a.x AS low, c.x AS high, c.y - a.y AS change
 """
 TICKS = os.sysconf("SC_CLK_TCK")
+MOST_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
 def write_events(spark: SparkSession, folder: Path, events: int, ids: int) -> None:
@@ -89,6 +92,15 @@ def processes() -> dict[int, tuple[float, int, str]]:
             break
         below |= more
     return {pid: found[pid] for pid in below if pid in found}
+
+
+def weighed(spark: SparkSession, most: str | None, plan: Callable[[], DataFrame]) -> DataFrame:
+    """The plan where a batch for a worker has at most so many bytes; None is Spark's own limit."""
+    if most is None:
+        spark.conf.unset(MOST_BYTES)
+    else:
+        spark.conf.set(MOST_BYTES, most)
+    return plan()
 
 
 def processor_time() -> float:
@@ -155,15 +167,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not (folder / "_SUCCESS").exists():
             write_events(spark, folder, number, given.ids)
         events = spark.read.parquet(str(folder))
+        idle: Callable[[], DataFrame] = partial(with_idle_worker, query, events)
+        runs: Callable[[], DataFrame] = partial(match, query, events, in_place=False)
         contestants: dict[str, Callable[[], DataFrame]] = {
-            "does nothing": partial(with_idle_worker, query, events),
-            "runs the query": partial(query.match, events, in_place=False),
+            "does nothing": partial(weighed, spark, None, idle),
+            "runs the query": partial(weighed, spark, None, runs),
+            "runs it, rows are not weighed": partial(weighed, spark, str(2**31 - 1), runs),
         }
-        idle, busy = measure(contestants, given.rounds)
-        busy["ratio"] = busy["cpu_s"] / idle["cpu_s"]
-        busy["M_events_per_s"] = number / busy["wall_s"] / 1e6
-        busy["worker_peak_mb"] = worker_memory() / 1e6
-        rows += [{"events": number, **row} for row in (idle, busy)]
+        measured = measure(contestants, given.rounds)
+        for row in measured:
+            row["ratio"] = row["cpu_s"] / measured[0]["cpu_s"]
+            row["M_events_per_s"] = number / row["wall_s"] / 1e6
+            row["worker_peak_mb"] = worker_memory() / 1e6
+        rows += [{"events": number, **row} for row in measured]
         settings = {"ids": given.ids, "rounds": given.rounds, "master": given.master}
         write_results(given.output, "spark_batch", rows, settings)
     print_table(f"{given.ids:,} ids, {given.master}", rows, rows[-1])

@@ -63,6 +63,8 @@ class ListPositions:
 class MatchTimes:
     """When each match starts and ends, looked up when somebody asks for it.
 
+    Where it is known, all of this is from the first to the second time of ``span``.
+
     >>> times = MatchTimes(1, lambda: np.array([3]), lambda: np.array([5]))
     >>> times.ends.tolist()
     [5]
@@ -71,6 +73,18 @@ class MatchTimes:
     count: int
     look_up_starts: Callable[[], Int64s]
     look_up_ends: Callable[[], Int64s]
+    span: tuple[int, int] | None = None
+
+    def start_in(self, low: float, high: float) -> npt.NDArray[np.bool_] | None:
+        """Which start from ``low`` on and before ``high``; None: all do.
+
+        >>> MatchTimes.of(np.array([3, 8]), np.array([9, 9])).start_in(5, 9).tolist()
+        [False, True]
+        """
+        if self.span is not None and low <= self.span[0] and self.span[1] < high:
+            return None
+        are_in: npt.NDArray[np.bool_] = (self.starts >= low) & (self.starts < high)
+        return None if are_in.all() else are_in
 
     @cached_property
     def starts(self) -> Int64s:
@@ -125,7 +139,12 @@ class Bindings:
         sure = self.confidences
         confidences = None if sure is None else sure[low:high]
         count = max(min(high, len(self)) - low, 0)
-        times = MatchTimes(count, lambda: self.starts[low:high], lambda: self.ends[low:high])
+        times = MatchTimes(
+            count,
+            lambda: self.starts[low:high],
+            lambda: self.ends[low:high],
+            self.times.span,
+        )
         return Bindings(variables, times, confidences)
 
     def pick(self, chosen: Int64s) -> Bindings:

@@ -105,7 +105,10 @@ class Retained:
         """The times of the first and the last event of each match."""
         ticks = self._ticks.as_it_is(2 * len(matches))
         return MatchTimes(
-            len(matches), lambda: ticks.at(matches.first()), lambda: ticks.at(matches.last())
+            len(matches),
+            lambda: ticks.at(matches.first()),
+            lambda: ticks.at(matches.last()),
+            ticks.span,
         )
 
     def until(self, time: int) -> int:

@@ -48,6 +48,16 @@ class Tail:
             self._pieces = deque([_joined(self._pieces)])
         return self._pieces[0]
 
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """The first and the last of the numbers, if there are any.
+
+        >>> Tail(np.array([3, 5, 8])).span
+        (3, 8)
+        """
+        pieces = [piece for piece in self._pieces if len(piece)]
+        return (int(pieces[0][0]), int(pieces[-1][-1])) if pieces else None
+
     def at(self, places: Int64s) -> Int64s:
         """The numbers at these places; few of them are looked up in the pieces."""
         found, low = lent_numbers(len(places)), 0

@@ -90,7 +90,7 @@ class Answers:
             if ids is not None:
                 id_field = self._schema.field(len(self._schema) - 1)
                 table = table.append_column(id_field, ids.of(part))
-            if starts is not None:
-                is_here = (part.starts >= starts[0]) & (part.starts < starts[1])
-                table = table if is_here.all() else table.filter(pa.array(is_here))
+            are_here = None if starts is None else part.times.start_in(*starts)
+            if are_here is not None:
+                table = table.filter(pa.array(are_here))
             yield from table.cast(self._schema).combine_chunks().to_batches()
