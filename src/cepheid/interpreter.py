@@ -14,7 +14,7 @@ from typing import Any
 
 from cepheid.functions import answer, find_function
 from cepheid.language import syntax as ast
-from cepheid.language.units import NANOSECONDS_PER
+from cepheid.language.units import microseconds
 
 Truth = bool | None
 """True, False, or None for unknown."""
@@ -73,7 +73,7 @@ class Interpreter:
             case ast.Literal(value):
                 return value
             case ast.Duration(amount, unit):
-                return timedelta(microseconds=float(amount * NANOSECONDS_PER[unit] / 1000))
+                return timedelta(microseconds=microseconds(amount, unit))
             case ast.Attribute(variable, attribute):
                 event = self.binding[variable]
                 assert isinstance(event, Event)

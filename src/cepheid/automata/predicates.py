@@ -19,7 +19,7 @@ from cepheid.analysis.text_operations import RANK, TEXT_FUNCTIONS
 from cepheid.functions import Function, Uncallable, find_function
 from cepheid.kernels import nfa_b_layout as layout
 from cepheid.language import syntax as ast
-from cepheid.language.units import NANOSECONDS_PER
+from cepheid.language.units import microseconds
 from cepheid.schema import Kind
 
 _INT_KINDS = (Kind.INTEGER, Kind.BOOLEAN, Kind.STRING, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
@@ -254,9 +254,7 @@ class _Body:
             case ast.Literal(literal):
                 return self._literal(literal)
             case ast.Duration(amount, unit):
-                return Value(
-                    str(round(amount * NANOSECONDS_PER[unit] / 1000)), "True", Kind.DURATION
-                )
+                return Value(str(microseconds(amount, unit)), "True", Kind.DURATION)
             case ast.Attribute() | ast.Element() | ast.Length() | ast.Aggregate():
                 resolved = resolve(node)
                 return self._named(resolved.code, resolved.known, resolved.kind)

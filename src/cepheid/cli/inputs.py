@@ -319,7 +319,8 @@ def _arrow_schema(path: str) -> pa.Schema:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
-    from cepheid.runtime.sources import PARQUET_SUFFIXES, read_source
+    from cepheid.runtime.source_files import PARQUET_SUFFIXES
+    from cepheid.runtime.sources import read_source
 
     here = Path(path)
     if here.is_dir() or (here.is_file() and here.suffix.lower() in PARQUET_SUFFIXES):

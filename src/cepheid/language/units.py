@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 NANOSECONDS_PER = {
     "nanoseconds": 1,
     "microseconds": 1_000,
@@ -36,3 +38,12 @@ CANONICAL_UNIT = {name: name for name in NANOSECONDS_PER}
 CANONICAL_UNIT |= {name.removesuffix("s"): name for name in NANOSECONDS_PER}
 CANONICAL_UNIT |= _SHORT
 """Every way of writing a unit, in lower case, to its canonical (plural) name."""
+
+
+def microseconds(amount: Fraction, unit: str) -> int:
+    """What a duration is in conditions, which count whole microseconds.
+
+    >>> microseconds(Fraction(1600), "nanoseconds"), microseconds(Fraction(1, 2), "seconds")
+    (2, 500000)
+    """
+    return round(amount * NANOSECONDS_PER[unit] / 1_000)

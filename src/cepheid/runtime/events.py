@@ -19,13 +19,13 @@ from cepheid.errors import EventError, OptionError, closest, list_words
 from cepheid.runtime.arrow_arrays import empty_table, from_numpy, to_numpy
 from cepheid.runtime.encoding import Int64s, one_array, writable
 from cepheid.runtime.event_types import read_types
+from cepheid.runtime.source_files import refuse_other_encoding
 from cepheid.runtime.sources import (
     NeededColumns,
     concat_tables,
     hint_of_missing,
     is_type_mapping,
     read_columns,
-    refuse_other_encoding,
 )
 from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
 from cepheid.schema import Kind, Schema, kind_of

@@ -71,14 +71,13 @@ class _Projector:
             case ast.Length() | ast.Aggregate("count") | ast.EventReference() | ast.Elements():
                 return values
         # Of all that it names: a condition on what is missing is true, and the item is null.
-        names = [self._missing(part) for part in item.walk() if isinstance(part, Leaf)]
-        lists = [self._bindings.variables[variable] for variable in variables_in(item)]
-        names += [each.absent for each in lists if isinstance(each, ListPositions)]
-        lacking = [where for where in names if where is not None and where.any()]
+        named = [self._bindings.variables[variable] for variable in variables_in(item)]
+        missing = [self._missing(part) for part in item.walk() if isinstance(part, Leaf)]
+        missing += [each.absent for each in named if isinstance(each, ListPositions)]
+        lacking = [where for where in missing if where is not None and where.any()]
         if not lacking:
             return values
-        missing = np.logical_or.reduce(lacking)
-        return values.take(from_numpy(np.arange(len(values)), missing))
+        return values.take(from_numpy(np.arange(len(values)), np.logical_or.reduce(lacking)))
 
     def missing(self, leaf: Leaf) -> Bools:
         """Where the element or the attribute does not exist, which is not the same as null."""

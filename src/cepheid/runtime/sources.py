@@ -6,13 +6,8 @@ are never imported here: an object of theirs can only come from a program that h
 
 from __future__ import annotations
 
-import glob
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import methodcaller
 from pathlib import Path
@@ -21,16 +16,17 @@ from typing import Any, TypeGuard
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import EventError, closest, list_words
+from cepheid.errors import EventError, list_words
 from cepheid.runtime.arrow_arrays import empty_table, from_list
+from cepheid.runtime.source_files import (
+    ParquetFiles,
+    delimiter_of,
+    quoting,
+    read_path,
+    refuse_repeated,
+)
 from cepheid.runtime.spark_frames import are_spark_frames
 from cepheid.schema import Kind, kind_of
-
-PARQUET_SUFFIXES = (".parquet", ".pq")
-CSV_DELIMITERS = {".csv": ",", ".tsv": "\t"}
-JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
-# One JSON object has to fit into a block; Arrow's own 1 MiB is too small for wide events.
-JSON_BLOCK_BYTES = 16 << 20
 
 NeededColumns = Callable[[Sequence[str]], Sequence[str]]
 """Of the names of all columns those that are to be read."""
@@ -58,21 +54,12 @@ def read_columns(source: object, needed: NeededColumns | None = None) -> tuple[p
     found = _read(source)
     if isinstance(found, pa.Table):
         table = _plain_columns(found).replace_schema_metadata(None)
-        _refuse_repeated(table.column_names)
+        refuse_repeated(table.column_names)
         return table, table.schema
     schema = _plain_columns(empty_table(found.schema)).schema.remove_metadata()
-    _refuse_repeated(schema.names)
+    refuse_repeated(schema.names)
     wanted = schema.names if needed is None else needed(schema.names)
     return _plain_columns(found.read(wanted)).replace_schema_metadata(None), schema
-
-
-def _refuse_repeated(names: Sequence[str]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise EventError(
-            f"there is more than one column {list_words([repr(name) for name in repeated])}; "
-            "give each column a name of its own"
-        )
 
 
 def is_type_mapping(source: object) -> TypeGuard[Mapping[object, object]]:
@@ -130,7 +117,7 @@ def concat_tables(tables: Mapping[str, pa.Table]) -> pa.Table:
             elif table.schema.field(name).type == arrow_type:
                 columns[name] = table.column(name)
             else:
-                with _quoting(f"attribute {name!r} of table {table_name!r}"):
+                with quoting(f"attribute {name!r} of table {table_name!r}"):
                     columns[name] = table.column(name).cast(arrow_type)
         aligned.append(pa.table(columns))
     return pa.concat_tables(aligned)
@@ -145,7 +132,7 @@ def hint_of_missing(source: object, names: Sequence[str], name: str) -> str:
     """
     if _is_frame(source) and name in getattr(getattr(source, "index", None), "names", ()):
         return ". It is the index: frame.reset_index() makes it a column"
-    delimiter = _delimiter(source)
+    delimiter = delimiter_of(source)
     used = [other for other in ";|\t," if len(names) == 1 and name in names[0].split(other)]
     if delimiter is None or not used:
         return ""
@@ -155,37 +142,16 @@ def hint_of_missing(source: object, names: Sequence[str], name: str) -> str:
     )
 
 
-def refuse_other_encoding(source: object, column: str, arrow_type: pa.DataType) -> None:
-    """Refuse a column of a CSV file that is bytes: Arrow takes for them what is not UTF-8."""
-    if _delimiter(source) is not None and pa.types.is_binary(arrow_type):
-        raise _not_utf8(f"column {column!r}", source)
-
-
-def _not_utf8(what: str, path: object) -> EventError:
-    return EventError(
-        f"{what} of {str(path)!r} is not UTF-8 text; convert the file first, if it is Latin-1 with "
-        f"iconv -f latin1 -t utf-8 {path} > utf8.csv"
-    )
-
-
-def _delimiter(source: object) -> str | None:
-    """What the name of a text file says is between its columns."""
-    if not isinstance(source, str | Path):
-        return None
-    suffixes = [suffix.lower() for suffix in Path(source).suffixes if suffix.lower() != ".gz"]
-    return CSV_DELIMITERS.get("".join(suffixes[-1:]))
-
-
-def _read(source: object) -> pa.Table | _ParquetFiles:
+def _read(source: object) -> pa.Table | ParquetFiles:
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source])
     if isinstance(source, pa.RecordBatchReader):
-        with _quoting("the record batch reader"):
+        with quoting("the record batch reader"):
             return source.read_all()
     if isinstance(source, str | Path):
-        return _read_path(source)
+        return read_path(source)
     if _is_frame(source):
         return _read_frame(source)
     if is_type_mapping(source):
@@ -193,7 +159,7 @@ def _read(source: object) -> pa.Table | _ParquetFiles:
     if isinstance(source, Mapping):
         return _table_of({str(name): values for name, values in source.items()})
     if _is_list_of(source, pa.RecordBatch):
-        with _quoting("the list of record batches"):
+        with quoting("the list of record batches"):
             return pa.Table.from_batches(source)
     if isinstance(source, list | tuple) and (not source or _is_list_of(source, Mapping)):
         names = dict.fromkeys(chain.from_iterable(source))
@@ -206,7 +172,7 @@ def _read(source: object) -> pa.Table | _ParquetFiles:
             "into memory give df.toArrow(), and of others a sample: df.limit(100_000).toArrow()"
         )
     if hasattr(source, "__arrow_c_stream__"):
-        with _quoting(f"the {type(source).__name__}"):
+        with quoting(f"the {type(source).__name__}"):
             return pa.RecordBatchReader.from_stream(source).read_all()
     found = f"{type(source).__module__}.{type(source).__qualname__}".removeprefix("builtins.")
     if isinstance(source, list | tuple):
@@ -228,7 +194,7 @@ def _table_of(columns: Mapping[str, object]) -> pa.Table:
             raise EventError(
                 f"column {name!r} is a {type(values).__name__}, not a list or array of values"
             )
-        with _quoting(f"column {name!r}"):
+        with quoting(f"column {name!r}"):
             arrays[name] = from_list(values)
     lengths = {len(array) for array in arrays.values()}
     if len(lengths) > 1:
@@ -256,181 +222,10 @@ def _is_frame(value: object) -> bool:
 def _read_frame(frame: Any) -> pa.Table:
     """A pandas frame without its index, or a Polars frame; a lazy one is collected."""
     polars = sys.modules.get("polars")
-    with _quoting(f"the {type(frame).__module__.partition('.')[0]} frame"):
+    with quoting(f"the {type(frame).__module__.partition('.')[0]} frame"):
         if polars is None or not isinstance(frame, polars.DataFrame | polars.LazyFrame):
             return pa.Table.from_pandas(frame, preserve_index=False)
         return (frame.collect() if isinstance(frame, polars.LazyFrame) else frame).to_arrow()
-
-
-def _read_path(source: str | Path) -> pa.Table | _ParquetFiles:
-    path = Path(source)
-    if path.is_dir():
-        hidden = re.compile(r"(^|/)[._]")
-        found = [file for file in path.rglob("*") if file.suffix in PARQUET_SUFFIXES]
-        files = [file for file in found if not hidden.search(file.relative_to(path).as_posix())]
-        if not files:
-            raise EventError(
-                f"directory {str(source)!r} holds no Parquet file{_one_by_one(path.rglob('*'))}"
-            )
-        return _parquet_files(str(source), files, path)
-    if path.is_file():
-        return _read_file(path)
-    if glob.has_magic(str(source)):
-        files = [Path(name) for name in glob.glob(str(source), recursive=True)]
-        files = [file for file in files if file.is_file()]
-        other = sorted(str(file) for file in files if file.suffix not in PARQUET_SUFFIXES)
-        if not files:
-            raise EventError(f"no file fits {str(source)!r}")
-        if other:
-            raise EventError(
-                f"{str(source)!r} fits {other[0]!r}, which is not a Parquet file; "
-                f"a glob may fit only files that end in .parquet or .pq{_one_by_one(files)}"
-            )
-        plain_parts = re.split(r"[*?\[]", str(source))[0].rpartition("/")[0]
-        return _parquet_files(str(source), files, Path(plain_parts or "."))
-    siblings = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = closest(path.name, siblings)
-    raise EventError(
-        f"there is no file {str(source)!r}" + (f". Did you mean {near[0]!r}?" if near else "")
-    )
-
-
-def _one_by_one(files: Iterable[Path]) -> str:
-    """How files of text are read of which there are several."""
-    if not any(file.suffix in (*CSV_DELIMITERS, *JSON_SUFFIXES) for file in files):
-        return ""
-    return (
-        ". CSV and JSON lines are read a file at a time, and whole folders of them by Spark: "
-        "spark.read.csv(…), or on the command line --spark 'local[*]'"
-    )
-
-
-def _read_file(path: Path) -> pa.Table | _ParquetFiles:
-    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    packed = suffixes[-1:] == [".gz"]
-    suffix = "".join(suffixes[:-1][-1:] if packed else suffixes[-1:])
-    if suffix in PARQUET_SUFFIXES and not packed:
-        return _one_parquet_file(path)
-    if suffix in CSV_DELIMITERS:
-        return _read_csv(path, CSV_DELIMITERS[suffix])
-    if suffix in JSON_SUFFIXES:
-        return _read_json_lines(path, packed)
-    text_suffixes = [*CSV_DELIMITERS, *JSON_SUFFIXES]
-    raise EventError(
-        f"file {str(path)!r} does not say by its name what it holds; read are "
-        f"{list_words([*PARQUET_SUFFIXES, *text_suffixes])}, "
-        "of which the text formats also with .gz"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _ParquetFiles:
-    """Parquet files of which the footers have been read."""
-
-    shown: str
-    schema: pa.Schema
-    columns: Callable[[Sequence[str]], pa.Table]
-
-    def read(self, names: Sequence[str]) -> pa.Table:
-        """These columns of all events."""
-        with _quoting(f"{self.shown!r}"):
-            return self.columns(names)
-
-
-def _one_parquet_file(path: Path) -> _ParquetFiles:
-    """A file, whose columns come in one piece each where their values have a fixed width."""
-    import pyarrow.parquet as pq
-
-    with _quoting(f"{str(path)!r}"):
-        file = pq.ParquetFile(path, pre_buffer=False)
-
-    def columns(names: Sequence[str]) -> pa.Table:
-        # A name that begins like another with a dot brings that one too.
-        return file.read(list(names)).select(list(names))
-
-    return _ParquetFiles(str(path), file.schema_arrow, columns)
-
-
-def _parquet_files(shown: str, files: Sequence[Path], base: Path) -> _ParquetFiles:
-    """Parquet files in order of their paths; ``key=value`` directories below base are columns."""
-    import pyarrow.dataset as ds
-
-    paths = sorted(str(file) for file in files)
-    with _quoting(f"{shown!r}"):
-        read = partial(
-            ds.dataset,
-            paths,
-            format="parquet",
-            partitioning="hive",
-            partition_base_dir=str(base),
-        )
-        dataset = read()
-        # A dataset takes the schema of its first file; columns that only later files have, and
-        # wider types there, would be lost.
-        schemas = {file.path: file.physical_schema for file in dataset.get_fragments()}
-        try:
-            all_schemas = [*schemas.values(), dataset.schema]
-            unified = pa.unify_schemas(all_schemas, promote_options="permissive")
-        except pa.ArrowException:
-            _refuse_mixed_files(shown, schemas)
-            raise
-        whole = read(schema=unified)
-    return _ParquetFiles(shown, unified, lambda names: whole.to_table(list(names)))
-
-
-def _refuse_mixed_files(shown: str, schemas: Mapping[str, pa.Schema]) -> None:
-    """Refuse the first file with a column whose values go into no type with those before it."""
-    first: dict[str, tuple[pa.Field, str]] = {}
-    for path, schema in schemas.items():
-        for field in schema:
-            if pa.types.is_null(field.type):  # It goes with every type.
-                continue
-            other, there = first.setdefault(field.name, (field, path))
-            try:
-                pa.unify_schemas(
-                    [pa.schema([other]), pa.schema([field])], promote_options="permissive"
-                )
-            except pa.ArrowException:
-                raise EventError(
-                    f"{shown!r} cannot be read: column {field.name!r} is {other.type} in {there!r} "
-                    f"and {field.type} in {path!r}, which no one type can hold; write one of them "
-                    "again, in the type of the others"
-                ) from None
-
-
-def _read_csv(path: Path, delimiter: str) -> pa.Table:
-    """A CSV file with a header. An empty field is null, a quoted empty one is an empty string."""
-    import pyarrow.csv
-
-    with _quoting(f"{str(path)!r}"):
-        table = pyarrow.csv.read_csv(
-            path,
-            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=pyarrow.csv.ConvertOptions(
-                strings_can_be_null=True, quoted_strings_can_be_null=False
-            ),
-        )
-    try:
-        _refuse_repeated(table.column_names)
-    except UnicodeDecodeError:
-        raise _not_utf8("the header", path) from None
-    return table
-
-
-def _read_json_lines(path: Path, packed: bool) -> pa.Table:
-    import pyarrow.json
-
-    if not packed:
-        with path.open("rb") as file:
-            if file.read(1024).lstrip().startswith(b"["):
-                raise EventError(
-                    f"{str(path)!r} holds a JSON array; one object per line is read, "
-                    "without brackets and commas around them"
-                )
-    with _quoting(f"{str(path)!r}"):
-        return pyarrow.json.read_json(
-            path, read_options=pyarrow.json.ReadOptions(block_size=JSON_BLOCK_BYTES)
-        )
 
 
 def _plain_columns(table: pa.Table) -> pa.Table:
@@ -486,13 +281,3 @@ def _common_type(name: str, type_of_table: Mapping[str, pa.DataType]) -> pa.Data
             "cast the columns to one type or give them different names"
         )
     return common
-
-
-@contextmanager
-def _quoting(what: str) -> Iterator[None]:
-    """Turn what a library says of data that it cannot read into one line of an EventError."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
-        said = ". ".join(map(str, error.args)) if isinstance(error, pa.ArrowException) else error
-        raise EventError(f"{what} cannot be read: {' '.join(str(said).split())}") from error
