@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from cepheid.cli.inputs import EVENT_SUFFIXES
-from cepheid.runtime import sources
+from cepheid.runtime.source_files import CSV_DELIMITERS, JSON_SUFFIXES, PARQUET_SUFFIXES
 
 PAIRS = "PATTERN SEQ(Shelf a, Exit c) WHERE [tag_id]"
 STOLEN = [{"a": 0, "c": 3}]
@@ -173,5 +173,5 @@ def test_a_misspelt_type_is_warned_of_on_stderr(run):
 
 
 def test_the_command_line_knows_the_suffixes_that_are_read():
-    read = {*sources.PARQUET_SUFFIXES, *sources.CSV_DELIMITERS, *sources.JSON_SUFFIXES}
+    read = {*PARQUET_SUFFIXES, *CSV_DELIMITERS, *JSON_SUFFIXES}
     assert set(EVENT_SUFFIXES) == read
