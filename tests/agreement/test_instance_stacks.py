@@ -16,7 +16,7 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.automata.instance_stacks import refuse_instance_stacks
 from cepheid.planning.options import CONSTRUCTIONS, EQUIVALENCES, WINDOWS, Options
-from cepheid.runtime import instance_stacks_engine, session
+from cepheid.runtime import instance_stacks_engine, match_columns, session
 from cepheid.runtime.events import order_events
 from cepheid.runtime.session import Session
 
@@ -31,16 +31,18 @@ options = st.builds(
 )
 
 
-@pytest.fixture(autouse=True, params=[(2, 5), (40, 8)], ids=["least room", "some room"])
+@pytest.fixture(autouse=True, params=[(2, 5), (40, 12)], ids=["least room", "some room"])
 def _little_room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything that can be full is full soon, so that growing and forgetting are tested too.
 
-    With the least room nothing that matches have in common can be copied.
+    With the least room nothing that matches have in common can be copied. Positions from 9 on are
+    taken for so great that they need eight bytes.
     """
     matches, shared = request.param
     rooms = {"_FIRST_INSTANCES": 4, "ROOM_MATCHES": matches, "_SHARED_ROWS": shared}
     for name, room in rooms.items():
         monkeypatch.setattr(instance_stacks_engine, name, room)
+    monkeypatch.setattr(match_columns, "_MOST_NARROW", 8)
     monkeypatch.setattr(session, "CHUNK", 3)
 
 

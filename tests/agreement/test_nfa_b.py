@@ -39,11 +39,15 @@ WAYS = (
 
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything that can be full is full soon, so that growing and forgetting are tested too."""
+    """Everything that can be full is full soon, so that growing and forgetting are tested too.
+
+    Positions from 9 on are taken for so great that they need eight bytes.
+    """
     for name, room in {"_FIRST_RUNS": 2, "_FIRST_NODES": 8, "_FINALS": 4}.items():
         monkeypatch.setattr(nfa_b_engine, name, room)
     monkeypatch.setattr(match_columns, "ROOM_EVENTS", 16)
     monkeypatch.setattr(match_columns, "ROOM_MATCHES", 5)
+    monkeypatch.setattr(match_columns, "_MOST_NARROW", 8)
     for name, room in {
         "_FIRST_ROWS": 4,
         "_COMPLETE": 2,

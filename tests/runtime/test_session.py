@@ -501,3 +501,28 @@ def test_a_kind_that_nothing_tells_is_asked_for() -> None:
     session = query.session(schema={"A": {"v": "integer"}, "B": {"v": "integer"}})
     session.feed({"ts": [1], "type": ["A"], "v": [None]})
     assert not len(session.feed({"ts": [2], "type": ["B"], "v": [1]}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PATTERN SEQ(A a, B b, C c) WHERE [k] WITHIN 4 EVENTS",
+        "PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN 4",
+        "PATTERN SEQ(A a, B+ b[], C c) WITHIN 4 EVENTS",
+        "PATTERN SEQ(A a, ~(B b), C c) WITHIN 4",
+        "PATTERN SEQ(A a, B+ b[], ~(A z), C c) WITHIN 4",
+        "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 3 EVENTS PER PARTITION",
+    ],
+)
+def test_a_stream_has_more_events_than_four_bytes_count(text: str) -> None:
+    types = "ABCACBCABC"
+    table = pa.table({**events(types), "k": [1, 1, 1, 2, 1, 1, 1, 1, 1, 2]})
+    found: list[list[dict]] = []
+    for earlier in (0, 2**31 - 5):
+        running = cep.query(text).session()
+        running.feed(table[:0])
+        running._session._retained.next_number = earlier
+        batches = [table[low : low + 2] for low in range(0, len(table), 2)]
+        matches = [*(running.feed(batch) for batch in batches), running.advance()]
+        found.append([row for each in matches for row in each.to_arrow().to_pylist()])
+    assert found[0] == found[1] != []

@@ -22,7 +22,7 @@ from cepheid.kernels.instance_stacks_layout import (
     PLAN,
     STATE,
 )
-from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel_of_widths
 from cepheid.kernels.nfa_b_layout import SET_FLOAT, STEP, UPDATE
 from cepheid.kernels.pointers import call_predicate, highest_bit
 from cepheid.kernels.registers import update_registers
@@ -222,14 +222,13 @@ def _keep(
         )  # fmt: skip
 
 
-_ADVANCE = I64(
-    array_of(PLAN), array_of(STATE), array_of(STEP), array_of(UPDATE), I64S, array_of(INSTANCE),
-    I64S_2D, F64S_2D, I64S, I64S_2D, I64S_2D, I64S, I64S, I64S_2D, I64S, I64S_2D, I64S, I64S, I64S,
-    I64S_2D, F64S_2D, I64S, I64S_2D, I64S_2D, I64S_2D, I64S, I64S, I64S, I64, I64, I64, I64S,
+@kernel_of_widths(
+    lambda _row, rows: I64(
+        array_of(PLAN), array_of(STATE), array_of(STEP), array_of(UPDATE), I64S, array_of(INSTANCE),
+        I64S_2D, F64S_2D, I64S, I64S_2D, I64S_2D, I64S, I64S, I64S_2D, I64S, I64S_2D, I64S, I64S,
+        I64S, I64S_2D, F64S_2D, I64S, I64S_2D, I64S_2D, rows, I64S, I64S, I64S, I64, I64, I64, I64S,
+    )
 )  # fmt: skip
-
-
-@kernel(_ADVANCE)
 def advance_stacks(
     plan, state, steps, updates, context, instances, kept_ints, kept_floats, kept_valid, keys,
     others, cells, stacks, other_stacks, reached, links, cursor, path, here, ints, floats, valid,

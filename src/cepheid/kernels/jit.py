@@ -145,6 +145,23 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], _Kernel]:
     return partial(_Kernel, signature)
 
 
+def kernel_of_widths(
+    signature_of: Callable[[types.Array, types.Array], Any],
+) -> Callable[[Callable[..., Any]], dict[np.dtype[Any], _Kernel]]:
+    """A kernel for positions of four bytes, which are enough as a rule, and one for eight.
+
+    ``signature_of`` makes the signature of the types of a row of positions, and of several rows.
+    """
+
+    def decorate(python: Callable[..., Any]) -> dict[np.dtype[Any], _Kernel]:
+        return {
+            np.dtype(width): _Kernel(signature_of(array_of(width), array_of(width, 2)), python)
+            for width in (np.int32, np.int64)
+        }
+
+    return decorate
+
+
 def array_of(dtype: Any, dimensions: int = 1) -> types.Array:
     """The type of a contiguous array, for a kernel's signature."""
     return types.Array(numba.from_dtype(np.dtype(dtype)), dimensions, "C")

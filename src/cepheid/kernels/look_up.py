@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import I64, I64S, kernel
+from cepheid.kernels.jit import I64, I64S, kernel_of_widths
 
 
-@kernel(I64(I64S, I64S, I64S, I64S))
+@kernel_of_widths(lambda row, _rows: I64(I64S, I64S, row, I64S))
 def look_up(before, after, places, found):
     """``found`` gets what is at each place of ``before`` followed by ``after``."""
     first = len(before)

@@ -12,7 +12,7 @@ memo of the node says where.
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.kernels.jit import I64, I64S, I64S_2D, array_of, helper, kernel_of_widths
 from cepheid.kernels.nfa_b_layout import DEAD, FINAL, NODE, NONE, TAG_SHIFT
 from cepheid.kernels.pointers import copy_numbers
 
@@ -77,10 +77,10 @@ def _remember(nodes, base, pieces, count, begins, offsets, match, memo, memos, u
     return used
 
 
-@kernel(
-    I64(
-        array_of(NODE), I64, array_of(FINAL), I64, I64, I64S_2D, I64S, I64S, I64S_2D, I64S, I64S_2D,
-        I64S, I64S_2D, I64S_2D,
+@kernel_of_widths(
+    lambda row, rows: I64(
+        array_of(NODE), I64, array_of(FINAL), I64, I64, I64S_2D, row, I64S, I64S_2D, I64S, I64S_2D,
+        I64S, rows, I64S_2D,
     )
 )  # fmt: skip
 def list_columns(

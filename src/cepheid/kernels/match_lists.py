@@ -6,7 +6,9 @@ a tag is the event's number times 32 plus the number of its variable.
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import I64, I64S, I64S_2D, kernel
+import numpy as np
+
+from cepheid.kernels.jit import I64, I64S, I64S_2D, kernel, kernel_of_widths
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 
 _VARIABLE = (1 << TAG_SHIFT) - 1
@@ -33,7 +35,7 @@ def split_variables(ids, offsets, base, positions, counts, totals):
     return 0
 
 
-@kernel(I64(I64S_2D, I64S_2D, I64, I64S, I64S))
+@kernel_of_widths(lambda _row, rows: I64(rows, I64S_2D, I64, I64S, I64S))
 def tag_columns(positions, columns, count, ids, offsets):
     """Write matches that are columns, the events of each component, as tags.
 
@@ -43,7 +45,7 @@ def tag_columns(positions, columns, count, ids, offsets):
     for m in range(count):
         for component in range(len(columns)):
             for place in range(columns[component, m], columns[component, m + 1]):
-                ids[at] = (positions[component, place] << TAG_SHIFT) | component
+                ids[at] = (np.int64(positions[component, place]) << TAG_SHIFT) | component
                 at += 1
         offsets[m + 1] = at
     return at

@@ -18,7 +18,7 @@ from cepheid.kernels.instance_stacks_layout import (
     PLAN,
     STATE,
 )
-from cepheid.kernels.jit import I64, I64S, I64S_2D, array_of, kernel, small
+from cepheid.kernels.jit import I64, I64S, array_of, kernel_of_widths, small
 from cepheid.kernels.pointers import highest_bit
 from cepheid.kernels.shared_construction import construct_shared
 from cepheid.kernels.window_edge import window_edge
@@ -73,10 +73,10 @@ def _construct(instances, cursor, path, found, last, oldest, first_event, level,
     return matches, NONE
 
 
-@kernel(
-    I64(
+@kernel_of_widths(
+    lambda _row, rows: I64(
         array_of(PLAN), array_of(STATE), array_of(INSTANCE), I64S, I64S, I64S, I64S, I64S,
-        I64S_2D, I64S_2D, I64S, I64S_2D, I64S, I64S, I64S, I64, I64, I64, I64, I64S,
+        rows, rows, I64S, rows, I64S, I64S, I64S, I64, I64, I64, I64, I64S,
     )
 )  # fmt: skip
 def advance_plain_stacks(

@@ -57,7 +57,7 @@ def call_predicate(
 def copy_numbers(
     _typing_context: Any, _target: Any, _target_at: Any, _source: Any, _source_at: Any, _count: Any
 ) -> Any:
-    """Copy ``count`` numbers of 8 bytes from a place of one contiguous array to one of another.
+    """Copy ``count`` numbers from a place of one contiguous array to one of another of its type.
 
     Places count through all dimensions. A loop would test every index for being negative.
     """
@@ -67,6 +67,7 @@ def copy_numbers(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target_type, _, source_type, _, _ = signature.args
         target, target_at, source, source_at, count = arguments
+        assert target_type.dtype == source_type.dtype
         target_data = context.make_array(target_type)(context, builder, target).data
         source_data = context.make_array(source_type)(context, builder, source).data
         cgutils.raw_memcpy(
@@ -74,7 +75,7 @@ def copy_numbers(
             cgutils.gep(builder, target_data, target_at),
             cgutils.gep(builder, source_data, source_at),
             count,
-            8,
+            target_type.dtype.bitwidth // 8,
         )
         return context.get_dummy_value()
 

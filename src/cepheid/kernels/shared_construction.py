@@ -14,23 +14,18 @@ rows as the one before.
 from __future__ import annotations
 
 from cepheid.kernels.jit import small
+from cepheid.kernels.pointers import copy_numbers
 
-BEYOND = 4
+BEYOND = 8
 """Rows are copied by so many at once, and what is copied too much is overwritten."""
 
 
 @small
 def _copy(source, low, target, at, count, columns):
     for done in range(0, count, BEYOND):
-        here, there = low + done, at + done
         for column in range(columns):
-            # All are read before one is written, so that it is done by one instruction.
-            first, second = source[column, here], source[column, here + 1]
-            third, fourth = source[column, here + 2], source[column, here + 3]
-            target[column, there] = first
-            target[column, there + 1] = second
-            target[column, there + 2] = third
-            target[column, there + 3] = fourth
+            here, there = column * source.shape[1], column * target.shape[1]
+            copy_numbers(target, there + at + done, source, here + low + done, BEYOND)
 
 
 @small

@@ -297,7 +297,8 @@ class AlternativeRun:
         for block in engine.feed_columns(chunk.events, lists, count, chunk.axis, base):
             self._check_limit()
             if not retained.are_consecutive:
-                places = np.ascontiguousarray(retained.places(block.positions))
+                numbers = block.positions.astype(np.int64, copy=False)
+                places = np.ascontiguousarray(retained.places(numbers))
                 block = MatchColumns(places, block.offsets, block.count)
             variables = block.variables(self._components)
             yield Bindings(variables, retained.times_of(block))

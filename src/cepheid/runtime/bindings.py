@@ -16,6 +16,8 @@ import numpy.typing as npt
 from cepheid.language import syntax as ast
 
 Int64s = npt.NDArray[np.int64]
+PositionArray = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+"""PositionArray of events; those of a window or a file fit into four bytes as a rule."""
 
 ABSENT = -1
 """The position of a variable that a match does not have (another branch of OR, an empty star)."""
@@ -25,7 +27,7 @@ ABSENT = -1
 class SinglePositions:
     """One position per match, or ABSENT."""
 
-    positions: Int64s
+    positions: PositionArray
 
     def __getitem__(self, match_ix: int) -> int | None:
         position = int(self.positions[match_ix])
@@ -42,7 +44,7 @@ class ListPositions:
     """A list of positions per match: ``positions[offsets[m]:offsets[m + 1]]``; empty if absent."""
 
     offsets: Int64s
-    positions: Int64s
+    positions: PositionArray
 
     def __getitem__(self, match_ix: int) -> list[int] | None:
         low, high = self.offsets[match_ix], self.offsets[match_ix + 1]

@@ -139,7 +139,9 @@ class CompressedMatches:
 
     def _blocks(self) -> Iterator[Bindings]:
         lister = MatchLister(len(self._variables))
-        blocks = lister.blocks(self._nodes, _BASE, self._finals, self._longest, 0)
+        blocks = lister.blocks(
+            self._nodes, _BASE, self._finals, self._longest, 0, len(self._events)
+        )
         ticks = self._events.ticks
         for block in blocks:
             variables = block.variables(list(self._variables.values()))

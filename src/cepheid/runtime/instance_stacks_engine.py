@@ -21,7 +21,7 @@ from cepheid.planning.sequence_plan import pushed_key
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import Registers, grown, int64s, step_tables
-from cepheid.runtime.match_columns import ROOM_MATCHES, BlockMemory, MatchColumns
+from cepheid.runtime.match_columns import ROOM_MATCHES, BlockMemory, MatchColumns, width_of
 from cepheid.runtime.metrics import EngineMetrics, bytes_of
 from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.snapshot import Arrays, part, prefixed
@@ -86,7 +86,7 @@ class InstanceStacksEngine:
         self._links = np.zeros((3, count), dtype=np.int64)
         self._cursor, self._path = int64s(count), int64s(count)
         shared = _SHARED_ROWS if self._is_plain and count > 2 else 0
-        self._older, self._newer = np.empty((2, count, shared), np.int64)
+        self._older, self._newer = np.empty((2, count, shared), np.int32)
         self._here = int64s(2 * len(self._keys) + 1)
         self._instances = np.zeros(0, dtype=layout.INSTANCE)
         self._kept_ints = np.zeros((0, self._registers.ints.shape[1]), dtype=np.int64)
@@ -162,8 +162,11 @@ class InstanceStacksEngine:
         numbers, term_of = self._key_numbers(batch, partition_of)
         self._grow_stacks(partitions)
         at = int64s(1)
+        width = width_of(first_event, batch.first_event + len(batch))
+        if self._older.dtype != width:
+            self._older, self._newer = self._older.astype(width), self._newer.astype(width)
         while True:
-            self._memory.make_room(ROOM_MATCHES)
+            self._memory.make_room(ROOM_MATCHES, width)
             begun = perf_counter()
             status: int = self._advance(
                 places, bits, numbers, term_of, axis, batch.first_event, first_event, at
@@ -194,8 +197,9 @@ class InstanceStacksEngine:
         Where the events that matter are known by their ``places``, this counts these, and there
         are the ``bits`` of these only.
         """
+        width = self._memory.positions.dtype
         if places is not None:
-            return plain_stacks.advance_plain_stacks(
+            return plain_stacks.advance_plain_stacks[width](
                 self._plan,
                 self._state,
                 self._instances,
@@ -217,7 +221,7 @@ class InstanceStacksEngine:
                 at[0],
                 at,
             )
-        return instance_stacks.advance_stacks(
+        return instance_stacks.advance_stacks[width](
             self._plan,
             self._state,
             self._steps,

@@ -7,7 +7,10 @@ times what is then done with it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from cepheid.runtime.bindings import Int64s
 
@@ -23,7 +26,7 @@ class _Lent:
     # When the interpreter ends, a last view may outlive the names of this module.
     _most_idle = _MOST_IDLE
 
-    def __init__(self, memory: Int64s, idle: list[Int64s]) -> None:
+    def __init__(self, memory: npt.NDArray[Any], idle: list[npt.NDArray[Any]]) -> None:
         self._memory = memory
         self._idle = idle
         self.__array_interface__ = memory.__array_interface__
@@ -33,12 +36,12 @@ class _Lent:
             self._idle.append(self._memory)
 
 
-def lent(memory: Int64s, idle: list[Int64s]) -> Int64s:
+def lent(memory: npt.NDArray[Any], idle: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """The array; when no view of it is left, its memory is added to those that are idle."""
     return np.asarray(_Lent(memory, idle))
 
 
-_IDLE: list[Int64s] = []
+_IDLE: list[npt.NDArray[Any]] = []
 
 
 def lent_numbers(size: int) -> Int64s:

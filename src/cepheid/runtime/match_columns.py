@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from cepheid.kernels import match_columns as kernel
 from cepheid.kernels import match_lists
 from cepheid.kernels.nfa_b_layout import TAG_SHIFT
 from cepheid.language import syntax as ast
-from cepheid.runtime.bindings import Int64s, ListPositions, SinglePositions
+from cepheid.runtime.bindings import Int64s, ListPositions, PositionArray, SinglePositions
 from cepheid.runtime.lent_memory import lent
 
 ROOM_EVENTS = 1 << 19
@@ -21,6 +22,17 @@ ROOM_EVENTS = 1 << 19
 ROOM_MATCHES = 1 << 16
 """How many matches a block has room for."""
 _MEMOS = 1 << 13
+_MOST_NARROW = 2**31 - 1
+"""The greatest position that four bytes hold."""
+
+
+def width_of(first_event: int, next_event: int) -> np.dtype[Any]:
+    """What the positions of events are kept in, from one event to before another.
+
+    >>> width_of(2**40, 2**40 + 10_000), width_of(0, 2**40)
+    (dtype('int32'), dtype('int64'))
+    """
+    return np.dtype(np.int32 if next_event - first_event <= _MOST_NARROW else np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +43,7 @@ class MatchColumns:
     only ``positions[c, m]`` without offsets.
     """
 
-    positions: Int64s
+    positions: PositionArray
     offsets: Int64s | None
     count: int
 
@@ -45,18 +57,18 @@ class MatchColumns:
             return len(self.positions) * self.count
         return int(self.offsets[:, self.count].sum())
 
-    def first(self) -> Int64s:
+    def first(self) -> PositionArray:
         """The first event of each match."""
         if self.offsets is None:
             return self.positions[0, : self.count]
-        first: Int64s = self.positions[0][self.offsets[0, : self.count]]
+        first: PositionArray = self.positions[0][self.offsets[0, : self.count]]
         return first
 
-    def last(self) -> Int64s:
+    def last(self) -> PositionArray:
         """The last event of each match."""
         if self.offsets is None:
             return self.positions[-1, : self.count]
-        last: Int64s = self.positions[-1][self.offsets[-1, 1 : self.count + 1] - 1]
+        last: PositionArray = self.positions[-1][self.offsets[-1, 1 : self.count + 1] - 1]
         return last
 
     def variables(
@@ -81,16 +93,18 @@ class MatchColumns:
         """The matches one after the other, as tags of their events, and where each begins."""
         if self.offsets is None:
             components = len(self.positions)
-            tags = (self.positions[:, : self.count].T << TAG_SHIFT) | np.arange(components)
+            numbers = self.positions[:, : self.count].T.astype(np.int64, order="C")
+            tags = (numbers << TAG_SHIFT) | np.arange(components)
             begins = np.arange(0, components * self.count + 1, components)
-            return np.ascontiguousarray(tags).ravel(), begins
+            return tags.ravel(), begins
         ids, offsets = np.empty(self.events, np.int64), np.zeros(self.count + 1, np.int64)
-        match_lists.tag_columns(self.positions, self.offsets, self.count, ids, offsets)
+        tag_columns = match_lists.tag_columns[self.positions.dtype]
+        tag_columns(self.positions, self.offsets, self.count, ids, offsets)
         return ids, offsets
 
 
-_IDLE: dict[tuple[int, int], list[Int64s]] = {}
-"""Memory of blocks that nobody holds, by its shape."""
+_IDLE: dict[tuple[int, int, str], list[npt.NDArray[Any]]] = {}
+"""Memory of blocks that nobody holds, by its shape and what it is made of."""
 
 
 class BlockMemory:
@@ -101,25 +115,25 @@ class BlockMemory:
 
     def __init__(self, components: int) -> None:
         self._components = components
-        self.positions = np.empty((components, 0), np.int64)
+        self.positions: PositionArray = np.empty((components, 0), np.int32)
 
-    def make_room(self, room: int) -> None:
-        """Have room for so many events of each component."""
-        if self.positions.shape[1] < room:
+    def make_room(self, room: int, width: np.dtype[Any]) -> None:
+        """Have room for so many events of each component, each of a width."""
+        if self.positions.shape[1] < room or self.positions.dtype != width:
             shape = (self._components, room)
-            idle = _IDLE.setdefault(shape, []) if room <= ROOM_EVENTS else []
+            idle = _IDLE.setdefault((*shape, width.char), []) if room <= ROOM_EVENTS else []
             try:
                 memory = idle.pop()
             except IndexError:
-                memory = np.empty(shape, np.int64)
+                memory = np.empty(shape, width)
             self.positions = lent(memory, idle)
 
-    def taken(self, used: int) -> Int64s:
+    def taken(self, used: int) -> PositionArray:
         """What was written: the memory itself where much of it is used, otherwise a copy."""
         positions = self.positions
         if 16 * used <= positions.shape[1]:
             return positions[:, :used].copy()
-        self.positions = np.empty((self._components, 0), np.int64)
+        self.positions = np.empty((self._components, 0), np.int32)
         return positions
 
 
@@ -132,7 +146,8 @@ class MatchLister:
         # All matches begin at 0.
         self._offsets = np.zeros((components, ROOM_MATCHES + 1), np.int64)
         self._stack = np.empty((2, 3), np.int64)
-        self._path, self._begins = np.empty(0, np.int64), np.zeros(components, np.int64)
+        self._path: PositionArray = np.empty(0, np.int32)
+        self._begins = np.zeros(components, np.int64)
         self._pieces = np.empty((0, kernel.PIECE_FIELDS), np.int64)
         # All zeros between calls of the kernel.
         self._memo = np.zeros(0, np.int64)
@@ -146,22 +161,27 @@ class MatchLister:
         finals: npt.NDArray[np.void],
         longest: int,
         first_event: int,
+        next_event: int,
     ) -> Iterator[MatchColumns]:
-        """The matches of the finals; positions count from ``first_event``."""
+        """The matches of the finals, whose events are all before ``next_event``.
+
+        PositionArray count from ``first_event``.
+        """
+        width = width_of(first_event, next_event)
         if len(self._memo) < len(nodes):
             self._memo = np.zeros(2 * len(nodes), np.int64)
             self._stack = np.empty((2 * len(nodes) + 2, 3), np.int64)
-        if len(self._path) <= longest:
-            self._path = np.empty(2 * longest + 2, np.int64)
+        if len(self._path) <= longest or self._path.dtype != width:
+            self._path = np.empty(2 * longest + 2, width)
             self._pieces = np.empty((2 * longest + 2, kernel.PIECE_FIELDS), np.int64)
         # The kernel leaves as much room as the path is long.
         path = self._path[: longest + 1]
         cursor = np.zeros(kernel.CURSOR_FIELDS, np.int64)
         status = kernel.FULL
         while status == kernel.FULL:
-            self._memory.make_room(max(ROOM_EVENTS, 2 * (longest + 1)))
+            self._memory.make_room(max(ROOM_EVENTS, 2 * (longest + 1)), width)
             begun = perf_counter()
-            status = kernel.list_columns(
+            status = kernel.list_columns[width](
                 nodes,
                 base,
                 finals,

@@ -21,7 +21,7 @@ from cepheid.kernels import digests as kernels
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
 from cepheid.runtime.arrow_arrays import from_numpy, shared
-from cepheid.runtime.bindings import Bindings, Int64s, ListPositions
+from cepheid.runtime.bindings import Bindings, Int64s, ListPositions, PositionArray
 from cepheid.runtime.encoding import one_array
 from cepheid.runtime.events import Events
 
@@ -59,7 +59,7 @@ class MatchIds:
         """For each match 32 hexadecimal digits, as text."""
         first, second = (np.full(len(bindings), self._of_query ^ np.uint64(s)) for s in _SEEDS)
         for number, column in enumerate(bindings.variables.values(), start=1):
-            positions = shared(column.positions)
+            positions = _wide(column.positions)
             if isinstance(column, ListPositions):
                 offsets, seeds = shared(column.offsets), map(np.uint64, _SEEDS)
                 kernels.add_lists(
@@ -77,12 +77,16 @@ class MatchIds:
         )
 
 
+def _wide(positions: PositionArray) -> Int64s:
+    return shared(positions.astype(np.int64, copy=False))
+
+
 def _event_digests(events: Events, parts: Sequence[Bindings]) -> UInt64s:
     """At the position of each event that is in a match its digest."""
     marks = np.zeros(len(events), dtype=np.uint8)
     for part in parts:
         for column in part.variables.values():
-            kernels.mark(shared(column.positions), marks)
+            kernels.mark(_wide(column.positions), marks)
     ticks = shared(events.ticks)
     # Those of its time before it tell which of several that are alike an event is.
     positions = np.empty(0, dtype=np.int64)

@@ -82,6 +82,7 @@ class NfaBEngine:
         control["merging"] = algorithm == MERGING
         control["free"] = layout.NONE
         control["predicate"] = predicate_address(automaton.source)
+        self._next_event = 0
         self._grow_runs(_FIRST_RUNS)
 
     @property
@@ -169,6 +170,7 @@ class NfaBEngine:
         self._registers.point_at(columns, batch.strings, batch.lists)
         control = self._control[0]
         control["base_event"] = batch.first_event
+        self._next_event = batch.first_event + len(batch)
         return batch.mask(self._tests, int(control["predicate"]), self._registers.context)
 
     def _listed(self, first_event: int) -> Iterator[MatchColumns]:
@@ -185,6 +187,7 @@ class NfaBEngine:
             self._finals[:count],
             int(control["longest"]) + 1,
             first_event,
+            self._next_event,
         ):
             control["matches_found"] += len(block)
             control["ids_found"] += block.events

@@ -14,7 +14,14 @@ from cepheid.interpreter import variables_in
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
 from cepheid.runtime.arrow_arrays import from_numpy
-from cepheid.runtime.bindings import ABSENT, Bindings, Int64s, ListPositions, SinglePositions
+from cepheid.runtime.bindings import (
+    ABSENT,
+    Bindings,
+    Int64s,
+    ListPositions,
+    PositionArray,
+    SinglePositions,
+)
 from cepheid.runtime.decimals import plain_decimals
 from cepheid.runtime.encoding import one_array
 from cepheid.runtime.event_view import EventView
@@ -137,12 +144,12 @@ class _Projector:
         assert isinstance(column, ListPositions)
         return column
 
-    def _taken(self, attribute: str, positions: Int64s) -> pa.Array:
+    def _taken(self, attribute: str, positions: PositionArray) -> pa.Array:
         """The attribute of the events at these positions, null where they do not have it."""
         indices = from_numpy(positions, self._missing_at(attribute, positions))
         return one_array(self._events.column(attribute)).take(indices)
 
-    def _missing_at(self, attribute: str, positions: Int64s) -> Bools | None:
+    def _missing_at(self, attribute: str, positions: PositionArray) -> Bools | None:
         """Where there is no event, or its type lacks the attribute; None where this is nowhere."""
         events = self._events
         has = [events.schema.has_attribute(name, attribute) for name in events.type_names]
@@ -151,7 +158,7 @@ class _Projector:
         absent: Bools = np.equal(positions, ABSENT)
         return absent if all(has) else absent | ~np.array(has)[events.type_codes[positions]]
 
-    def _element(self, column: ListPositions, index: int | ast.Index) -> Int64s:
+    def _element(self, column: ListPositions, index: int | ast.Index) -> PositionArray:
         """The position of one element of each list, ABSENT where the list is too short."""
         if index is ast.Index.LAST:
             places = column.offsets[1:] - 1
@@ -160,7 +167,7 @@ class _Projector:
             places = column.offsets[:-1] + index - 1
         return _gathered(column, places)
 
-    def _end(self, column: ListPositions, end: str) -> Int64s:
+    def _end(self, column: ListPositions, end: str) -> PositionArray:
         """The position of the first or the last element of each list."""
         return self._element(column, 1 if end == "first" else ast.Index.LAST)
 
@@ -210,9 +217,9 @@ def _aggregated(function: str, column: ListPositions, values: pa.Array) -> pa.Ar
     return result.fill_null(0) if function == "count" else result
 
 
-def _gathered(column: ListPositions, places: Int64s) -> Int64s:
+def _gathered(column: ListPositions, places: Int64s) -> PositionArray:
     inside = (places >= column.offsets[:-1]) & (places < column.offsets[1:])
-    result = np.full(len(places), ABSENT, dtype=np.int64)
+    result = np.full(len(places), ABSENT, column.positions.dtype)
     result[inside] = column.positions[places[inside]]
     return result
 

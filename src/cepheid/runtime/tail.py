@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from cepheid.kernels.look_up import look_up
-from cepheid.runtime.bindings import Int64s
+from cepheid.runtime.bindings import Int64s, PositionArray
 from cepheid.runtime.lent_memory import lent_numbers
 
 _NOTHING = np.empty(0, np.int64)
@@ -58,13 +58,14 @@ class Tail:
         pieces = [piece for piece in self._pieces if len(piece)]
         return (int(pieces[0][0]), int(pieces[-1][-1])) if pieces else None
 
-    def at(self, places: Int64s) -> Int64s:
+    def at(self, places: PositionArray) -> Int64s:
         """The numbers at these places; few of them are looked up in the pieces."""
         found, low = lent_numbers(len(places)), 0
         self._join_for(len(places))
         if len(self._pieces) <= 2:
             before = self._pieces[0] if len(self._pieces) == 2 else _NOTHING
-            look_up(before, self._pieces[-1] if self._pieces else _NOTHING, places, found)
+            after = self._pieces[-1] if self._pieces else _NOTHING
+            look_up[places.dtype](before, after, places, found)
             return found
         for piece in self._pieces:
             here = (places >= low) & (places < low + len(piece))

@@ -20,7 +20,7 @@ from cepheid.interpreter import Event
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
 from cepheid.planning.options import Options
-from cepheid.runtime.bindings import Bindings, Int64s, SinglePositions
+from cepheid.runtime.bindings import Bindings, PositionArray, SinglePositions
 from cepheid.runtime.diagnosis.stream import Positions, Stream, all_positions
 from cepheid.runtime.events import Events
 from cepheid.runtime.reference_run import python_events
@@ -208,7 +208,7 @@ def _least(known: int | None, other: int) -> int:
     return other if known is None else min(known, other)
 
 
-def _firsts(block: Bindings) -> Int64s:
+def _firsts(block: Bindings) -> PositionArray:
     """The position of the first event of each match of a sequence."""
     column = next(iter(block.variables.values()))
     if isinstance(column, SinglePositions):
@@ -216,7 +216,7 @@ def _firsts(block: Bindings) -> Int64s:
     return column.positions[column.offsets[:-1]]
 
 
-def _lasts(block: Bindings) -> Int64s:
+def _lasts(block: Bindings) -> PositionArray:
     column = list(block.variables.values())[-1]
     if isinstance(column, SinglePositions):
         return column.positions
