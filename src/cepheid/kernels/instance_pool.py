@@ -1,9 +1,14 @@
-"""The pool of instances: those that have left the window make room for new ones [Wu06 §4.3]."""
+"""The pool of instances: those that have left the window make room for new ones [Wu06 §4.3].
+
+Where the window is the same for all, they leave it about in the order in which they came. The
+scan of plain sequences then goes through the pool as through a ring, and puts new instances in the
+place of the oldest.
+"""
 
 from __future__ import annotations
 
-from cepheid.kernels.instance_stacks_layout import INSTANCE, NONE, PLAN, STATE
-from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.kernels.instance_stacks_layout import INSTANCE, NONE, PLAN, STATE, UNUSED
+from cepheid.kernels.jit import F64S_2D, I32S, I64, I64S, I64S_2D, array_of, helper, kernel
 
 _BELOW = -2
 """From this the place below a cell is taken away where the cell is dropped: NONE gives NONE."""
@@ -26,7 +31,7 @@ def _moved_cell(places, row):
 @kernel(
     I64(
         array_of(PLAN), array_of(STATE), array_of(INSTANCE), I64S_2D, F64S_2D, I64S, I64S_2D,
-        I64S_2D, I64S, I64S, I64S_2D, I64S, I64S, I64, I64,
+        I64S_2D, I64S, I64S, I64S_2D, I64S, I32S, I64, I64,
     )
 )  # fmt: skip
 def drop_instances(
@@ -82,5 +87,7 @@ def drop_instances(
                 stacks[runtime_stack] = place if place >= 0 else below
             if place >= 0:
                 cells[place] = below
-    state[0].used = kept
+    for row in range(kept, used):
+        instances[row].start = UNUSED
+    state[0].used = state[0].head = kept
     return used - kept

@@ -12,8 +12,8 @@ INSTANCE = np.dtype(
     [
         ("event", "i8"),  # the number of the event
         ("start", "i8"),  # no sequence that ends here starts after this, on the window's axis
-        ("previous", "i8"),  # the instance below it in its stack, or NONE
-        ("rip", "i8"),  # the most recent instance of the previous stack when it came, or NONE
+        ("previous", "i4"),  # the instance below it in its stack, or NONE
+        ("rip", "i4"),  # the most recent instance of the previous stack when it came, or NONE
         ("stack", "i8"),  # partition × components + component; of a mere cell the last component
     ]
 )
@@ -35,6 +35,7 @@ PLAN = np.dtype(
 STATE = np.dtype(
     [
         ("used", "i8"),  # instances in memory
+        ("head", "i8"),  # where the next instance goes; where not behind them, the pool is a ring
         ("level", "i8"),  # component at which an unfinished search goes on, or NONE
         ("matches", "i8"),  # matches written
         ("pushed", "i8"),  # instances pushed
@@ -44,5 +45,9 @@ STATE = np.dtype(
     ]
 )
 
+MOST_INSTANCES = 2**31 - 1
+"""What links can point to."""
 NONE = -1
+UNUSED = -(2**63)
+"""The start of an instance that was never there: before all windows."""
 DONE, NEED_OUTPUT, NEED_ROOM = 0, 1, 2

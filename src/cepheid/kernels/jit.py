@@ -169,6 +169,7 @@ def array_of(dtype: Any, dimensions: int = 1) -> types.Array:
 
 I64 = types.int64
 I64S = array_of(np.int64)
+I32S = array_of(np.int32)
 I64S_2D = array_of(np.int64, 2)
 F64S = array_of(np.float64)
 F64S_2D = array_of(np.float64, 2)

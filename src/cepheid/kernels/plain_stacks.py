@@ -5,6 +5,10 @@ sequence without conditions across its events: nothing is kept beside an instanc
 is tested in the search but the window. Only the events are read that can belong to a component.
 Matches of three and more components are not searched for one by one as long as there is room to
 copy what they have in common.
+
+An instance that has left the window is overwritten by a new one. What points to it is then younger
+than what it points to: that is how the end of a stack is known. No more than the instance below
+another one in its stack can be gone, since one is in the window as long as its RIP is.
 """
 
 from __future__ import annotations
@@ -17,11 +21,21 @@ from cepheid.kernels.instance_stacks_layout import (
     NONE,
     PLAN,
     STATE,
+    UNUSED,
 )
-from cepheid.kernels.jit import I64, I64S, array_of, kernel_of_widths, small
+from cepheid.kernels.jit import I32S, I64, I64S, array_of, kernel_of_widths, small
 from cepheid.kernels.pointers import highest_bit
 from cepheid.kernels.shared_construction import construct_shared
 from cepheid.kernels.window_edge import window_edge
+
+
+@small
+def _below(instances, row):
+    """The instance below another one in its stack, or NONE."""
+    previous = instances[row].previous
+    if previous >= 0 and instances[previous].event >= instances[row].event:
+        return NONE
+    return previous
 
 
 @small
@@ -39,14 +53,14 @@ def _construct(instances, cursor, path, found, last, oldest, first_event, level,
             continue
         if level > 1:
             path[level] = instances[row].event - first_event
-            cursor[level] = instances[row].previous
+            cursor[level] = _below(instances, row)
             level -= 1
             cursor[level] = instances[row].rip
             continue
         second = path[1]
         if level == 1:
             second = instances[row].event - first_event
-            cursor[1] = instances[row].previous
+            cursor[1] = _below(instances, row)
             row = instances[row].rip
         while matches < found.shape[1]:
             if row < 0 or instances[row].start <= oldest:
@@ -55,7 +69,7 @@ def _construct(instances, cursor, path, found, last, oldest, first_event, level,
                     row = NONE
                     break
                 second = instances[row].event - first_event
-                cursor[1] = instances[row].previous
+                cursor[1] = _below(instances, row)
                 row = instances[row].rip
                 continue
             found[0, matches] = instances[row].event - first_event
@@ -64,7 +78,7 @@ def _construct(instances, cursor, path, found, last, oldest, first_event, level,
             for component in range(2, last + 1):
                 found[component, matches] = path[component]
             matches += 1
-            row = instances[row].previous
+            row = _below(instances, row)
         path[1] = second
         if matches == found.shape[1]:
             cursor[0] = row
@@ -75,7 +89,7 @@ def _construct(instances, cursor, path, found, last, oldest, first_event, level,
 
 @kernel_of_widths(
     lambda _row, rows: I64(
-        array_of(PLAN), array_of(STATE), array_of(INSTANCE), I64S, I64S, I64S, I64S, I64S,
+        array_of(PLAN), array_of(STATE), array_of(INSTANCE), I32S, I64S, I64S, I64S, I64S,
         rows, rows, I64S, rows, I64S, I64S, I64S, I64, I64, I64, I64, I64S,
     )
 )  # fmt: skip
@@ -92,19 +106,34 @@ def advance_plain_stacks(
     last = components - 1
     window, in_scan = plan[0].window, plan[0].window_in_scan != 0
     pushed, by_partition = plan[0].pushed != 0, plan[0].by_partition != 0
-    used, matches, level = state[0].used, state[0].matches, state[0].level
+    head, matches, level = state[0].head, state[0].matches, state[0].level
+    size = len(instances)
+    # From the head on so many instances have left the window, or never were there.
+    room = 0
+    pushes = 0
     status = DONE
     stopped_at[0] = len(places)
     for place in range(place_ix, len(places)):
         i = places[place]
-        if used + components > len(instances):
-            status = NEED_ROOM
-            stopped_at[0] = place
-            break
+        now = axis[i]
+        if room < components:
+            edge = UNUSED if by_partition else window_edge(now, window)
+            while room < components:
+                row = head + room
+                if row >= size:
+                    row -= size
+                if instances[row].start > edge:
+                    break
+                if stacks[instances[row].stack] == row:
+                    stacks[instances[row].stack] = NONE
+                room += 1
+            if room < components:
+                status = NEED_ROOM
+                stopped_at[0] = place
+                break
         partition = numbers[i] if pushed else 0
         if partition < 0:
             continue
-        now = axis[i]
         if by_partition:
             reached[partition] = now
         bits = bits_at[place]
@@ -122,14 +151,16 @@ def advance_plain_stacks(
                 if in_scan and now - start >= window:
                     continue
             if component < last:
-                row = used
+                row = head
                 instances[row].event = base_event + i
                 instances[row].start = start
                 instances[row].previous = stacks[stack]
                 instances[row].rip = top
                 instances[row].stack = stack
-                stacks[stack] = used
-                used += 1
+                stacks[stack] = row
+                head = row + 1 if row + 1 < size else 0
+                room -= 1
+                pushes += 1
                 continue
             oldest = window_edge(now, window)
             last_event = base_event + i - first_event
@@ -154,8 +185,9 @@ def advance_plain_stacks(
                 break
         if status != DONE:
             break
-    state[0].pushed += used - state[0].used
+    state[0].pushed += pushes
+    state[0].used = min(state[0].used + pushes, size)
     state[0].matches_found += matches - state[0].matches
     state[0].constructed += matches - state[0].matches
-    state[0].used, state[0].matches, state[0].level = used, matches, level
+    state[0].head, state[0].matches, state[0].level = head, matches, level
     return status

@@ -14,9 +14,9 @@ rows as the one before.
 from __future__ import annotations
 
 from cepheid.kernels.jit import small
-from cepheid.kernels.pointers import copy_numbers
+from cepheid.kernels.pointers import copy_numbers, write_sixteen
 
-BEYOND = 8
+BEYOND = 16
 """Rows are copied by so many at once, and what is copied too much is overwritten."""
 
 
@@ -30,9 +30,8 @@ def _copy(source, low, target, at, count, columns):
 
 @small
 def _fill(target, column, at, count, value):
-    for done in range(at, at + count, BEYOND):
-        for row in range(done, done + BEYOND):
-            target[column, row] = value
+    for row in range(at, at + count, BEYOND):
+        write_sixteen(target, column * target.shape[1] + row, value)
 
 
 @small
@@ -49,11 +48,12 @@ def construct_shared(
         tops[component - 1] = instances[tops[component]].rip
     room = older.shape[1] - BEYOND
     rows = 0
-    row = tops[0]
-    while row >= 0 and instances[row].start > oldest:
+    row, above = tops[0], first_event + last_event
+    while row >= 0 and instances[row].start > oldest and instances[row].event < above:
         if rows >= room:
             return -1
-        older[0, rows] = instances[row].event - first_event
+        above = instances[row].event
+        older[0, rows] = above - first_event
         marks[row] = rows
         rows += 1
         row = instances[row].previous
@@ -63,14 +63,15 @@ def construct_shared(
             target, begun = found, matches
         room = target.shape[1] - BEYOND
         at = begun
-        row = tops[component]
-        while row >= 0 and instances[row].start > oldest:
+        row, above = tops[component], first_event + last_event
+        while row >= 0 and instances[row].start > oldest and instances[row].event < above:
             low = marks[instances[row].rip]
             count = rows - low
             if at + count > room:
                 return -1
+            above = instances[row].event
             _copy(older, low, target, at, count, component)
-            _fill(target, component, at, count, instances[row].event - first_event)
+            _fill(target, component, at, count, above - first_event)
             marks[row] = at
             at += count
             row = instances[row].previous

@@ -319,7 +319,22 @@ class InstanceStacksEngine:
                 )
             self._resize(2 * size + 2 * len(self._compiled.steps))
 
+    def _straighten(self) -> None:
+        """Bring the instances of a ring, and all that points to them, into the order they came."""
+        head, size = int(self._state[0]["head"]), len(self._instances)
+        self._instances = np.roll(self._instances, -head)
+        for name in ("previous", "rip"):
+            links = self._instances[name]
+            links[links >= 0] = (links[links >= 0] - head) % size
+            # What came later than that which points to it is in the place of one that is gone.
+            links[links >= np.arange(size)] = layout.NONE
+        tops = self._stacks
+        tops[tops >= 0] = (tops[tops >= 0] - head) % size
+        self._state[0]["head"] = size
+
     def _drop(self, now: int) -> None:
+        if self._is_plain and self._state[0]["head"] != self._state[0]["used"]:
+            self._straighten()
         drop_instances(
             self._plan,
             self._state,
@@ -339,9 +354,16 @@ class InstanceStacksEngine:
         )
 
     def _resize(self, size: int) -> None:
+        old = len(self._instances)
+        if size > layout.MOST_INSTANCES:
+            raise LimitError(
+                f"there are more than {layout.MOST_INSTANCES // 2} instances in the stacks; a "
+                "shorter window or a condition on a component makes them fewer"
+            )
         self._instances = grown(self._instances, size)
+        self._instances["start"][old:] = layout.UNUSED
         # A number for each instance, of no use from one call of a kernel to the next.
-        self._marks = np.empty(size, np.int64)
+        self._marks = np.empty(size, np.int32)
         for name in ("_kept_ints", "_kept_floats", "_kept_valid", "_instance_keys", "_others"):
             old = getattr(self, name)
             new = np.zeros((size, *old.shape[1:]), dtype=old.dtype)

@@ -19,7 +19,7 @@ from cepheid.runtime.lent_memory import lent
 
 ROOM_EVENTS = 1 << 19
 """How many events of a component a block has room for."""
-ROOM_MATCHES = 1 << 16
+ROOM_MATCHES = 1 << 18
 """How many matches a block has room for."""
 _MEMOS = 1 << 13
 _MOST_NARROW = 2**31 - 1

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from cepheid.errors import SnapshotError
 
-VERSION = 3
+VERSION = 4
 _MAGIC = b"cepheid-snapshot"
 _UNCHECKED = b"cepheid-unsealed"
 _START = len(_MAGIC) + 4 + 4
