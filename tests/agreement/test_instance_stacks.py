@@ -39,7 +39,7 @@ def _little_room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     taken for so great that they need eight bytes.
     """
     matches, shared = request.param
-    rooms = {"_FIRST_INSTANCES": 4, "ROOM_MATCHES": matches, "_SHARED_ROWS": shared}
+    rooms = {"_FIRST_INSTANCES": 4, "_ROOM_MATCHES": matches, "_SHARED_ROWS": shared}
     for name, room in rooms.items():
         monkeypatch.setattr(instance_stacks_engine, name, room)
     monkeypatch.setattr(match_columns, "_MOST_NARROW", 8)

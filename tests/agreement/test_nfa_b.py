@@ -46,7 +46,7 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, room in {"_FIRST_RUNS": 2, "_FIRST_NODES": 8, "_FINALS": 4}.items():
         monkeypatch.setattr(nfa_b_engine, name, room)
     monkeypatch.setattr(match_columns, "ROOM_EVENTS", 16)
-    monkeypatch.setattr(match_columns, "ROOM_MATCHES", 5)
+    monkeypatch.setattr(match_columns, "_ROOM_MATCHES", 5)
     monkeypatch.setattr(match_columns, "_MOST_NARROW", 8)
     for name, room in {
         "_FIRST_ROWS": 4,

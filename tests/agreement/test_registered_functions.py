@@ -95,7 +95,7 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, room in rooms.items():
         monkeypatch.setattr(nfa_b_engine, name, room)
     monkeypatch.setattr(match_columns, "ROOM_EVENTS", 16)
-    monkeypatch.setattr(match_columns, "ROOM_MATCHES", 5)
+    monkeypatch.setattr(match_columns, "_ROOM_MATCHES", 5)
     monkeypatch.setattr(session, "CHUNK", 3)
     for name, function in FUNCTIONS.items():
         cep.register_function(name, function)

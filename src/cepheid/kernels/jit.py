@@ -145,21 +145,31 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], _Kernel]:
     return partial(_Kernel, signature)
 
 
+class _KernelOfWidths:
+    """The same loop for positions of four bytes and of eight; each is compiled when needed."""
+
+    def __init__(self, signature_of: Callable[..., Any], python: Callable[..., Any]) -> None:
+        signatures = {
+            np.dtype(width): signature_of(array_of(width), array_of(width, 2))
+            for width in (np.int32, np.int64)
+        }
+        self._kernels = {width: _Kernel(each, python) for width, each in signatures.items()}
+        narrow, wide = (each.args for each in signatures.values())
+        self._told_by = [a == b for a, b in zip(narrow, wide, strict=True)].index(False)
+        self.__doc__ = python.__doc__
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._kernels[arguments[self._told_by].dtype](*arguments)
+
+
 def kernel_of_widths(
     signature_of: Callable[[types.Array, types.Array], Any],
-) -> Callable[[Callable[..., Any]], dict[np.dtype[Any], _Kernel]]:
-    """A kernel for positions of four bytes, which are enough as a rule, and one for eight.
+) -> Callable[[Callable[..., Any]], _KernelOfWidths]:
+    """A kernel for positions, whose arrays are of int32, or of int64 where these are too few.
 
     ``signature_of`` makes the signature of the types of a row of positions, and of several rows.
     """
-
-    def decorate(python: Callable[..., Any]) -> dict[np.dtype[Any], _Kernel]:
-        return {
-            np.dtype(width): _Kernel(signature_of(array_of(width), array_of(width, 2)), python)
-            for width in (np.int32, np.int64)
-        }
-
-    return decorate
+    return partial(_KernelOfWidths, signature_of)
 
 
 def array_of(dtype: Any, dimensions: int = 1) -> types.Array:

@@ -21,12 +21,14 @@ from cepheid.planning.sequence_plan import pushed_key
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.event_batch import EventBatch
 from cepheid.runtime.kernel_tables import Registers, grown, int64s, step_tables
-from cepheid.runtime.match_columns import ROOM_MATCHES, BlockMemory, MatchColumns, width_of
+from cepheid.runtime.match_columns import BlockMemory, MatchColumns, width_of
 from cepheid.runtime.metrics import EngineMetrics, bytes_of
 from cepheid.runtime.partition_numbers import PartitionNumbers
 from cepheid.runtime.snapshot import Arrays, part, prefixed
 
 _FIRST_INSTANCES = 4_096
+_ROOM_MATCHES = 1 << 18
+"""How many matches a block has room for."""
 _SHARED_ROWS = 2_048
 """How many beginnings of the matches of one event are written once instead of searched for."""
 
@@ -166,7 +168,7 @@ class InstanceStacksEngine:
         if self._older.dtype != width:
             self._older, self._newer = self._older.astype(width), self._newer.astype(width)
         while True:
-            self._memory.make_room(ROOM_MATCHES, width)
+            self._memory.make_room(_ROOM_MATCHES, width)
             begun = perf_counter()
             status: int = self._advance(
                 places, bits, numbers, term_of, axis, batch.first_event, first_event, at
@@ -197,9 +199,8 @@ class InstanceStacksEngine:
         Where the events that matter are known by their ``places``, this counts these, and there
         are the ``bits`` of these only.
         """
-        width = self._memory.positions.dtype
         if places is not None:
-            return plain_stacks.advance_plain_stacks[width](
+            return plain_stacks.advance_plain_stacks(
                 self._plan,
                 self._state,
                 self._instances,
@@ -221,7 +222,7 @@ class InstanceStacksEngine:
                 at[0],
                 at,
             )
-        return instance_stacks.advance_stacks[width](
+        return instance_stacks.advance_stacks(
             self._plan,
             self._state,
             self._steps,

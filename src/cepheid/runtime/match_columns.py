@@ -19,8 +19,8 @@ from cepheid.runtime.lent_memory import lent
 
 ROOM_EVENTS = 1 << 19
 """How many events of a component a block has room for."""
-ROOM_MATCHES = 1 << 18
-"""How many matches a block has room for."""
+_ROOM_MATCHES = 1 << 16
+"""How many matches with lists a block has room for."""
 _MEMOS = 1 << 13
 _MOST_NARROW = 2**31 - 1
 """The greatest position that four bytes hold."""
@@ -98,8 +98,7 @@ class MatchColumns:
             begins = np.arange(0, components * self.count + 1, components)
             return tags.ravel(), begins
         ids, offsets = np.empty(self.events, np.int64), np.zeros(self.count + 1, np.int64)
-        tag_columns = match_lists.tag_columns[self.positions.dtype]
-        tag_columns(self.positions, self.offsets, self.count, ids, offsets)
+        match_lists.tag_columns(self.positions, self.offsets, self.count, ids, offsets)
         return ids, offsets
 
 
@@ -144,7 +143,7 @@ class MatchLister:
         self._components = components
         self._memory = BlockMemory(components)
         # All matches begin at 0.
-        self._offsets = np.zeros((components, ROOM_MATCHES + 1), np.int64)
+        self._offsets = np.zeros((components, _ROOM_MATCHES + 1), np.int64)
         self._stack = np.empty((2, 3), np.int64)
         self._path: PositionArray = np.empty(0, np.int32)
         self._begins = np.zeros(components, np.int64)
@@ -181,7 +180,7 @@ class MatchLister:
         while status == kernel.FULL:
             self._memory.make_room(max(ROOM_EVENTS, 2 * (longest + 1)), width)
             begun = perf_counter()
-            status = kernel.list_columns[width](
+            status = kernel.list_columns(
                 nodes,
                 base,
                 finals,

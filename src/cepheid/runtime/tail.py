@@ -65,7 +65,7 @@ class Tail:
         if len(self._pieces) <= 2:
             before = self._pieces[0] if len(self._pieces) == 2 else _NOTHING
             after = self._pieces[-1] if self._pieces else _NOTHING
-            look_up[places.dtype](before, after, places, found)
+            look_up(before, after, places, found)
             return found
         for piece in self._pieces:
             here = (places >= low) & (places < low + len(piece))
