@@ -59,9 +59,12 @@ def _write_match(path, begins, positions, offsets, match):
 
 
 @helper
-def _remember(nodes, base, pieces, count, begins, offsets, match, memo, memos, used):
-    """Note where the pieces of the path stand in the match; how many notes there are."""
-    for p in range(count):
+def _remember(nodes, base, pieces, known, count, begins, offsets, match, memo, memos, used):
+    """Note where the pieces of the path stand in the match; how many notes there are.
+
+    The first ones, as many as are ``known``, stand in a match that was written before.
+    """
+    for p in range(known, count):
         high, low = pieces[p, PIECE_HIGH], pieces[p, PIECE_LOW]
         node = pieces[p, PIECE_NODE]
         if high - low < _SHORT or memo[node - base] != 0 or used == len(memos):
@@ -123,7 +126,7 @@ def list_columns(
         node, at, parts = stack[top, 0], stack[top, 1], stack[top, 2]
         if node >= 0 and nodes[node - base].youngest <= after:
             node = DEAD
-        is_open = False
+        is_open, known = False, parts
         while node >= 0:
             place = node - base
             tag = nodes[place].tag
@@ -154,7 +157,9 @@ def list_columns(
             if is_open:
                 pieces[parts - 1, PIECE_LOW], pieces[parts - 1, PIECE_NEXT] = at, NONE
             _write_match(path, begins, positions, offsets, match)
-            used = _remember(nodes, base, pieces, parts, begins, offsets, match, memo, memos, used)
+            used = _remember(
+                nodes, base, pieces, known, parts, begins, offsets, match, memo, memos, used
+            )
             match += 1
     # What was written is handed out now.
     for row in range(used):
