@@ -172,6 +172,14 @@ def test_a_misspelt_type_is_warned_of_on_stderr(run):
     assert "Did you mean 'Shelf'?" in outcome.err
 
 
+def test_a_parameter_that_the_query_does_not_have_is_warned_of_once(run):
+    outcome = run("match", "-q", "PATTERN Shelf a WHERE a.tag > T", "events.csv", "--set", "t=1")
+    assert outcome.code == 1
+    outcome = run("match", "-q", "PATTERN Shelf a", "events.csv", "--set", "T=1")
+    assert outcome.code == 0
+    assert outcome.err.count("warning: no name 'T' is in the query") == 1
+
+
 def test_the_command_line_knows_the_suffixes_that_are_read():
     read = {*PARQUET_SUFFIXES, *CSV_DELIMITERS, *JSON_SUFFIXES}
     assert set(EVENT_SUFFIXES) == read

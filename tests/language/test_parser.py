@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+import cepheid as cep
 from cepheid.language import syntax as ast
 from cepheid.language.parser import parse, parse_script
 from cepheid.language.printer import print_query
@@ -501,7 +502,8 @@ def test_durations(written, amount, unit):
     ],
 )
 def test_a_confidence_is_a_number_a_percentage_or_a_parameter(text, least, is_strict):
-    query = parse(f"EVENT A WITHIN 5 with\nconfidence {text} RETURN A", parameters={"T": 0.5})
+    values = {"T": 0.5} if "T" in text else {}
+    query = parse(f"EVENT A WITHIN 5 with\nconfidence {text} RETURN A", parameters=values)
     assert query.confidence == ast.Confidence(least, is_strict)
     assert parse(print_query(query)) == query
 
@@ -650,3 +652,8 @@ def test_nodes_know_their_place_in_the_text():
 
 def test_two_queries_are_equal_wherever_their_nodes_stand():
     assert parse("EVENT A WHERE x=1") == parse("\n\nEVENT  A\nWHERE  x  =  1")
+
+
+def test_a_value_for_a_name_that_the_query_does_not_have_is_warned_of():
+    with pytest.warns(cep.CepheidWarning, match=r"no name 'hihg' is in the query.*mean 'high'\?"):
+        cep.query("PATTERN SEQ(A a, B b) WHERE b.x < high", parameters={"high": 3, "hihg": 4})

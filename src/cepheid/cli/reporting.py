@@ -133,6 +133,8 @@ def took(seconds: float) -> str:
 
 
 def _warning_shown_by(otherwise: Callable[..., None]) -> Callable[..., None]:
+    shown: set[str] = set()
+
     def show(
         message: Warning | str,
         category: type[Warning],
@@ -142,7 +144,9 @@ def _warning_shown_by(otherwise: Callable[..., None]) -> Callable[..., None]:
         line: str | None = None,
     ) -> None:
         if issubclass(category, CepheidWarning):
-            say(f"warning: {message}")
+            if str(message) not in shown:
+                say(f"warning: {message}")
+            shown.add(str(message))
         else:
             otherwise(message, category, filename, lineno, file, line)
 

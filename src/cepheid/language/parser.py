@@ -7,12 +7,20 @@ and reported in the same way.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from cepheid.errors import DEFAULT_SOURCE, Fault, QuerySyntaxError, Span
+from cepheid.errors import (
+    DEFAULT_SOURCE,
+    CepheidWarning,
+    Fault,
+    QuerySyntaxError,
+    Span,
+    closest,
+)
 from cepheid.language.naming import ParameterValue, plain_parameters
 from cepheid.language.syntax import Query
 
@@ -83,11 +91,21 @@ def parse_script(
     except UnexpectedInput as error:
         raise QuerySyntaxError([explain(error, text)], text, source) from None
     _check_depth(tree, text, source)
+    names = {str(token) for token in tree.scan_values(lambda _: True)}
     faults: list[Fault] = []
     queries = assemble(tree, plain_parameters(parameters), faults)
     if faults:
         faults.sort(key=lambda fault: fault.span.start if fault.span else 0)
         raise QuerySyntaxError(faults[:MAX_FAULTS], text, source)
+    for name in parameters:
+        if name not in names:
+            near = closest(name, names)
+            warnings.warn(
+                f"no name {name!r} is in the query, though a value is given for it"
+                + (f". Did you mean {near[0]!r}?" if near else ""),
+                CepheidWarning,
+                stacklevel=4,
+            )
     return queries
 
 
