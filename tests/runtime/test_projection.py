@@ -259,3 +259,21 @@ def test_a_duration_is_added_to_times_of_any_year():
     assert found["last"].to_pylist() == [datetime(9999, 12, 30), None]
     assert found["more"].to_pylist() == [datetime(9999, 12, 31, 0, 0, 0, 7_000), None]
     assert found.schema.field("last").type == pa.timestamp("us")
+
+
+def test_a_time_in_nanoseconds_is_taken_from_one_that_they_do_not_reach():
+    late, early = datetime(9999, 1, 1), datetime(9998, 1, 1)
+    table = pa.table(
+        {
+            "ts": [1, 2],
+            "type": ["A", "B"],
+            "far": pa.array([late, late], pa.timestamp("us")),
+            "near": pa.array([datetime(2020, 1, 1)] * 2, pa.timestamp("ns")),
+            "other": pa.array([early, early], pa.timestamp("us")),
+        }
+    )
+    query = cep.query(
+        "PATTERN SEQ(A a, B b) RETURN a.far - b.near AS long, a.far - b.other AS year"
+    )
+    [row] = query.match(table).to_arrow().select(["long", "year"]).to_pylist()
+    assert row == {"long": late - datetime(2020, 1, 1), "year": late - early}

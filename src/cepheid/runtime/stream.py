@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from numbers import Number
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from cepheid.runtime.metrics import Metrics
 from cepheid.runtime.session import Session
 from cepheid.runtime.snapshot import Arrays, Parts, sealed, unpack
 from cepheid.runtime.time_axis import TimeAxis
-from cepheid.schema import Schema
+from cepheid.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from cepheid.runtime.imprecise.session import ImpreciseSession
@@ -118,8 +118,20 @@ class StreamSession:
         batch = self._settings.ordered(events) if earlier is None else earlier
         session = self._running(batch)
         if session.latest is not None:
+            self._check_late_kinds(batch, session.latest)
             batch = like_earlier(batch, session.latest)
         return session.feed(batch.counted_from(session.rows_read))
+
+    def _check_late_kinds(self, batch: Events, earlier: Events) -> None:
+        """Analyse the query again where a column had no value before, and now tells its kind."""
+        late = {
+            field.name: batch.schema.kind(field.name)
+            for field in earlier.table.schema
+            if earlier.schema.kind(field.name) is Kind.UNKNOWN and pa.types.is_null(field.type)
+        }
+        if any(kind is not Kind.UNKNOWN for kind in late.values()):
+            attributes = {**earlier.schema.attributes, **late}
+            self._analyse(replace(earlier.schema, attributes=attributes))
 
     def advance(self, time: Any = None) -> Matches:
         """The matches that are complete because time has passed; None: the stream has ended."""

@@ -222,7 +222,7 @@ def _arithmetic(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
         return _scaled(operator, left, right)
     if operator in _ARITHMETIC:
         apply = _ARITHMETIC[operator]
-        result = without_nan(apply(*_alike((left, right))))
+        result = without_nan(_applied(apply, *_alike((left, right))))
         if not arrow.is_integer(result.type):
             return result
         # What does not fit is wrong by 2**64 at least, and floats are wrong by much less.
@@ -264,11 +264,14 @@ def _compare(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
     if arrow.is_null(left.type) or arrow.is_null(right.type):
         return pa.nulls(len(left), pa.bool_())
     left, right = _plain(left), _plain(right)
-    left, right = _alike((_as_time(left, right), _as_time(right, left)))
+    return _applied(_COMPARE[operator], *_alike((_as_time(left, right), _as_time(right, left))))
+
+
+def _applied(function: Callable[..., pa.Array], left: pa.Array, right: pa.Array) -> pa.Array:
     try:
-        return _COMPARE[operator](left, right)
+        return function(left, right)
     except pa.ArrowInvalid:  # A time that nanoseconds do not reach, and one that has them.
-        return _COMPARE[operator](*(_in_microseconds(array) for array in (left, right)))
+        return function(*(_in_microseconds(array) for array in (left, right)))
 
 
 def _has_no_kind(array: pa.Array, other: pa.Array) -> bool:
