@@ -67,7 +67,7 @@ def draw(rows: Rows, path: Path) -> bool:
     merging.set_yscale("log")
     merging.set_ylim(bottom=LEAST_SPEED)
     merging.set_ylabel("events/s")
-    merging.legend()
+    merging.legend(loc="lower right")
 
     gain.set_title("Expt 6 (8g): merging, matching only")
     gain.set_xlabel("W (events of a partition)")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid as cep
-from cepheid.runtime import session
+from cepheid.runtime import partition_numbers, session
 from cepheid.runtime.encoding import EncodedColumn
 from cepheid.runtime.partition_numbers import PartitionNumbers
 
@@ -526,3 +526,22 @@ def test_a_stream_has_more_events_than_four_bytes_count(text: str) -> None:
         matches = [*(running.feed(batch) for batch in batches), running.advance()]
         found.append([row for each in matches for row in each.to_arrow().to_pylist()])
     assert found[0] == found[1] != []
+
+
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("strategy", ["strict_contiguity", "skip_till_any_match"])
+def test_the_events_of_a_key_are_counted_on_when_it_was_forgotten(
+    strategy: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition_numbers, "FEW", 0)
+    query = cep.query(
+        f"PATTERN SEQ(A a, A b) WHERE {strategy} {{ [k] }} WITHIN {size} EVENTS PER PARTITION"
+    )
+    running = query.session(evaluation="nfa_b")
+    found = [
+        match
+        for at in range(12)
+        for match in running.feed({"ts": [at], "type": ["A"], "k": [at // 3 % 2]}).bindings()
+    ]
+    table = {"ts": [*range(12)], "type": ["A"] * 12, "k": [at // 3 % 2 for at in range(12)]}
+    assert found == query.match(table, evaluation="reference").bindings()

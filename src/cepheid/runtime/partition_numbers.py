@@ -9,7 +9,6 @@ import numpy as np
 from cepheid.kernels import partition_ids
 from cepheid.runtime.bindings import Int64s
 from cepheid.runtime.encoding import EncodedColumn
-from cepheid.runtime.kernel_tables import padded
 from cepheid.runtime.lent_memory import lent_numbers
 from cepheid.runtime.snapshot import Arrays
 
@@ -35,6 +34,7 @@ class PartitionNumbers:
         self._direct = np.full(_SMALL, partition_ids.EMPTY, dtype=np.int64)
         self._places = 1
         self._after_shrinking = 0
+        self._first_count = 0
 
     def number(
         self, columns: Sequence[EncodedColumn], length: int, places: Int64s | None = None
@@ -143,7 +143,8 @@ class PartitionNumbers:
     def _count(self, numbers: Int64s, counts: Int64s, axis: Int64s, first: int) -> Int64s:
         """Count the events from the first on, where there is an axis for them."""
         if len(axis):
-            counts = padded(counts, max(self.count, len(counts), 1))
+            added = max(self.count, len(counts), 1) - len(counts)
+            counts = np.concatenate([counts, np.full(added, self._first_count)])
             partition_ids.count_within(numbers, counts, axis, first)
         return counts
 
@@ -157,6 +158,14 @@ class PartitionNumbers:
     def settle(self) -> None:
         """Let numbers be many again when there are twice as many as now."""
         self._after_shrinking = self.count
+
+    def count_from(self, first: int) -> None:
+        """Let the events of new keys be counted from at least this on.
+
+        It is beyond what those of keys that were taken back have reached: who remembers such an
+        event finds that it is long ago.
+        """
+        self._first_count = max(self._first_count, first)
 
     def keep(self, used: Int64s) -> Int64s:
         """Take back the numbers p for which ``used[p]`` is 0; the new number of each, or -1.
@@ -184,13 +193,15 @@ class PartitionNumbers:
 
     def state(self) -> Arrays:
         """The table as arrays, for a snapshot."""
-        counts = np.array([self.count, self._places, self._after_shrinking])
+        counts = np.array([self.count, self._places, self._after_shrinking, self._first_count])
         return {"slots": self._slots, "count": counts}
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
         self._slots = state["slots"]
-        self.count, self._places, self._after_shrinking = map(int, state["count"])
+        self.count, self._places, self._after_shrinking, self._first_count = map(
+            int, state["count"]
+        )
 
     def _number(self, numbers: Int64s, place: int, values: Int64s) -> None:
         """Number the values of one attribute, with what those before it have given."""

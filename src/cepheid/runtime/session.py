@@ -533,7 +533,9 @@ class Session:
             used |= padded(with_runs, len(used))
         numbers = self._partitions.keep(used)
         self._retained.renumber_partitions(numbers)
-        self._counts = self._counts[numbers[: len(self._counts)] >= 0]
+        gone = numbers[: len(self._counts)] < 0
+        self._partitions.count_from(int(self._counts[gone].max(initial=0)) + self._window)
+        self._counts = self._counts[~gone]
         if self._non_overlapping is not None:
             self._non_overlapping.renumber_partitions(numbers)
         for alternative in self._alternatives:
