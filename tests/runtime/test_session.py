@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid as cep
-from cepheid.runtime import partition_numbers, session
+from cepheid.runtime import nfa_b_engine, partition_numbers, session, versioned_engine
 from cepheid.runtime.encoding import EncodedColumn
 from cepheid.runtime.partition_numbers import PartitionNumbers
 
@@ -545,3 +545,23 @@ def test_the_events_of_a_key_are_counted_on_when_it_was_forgotten(
     ]
     table = {"ts": [*range(12)], "type": ["A"] * 12, "k": [at // 3 % 2 for at in range(12)]}
     assert found == query.match(table, evaluation="reference").bindings()
+
+
+@pytest.mark.parametrize("buffer", ["unions", "versioned"])
+def test_runs_that_merge_for_ever_have_room_for_a_window_only(
+    buffer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nfa_b_engine, "_FIRST_NODES", 64)
+    monkeypatch.setattr(versioned_engine, "_FIRST_ROWS", 64)
+    monkeypatch.setattr(versioned_engine, "_OUTPUT_IDS", 64)
+    text = "PATTERN SEQ(S+ a[], S b) WHERE skip_till_next_match { a[1].x = 0 AND b.y = 0 }"
+    query = cep.query(f"{text} WITHIN 6 EVENTS")
+    running = query.session(evaluation="nfa_b", algorithm="merging", buffer=buffer)
+    for low in range(0, 4_000, 50):
+        times = np.arange(low, low + 50)
+        batch = {"ts": times, "type": ["S"] * 50, "x": times % 3, "y": times % 10}
+        assert 6 <= len(running.feed(batch)) <= 9
+    engine = running._session._alternatives[0]._engine
+    room = len(engine._ids) if buffer == "versioned" else len(engine._lister._path)
+    assert running.metrics.runs_merged > 1_000
+    assert room < 1_000

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cepheid.runtime.bindings import Int64s
 
-_MOST_IDLE = 32 << 20
+_MOST_IDLE = 64 << 20
 """How many bytes of memory that nobody holds are kept for one purpose, beside a first piece."""
 _LEAST, _MOST = 1 << 12, 1 << 17
 """Arrays of fewer numbers cost little, and those of more are rare."""

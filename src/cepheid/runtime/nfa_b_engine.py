@@ -180,12 +180,12 @@ class NfaBEngine:
         if not count or self._keeps_all:
             return
         control["finals"] = 0
-        used = int(control["top_node"] - control["base_node"])
+        nodes = self._used_nodes
         for block in self._lister.blocks(
-            self._nodes[:used],
+            nodes,
             int(control["base_node"]),
             self._finals[:count],
-            int(control["longest"]) + 1,
+            self._longest(len(nodes)),
             first_event,
             self._next_event,
         ):
@@ -193,12 +193,23 @@ class NfaBEngine:
             control["ids_found"] += block.events
             yield block
 
+    def _longest(self, kept: int) -> int:
+        """How many events a match can have, where so many that are in matches are kept.
+
+        Runs that merge for ever are ever longer, with events that have left the window.
+        """
+        return min(int(self._control[0]["longest"]), kept) + 1
+
+    @property
+    def _used_nodes(self) -> npt.NDArray[np.void]:
+        control = self._control[0]
+        return self._nodes[: control["top_node"] - control["base_node"]]
+
     @property
     def buffer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], int]:
         """The nodes and finals, and how many events the longest match has."""
-        control = self._control[0]
-        nodes = self._nodes[: control["top_node"] - control["base_node"]]
-        return nodes, self._finals[: control["finals"]], int(control["longest"]) + 1
+        nodes = self._used_nodes
+        return nodes, self._finals[: self._control[0]["finals"]], self._longest(len(nodes))
 
     def used_partitions(self, now: int) -> Int64s:
         """For each partition 1 if it has runs."""
@@ -215,14 +226,12 @@ class NfaBEngine:
     def state(self) -> Arrays:
         """All runs and what they share as arrays, for a snapshot; dead nodes are left out."""
         self._drop_nodes()
-        control = self._control[0]
-        used = int(control["top_node"] - control["base_node"])
         kept = self._control.copy()
         kept["predicate"] = kept["context"] = 0  # an address means nothing elsewhere
         return {
             "control": kept,
             "runs": self._runs,
-            "nodes": self._nodes[:used],
+            "nodes": self._used_nodes,
             "partitions": self._partitions,
             "evaluations": self._evaluations,
             **prefixed("registers", self._registers.state()),

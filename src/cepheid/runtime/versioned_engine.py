@@ -118,9 +118,10 @@ class VersionedEngine(NfaBEngine):
     def _retrieved(self) -> Iterator[tuple[Int64s, Int64s]]:
         """The matches of complete runs, in blocks: retrieved from the buffer."""
         control = self._control[0]
-        count, longest = int(self._tops[0]["complete"]), int(control["longest"]) + 1
+        count, longest = int(self._tops[0]["complete"]), self._longest(self._tops[0]["entries"])
         if not count:
             return
+        control["longest"] = longest - 1
         if len(self._ids) < 2 * longest:
             self._ids = int64s(4 * longest)
         room = int(self._tops[0]["members"]) + 2
