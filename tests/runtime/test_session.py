@@ -565,3 +565,28 @@ def test_runs_that_merge_for_ever_have_room_for_a_window_only(
     room = len(engine._ids) if buffer == "versioned" else len(engine._lister._path)
     assert running.metrics.runs_merged > 1_000
     assert room < 1_000
+
+
+def test_stacks_of_keys_that_were_forgotten_are_not_looked_at() -> None:
+    query = cep.query("PATTERN SEQ(A a, B b, C c) WHERE [k] WITHIN 4")
+    running = query.session(evaluation="instance_stacks")
+    assert not len(running.feed({"ts": [1], "type": ["A"], "k": pa.array([None], pa.int64())}))
+    for start in (10, 20):
+        running.feed({"ts": [start], "type": ["A"], "k": [7]})
+        engine = running._session._alternatives[0]._engine
+        engine._instances["stack"][engine._state[0]["used"] :] = 2**40
+    later = {"ts": [21, 22, 23, 24], "type": [*"ABCA"], "k": [7, 7, 7, 8]}
+    found = sorted(running.feed(later).bindings(), key=str)
+    assert found == [{"a": 2, "b": 4, "c": 5}, {"a": 3, "b": 4, "c": 5}]
+
+
+def test_a_session_goes_on_after_many_keys_were_forgotten() -> None:
+    count = 60_000
+    running = cep.query("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 10").session()
+    types = pa.array(["A"] * count)
+    running.feed(pa.table({"ts": np.arange(count) // 100, "type": types, "k": np.arange(count)}))
+    engine = running._session._alternatives[0]._engine
+    in_use = engine._instances["start"] > np.iinfo(np.int64).min
+    assert engine._instances["stack"][in_use].max(initial=0) < len(engine._stacks) < count
+    running.feed({"ts": [1_000], "type": ["A"], "k": [5]})
+    assert len(running.feed({"ts": [1_001], "type": ["B"], "k": [5]})) == 1

@@ -124,7 +124,8 @@ def advance_plain_stacks(
                     row -= size
                 if instances[row].start > edge:
                     break
-                if stacks[instances[row].stack] == row:
+                # Where no instance is, there may be the number of a stack that is no more.
+                if instances[row].start != UNUSED and stacks[instances[row].stack] == row:
                     stacks[instances[row].stack] = NONE
                 room += 1
             if room < components:
