@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from benchmarks import (
     auto_choice,
+    beside_reference,
     buffers,
     figures,
     first_use,
@@ -256,3 +257,8 @@ def test_the_choice_is_measured(tmp_path, capsys):
     assert "auto / best" in capsys.readouterr().out
     with (tmp_path / "auto_choice.csv").open(encoding="utf-8") as file:
         assert {row["auto takes"] for row in csv.DictReader(file)} <= {"nfa_b", "instance_stacks"}
+
+
+def test_runs_find_what_the_reference_evaluation_finds(capsys):
+    beside_reference.main(["--few", "60", "--many", "200"])
+    assert "p3s3" in capsys.readouterr().out

@@ -17,7 +17,7 @@ from cepheid.language import syntax as ast
 
 Int64s = npt.NDArray[np.int64]
 PositionArray = npt.NDArray[np.int32] | npt.NDArray[np.int64]
-"""PositionArray of events; those of a window or a file fit into four bytes as a rule."""
+"""Positions of events; those of a window or a file fit into four bytes as a rule."""
 
 ABSENT = -1
 """The position of a variable that a match does not have (another branch of OR, an empty star)."""

@@ -355,14 +355,14 @@ class InstanceStacksEngine:
         )
 
     def _resize(self, size: int) -> None:
-        old = len(self._instances)
+        known = len(self._instances)
         if size > layout.MOST_INSTANCES:
             raise LimitError(
                 f"there are more than {layout.MOST_INSTANCES // 2} instances in the stacks; a "
                 "shorter window or a condition on a component makes them fewer"
             )
         self._instances = grown(self._instances, size)
-        self._instances["start"][old:] = layout.UNUSED
+        self._instances["start"][known:] = layout.UNUSED
         # A number for each instance, of no use from one call of a kernel to the next.
         self._marks = np.empty(size, np.int32)
         for name in ("_kept_ints", "_kept_floats", "_kept_valid", "_instance_keys", "_others"):

@@ -164,7 +164,7 @@ class MatchLister:
     ) -> Iterator[MatchColumns]:
         """The matches of the finals, whose events are all before ``next_event``.
 
-        PositionArray count from ``first_event``.
+        Positions count from ``first_event``.
         """
         width = width_of(first_event, next_event)
         if len(self._memo) < len(nodes):

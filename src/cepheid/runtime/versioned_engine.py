@@ -118,7 +118,10 @@ class VersionedEngine(NfaBEngine):
     def _retrieved(self) -> Iterator[tuple[Int64s, Int64s]]:
         """The matches of complete runs, in blocks: retrieved from the buffer."""
         control = self._control[0]
-        count, longest = int(self._tops[0]["complete"]), self._longest(self._tops[0]["entries"])
+        count, longest = (
+            int(self._tops[0]["complete"]),
+            self._longest(int(self._tops[0]["entries"])),
+        )
         if not count:
             return
         control["longest"] = longest - 1
