@@ -1,1 +1,0 @@
-"""Plans as flat tables that kernels run; one module per evaluation."""

@@ -1,1 +1,0 @@
-"""Compiled loops: tables and columns in, match indices out. Only NumPy and numba are used here."""

@@ -1,1 +1,0 @@
-"""From events in Arrow columns to matches: sources, the time axis, stream order, encoding."""
