@@ -25,13 +25,14 @@ from benchmarks.wu06.stream import query_text as sequence_query
 from benchmarks.wu06.stream import table as sequences
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.automata.choice import choose
-from cepheid.automata.evaluations import EVALUATIONS
+from cepheid.engines.base.evaluation import AUTO
+from cepheid.events.events import Events, order_events
 from cepheid.language.parser import parse
-from cepheid.planning.evaluations import AUTO, able_evaluations
-from cepheid.runtime.events import Events, order_events
-from cepheid.runtime.frequencies import choose_by_cost
-from cepheid.runtime.session import Session
+from cepheid.planning.choice import choose
+from cepheid.planning.evaluations import able_evaluations
+from cepheid.planning.frequencies import choose_by_cost
+from cepheid.planning.registry import EVALUATIONS
+from cepheid.sessions.session import Session
 
 Row = dict[str, Any]
 ITERATED = 6

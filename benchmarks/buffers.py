@@ -18,11 +18,13 @@ from typing import Any
 from benchmarks.sessions import CompiledStocks, engine_of
 from benchmarks.stocks import QUERIES, SYMBOLS, StockStream, query_text
 from benchmarks.timing import median_ratio, print_table, time_in_turn, write_results
-from cepheid.kernels.nfa_b_layout import NODE
-from cepheid.planning.options import Options
-from cepheid.runtime import backtrack_engine, nfa_b_engine, versioned_engine
-from cepheid.runtime.events import Events
-from cepheid.runtime.session import Session
+from cepheid.codegen.layout import NODE
+from cepheid.engines.base.options import Options
+from cepheid.engines.nfa_b import engine as nfa_b_engine
+from cepheid.engines.nfa_b.variants import backtrack as backtrack_engine
+from cepheid.engines.nfa_b.variants import versioned as versioned_engine
+from cepheid.events.events import Events
+from cepheid.sessions.session import Session
 
 WAYS = {
     "basic": Options("basic"),

@@ -19,9 +19,9 @@ from benchmarks.buffers import Settings
 from benchmarks.sessions import CompiledStocks
 from benchmarks.stocks import SYMBOLS, StockStream, query_text
 from benchmarks.timing import median_ratio, print_table, time_in_turn, write_results
-from cepheid.planning.options import Options
-from cepheid.runtime.events import Events
-from cepheid.runtime.session import Session
+from cepheid.engines.base.options import Options
+from cepheid.events.events import Events
+from cepheid.sessions.session import Session
 
 QUERIES = ("p3s2", "p3s3", "p3*s2", "p3*s3")
 WAYS = ("basic", "merging", "backtrack")

@@ -12,11 +12,11 @@ import numpy as np
 
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.engines.base.options import Options
+from cepheid.engines.nfa_b.engine import NfaBEngine
+from cepheid.events.events import Events
 from cepheid.language.parser import parse
-from cepheid.planning.options import Options
-from cepheid.runtime.events import Events
-from cepheid.runtime.nfa_b_engine import NfaBEngine
-from cepheid.runtime.session import CHUNK, Session
+from cepheid.sessions.session import CHUNK, Session
 
 BATCHES = 8
 """How many batches a short stream is fed in: in the first, a session has nothing to forget yet."""

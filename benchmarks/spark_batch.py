@@ -25,8 +25,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import cepheid as cep
 from benchmarks.timing import print_table, write_results
-from cepheid.spark.batch import match
-from cepheid.spark.preparation import prepare
+from cepheid.spark.batch.batch import match
+from cepheid.spark.batch.preparation import prepare
 
 QUERY = """
 PATTERN SEQ(A a, B b, C c)

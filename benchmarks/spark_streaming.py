@@ -105,14 +105,14 @@ def stream(spark: Any, folder: Path) -> Any:
 def with_query(events: Any, window: int) -> Any:
     """The matches."""
     import cepheid as cep
-    from cepheid.spark import streaming
+    from cepheid.spark.stream import streaming
 
     return streaming.match(cep.query(QUERY.format(window=window)), events, lateness="2 seconds")
 
 
 def with_nothing(events: Any, window: int) -> Any:
     """The same pipeline, with an operator that takes the rows and leaves them."""
-    from cepheid.spark import bucketed_stream
+    from cepheid.spark.stream import bucketed_stream
 
     operator = bucketed_stream.BucketOperator
     bucketed_stream.BucketOperator = empty_operator()  # type: ignore[misc]

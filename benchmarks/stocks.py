@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from cepheid.runtime.events import Events, order_events
+from cepheid.events.events import Events, order_events
 
 SYMBOLS = 2
 PRICES = 999

@@ -95,7 +95,7 @@ def session(master: str) -> Any:
 def run(folder: Path, master: str) -> None:
     """Stream all files to the end, then write down what is in the output and what should be."""
     import cepheid as cep
-    from cepheid.spark import bucketed_stream
+    from cepheid.spark.stream import bucketed_stream
 
     bucketed_stream.LARGE = 0  # What is done with large buckets is done with these.
     spark = session(master)

@@ -16,10 +16,10 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from cepheid.interpreter import Event
 from cepheid.language import syntax
 from cepheid.language.parser import parse
-from cepheid.reference import Match, evaluate, returned
+from cepheid.reference.definition import Match, evaluate, returned
+from cepheid.reference.interpreter import Event
 
 _TOKEN = re.compile(
     r"(?P<name>(?P<type>[A-Za-z][A-Za-z-]*)\d*)(?:\((?P<values>[^()]*)\))?(?:@(?P<ticks>-?\d+))?"

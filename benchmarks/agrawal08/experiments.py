@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.sessions import CompiledStocks
 from benchmarks.stocks import QUERIES, SYMBOLS, StockStream, query_text
 from benchmarks.timing import median_ratio, time_in_turn
-from cepheid.runtime.events import Events
-from cepheid.runtime.metrics import Metrics
+from cepheid.events.events import Events
+from cepheid.matches.metrics import Metrics
 
 ALGORITHMS = ("basic", "merging")
 Row = dict[str, Any]

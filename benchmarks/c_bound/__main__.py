@@ -18,7 +18,7 @@ from benchmarks.c_bound.profile import profile
 from benchmarks.sessions import CompiledStocks, matches_of, sorted_matches
 from benchmarks.stocks import QUERIES, StockStream, query_text
 from benchmarks.timing import median_ratio, print_table, time_in_turn, write_results
-from cepheid.runtime.events import Events
+from cepheid.events.events import Events
 
 ALGORITHMS = ("basic", "merging")
 WINDOW = 500

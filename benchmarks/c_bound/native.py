@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.stocks import SYMBOLS
-from cepheid.runtime.events import Events
-from cepheid.runtime.session import CHUNK
+from cepheid.events.events import Events
+from cepheid.sessions.session import CHUNK
 
 SOURCE = Path(__file__).with_name("stocks.c")
 FLAGS = ("-O3", "-march=native", "-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")

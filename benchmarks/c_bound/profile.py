@@ -9,12 +9,13 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.sessions import CompiledStocks
-from cepheid.kernels import match_columns, nfa_b, unions
-from cepheid.runtime import session as sessions
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.events import Events
-from cepheid.runtime.partition_numbers import PartitionNumbers
-from cepheid.runtime.retained import Retained
+from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.retained import Retained
+from cepheid.engines.nfa_b.kernels import advance as nfa_b
+from cepheid.events.events import Events
+from cepheid.events.partition_numbers import PartitionNumbers
+from cepheid.matches.kernels import match_columns, unions
+from cepheid.sessions import session as sessions
 
 # A part of the work, and what does it. None of them calls another one but for those of
 # the group ``retained``, which are subtracted where they are called.

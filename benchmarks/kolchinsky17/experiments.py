@@ -21,11 +21,11 @@ from benchmarks.kolchinsky17.regions import (
 )
 from benchmarks.timing import time_in_turn
 from cepheid.analysis.analyse import analyse
+from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
+from cepheid.events.events import Events, order_events
 from cepheid.language.parser import parse
-from cepheid.planning.options import DEFAULT_OPTIONS, Options
-from cepheid.runtime.events import Events, order_events
-from cepheid.runtime.metrics import Metrics
-from cepheid.runtime.session import Session
+from cepheid.matches.metrics import Metrics
+from cepheid.sessions.session import Session
 
 Row = dict[str, Any]
 BATCH = 16_384

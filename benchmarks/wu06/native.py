@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.c_bound.native import DONE, FLAGS, FULL, I64, ID_ROOM, POINTER
-from cepheid.runtime.session import CHUNK
+from cepheid.sessions.session import CHUNK
 
 SOURCE = Path(__file__).with_name("stacks.c")
 

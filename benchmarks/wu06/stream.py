@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.analysis.analyse import analyse
+from cepheid.engines.base.engine import Engine
+from cepheid.engines.base.evaluation import INSTANCE_STACKS
+from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.options import Options
+from cepheid.events.events import Events, order_events
 from cepheid.language.parser import parse
-from cepheid.planning.evaluations import INSTANCE_STACKS
-from cepheid.planning.options import Options
-from cepheid.runtime.engine import Engine
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.events import Events, order_events
-from cepheid.runtime.session import CHUNK, Session
+from cepheid.sessions.session import CHUNK, Session
 
 TYPES = 20
 SEED = 6

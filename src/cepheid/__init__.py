@@ -7,7 +7,7 @@
 """
 
 from cepheid.api import CompiledQuery, query, read_query
-from cepheid.automata.registered import register_function
+from cepheid.codegen.registered import register_function
 from cepheid.errors import (
     CepheidError,
     CepheidWarning,

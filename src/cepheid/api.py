@@ -8,37 +8,37 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from cepheid.errors import DEFAULT_SOURCE, EvaluationError, OptionError
-from cepheid.language import syntax as ast
-from cepheid.language.builder import PatternBuilder
-from cepheid.language.grouping import NO_GROUPS, GroupBy, with_groups
-from cepheid.language.naming import ParameterValue
-from cepheid.language.parser import NO_PARAMETERS, parse
-from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import (
+from cepheid.engines.base.evaluation import (
     AUTO,
     COMPRESSED,
     INSTANCE_STACKS,
     OUTPUTS,
     REFERENCE,
     Evaluation,
-    check_output,
 )
-from cepheid.planning.explain import explain
-from cepheid.planning.options import DEFAULT_OPTIONS, Options, read_options
-from cepheid.planning.uncertain_time import UncertainTime, split_uncertain_time
+from cepheid.engines.base.options import DEFAULT_OPTIONS, Options, read_options
+from cepheid.errors import DEFAULT_SOURCE, EvaluationError, OptionError
+from cepheid.events.sources.spark_frames import SPARK, are_spark_frames, refuse_streams
+from cepheid.events.uncertain_time import UncertainTime, split_uncertain_time
+from cepheid.explain.explain import explain
+from cepheid.language import syntax as ast
+from cepheid.language.builder import PatternBuilder
+from cepheid.language.grouping import NO_GROUPS, GroupBy, with_groups
+from cepheid.language.naming import ParameterValue
+from cepheid.language.parser import NO_PARAMETERS, parse
+from cepheid.language.printer import print_query
+from cepheid.planning.evaluations import check_output
 from cepheid.preparation import Preparation, Reading, choose
-from cepheid.runtime.spark_frames import SPARK, are_spark_frames, refuse_streams
 from cepheid.schema import schema_of
 
 if TYPE_CHECKING:
     from cepheid.analysis.model import AnalysedQuery
-    from cepheid.runtime.compressed import CompressedMatches
-    from cepheid.runtime.diagnosis import Diagnosis
-    from cepheid.runtime.events import Events
-    from cepheid.runtime.match_stream import MatchStream
-    from cepheid.runtime.matches import Matches
-    from cepheid.runtime.stream import StreamSession
+    from cepheid.events.events import Events
+    from cepheid.explain.diagnosis import Diagnosis
+    from cepheid.matches.compressed import CompressedMatches
+    from cepheid.matches.match_stream import MatchStream
+    from cepheid.matches.matches import Matches
+    from cepheid.sessions.stream import StreamSession
 
 
 def query(
@@ -188,7 +188,7 @@ class CompiledQuery:
         >>> drawing[:4], "θ_b[i]_take" in drawing
         ('<svg', True)
         """
-        from cepheid.planning.drawing import check_drawing, draw, drawn_evaluation
+        from cepheid.explain.drawing import check_drawing, draw, drawn_evaluation
 
         check_drawing(format, evaluation)
         analysed = self._ready.analysed(schema_of(schema))
@@ -220,7 +220,7 @@ class CompiledQuery:
         >>> drawing[:4], "D@3 completes a match: A@1 B@2 D@3" in drawing
         ('<svg', True)
         """
-        from cepheid.runtime.stack_pictures import draw_standing_stacks
+        from cepheid.explain.stack_pictures import draw_standing_stacks
 
         reading = Reading(time, type, tie_break, time_unit, schema, whole_events=False)
         return draw_standing_stacks(self._ready.run(events, reading, INSTANCE_STACKS, "all", {}))
@@ -304,8 +304,8 @@ class CompiledQuery:
                 schema=schema,
                 **options,
             )
-        from cepheid.runtime.matches import Matches
-        from cepheid.runtime.run import run, run_compressed
+        from cepheid.matches.matches import Matches
+        from cepheid.sessions.run import run, run_compressed
 
         check_output(output, (*OUTPUTS, COMPRESSED))
         reading = Reading(time, type, tie_break, time_unit, schema, whole_events)
@@ -339,7 +339,7 @@ class CompiledQuery:
         >>> sum(batch.num_rows for batch in q.match_stream(events).to_batches())
         1048575
         """
-        from cepheid.runtime.run import run_stream
+        from cepheid.sessions.run import run_stream
 
         check_output(output)
         reading = Reading(time, type, tie_break, time_unit, schema, whole_events)
@@ -382,7 +382,7 @@ class CompiledQuery:
                 **options,
             )
             return int(frame.count())
-        from cepheid.runtime.run import run_count
+        from cepheid.sessions.run import run_count
 
         check_output(output)
         reading = Reading(time, type, tie_break, time_unit, schema, whole_events=False)
@@ -417,8 +417,8 @@ class CompiledQuery:
         No match among 2 events.
         ...
         """
-        from cepheid.runtime.diagnosis import diagnose
-        from cepheid.runtime.events import order_events
+        from cepheid.events.events import order_events
+        from cepheid.explain.diagnosis import diagnose
 
         column, uncertain, others = split_uncertain_time(time, options)
         if uncertain is not None:
@@ -485,7 +485,7 @@ class CompiledQuery:
         Raises:
             SnapshotError: the snapshot is damaged, of another version or of another query.
         """
-        from cepheid.runtime.snapshot import check_snapshot
+        from cepheid.snapshots import check_snapshot
 
         check_snapshot(snapshot)
         reading = Reading(time, type, tie_break, time_unit, schema)

@@ -14,24 +14,17 @@ from cepheid.analysis.absent_types import warn_of_absent_types
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needed_columns import needed_columns
+from cepheid.engines.base.evaluation import AUTO, COMPRESSED, Evaluation
+from cepheid.engines.base.options import Options, read_options
+from cepheid.events.uncertain_time import UncertainTime, split_uncertain_time
 from cepheid.language import syntax as ast
-from cepheid.planning.evaluations import (
-    AUTO,
-    COMPRESSED,
-    Choice,
-    Evaluation,
-    check_output,
-    warn_of_ignored,
-    warn_of_reference,
-)
-from cepheid.planning.options import Options, read_options
-from cepheid.planning.uncertain_time import UncertainTime, split_uncertain_time
+from cepheid.planning.evaluations import Choice, check_output, warn_of_ignored, warn_of_reference
 from cepheid.schema import Schema, schema_of
 
 if TYPE_CHECKING:
-    from cepheid.runtime.events import Events
-    from cepheid.runtime.run import PreparedRun
-    from cepheid.runtime.stream import StreamSession
+    from cepheid.events.events import Events
+    from cepheid.sessions.run import PreparedRun
+    from cepheid.sessions.stream import StreamSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +65,8 @@ class Preparation:
 
         Where ``counts``, what can count matches without making them comes first.
         """
-        from cepheid.runtime.events import order_events, tie_columns
-        from cepheid.runtime.run import PreparedRun
+        from cepheid.events.events import order_events, tie_columns
+        from cepheid.sessions.run import PreparedRun
 
         column, uncertain, others = split_uncertain_time(reading.time, options)
         checked = read_options(others)
@@ -116,7 +109,7 @@ class Preparation:
         snapshot: bytes | memoryview | None,
     ) -> StreamSession:
         """A session, new or from a snapshot, that chooses what runs it by its first batch."""
-        from cepheid.runtime.stream import StreamSession, StreamSettings
+        from cepheid.sessions.stream import StreamSession, StreamSettings
 
         check_output(output)
         column, uncertain, others = split_uncertain_time(reading.time, options)
@@ -155,8 +148,8 @@ class Preparation:
         """What is estimated to cost least over events, where users have not said what does."""
         if options.statistics is not None or accepted.weighs:
             return accepted
-        from cepheid.automata.evaluations import EVALUATIONS
-        from cepheid.runtime.frequencies import choose_by_cost
+        from cepheid.planning.frequencies import choose_by_cost
+        from cepheid.planning.registry import EVALUATIONS
 
         return choose_by_cost(query, events, self.window_ticks(events), accepted, EVALUATIONS)
 
@@ -172,7 +165,7 @@ class Preparation:
 
 
 def choose(*arguments: Any, **keywords: Any) -> Choice:
-    """The evaluation of a query, by :func:`cepheid.automata.choice.choose`."""
-    from cepheid.automata import choice  # its tables need NumPy
+    """The evaluation of a query, by :func:`cepheid.planning.choice.choose`."""
+    from cepheid.planning import choice
 
     return choice.choose(*arguments, **keywords)

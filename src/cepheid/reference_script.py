@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cepheid import reference
-from cepheid.interpreter import Event
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
+from cepheid.reference import definition as reference
+from cepheid.reference.interpreter import Event
 
 Place = tuple[int, int, int, int]
 """The (ticks, anchor, query, report) of an event; an event of the input has -1 for the last two."""

@@ -1,7 +1,7 @@
 """What a query means where times are uncertain: every possible world, one after another.
 
 An event has one of several times, independently of the others. Each choice of a time for every
-event is a possible world; in it the query has the matches that :mod:`cepheid.reference` finds.
+event is a possible world; in it the query has the matches that the reference finds.
 A signature, the events of a match in the order of the pattern, is reported with the tightest
 range of time that covers its matches, and its confidence: the probability of the worlds in
 which it is a match [Zhang10 §3.3]. There are exponentially many worlds: this is for tests.
@@ -16,9 +16,9 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from cepheid.interpreter import Binding, Event
 from cepheid.language import syntax as ast
-from cepheid.reference import Evaluation, find
+from cepheid.reference.definition import Evaluation, find
+from cepheid.reference.interpreter import Binding, Event
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,24 +17,25 @@ from cepheid.analysis.scripts import (
     schema_read,
 )
 from cepheid.api import CompiledQuery, read_text
+from cepheid.engines.base.evaluation import AUTO, REFERENCE
+from cepheid.engines.base.options import read_options
 from cepheid.errors import DEFAULT_SOURCE, OptionError, closest, list_words
+from cepheid.events.sources.spark_frames import are_spark_frames
+from cepheid.explain.explain import explain
 from cepheid.language import syntax as ast
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, parse_script
 from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import AUTO, REFERENCE, check_output, choose_evaluation
-from cepheid.planning.explain import explain
-from cepheid.planning.options import read_options
-from cepheid.runtime.spark_frames import are_spark_frames
+from cepheid.planning.evaluations import check_output, choose_evaluation
 from cepheid.schema import Kind, Schema, schema_of
 
 if TYPE_CHECKING:
     from cepheid.analysis.model import AnalysedQuery
-    from cepheid.runtime.diagnosis import Diagnosis
-    from cepheid.runtime.events import Events
-    from cepheid.runtime.script_matches import ScriptMatches
-    from cepheid.runtime.script_plan import Script
-    from cepheid.runtime.script_stream import ScriptSession
+    from cepheid.events.events import Events
+    from cepheid.explain.diagnosis import Diagnosis
+    from cepheid.matches.script_matches import ScriptMatches
+    from cepheid.sessions.script_plan import Script
+    from cepheid.sessions.script_stream import ScriptSession
 
 
 def script(
@@ -138,7 +139,7 @@ class CompiledScript:
         PATTERN SEQ(X x, X y)
         ...
         """
-        from cepheid.automata.evaluations import EVALUATIONS
+        from cepheid.planning.registry import EVALUATIONS
 
         schemas = self._schemas(schema_of(schema), time, type)
         texts = []
@@ -196,8 +197,8 @@ class CompiledScript:
                 schema=schema,
                 **options,
             )
-        from cepheid.runtime.script_matches import ScriptMatches
-        from cepheid.runtime.script_run import run_script
+        from cepheid.matches.script_matches import ScriptMatches
+        from cepheid.sessions.script_run import run_script
 
         run, ordered = self._over(
             events, evaluation, time, type, tie_break, output, time_unit, schema, options
@@ -228,9 +229,9 @@ class CompiledScript:
         No match among 4 events.
         ...
         """
-        from cepheid.runtime.diagnosis import diagnose
-        from cepheid.runtime.merged_stream import name_of_row
-        from cepheid.runtime.script_run import run_script
+        from cepheid.explain.diagnosis import diagnose
+        from cepheid.sessions.merged_stream import name_of_row
+        from cepheid.sessions.script_run import run_script
 
         names = [each.name for each in self._linked]
         if query not in names:
@@ -291,7 +292,7 @@ class CompiledScript:
         Raises:
             SnapshotError: the snapshot is damaged, of another version or of another script.
         """
-        from cepheid.runtime.snapshot import check_snapshot
+        from cepheid.snapshots import check_snapshot
 
         check_snapshot(snapshot)
         return self._session(
@@ -310,8 +311,8 @@ class CompiledScript:
         schema: Any,
         options: Mapping[str, Any],
     ) -> ScriptSession:
-        from cepheid.runtime.script_stream import ScriptSession
-        from cepheid.runtime.stream import StreamSettings
+        from cepheid.sessions.script_stream import ScriptSession
+        from cepheid.sessions.stream import StreamSettings
 
         run = self._script(evaluation, time, type, output, options, in_batches=True)
         settings = StreamSettings(
@@ -331,7 +332,7 @@ class CompiledScript:
         schema: Any,
         options: Mapping[str, Any],
     ) -> tuple[Script, Events]:
-        from cepheid.runtime.events import order_events
+        from cepheid.events.events import order_events
 
         run = self._script(evaluation, time, type, output, options)
         ordered = order_events(
@@ -354,8 +355,8 @@ class CompiledScript:
         options: Mapping[str, Any],
         in_batches: bool = False,
     ) -> Script:
-        from cepheid.runtime.merged_stream import Columns
-        from cepheid.runtime.script_plan import Script
+        from cepheid.sessions.merged_stream import Columns
+        from cepheid.sessions.script_plan import Script
 
         check_output(output)
         check_reserved(self._linked, time, type, self._text, self._source)
@@ -373,7 +374,7 @@ class CompiledScript:
     def _analysed(
         self, evaluation: str, in_batches: bool, number: int, schema: Schema
     ) -> tuple[AnalysedQuery, str]:
-        from cepheid.automata.evaluations import EVALUATIONS
+        from cepheid.planning.registry import EVALUATIONS
 
         analysed = analyse(self._linked[number].query, schema, self._text, self._source)
         usable = [

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import cepheid as cep
-from cepheid.runtime import lazy_engine, session
+from cepheid.engines.lazy import engine as lazy_engine
+from cepheid.sessions import session
 
 EVALUATIONS = ("instance_stacks", "nfa_b", "lazy_chain", "lazy_tree")
 EXAMPLES = settings.default.max_examples * 6 // 10

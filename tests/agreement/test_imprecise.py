@@ -14,16 +14,16 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import cepheid as cep
-from cepheid.planning.options import METHODS
-from cepheid.reference_worlds import UncertainEvent, evaluate_worlds
-from cepheid.runtime.imprecise import (
+from cepheid.engines.base.options import METHODS
+from cepheid.engines.imprecise import (
     confidences,
     next_confidences,
     partial_orders,
     rivals,
     signatures,
 )
-from cepheid.runtime.matches import Matches
+from cepheid.matches.matches import Matches
+from cepheid.reference_worlds import UncertainEvent, evaluate_worlds
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 EXAMPLES = int(os.environ.get("HYPOTHESIS_EXAMPLES", "4000")) if LONG else 200

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
-from cepheid.automata.instance_stacks import refuse_instance_stacks
-from cepheid.planning.options import CONSTRUCTIONS, EQUIVALENCES, WINDOWS, Options
-from cepheid.runtime import instance_stacks_engine, match_columns, session
-from cepheid.runtime.events import order_events
-from cepheid.runtime.session import Session
+from cepheid.engines.base.options import CONSTRUCTIONS, EQUIVALENCES, WINDOWS, Options
+from cepheid.engines.stacks import engine as instance_stacks_engine
+from cepheid.engines.stacks.tables import refuse_instance_stacks
+from cepheid.events.events import order_events
+from cepheid.matches import match_columns
+from cepheid.sessions import session
+from cepheid.sessions.session import Session
 
 EXAMPLES = settings.default.max_examples * 3 // 10  # of each of six tests, with each of two rooms
 COMBINATIONS = list(itertools.product(CONSTRUCTIONS, EQUIVALENCES, WINDOWS))

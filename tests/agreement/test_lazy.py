@@ -11,13 +11,17 @@ from hypothesis import strategies as st
 
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
-from cepheid.automata.lazy import compile_lazy, refuse_lazy
+from cepheid.engines.base.options import NEGATIONS, Options
+from cepheid.engines.lazy import engine as lazy_engine
+from cepheid.engines.lazy import plans as lazy_plans
+from cepheid.engines.lazy import store as lazy_store
+from cepheid.engines.lazy.compile import compile_lazy, refuse_lazy
+from cepheid.engines.lazy.sharing import shared_alternatives
+from cepheid.events import partition_numbers
+from cepheid.events.events import order_events
 from cepheid.language import syntax as ast
-from cepheid.planning.options import NEGATIONS, Options
-from cepheid.planning.sharing import shared_alternatives
-from cepheid.runtime import lazy_engine, lazy_plans, lazy_store, partition_numbers, session
-from cepheid.runtime.events import order_events
-from cepheid.runtime.session import Session
+from cepheid.sessions import session
+from cepheid.sessions.session import Session
 
 EVALUATIONS = ("lazy_chain", "lazy_tree")
 OUTPUTS = ("all", "non_overlapping")

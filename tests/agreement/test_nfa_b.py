@@ -13,19 +13,17 @@ from hypothesis import strategies as st
 
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
-from cepheid.automata.nfa_b import refuse_nfa_b
+from cepheid.codegen.sequences import refuse_nfa_b
+from cepheid.engines.base.options import ALGORITHMS, Options
+from cepheid.engines.nfa_b import engine as nfa_b_engine
+from cepheid.engines.nfa_b.variants import versioned as versioned_engine
+from cepheid.events import partition_numbers
+from cepheid.events.events import order_events
 from cepheid.language import syntax as ast
-from cepheid.planning.options import ALGORITHMS, Options
-from cepheid.runtime import (
-    match_columns,
-    nfa_b_engine,
-    partition_numbers,
-    session,
-    versioned_engine,
-)
-from cepheid.runtime.events import order_events
-from cepheid.runtime.matches import Matches
-from cepheid.runtime.session import Session
+from cepheid.matches import match_columns
+from cepheid.matches.matches import Matches
+from cepheid.sessions import session
+from cepheid.sessions.session import Session
 
 WAYS = (
     {"algorithm": "merging"},

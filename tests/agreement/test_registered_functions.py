@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
-from cepheid.automata.nfa_b import refuse_nfa_b
-from cepheid.planning.options import ALGORITHMS, Options
-from cepheid.runtime import match_columns, nfa_b_engine, session
-from cepheid.runtime.events import order_events
-from cepheid.runtime.matches import Matches
-from cepheid.runtime.session import Session
+from cepheid.codegen.sequences import refuse_nfa_b
+from cepheid.engines.base.options import ALGORITHMS, Options
+from cepheid.engines.nfa_b import engine as nfa_b_engine
+from cepheid.events.events import order_events
+from cepheid.matches import match_columns
+from cepheid.matches.matches import Matches
+from cepheid.sessions import session
+from cepheid.sessions.session import Session
 
 # All numbers are small and whole, or halves: sums are exact in whatever order they are made.
 
@@ -253,8 +255,8 @@ RETURNED = (
 @settings(suppress_health_check=list(HealthCheck), max_examples=30)
 @given(columns=streams())
 def test_return_gives_what_the_interpreter_gives(columns: dict[str, list]) -> None:
-    from cepheid import reference
-    from cepheid.runtime.reference_run import python_events
+    from cepheid.reference import definition as reference
+    from cepheid.sessions.reference_run import python_events
 
     items = ", ".join(f"{item} AS r{ix}" for ix, item in enumerate(RETURNED))
     query = cep.query(f"PATTERN SEQ(A a, B b) RETURN {items}")

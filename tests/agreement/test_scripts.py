@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import cepheid as cep
+from cepheid.events.events import order_events
 from cepheid.language import syntax as ast
-from cepheid.reference import returned
+from cepheid.matches.matches import Match, Matches
+from cepheid.reference.definition import returned
 from cepheid.reference_script import evaluate_script
-from cepheid.runtime import session
-from cepheid.runtime.events import order_events
-from cepheid.runtime.matches import Match, Matches
-from cepheid.runtime.reference_run import python_events
+from cepheid.sessions import session
+from cepheid.sessions.reference_run import python_events
 
 MOST = 40
 """More composite events than this make the definition slow."""

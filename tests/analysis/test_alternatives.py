@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cepheid.analysis.alternatives import Outline, count_alternatives, outlines
 from cepheid.language import syntax as ast
 from cepheid.language.parser import parse
-from cepheid.reference import _expand
+from cepheid.reference.definition import _expand
 
 
 def shown(pattern: str) -> list[str]:

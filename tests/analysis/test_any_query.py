@@ -6,10 +6,11 @@ from strategies import queries
 
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.engines.base.evaluation import Evaluation
 from cepheid.errors import Fault, QuerySemanticError
+from cepheid.explain.explain import explain
 from cepheid.language import syntax as ast
-from cepheid.planning.evaluations import Choice, Evaluation
-from cepheid.planning.explain import explain
+from cepheid.planning.evaluations import Choice
 from cepheid.schema import Kind, Schema
 
 kinds = st.sampled_from(Kind)

@@ -4,9 +4,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cepheid.analysis.normal_form import MAX_CLAUSES, clauses, conjuncts, predicates, push_not
-from cepheid.interpreter import Event, Interpreter, Truth
 from cepheid.language import syntax as ast
 from cepheid.language.parser import parse
+from cepheid.reference.interpreter import Event, Interpreter, Truth
 
 NAMES = ("p", "q", "r", "s")
 ATOMS = [ast.Comparison("=", ast.Attribute("a", name), ast.Literal(1)) for name in NAMES]

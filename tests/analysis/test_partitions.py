@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import Alternative
-from cepheid.interpreter import Event
 from cepheid.language.parser import parse
-from cepheid.reference import Match, evaluate
+from cepheid.reference.definition import Match, evaluate
+from cepheid.reference.interpreter import Event
 from cepheid.schema import Kind, Schema
 
 

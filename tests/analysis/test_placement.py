@@ -11,11 +11,11 @@ from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import Clause, Edge
 from cepheid.analysis.normal_form import MAX_CLAUSES
 from cepheid.analysis.placement import place_clauses
-from cepheid.interpreter import Binding, Event, Interpreter, list_of
 from cepheid.language import syntax as ast
 from cepheid.language.parser import parse
 from cepheid.language.printer import print_expression
-from cepheid.reference import _holds
+from cepheid.reference.definition import _holds
+from cepheid.reference.interpreter import Binding, Event, Interpreter, list_of
 
 
 def placed(text: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid as cep
-from cepheid.planning.options import READING
+from cepheid.engines.base.options import READING
 
 EVENTS = {"ts": [1, 2], "type": ["A", "B"]}
 

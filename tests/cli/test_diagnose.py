@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 import cepheid as cep
-from cepheid.cli.diagnosis import show
+from cepheid.cli.commands.diagnosis import show
 
 LATE = "PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag_id] WITHIN 20 minutes"
 TEXT = """\

@@ -66,7 +66,7 @@ def test_only_the_footer_of_a_parquet_file_is_read(run, monkeypatch):
     def refuse(_source):
         raise AssertionError("the whole file was read")
 
-    monkeypatch.setattr("cepheid.runtime.sources.read_source", refuse)
+    monkeypatch.setattr("cepheid.events.sources.tables.read_source", refuse)
     assert run("explain", "theft.sase", "events.parquet").code == 0
 
 

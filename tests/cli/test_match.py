@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from cepheid.cli.inputs import EVENT_SUFFIXES
-from cepheid.runtime.source_files import CSV_DELIMITERS, JSON_SUFFIXES, PARQUET_SUFFIXES
+from cepheid.events.sources.files import CSV_DELIMITERS, JSON_SUFFIXES, PARQUET_SUFFIXES
 
 PAIRS = "PATTERN SEQ(Shelf a, Exit c) WHERE [tag_id]"
 STOLEN = [{"a": 0, "c": 3}]

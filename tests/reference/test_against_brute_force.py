@@ -17,9 +17,9 @@ from typing import Any
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from cepheid.interpreter import Event
 from cepheid.language.parser import parse
-from cepheid.reference import evaluate
+from cepheid.reference.definition import evaluate
+from cepheid.reference.interpreter import Event
 
 Chosen = dict[str, tuple[Event, ...]]
 """The events of each variable."""

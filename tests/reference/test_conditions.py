@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from streams import Stream, answers, matches
 
-from cepheid.interpreter import Event
+from cepheid.reference.interpreter import Event
 
 A = "a(x=3,y=null,t='shelf',ok=true)"  # A has no z
 

@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def rocksdb(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkSession]:
     """A session in which streams run, with small buckets treated as large ones are."""
-    from cepheid.spark import bucketed_stream
+    from cepheid.spark.stream import bucketed_stream
 
     monkeypatch.setattr(bucketed_stream, "LARGE", 0)
     before = spark.conf.get(PROVIDER)

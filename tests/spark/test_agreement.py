@@ -51,9 +51,9 @@ def numbered(case: Case) -> pa.Table:
 
 def spread(query: cep.CompiledQuery, frame: DataFrame, limits: list[int], output: str) -> DataFrame:
     """The matches, with these limits of the slices where there are slices."""
-    from cepheid.spark.batch import by_slice
-    from cepheid.spark.preparation import prepare
-    from cepheid.spark.slices import why_not_sliced, with_reach
+    from cepheid.spark.batch.batch import by_slice
+    from cepheid.spark.batch.preparation import prepare
+    from cepheid.spark.batch.slices import why_not_sliced, with_reach
 
     prepared = prepare(query, frame.schema, tie_break="seq", output=output)
     is_heavy = bool(limits[0] % 2)
@@ -94,7 +94,7 @@ def test_random_queries_have_the_same_matches(spark: SparkSession) -> None:
 def test_random_queries_over_files_have_the_same_matches(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cepheid.spark import files
+    from cepheid.spark.files import files
 
     monkeypatch.setattr(files, "LEAST_ROWS", 2)
     monkeypatch.setattr(files, "MOST_ROWS", 2)
@@ -120,8 +120,8 @@ def test_random_queries_over_files_have_the_same_matches(
 def test_random_queries_over_frames_of_files_have_the_same_matches(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cepheid.spark import files
-    from cepheid.spark.preparation import prepare
+    from cepheid.spark.batch.preparation import prepare
+    from cepheid.spark.files import files
 
     monkeypatch.setattr(files, "LEAST_ROWS", 2)
     monkeypatch.setattr(files, "MOST_ROWS", 2)

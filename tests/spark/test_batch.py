@@ -12,9 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from spark.rows import found_together, local_rows, spark_rows
 
 import cepheid as cep
-from cepheid.spark import slices
-from cepheid.spark.partition_run import SLICE
-from cepheid.spark.preparation import prepare
+from cepheid.spark.batch import slices
+from cepheid.spark.batch.preparation import prepare
+from cepheid.spark.worker.partition_run import SLICE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -18,15 +18,15 @@ from spark.rows import local_rows
 
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
-from cepheid.runtime import session
-from cepheid.runtime.events import order_events
-from cepheid.spark import packing
-from cepheid.spark.arrow_schemas import result_schema
-from cepheid.spark.bucket import Step
-from cepheid.spark.bucket_copies import BucketCopies
-from cepheid.spark.bucket_store import ENTRY, HEAD, Arrived, BucketStore
-from cepheid.spark.packing import from_blob, to_blobs
-from cepheid.spark.worker_settings import WorkerSettings
+from cepheid.events.events import order_events
+from cepheid.sessions import session
+from cepheid.spark.batch.arrow_schemas import result_schema
+from cepheid.spark.stream import packing
+from cepheid.spark.stream.bucket import Step
+from cepheid.spark.stream.bucket_copies import BucketCopies
+from cepheid.spark.stream.bucket_store import ENTRY, HEAD, Arrived, BucketStore
+from cepheid.spark.stream.packing import from_blob, to_blobs
+from cepheid.spark.worker.worker_settings import WorkerSettings
 
 START_MS = 1_000_000
 EVER_MS = 10**12

@@ -12,9 +12,9 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner, Result
 
-from cepheid.cli import spark_run
 from cepheid.cli.app import app
-from cepheid.cli.spark_seconds import in_seconds
+from cepheid.cli.spark import spark_run
+from cepheid.cli.spark.spark_seconds import in_seconds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

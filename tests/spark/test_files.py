@@ -14,9 +14,10 @@ from spark.rows import found_together, local_rows, spark_rows
 from typer.testing import CliRunner
 
 import cepheid as cep
-from cepheid.cli import spark_run
 from cepheid.cli.app import app
-from cepheid.spark import files, match_files, row_groups
+from cepheid.cli.spark import spark_run
+from cepheid.spark import match_files
+from cepheid.spark.files import files, row_groups
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,9 +15,9 @@ from spark.rows import found_together, spark_rows
 from spark.test_files import QUERIES, events
 
 import cepheid as cep
-from cepheid.spark import files
-from cepheid.spark.plain_files import plain_files
-from cepheid.spark.tie_order import order_with_ties
+from cepheid.spark.batch.tie_order import order_with_ties
+from cepheid.spark.files import files
+from cepheid.spark.files.plain_files import plain_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

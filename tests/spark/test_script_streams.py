@@ -20,10 +20,10 @@ from spark.test_streams import Feed, readings
 
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
-from cepheid.runtime import session
-from cepheid.spark.arrow_schemas import spark_schema
-from cepheid.spark.script_preparation import prepare_script
-from cepheid.spark.worker_settings import ScriptSettings
+from cepheid.sessions import session
+from cepheid.spark.batch.arrow_schemas import spark_schema
+from cepheid.spark.batch.script_preparation import prepare_script
+from cepheid.spark.worker.worker_settings import ScriptSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -16,8 +16,8 @@ import pytest
 from spark.test_cli import Unstoppable
 from typer.testing import CliRunner
 
-from cepheid.cli import streaming
 from cepheid.cli.app import app
+from cepheid.cli.spark import streaming
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,8 +16,8 @@ from spark.test_buckets import START_MS, Stream
 from spark.test_streams import Feed, readings
 
 import cepheid as cep
-from cepheid.spark.arrow_schemas import spark_schema
-from cepheid.spark.preparation import Prepared, prepare
+from cepheid.spark.batch.arrow_schemas import spark_schema
+from cepheid.spark.batch.preparation import Prepared, prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ from pathlib import Path
 WORKER = """
 import sys, time
 from pathlib import Path
-from cepheid.spark.warm_kernels import compiled_once
+from cepheid.spark.worker.warm_kernels import compiled_once
 with compiled_once(sys.argv[2]):
     log = Path(sys.argv[1])
     with log.open("a") as file:

@@ -19,7 +19,7 @@ def test_a_zip_file_is_refused_with_what_to_do(tmp_path: Path) -> None:
             sys.executable,
             *("-S", "-c"),
             "import sys; sys.path += sys.argv[1:]\n"
-            "from cepheid.spark.worker_settings import refuse_zip_file; refuse_zip_file()",
+            "from cepheid.spark.worker.worker_settings import refuse_zip_file; refuse_zip_file()",
             *(path for path in sys.path if path and Path(path) != package.parent),
         ],
         env={**os.environ, "PYTHONPATH": archive},

@@ -23,8 +23,8 @@ from cepheid.language.printer import item_name
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cepheid.runtime.match_stream import MatchStream
-    from cepheid.runtime.matches import Match, Matches
+    from cepheid.matches.match_stream import MatchStream
+    from cepheid.matches.matches import Match, Matches
 
 
 class Format(StrEnum):
@@ -175,7 +175,7 @@ def _flat(table: pa.Table) -> pa.Table:
     import pyarrow as pa
     import pyarrow.types as arrow
 
-    from cepheid.runtime.matches import python_values
+    from cepheid.matches.matches import python_values
 
     for index, field in enumerate(table.schema):
         column, kind = table.column(index), field.type

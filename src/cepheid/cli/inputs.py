@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 EVENT_SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".jsonl", ".ndjson", ".json")
-"""What :mod:`cepheid.runtime.sources` reads; named here so that Arrow is loaded only for it."""
+"""What the table reader accepts; named here so that Arrow is loaded only when it is needed."""
 
 _SNIFFED_BYTES = 1024
 _TABLE_OF_TYPE = re.compile(r"(?P<type>[^\W\d][\w-]*)=(?P<path>.+)", re.DOTALL)
@@ -304,7 +304,7 @@ def find_schema(arguments: Sequence[str], declaration: str | None) -> Schema | N
 
 
 def _schema_of_events(source: str | dict[str, str]) -> Schema:
-    from cepheid.runtime.sources import concat_tables
+    from cepheid.events.sources.tables import concat_tables
 
     if isinstance(source, str):
         return Schema.from_arrow(_arrow_schema(source))
@@ -319,8 +319,8 @@ def _arrow_schema(path: str) -> pa.Schema:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
-    from cepheid.runtime.source_files import PARQUET_SUFFIXES
-    from cepheid.runtime.sources import read_source
+    from cepheid.events.sources.files import PARQUET_SUFFIXES
+    from cepheid.events.sources.tables import read_source
 
     here = Path(path)
     if here.is_dir() or (here.is_file() and here.suffix.lower() in PARQUET_SUFFIXES):

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from cepheid.automata.evaluations import EVALUATIONS
 from cepheid.cli.reporting import usage
+from cepheid.engines.base.evaluation import AUTO
+from cepheid.engines.base.options import EQUIVALENCES, WINDOWS
 from cepheid.errors import OptionError, closest, list_words
-from cepheid.planning.evaluations import AUTO
-from cepheid.planning.options import EQUIVALENCES, WINDOWS
+from cepheid.planning.registry import EVALUATIONS
 
 _MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|(spark|k8s)://.+")
 """What Spark may run on."""
@@ -29,7 +29,7 @@ def _check_evaluation(name: str) -> None:
 
 
 def _check_unit(name: str) -> None:
-    from cepheid.runtime.time_axis import unit_named
+    from cepheid.events.time_axis import unit_named
 
     unit_named(name)
 

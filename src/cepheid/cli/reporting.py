@@ -12,7 +12,7 @@ from typing import Any, TextIO, TypeVar
 
 import typer
 
-from cepheid.cli.spark_faults import spark_fault
+from cepheid.cli.spark.spark_faults import spark_fault
 from cepheid.errors import (
     CepheidError,
     CepheidWarning,

@@ -17,8 +17,8 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name, print_window
 
 if TYPE_CHECKING:
-    from cepheid.runtime.match_stream import MatchStream
-    from cepheid.runtime.matches import Match, Matches
+    from cepheid.matches.match_stream import MatchStream
+    from cepheid.matches.matches import Match, Matches
 
 MOST_TABLE_ROWS = 50
 """How many matches a table shows where no limit is given."""
@@ -35,7 +35,7 @@ def write_results(
     hidden: Sequence[str],
 ) -> int:
     """Write the matches, and return how many were written; ``hidden`` is what a table hides."""
-    from cepheid.runtime.matches import Matches
+    from cepheid.matches.matches import Matches
 
     if chosen is Format.TABLE and limit is None:
         limit = MOST_TABLE_ROWS

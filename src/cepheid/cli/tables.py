@@ -16,7 +16,7 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name, print_pattern
 
 if TYPE_CHECKING:
-    from cepheid.runtime.matches import Match
+    from cepheid.matches.matches import Match
 
 LEAST_TEXT_WIDTH = 12
 """How far a column of texts may be cut."""

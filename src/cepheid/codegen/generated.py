@@ -13,8 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from cepheid.automata.fingerprints import PASSING
-from cepheid.kernels import jit
+from cepheid.codegen.fingerprints import PASSING
+from cepheid.jit import decorators as jit
 
 _SOURCES: dict[int, str] = {}
 """The source of each predicate function, by its address."""

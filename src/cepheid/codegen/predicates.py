@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from cepheid.analysis.text_operations import RANK, TEXT_FUNCTIONS
+from cepheid.codegen import layout
 from cepheid.functions import Function, Uncallable, find_function
-from cepheid.kernels import nfa_b_layout as layout
 from cepheid.language import syntax as ast
 from cepheid.language.units import microseconds
 from cepheid.schema import Kind
@@ -159,10 +159,10 @@ class PredicateWriter:
         """The module with the predicate function."""
         lines = [
             "import math",
-            "from cepheid.kernels.pointers import byte_pointer as B",
-            "from cepheid.kernels.pointers import float64_pointer as F",
-            "from cepheid.kernels.pointers import int64_pointer as I",
-            "from cepheid.kernels.texts import text_value as T",
+            "from cepheid.jit.pointers import byte_pointer as B",
+            "from cepheid.jit.pointers import float64_pointer as F",
+            "from cepheid.jit.pointers import int64_pointer as I",
+            "from cepheid.engines.base.kernels.texts import text_value as T",
             *self._imports(),
             "",
             "",
@@ -207,8 +207,8 @@ class PredicateWriter:
         if not self._functions:
             return []
         return [
-            "from cepheid.kernels.lists import list_at as L",
-            "from cepheid.kernels.registered import offered",
+            "from cepheid.engines.base.kernels.lists import list_at as L",
+            "from cepheid.codegen.kernels.registered import offered",
             "",
             *(f'f{number} = offered("{key}")' for number, key in enumerate(self._functions)),
         ]

@@ -168,8 +168,8 @@ def _compile(function: FunctionType, kinds: tuple[Kind, ...]) -> Compiled:
 
 
 def _native(function: FunctionType, letters: str) -> Compiled:
-    from cepheid.automata.fingerprints import fingerprint
-    from cepheid.kernels import registered as kernels
+    from cepheid.codegen.fingerprints import fingerprint
+    from cepheid.codegen.kernels import registered as kernels
 
     key = f"{fingerprint(function)}_{letters}"
     if key not in _COMPILED:

@@ -14,17 +14,17 @@ from __future__ import annotations
 from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, NegatedComponent
-from cepheid.automata.compiled_once import compiled_once
-from cepheid.automata.list_bounds import by_bounds
-from cepheid.automata.nfa_b_tables import EventTest, NegationTest, NfaB, Phase, Step
-from cepheid.automata.predicates import (
+from cepheid.codegen import layout
+from cepheid.codegen.compiled_once import compiled_once
+from cepheid.codegen.list_bounds import by_bounds
+from cepheid.codegen.predicates import (
     PredicateWriter,
     Storage,
     Test,
     Untranslatable,
 )
-from cepheid.automata.value_vector import ValueVector
-from cepheid.kernels import nfa_b_layout as layout
+from cepheid.codegen.steps import EventTest, NegationTest, NfaB, Phase, Step
+from cepheid.codegen.value_vector import ValueVector
 from cepheid.language import syntax as ast
 from cepheid.schema import Schema
 

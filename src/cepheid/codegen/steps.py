@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from cepheid.automata.predicates import Storage
-from cepheid.kernels import nfa_b_layout as layout
+from cepheid.codegen import layout
+from cepheid.codegen.predicates import Storage
 from cepheid.language import syntax as ast
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cepheid.automata.nfa_b_tables import Phase, Update
-from cepheid.automata.predicates import Storage, Untranslatable, Value, storage_of
-from cepheid.kernels import nfa_b_layout as layout
+from cepheid.codegen import layout
+from cepheid.codegen.predicates import Storage, Untranslatable, Value, storage_of
+from cepheid.codegen.steps import Phase, Update
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind, Schema
 

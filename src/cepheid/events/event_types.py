@@ -7,9 +7,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.errors import EventError
-from cepheid.runtime.arrow_arrays import numbers_of, to_numpy
-from cepheid.runtime.encoding import one_array
-from cepheid.runtime.text_index import TextIndex
+from cepheid.events.columns.arrow_arrays import numbers_of, to_numpy
+from cepheid.events.columns.encoding import one_array
+from cepheid.events.columns.text_index import TextIndex
 from cepheid.schema import Kind, kind_of
 
 _AT_ONCE = 65_536

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.runtime.events import Events
-from cepheid.runtime.time_axis import TimeAxis
+from cepheid.events.events import Events
+from cepheid.events.time_axis import TimeAxis
 from cepheid.schema import Schema
 
 

@@ -16,18 +16,18 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, closest, list_words
-from cepheid.runtime.arrow_arrays import empty_table, from_numpy, to_numpy
-from cepheid.runtime.encoding import Int64s, one_array, writable
-from cepheid.runtime.event_types import read_types
-from cepheid.runtime.source_files import refuse_other_encoding
-from cepheid.runtime.sources import (
+from cepheid.events.columns.arrow_arrays import empty_table, from_numpy, to_numpy
+from cepheid.events.columns.encoding import Int64s, one_array, writable
+from cepheid.events.event_types import read_types
+from cepheid.events.sources.files import refuse_other_encoding
+from cepheid.events.sources.tables import (
     NeededColumns,
     concat_tables,
     hint_of_missing,
     is_type_mapping,
     read_columns,
 )
-from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
+from cepheid.events.time_axis import MAX_TICKS, TimeAxis
 from cepheid.schema import Kind, Schema, kind_of
 
 Declaration = Mapping[str, Mapping[str, str | Kind] | Iterable[str]]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.types as arrow
 
 from cepheid.errors import EventError
-from cepheid.runtime.events import Events
+from cepheid.events.events import Events
 from cepheid.schema import Kind, kind_of
 
 _ALIKE = ({Kind.INTEGER, Kind.FLOAT}, {Kind.DATE, Kind.TIMESTAMP})

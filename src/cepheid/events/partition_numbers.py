@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cepheid.kernels import partition_ids
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.encoding import EncodedColumn
-from cepheid.runtime.lent_memory import lent_numbers
-from cepheid.runtime.snapshot import Arrays
+from cepheid.events.arrays import Int64s, lent_numbers
+from cepheid.events.columns.encoding import EncodedColumn
+from cepheid.events.kernels import partition_ids
+from cepheid.snapshots import Arrays
 
 _FIRST_SIZE = 64
 _SMALL = 256

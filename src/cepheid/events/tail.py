@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from cepheid.kernels.look_up import look_up
-from cepheid.runtime.bindings import Int64s, PositionArray
-from cepheid.runtime.lent_memory import lent_numbers
+from cepheid.events.arrays import Int64s, PositionArray, lent_numbers
+from cepheid.events.kernels.look_up import look_up
 
 _NOTHING = np.empty(0, np.int64)
 _FEW = 8

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, closest, list_words
+from cepheid.events.columns.arrow_arrays import from_numpy, numbers_of
+from cepheid.events.columns.encoding import Int64s, one_array
 from cepheid.language.units import CANONICAL_UNIT, NANOSECONDS_PER
-from cepheid.runtime.arrow_arrays import from_numpy, numbers_of
-from cepheid.runtime.encoding import Int64s, one_array
 
 TICKS_PER_FLOAT = 1_000_000
 MAX_TICKS = 2**63 - 1

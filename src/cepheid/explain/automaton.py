@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from cepheid.explain.formula import Formula
 from cepheid.language import syntax as ast
-from cepheid.planning.formula import Formula
 
 FINAL = "F"
 

@@ -12,10 +12,7 @@ from dataclasses import dataclass, replace
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent, Place
 from cepheid.analysis.model import Edge as TestedAt
-from cepheid.language import syntax as ast
-from cepheid.language.naming import default_variable
-from cepheid.language.printer import print_expression, print_pattern
-from cepheid.planning.automaton import (
+from cepheid.explain.automaton import (
     FINAL,
     Automaton,
     Edge,
@@ -24,7 +21,10 @@ from cepheid.planning.automaton import (
     State,
     edge_name,
 )
-from cepheid.planning.formula import FALSE, Formula, visible
+from cepheid.explain.formula import FALSE, Formula, visible
+from cepheid.language import syntax as ast
+from cepheid.language.naming import default_variable
+from cepheid.language.printer import print_expression, print_pattern
 
 _AXES = {
     ast.WindowMeasure.TIME: "time",

@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.language import syntax as ast
-from cepheid.language.printer import print_window
-from cepheid.planning.automaton import (
+from cepheid.explain.automaton import (
     FINAL,
     Automaton,
     Edge,
@@ -22,9 +20,11 @@ from cepheid.planning.automaton import (
     State,
     edge_name,
 )
-from cepheid.planning.build_automaton import AutomatonBuilder, EventUnit
+from cepheid.explain.build_automaton import AutomatonBuilder, EventUnit
+from cepheid.explain.formula import Formula
+from cepheid.language import syntax as ast
+from cepheid.language.printer import print_window
 from cepheid.planning.estimates import Frequencies, chain_order
-from cepheid.planning.formula import Formula
 
 
 def build_chains(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from xml.sax.saxutils import escape, quoteattr
 
-from cepheid.planning.formula import text_width, wrap
+from cepheid.explain.formula import text_width, wrap
 
 WIDTH = 960
 """How wide a drawing gets, where its names are not longer than that."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.engines.base.evaluation import AUTO, LAZY_CHAIN, NFA_B
+from cepheid.engines.base.statistics import check_statistics
 from cepheid.errors import OptionError, list_words
-from cepheid.planning.build_automaton import build_automata
-from cepheid.planning.build_chain import build_chains
-from cepheid.planning.evaluations import AUTO, LAZY_CHAIN, NFA_B
-from cepheid.planning.mermaid import write_mermaid
-from cepheid.planning.statistics import check_statistics
-from cepheid.planning.svg import draw_automata
+from cepheid.explain.build_automaton import build_automata
+from cepheid.explain.build_chain import build_chains
+from cepheid.explain.mermaid import write_mermaid
+from cepheid.explain.svg import draw_automata
 
 _FORMATS = {"mermaid": write_mermaid, "svg": draw_automata}
 

@@ -8,17 +8,18 @@ from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, Neg
 from cepheid.analysis.names import variables_in
 from cepheid.analysis.normal_form import conjuncts
 from cepheid.analysis.placement import indices_in
+from cepheid.engines.base.evaluation import INSTANCE_STACKS, LAZY_CHAIN
+from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
+from cepheid.engines.imprecise.plan import method_line, uncertainty_lines
+from cepheid.engines.lazy.sharing import sharing_lines
+from cepheid.engines.stacks.plan import SequencePlan
 from cepheid.errors import list_words
+from cepheid.events.uncertain_time import UncertainTime
+from cepheid.explain.build_automaton import build_automaton
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_pattern, print_query
-from cepheid.planning.build_automaton import build_automaton
 from cepheid.planning.estimates import estimate_lines
-from cepheid.planning.evaluations import INSTANCE_STACKS, LAZY_CHAIN, Choice
-from cepheid.planning.options import DEFAULT_OPTIONS, Options
-from cepheid.planning.sequence_plan import SequencePlan
-from cepheid.planning.sharing import sharing_lines
-from cepheid.planning.uncertain_time import UncertainTime
-from cepheid.planning.weighed_plan import method_line, uncertainty_lines
+from cepheid.planning.evaluations import Choice
 
 _MOST_ALTERNATIVES = 10
 _WIDTH = 90

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.explain.automaton import Automaton, EdgeKind
+from cepheid.explain.formula import visible
 from cepheid.language.printer import print_pattern
-from cepheid.planning.automaton import Automaton, EdgeKind
-from cepheid.planning.formula import visible
 
 _WIDTH = 90
 _HEAD = '%%{init: {"flowchart": {"wrappingWidth": 900}}}%%\nflowchart TB\n'
@@ -30,7 +30,7 @@ def write_mermaid(query: AnalysedQuery, automata: Sequence[Automaton]) -> str:
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
-    >>> from cepheid.planning.build_automaton import build_automata
+    >>> from cepheid.explain.build_automaton import build_automata
     >>> query = analyse(parse("PATTERN SEQ(A a, B b) WHERE b.x < a.x"))
     >>> print(write_mermaid(query, build_automata(query)))
     %%{init: {"flowchart": {"wrappingWidth": 900}}}%%

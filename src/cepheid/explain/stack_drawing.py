@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cepheid.planning.canvas import LETTER, LINE, MARGIN, WIDTH, Canvas, px
-from cepheid.planning.formula import text_width
+from cepheid.explain.canvas import LETTER, LINE, MARGIN, WIDTH, Canvas, px
+from cepheid.explain.formula import text_width
 
 CELL = 30
 GAP = 50

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from datetime import datetime, time
 
 from cepheid.analysis.model import Alternative
+from cepheid.engines.stacks.engine import StandingStacks
+from cepheid.engines.stacks.layout import NONE
 from cepheid.errors import OptionError
-from cepheid.kernels.instance_stacks_layout import NONE
-from cepheid.language import syntax as ast
-from cepheid.language.printer import print_expression, print_pattern, print_window
-from cepheid.planning.formula import visible
-from cepheid.planning.stack_drawing import (
+from cepheid.events.events import Events
+from cepheid.explain.formula import visible
+from cepheid.explain.stack_drawing import (
     Instance,
     PartitionStacks,
     SequenceStacks,
     draw_stacks,
 )
-from cepheid.runtime.events import Events
-from cepheid.runtime.instance_stacks_engine import StandingStacks
-from cepheid.runtime.run import PreparedRun
+from cepheid.language import syntax as ast
+from cepheid.language.printer import print_expression, print_pattern, print_window
+from cepheid.sessions.run import PreparedRun
 
 MOST_EVENTS = 60
 _Positions = dict[str, int]

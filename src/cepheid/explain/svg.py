@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.explain.automaton import Automaton, Edge, EdgeKind, Filter, State
+from cepheid.explain.canvas import LETTER, LINE, MARGIN, WIDTH, Canvas, px
+from cepheid.explain.formula import text_width, visible
 from cepheid.language.printer import print_pattern, print_window
-from cepheid.planning.automaton import Automaton, Edge, EdgeKind, Filter, State
-from cepheid.planning.canvas import LETTER, LINE, MARGIN, WIDTH, Canvas, px
-from cepheid.planning.formula import text_width, visible
 
 RADIUS = 24
 GAP = 86

@@ -25,8 +25,8 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaWarning
 from numba.np import arrayobj
 
-from cepheid.kernels.file_lock import locked
-from cepheid.kernels.quick_compilation import (
+from cepheid.jit.file_lock import locked
+from cepheid.jit.quick_compilation import (
     PartCompiler,
     of_any_value,
     operators_remembered,
@@ -35,9 +35,14 @@ from cepheid.kernels.quick_compilation import (
 
 def cache_folder() -> Path:
     """Where compiled code is kept: CEPHEID_CACHE_DIR, or the user's cache folder."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    package = Path(__file__).parents[1]
+    sources = {
+        *package.glob("jit/*.py"),
+        *package.rglob("kernels/*.py"),
+        *package.rglob("*layout.py"),
+    }
     digest = hashlib.sha256()
-    for source in sources:
+    for source in sorted(sources):
         digest.update(source.read_bytes())
     digest.update(f"{numba.__version__} {np.__version__} {sys.version}".encode())
     return _cache_root() / digest.hexdigest()[:16]

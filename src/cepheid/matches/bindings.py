@@ -13,11 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.events.arrays import Int64s, PositionArray
 from cepheid.language import syntax as ast
-
-Int64s = npt.NDArray[np.int64]
-PositionArray = npt.NDArray[np.int32] | npt.NDArray[np.int64]
-"""Positions of events; those of a window or a file fit into four bytes as a rule."""
 
 ABSENT = -1
 """The position of a variable that a match does not have (another branch of OR, an empty star)."""

@@ -12,17 +12,17 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.codegen import layout
 from cepheid.errors import OptionError
-from cepheid.kernels import nfa_b_layout as layout
-from cepheid.kernels import unions
+from cepheid.events.arrays import Int64s, int64s
+from cepheid.events.events import Events
 from cepheid.language import syntax as ast
-from cepheid.runtime.bindings import Bindings, Int64s, MatchTimes
-from cepheid.runtime.events import Events
-from cepheid.runtime.kernel_tables import int64s
-from cepheid.runtime.match_columns import MatchLister
-from cepheid.runtime.match_list import MatchList, to_bindings
-from cepheid.runtime.matches import Match, Matches
-from cepheid.runtime.metrics import Metrics
+from cepheid.matches.bindings import Bindings, MatchTimes
+from cepheid.matches.kernels import unions
+from cepheid.matches.match_columns import MatchLister
+from cepheid.matches.match_list import MatchList, to_bindings
+from cepheid.matches.matches import Match, Matches
+from cepheid.matches.metrics import Metrics
 
 _EXACT = 2.0**53
 _BASE = 0  # nodes are never dropped, so that their numbers are their places

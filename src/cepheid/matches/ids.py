@@ -17,13 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as arrow
 
-from cepheid.kernels import digests as kernels
+from cepheid.events.arrays import Int64s, PositionArray
+from cepheid.events.columns.arrow_arrays import from_numpy, shared
+from cepheid.events.columns.encoding import one_array
+from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
-from cepheid.runtime.arrow_arrays import from_numpy, shared
-from cepheid.runtime.bindings import Bindings, Int64s, ListPositions, PositionArray
-from cepheid.runtime.encoding import one_array
-from cepheid.runtime.events import Events
+from cepheid.matches.bindings import Bindings, ListPositions
+from cepheid.matches.kernels import digests as kernels
 
 UInt64s = npt.NDArray[np.uint64]
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.kernels import match_columns as kernel
-from cepheid.kernels import match_lists
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.events.arrays import Int64s, PositionArray, lent
 from cepheid.language import syntax as ast
-from cepheid.runtime.bindings import Int64s, ListPositions, PositionArray, SinglePositions
-from cepheid.runtime.lent_memory import lent
+from cepheid.matches.bindings import ListPositions, SinglePositions
+from cepheid.matches.kernels import match_columns as kernel
+from cepheid.matches.kernels import match_lists
 
 ROOM_EVENTS = 1 << 19
 """How many events of a component a block has room for."""

@@ -7,18 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cepheid.kernels import match_lists
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.events.arrays import Int64s
 from cepheid.language import syntax as ast
-from cepheid.runtime.bindings import (
-    ABSENT,
-    Bindings,
-    Int64s,
-    ListPositions,
-    MatchTimes,
-    SinglePositions,
-)
-from cepheid.runtime.snapshot import Arrays
+from cepheid.matches.bindings import ABSENT, Bindings, ListPositions, MatchTimes, SinglePositions
+from cepheid.matches.kernels import match_lists
+from cepheid.snapshots import Arrays
 
 WINDOW_END = -1
 """The position at which a match is complete that waits for its window to end."""
@@ -128,7 +122,7 @@ class NonOverlapping:
     def choose(self, matches: MatchList, partition: Int64s, partitions: int) -> MatchList:
         """Some of the matches, which come in no particular order; calls follow in time."""
         # Loaded when it is needed first, since it takes a while to compile.
-        from cepheid.kernels.non_overlapping import choose_non_overlapping
+        from cepheid.matches.kernels.non_overlapping import choose_non_overlapping
 
         added = max(partitions - len(self.last_ticks), 0)
         never = np.full(added, np.iinfo(np.int64).min, dtype=np.int64)

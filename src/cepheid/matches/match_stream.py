@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.runtime.matches import BATCH_SIZE, Match, Matches
-from cepheid.runtime.metrics import Metrics
+from cepheid.matches.matches import BATCH_SIZE, Match, Matches
+from cepheid.matches.metrics import Metrics
 
 _BATCH_BYTES = 32 << 20
 """A batch with so much in it is given although it has fewer matches than asked for."""

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as arrow
 
+from cepheid.events.event_view import EventView
+from cepheid.events.events import Events
 from cepheid.language import syntax as ast
-from cepheid.runtime.bindings import Bindings
-from cepheid.runtime.event_view import EventView
-from cepheid.runtime.events import Events
-from cepheid.runtime.metrics import Metrics
-from cepheid.runtime.projection import project
+from cepheid.matches.bindings import Bindings
+from cepheid.matches.metrics import Metrics
+from cepheid.matches.projection import project
 from cepheid.schema import Schema
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Matches:
         return Matches(query, self._given, self._parts, self.metrics, self._name_row)
 
     def _repr_html_(self) -> str:
-        from cepheid.runtime.notebook import matches_html
+        from cepheid.matches.notebook import matches_html
 
         return matches_html(self)
 

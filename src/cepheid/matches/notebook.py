@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cepheid.runtime.matches import Match, Matches
+    from cepheid.matches.matches import Match, Matches
 
 ROWS = 10
 BARS = 60

@@ -10,23 +10,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.interpreter import variables_in
+from cepheid.events.arrays import Int64s, PositionArray
+from cepheid.events.columns.arrow_arrays import from_numpy
+from cepheid.events.columns.decimals import plain_decimals
+from cepheid.events.columns.encoding import one_array
+from cepheid.events.columns.vectorised import Bools, Leaf, Vectorised, whole_numbers, without_nan
+from cepheid.events.event_view import EventView
+from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
-from cepheid.runtime.arrow_arrays import from_numpy
-from cepheid.runtime.bindings import (
-    ABSENT,
-    Bindings,
-    Int64s,
-    ListPositions,
-    PositionArray,
-    SinglePositions,
-)
-from cepheid.runtime.decimals import plain_decimals
-from cepheid.runtime.encoding import one_array
-from cepheid.runtime.event_view import EventView
-from cepheid.runtime.events import Events
-from cepheid.runtime.vectorised import Bools, Leaf, Vectorised, whole_numbers, without_nan
+from cepheid.matches.bindings import ABSENT, Bindings, ListPositions, SinglePositions
+from cepheid.reference.interpreter import variables_in
 
 
 def project(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cepheid.errors import closest, list_words
-from cepheid.runtime.matches import Matches
+from cepheid.matches.matches import Matches
 
 
 class ScriptMatches(Mapping[str, Matches]):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.automata.evaluations import EVALUATIONS
-from cepheid.automata.imprecise import refuse_method
+from cepheid.engines.base.evaluation import AUTO
+from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
+from cepheid.engines.imprecise.tables import refuse_method
 from cepheid.errors import EvaluationError, OptionError
+from cepheid.events.uncertain_time import UncertainTime
 from cepheid.planning.estimates import choose_by_statistics
 from cepheid.planning.evaluations import (
-    AUTO,
     Choice,
     able_evaluations,
     choose_evaluation,
     refuse_weighing,
 )
-from cepheid.planning.options import DEFAULT_OPTIONS, Options
-from cepheid.planning.uncertain_time import UncertainTime
+from cepheid.planning.registry import EVALUATIONS
 
 
 def choose(

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.vectorised import Bools, Leaf, Vectorised
+from cepheid.events.events import Events
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.events import Events
-from cepheid.runtime.vectorised import Bools, Leaf, Vectorised
 
 _SAMPLE = 128
 """On how many events of a component, or pairs of them, a condition is tested."""

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause
+from cepheid.engines.base.evaluation import INSTANCE_STACKS, LAZY_CHAIN, LAZY_TREE, NFA_B
+from cepheid.engines.base.statistics import check_conditions, given_part, given_rates, is_condition
+from cepheid.engines.lazy.cost import Workload, best_order, work_of
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
-from cepheid.planning.cost import Workload, best_order, work_of
-from cepheid.planning.evaluations import INSTANCE_STACKS, LAZY_CHAIN, LAZY_TREE, NFA_B
-from cepheid.planning.statistics import check_conditions, given_part, given_rates, is_condition
 
 _EQUAL, _COMPARED = 0.1, 0.3
 """How many pairs of events are taken to satisfy an equality, and any other condition."""

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.engines.base.evaluation import (
+    AUTO,
+    IMPRECISE,
+    INSTANCE_STACKS,
+    LAZY_CHAIN,
+    LAZY_TREE,
+    NFA_B,
+    OUTPUTS,
+    REFERENCE,
+    Evaluation,
+)
+from cepheid.engines.base.options import DEFAULT_OPTIONS, WEIGHING, Options
 from cepheid.errors import CepheidWarning, EvaluationError, OptionError, closest, list_words
-from cepheid.planning.options import DEFAULT_OPTIONS, WEIGHING, Options
 
-AUTO = "auto"
-INSTANCE_STACKS = "instance_stacks"
-NFA_B = "nfa_b"
-LAZY_CHAIN = "lazy_chain"
-LAZY_TREE = "lazy_tree"
-IMPRECISE = "imprecise"
-REFERENCE = "reference"
-OUTPUTS = ("all", "non_overlapping")
-COMPRESSED = "compressed"
 _MANY_EVENTS = 20_000
 """More than these are worth a word where each of them is read slowly."""
 _OPTIONS_OF = {
@@ -31,26 +33,6 @@ _OPTIONS_OF = {
     "negation": (LAZY_CHAIN, LAZY_TREE),
 }
 """The evaluations that read an option; all read the others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """A way of running a query: ``refusal`` says in one sentence why it cannot, or is None.
-
-    ``has_automaton`` where what runs is the NFA^b of each alternative, which can be shown;
-    ``has_session`` where events can come in batches, ``has_compressed`` where matches can be
-    had as a structure that is not listed. ``better`` names an evaluation that ``auto`` takes in
-    its stead, and says why. ``weighs`` where times are uncertain and matches have a confidence.
-    """
-
-    name: str
-    summary: str
-    refusal: Callable[[AnalysedQuery], str | None]
-    has_automaton: bool = False
-    has_session: bool = True
-    has_compressed: bool = False
-    better: Callable[[AnalysedQuery], tuple[str, str] | None] = lambda _query: None
-    weighs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +142,6 @@ def refuse_weighing(evaluation: str, is_uncertain: bool, options: Options) -> No
                 f"{name} is for events with uncertain times; say how uncertain they are, with "
                 "time=('lower', 'upper') or uncertainty='5 seconds'"
             )
-
-
-def refuse_output(output: str) -> None:
-    """Refuse an output other than all matches where they have confidences."""
-    if output != OUTPUTS[0]:
-        raise OptionError(
-            f"where times are uncertain there is no output {output!r}: every match that some "
-            "possible world has is reported, and min_confidence or top_k leave out the others"
-        )
 
 
 def check_output(output: str, known: Sequence[str] = OUTPUTS) -> None:

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow.compute as pc
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.engines.base.evaluation import Evaluation
+from cepheid.events.arrays import Int64s
+from cepheid.events.events import Events
 from cepheid.language import syntax as ast
+from cepheid.planning.condition_sample import sample_conditions
 from cepheid.planning.estimates import Frequencies, estimate_costs
-from cepheid.planning.evaluations import Evaluation
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.condition_sample import sample_conditions
-from cepheid.runtime.events import Events
 
 FEW_EVENTS = 10_000
 """Fewer events than this are not worth the choice."""

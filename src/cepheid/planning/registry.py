@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.automata.imprecise import refuse_imprecise
-from cepheid.automata.instance_stacks import refuse_instance_stacks
-from cepheid.automata.lazy import refuse_lazy
-from cepheid.automata.nfa_b import refuse_nfa_b
-from cepheid.planning.evaluations import (
+from cepheid.codegen.sequences import refuse_nfa_b
+from cepheid.engines.base.evaluation import (
     IMPRECISE,
     INSTANCE_STACKS,
     LAZY_CHAIN,
@@ -16,7 +13,10 @@ from cepheid.planning.evaluations import (
     REFERENCE,
     Evaluation,
 )
-from cepheid.planning.sequence_plan import better_than_stacks
+from cepheid.engines.imprecise.tables import refuse_imprecise
+from cepheid.engines.lazy.compile import refuse_lazy
+from cepheid.engines.stacks.plan import better_than_stacks
+from cepheid.engines.stacks.tables import refuse_instance_stacks
 
 
 def _never(_query: AnalysedQuery) -> str | None:

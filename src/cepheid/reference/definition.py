@@ -13,8 +13,15 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any
 
-from cepheid.interpreter import Binding, Event, Interpreter, compare, list_of, variables_in
 from cepheid.language import syntax as ast
+from cepheid.reference.interpreter import (
+    Binding,
+    Event,
+    Interpreter,
+    compare,
+    list_of,
+    variables_in,
+)
 
 
 @dataclass(frozen=True, slots=True)

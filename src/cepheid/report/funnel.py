@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from cepheid.runtime.diagnosis import Diagnosis
-from cepheid.runtime.diagnosis.layout import (
+from cepheid.explain.diagnosis import Diagnosis
+from cepheid.explain.diagnosis.layout import (
     EXAMPLES,
     alternative_title,
     failing_lines,
@@ -13,7 +13,7 @@ from cepheid.runtime.diagnosis.layout import (
     reason_count,
     stop_title,
 )
-from cepheid.runtime.diagnosis.report import BranchDiagnosis, Stop
+from cepheid.explain.diagnosis.report import BranchDiagnosis, Stop
 
 
 def draw_funnel(diagnosis: Diagnosis) -> str:

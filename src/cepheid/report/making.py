@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from cepheid.api import CompiledQuery
 from cepheid.errors import EvaluationError, EventError
+from cepheid.events.sources.spark_frames import are_spark_frames
+from cepheid.events.sources.tables import read_source
+from cepheid.matches.matches import Matches
 from cepheid.report.page import Report
 from cepheid.report.timeline import draw_timeline
-from cepheid.runtime.matches import Matches
-from cepheid.runtime.sources import read_source
-from cepheid.runtime.spark_frames import are_spark_frames
 
 _STREAM_KEYWORDS = ("time", "type", "tie_break", "time_unit", "schema", "evaluation")
 

@@ -12,7 +12,7 @@ from cepheid.report.funnel import draw_funnel
 from cepheid.report.timeline import Timeline
 
 if TYPE_CHECKING:
-    from cepheid.runtime.diagnosis import Diagnosis
+    from cepheid.explain.diagnosis import Diagnosis
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,36 +9,35 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.automata.nfa_b import compile_negation
-from cepheid.errors import LimitError, list_words
-from cepheid.kernels import match_lists
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.codegen.sequences import compile_negation
+from cepheid.engines.base.engine import ColumnEngine, CountingEngine, RenumberingEngine
+from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.limits import too_many_matches
+from cepheid.engines.base.retained import Retained
+from cepheid.events.arrays import Int64s, int64s, padded
+from cepheid.events.columns.encoding import StringCodes
+from cepheid.events.partition_numbers import PartitionNumbers
+from cepheid.events.time_axis import MAX_TICKS
 from cepheid.language import syntax as ast
-from cepheid.language.printer import print_pattern
-from cepheid.runtime.bindings import Bindings, Int64s
-from cepheid.runtime.encoding import StringCodes
-from cepheid.runtime.engine import ColumnEngine, CountingEngine, RenumberingEngine
-from cepheid.runtime.engines import EngineTask, make_engine
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.kernel_tables import int64s, padded
-from cepheid.runtime.match_columns import MatchColumns
-from cepheid.runtime.match_list import (
+from cepheid.matches.bindings import Bindings
+from cepheid.matches.kernels import match_lists
+from cepheid.matches.match_columns import MatchColumns
+from cepheid.matches.match_list import (
     WINDOW_END,
     MatchList,
     empty_list,
     joined,
     to_bindings,
 )
-from cepheid.runtime.metrics import EngineMetrics
-from cepheid.runtime.partition_numbers import PartitionNumbers
-from cepheid.runtime.retained import Retained
-from cepheid.runtime.snapshot import Arrays, part, prefixed
-from cepheid.runtime.time_axis import MAX_TICKS
+from cepheid.matches.metrics import EngineMetrics
+from cepheid.sessions.engines import EngineTask, make_engine
+from cepheid.snapshots import Arrays, part, prefixed
 
 if TYPE_CHECKING:
-    from cepheid.runtime.instance_stacks_engine import InstanceStacksEngine, StandingStacks
-    from cepheid.runtime.negation_filter import NegationFilter
-    from cepheid.runtime.nfa_b_engine import NfaBEngine
+    from cepheid.engines.negation.filter import NegationFilter
+    from cepheid.engines.nfa_b.engine import NfaBEngine
+    from cepheid.engines.stacks.engine import InstanceStacksEngine, StandingStacks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,29 +48,6 @@ class Chunk:
     partition: Int64s
     partitions: int
     axis: Int64s
-
-
-def too_many_matches(
-    limit: int, components: Sequence[ast.Component], strategy: ast.SelectionStrategy
-) -> LimitError:
-    """What to say when there are more matches than allowed: what multiplies them, what helps."""
-    lists = [print_pattern(each) for each in components if each.is_kleene]
-    fewer = ["a shorter window", "an equivalence test such as [id]", "another condition"]
-    if strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH:
-        choice = "combination of events in the window"
-        if lists:
-            choice = f"choice of events for '{lists[0]}'"
-        cause = f"every {choice} is a match of its own"
-        fewer.append("skip_till_next_match")
-    elif lists:
-        cause = f"every place where '{lists[0]}' can begin or end makes a match of its own"
-    else:
-        cause = "every event that can be the first begins a match of its own"
-    advice = list_words([*fewer, "output='non_overlapping'"], "or")
-    return LimitError(
-        f"there are more than {limit} matches: {cause}; {advice} makes them fewer, and max_matches "
-        "allows more"
-    )
 
 
 class _Waiting:
@@ -125,7 +101,7 @@ def _negation_filters(task: EngineTask) -> list[NegationFilter]:
     if not task.alternative.negations:
         return []
     # Loaded here, since its kernels are compiled then, and most queries have no negation.
-    from cepheid.runtime.negation_filter import NegationFilter
+    from cepheid.engines.negation.filter import NegationFilter
 
     return [
         NegationFilter(

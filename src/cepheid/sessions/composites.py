@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.events.arrays import Int64s
+from cepheid.events.events import Events
 from cepheid.language import syntax as ast
-from cepheid.runtime.bindings import Bindings, Int64s, ListPositions, picked_places
-from cepheid.runtime.events import Events
-from cepheid.runtime.projection import project
-from cepheid.runtime.snapshot import Arrays, table_bytes, table_from
+from cepheid.matches.bindings import Bindings, ListPositions, picked_places
+from cepheid.matches.projection import project
+from cepheid.snapshots import Arrays, table_bytes, table_from
 
 WINDOW_END = -1
 """The anchor of a composite event whose match ends with its window."""

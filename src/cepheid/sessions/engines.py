@@ -8,15 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.automata.compiled_once import compiled_once
-from cepheid.planning.evaluations import INSTANCE_STACKS, LAZY_CHAIN, LAZY_TREE, NFA_B
-from cepheid.planning.options import BACKTRACK, VERSIONED, Options
-from cepheid.planning.sharing import SharedAlternatives, shared_alternatives
-from cepheid.runtime.engine import Engine
+from cepheid.codegen.compiled_once import compiled_once
+from cepheid.engines.base.engine import Engine
+from cepheid.engines.base.evaluation import INSTANCE_STACKS, LAZY_CHAIN, LAZY_TREE, NFA_B
+from cepheid.engines.base.options import BACKTRACK, VERSIONED, Options
+from cepheid.engines.lazy.sharing import SharedAlternatives, shared_alternatives
 
 if TYPE_CHECKING:
-    from cepheid.runtime.lazy_shared import SharedLazyEngine
-    from cepheid.runtime.nfa_b_engine import NfaBEngine
+    from cepheid.engines.lazy.shared import SharedLazyEngine
+    from cepheid.engines.nfa_b.engine import NfaBEngine
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,21 +48,21 @@ def _groups(query: AnalysedQuery, negation: str) -> tuple[SharedAlternatives, ..
 
 def _nfa_b_engine(options: Options) -> type[NfaBEngine]:
     if options.algorithm == BACKTRACK:
-        from cepheid.runtime.backtrack_engine import BacktrackEngine
+        from cepheid.engines.nfa_b.variants.backtrack import BacktrackEngine
 
         return BacktrackEngine
     if options.buffer == VERSIONED:
-        from cepheid.runtime.versioned_engine import VersionedEngine
+        from cepheid.engines.nfa_b.variants.versioned import VersionedEngine
 
         return VersionedEngine
-    from cepheid.runtime.nfa_b_engine import NfaBEngine
+    from cepheid.engines.nfa_b.engine import NfaBEngine
 
     return NfaBEngine
 
 
 def _nfa_b(task: EngineTask) -> Engine:
-    from cepheid.automata.nfa_b import compile_nfa_b
-    from cepheid.runtime.nfa_b_engine import NfaBEngine
+    from cepheid.codegen.sequences import compile_nfa_b
+    from cepheid.engines.nfa_b.engine import NfaBEngine
 
     automaton = compile_nfa_b(task.query, task.alternative)
     tests = tuple(test.attribute for test in task.query.equivalences)
@@ -92,8 +92,8 @@ def _nfa_b(task: EngineTask) -> Engine:
 
 
 def _instance_stacks(task: EngineTask) -> Engine:
-    from cepheid.automata.instance_stacks import compile_instance_stacks
-    from cepheid.runtime.instance_stacks_engine import InstanceStacksEngine
+    from cepheid.engines.stacks.engine import InstanceStacksEngine
+    from cepheid.engines.stacks.tables import compile_instance_stacks
 
     return InstanceStacksEngine(
         compile_instance_stacks(task.query, task.alternative),
@@ -104,9 +104,9 @@ def _instance_stacks(task: EngineTask) -> Engine:
 
 
 def _lazy(task: EngineTask, is_tree: bool) -> Engine:
-    from cepheid.automata.lazy import compile_lazy, compile_shared
-    from cepheid.runtime.lazy_engine import LazyEngine
-    from cepheid.runtime.lazy_shared import SharedLazyEngine
+    from cepheid.engines.lazy.compile import compile_lazy, compile_shared
+    from cepheid.engines.lazy.engine import LazyEngine
+    from cepheid.engines.lazy.shared import SharedLazyEngine
 
     number = task.query.alternatives.index(task.alternative)
     for group in () if is_tree else _groups(task.query, task.options.negation):

@@ -10,12 +10,13 @@ import pyarrow as pa
 
 from cepheid.analysis.scripts import ScriptQuery, attributes_named
 from cepheid.errors import EventError
-from cepheid.runtime.bindings import Int64s, bindings_from_rows
-from cepheid.runtime.composites import WINDOW_END, Composites, Unsettled
-from cepheid.runtime.events import Events
-from cepheid.runtime.sources import concat_tables
-from cepheid.runtime.time_axis import TimeAxis
+from cepheid.events.arrays import Int64s
+from cepheid.events.events import Events
+from cepheid.events.sources.tables import concat_tables
+from cepheid.events.time_axis import TimeAxis
+from cepheid.matches.bindings import bindings_from_rows
 from cepheid.schema import Kind, Schema, kind_of
+from cepheid.sessions.composites import WINDOW_END, Composites, Unsettled
 
 ANCHOR = "cepheid.anchor"
 PLACE = "cepheid.place"

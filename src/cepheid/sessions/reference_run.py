@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as arrow
 
-from cepheid import reference
 from cepheid.errors import LimitError
-from cepheid.interpreter import Event
+from cepheid.events.events import Events
+from cepheid.events.time_axis import MAX_TICKS
 from cepheid.language import syntax as ast
-from cepheid.runtime.bindings import Bindings, bindings_from_rows
-from cepheid.runtime.events import Events
-from cepheid.runtime.time_axis import MAX_TICKS
+from cepheid.matches.bindings import Bindings, bindings_from_rows
+from cepheid.reference import definition as reference
+from cepheid.reference.interpreter import Event
 
 
 def run_reference(

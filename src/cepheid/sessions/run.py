@@ -6,24 +6,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.engines.base.evaluation import IMPRECISE, NFA_B, REFERENCE, refuse_output
+from cepheid.engines.base.options import BACKTRACK, MERGING, UNIONS, VERSIONED, Options
 from cepheid.errors import OptionError
-from cepheid.planning.evaluations import (
-    IMPRECISE,
-    NFA_B,
-    REFERENCE,
-    refuse_compressed,
-    refuse_output,
-)
-from cepheid.planning.options import BACKTRACK, MERGING, UNIONS, VERSIONED, Options
-from cepheid.planning.uncertain_time import UncertainTime
-from cepheid.runtime.bindings import Bindings
-from cepheid.runtime.events import Events
-from cepheid.runtime.metrics import Metrics
+from cepheid.events.events import Events
+from cepheid.events.uncertain_time import UncertainTime
+from cepheid.matches.bindings import Bindings
+from cepheid.matches.metrics import Metrics
+from cepheid.planning.evaluations import refuse_compressed
 
 if TYPE_CHECKING:
-    from cepheid.runtime.compressed import CompressedMatches
-    from cepheid.runtime.match_stream import MatchStream
-    from cepheid.runtime.session import Session
+    from cepheid.matches.compressed import CompressedMatches
+    from cepheid.matches.match_stream import MatchStream
+    from cepheid.sessions.session import Session
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +35,7 @@ class PreparedRun:
 
     def session(self) -> Session:
         """A session for the events."""
-        from cepheid.runtime.session import Session
+        from cepheid.sessions.session import Session
 
         return Session(
             self.query, self.window, self.output, self.options, evaluation=self.evaluation
@@ -51,14 +46,14 @@ def run(prepared: PreparedRun) -> tuple[list[Bindings], Metrics]:
     """All matches of the query, in parts, and what the evaluation did."""
     query, events, options = prepared.query, prepared.events, prepared.options
     if prepared.evaluation == REFERENCE:
-        from cepheid.runtime.reference_run import run_reference
+        from cepheid.sessions.reference_run import run_reference
 
         found = run_reference(
             query.query, events, prepared.window, prepared.output, options.max_matches
         )
         return [found], Metrics(events=len(events), matches=len(found))
     if prepared.evaluation == IMPRECISE:
-        from cepheid.runtime.imprecise.session import ImpreciseSession
+        from cepheid.engines.imprecise.session import ImpreciseSession
 
         refuse_output(prepared.output)
         uncertain = prepared.uncertain or UncertainTime()
@@ -71,9 +66,9 @@ def run(prepared: PreparedRun) -> tuple[list[Bindings], Metrics]:
 
 def run_stream(prepared: PreparedRun) -> MatchStream:
     """The same, made as they are read."""
-    from cepheid.runtime.bindings import bindings_from_rows
-    from cepheid.runtime.match_stream import MatchStream
-    from cepheid.runtime.matches import Matches
+    from cepheid.matches.bindings import bindings_from_rows
+    from cepheid.matches.match_stream import MatchStream
+    from cepheid.matches.matches import Matches
 
     tree, events = prepared.query.query, prepared.events
     if prepared.evaluation in (REFERENCE, IMPRECISE):
@@ -92,8 +87,8 @@ def run_count(prepared: PreparedRun) -> int:
     is_plain = prepared.output == "all" and refuse_compressed(query) is None
     if prepared.evaluation != NFA_B or not makes_unions or not is_plain:
         return run_stream(prepared).exhaust()
-    from cepheid.runtime.alternative_run import too_many_matches
-    from cepheid.runtime.session import Session
+    from cepheid.engines.base.limits import too_many_matches
+    from cepheid.sessions.session import Session
 
     session = Session(query, prepared.window, prepared.output, options, counts=True)
     count = session.count(prepared.events)
@@ -107,7 +102,7 @@ def run_count(prepared: PreparedRun) -> int:
 
 def run_compressed(prepared: PreparedRun) -> CompressedMatches:
     """All matches of the query in the buffer that its runs share."""
-    from cepheid.runtime.session import Session
+    from cepheid.sessions.session import Session
 
     query, options = prepared.query, prepared.options
     refusal = refuse_compressed(query)

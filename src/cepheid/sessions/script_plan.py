@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.scripts import ScriptQuery, schema_read
+from cepheid.engines.base.options import Options
 from cepheid.errors import EvaluationError, LimitError, OptionError
-from cepheid.planning.options import Options
-from cepheid.runtime.composites import Composites
-from cepheid.runtime.events import Events
-from cepheid.runtime.matches import Matches
-from cepheid.runtime.merged_stream import (
+from cepheid.events.events import Events
+from cepheid.matches.matches import Matches
+from cepheid.schema import Kind, Schema
+from cepheid.sessions.composites import Composites
+from cepheid.sessions.merged_stream import (
     Columns,
     MergedStream,
     composite_columns,
@@ -25,7 +26,6 @@ from cepheid.runtime.merged_stream import (
     name_of_row,
     refuse_taken_types,
 )
-from cepheid.schema import Kind, Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cepheid.runtime.bindings import joined_bindings
-from cepheid.runtime.composites import Composites, Unsettled
-from cepheid.runtime.events import Events
-from cepheid.runtime.matches import Matches
-from cepheid.runtime.run import PreparedRun, run
-from cepheid.runtime.script_plan import PlannedQuery, Script, named_matches, naming, plan_script
+from cepheid.events.events import Events
+from cepheid.matches.bindings import joined_bindings
+from cepheid.matches.matches import Matches
+from cepheid.sessions.composites import Composites, Unsettled
+from cepheid.sessions.run import PreparedRun, run
+from cepheid.sessions.script_plan import PlannedQuery, Script, named_matches, naming, plan_script
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,16 +16,19 @@ import pyarrow as pa
 
 from cepheid.analysis.scripts import ScriptQuery
 from cepheid.errors import STREAM_HAS_ENDED, EventError, SnapshotError
+from cepheid.events.arrays import Int64s
+from cepheid.events.events import Events
+from cepheid.events.time_axis import TimeAxis
 from cepheid.language.printer import print_query
-from cepheid.runtime.bindings import Int64s, joined_bindings
-from cepheid.runtime.composites import Composites, Frontier, Unsettled, before
-from cepheid.runtime.events import Events
-from cepheid.runtime.matches import Matches
-from cepheid.runtime.merged_stream import ANCHOR, PLACE, refuse_taken_types
-from cepheid.runtime.metrics import Metrics
-from cepheid.runtime.script_plan import PlannedQuery, Script, named_matches, naming, plan_script
-from cepheid.runtime.session import Session
-from cepheid.runtime.snapshot import (
+from cepheid.matches.bindings import joined_bindings
+from cepheid.matches.matches import Matches
+from cepheid.matches.metrics import Metrics
+from cepheid.schema import Schema
+from cepheid.sessions.composites import Composites, Frontier, Unsettled, before
+from cepheid.sessions.merged_stream import ANCHOR, PLACE, refuse_taken_types
+from cepheid.sessions.script_plan import PlannedQuery, Script, named_matches, naming, plan_script
+from cepheid.sessions.session import Session
+from cepheid.snapshots import (
     Arrays,
     Parts,
     pack,
@@ -35,8 +38,6 @@ from cepheid.runtime.snapshot import (
     table_from,
     unpack,
 )
-from cepheid.runtime.time_axis import TimeAxis
-from cepheid.schema import Schema
 
 _WINDOW_END_OF = -1
 """Less than the anchor of any event: a frontier that all events of its time are behind."""

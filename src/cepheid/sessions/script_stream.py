@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from cepheid.errors import EventError
-from cepheid.runtime.metrics import Metrics
-from cepheid.runtime.script_matches import ScriptMatches
-from cepheid.runtime.script_plan import Script
-from cepheid.runtime.script_session import ScriptRun
-from cepheid.runtime.snapshot import Parts, sealed
-from cepheid.runtime.stream import StreamSettings, ticks_of
+from cepheid.matches.metrics import Metrics
+from cepheid.matches.script_matches import ScriptMatches
+from cepheid.sessions.script_plan import Script
+from cepheid.sessions.script_session import ScriptRun
+from cepheid.sessions.stream import StreamSettings, ticks_of
+from cepheid.snapshots import Parts, sealed
 
 
 class ScriptSession:

@@ -15,21 +15,21 @@ import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.text_operations import text_operations
-from cepheid.automata.compiled_once import compiled_once
+from cepheid.codegen.compiled_once import compiled_once
+from cepheid.engines.base.evaluation import NFA_B
+from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
+from cepheid.engines.base.retained import Retained
 from cepheid.errors import EventError, SnapshotError
+from cepheid.events.arrays import Int64s, int64s, lent_numbers, padded
+from cepheid.events.columns.encoding import EncodedColumn, StringCodes
+from cepheid.events.events import Events
+from cepheid.events.partition_numbers import PartitionNumbers
+from cepheid.events.time_axis import MAX_TICKS, TimeAxis
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import NFA_B
-from cepheid.planning.options import DEFAULT_OPTIONS, Options
-from cepheid.runtime.alternative_run import AlternativeRun, Chunk
-from cepheid.runtime.bindings import Bindings, Int64s
-from cepheid.runtime.encoding import EncodedColumn, StringCodes
-from cepheid.runtime.engines import EngineTask
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.events import Events
-from cepheid.runtime.kernel_tables import int64s, padded
-from cepheid.runtime.lent_memory import lent_numbers
-from cepheid.runtime.match_list import (
+from cepheid.matches.bindings import Bindings
+from cepheid.matches.match_list import (
     MatchList,
     NonOverlapping,
     empty_list,
@@ -37,18 +37,17 @@ from cepheid.runtime.match_list import (
     to_bindings,
     without_duplicates,
 )
-from cepheid.runtime.matches import Matches
-from cepheid.runtime.metrics import Metrics, joined_metrics
-from cepheid.runtime.partition_numbers import PartitionNumbers
-from cepheid.runtime.retained import Retained
-from cepheid.runtime.snapshot import Arrays, Parts, pack, part, prefixed, sealed, unpack
-from cepheid.runtime.time_axis import MAX_TICKS, TimeAxis
+from cepheid.matches.matches import Matches
+from cepheid.matches.metrics import Metrics, joined_metrics
 from cepheid.schema import Kind
+from cepheid.sessions.alternative_run import AlternativeRun, Chunk
+from cepheid.sessions.engines import EngineTask
+from cepheid.snapshots import Arrays, Parts, pack, part, prefixed, sealed, unpack
 
 if TYPE_CHECKING:
-    from cepheid.runtime.compressed import CompressedMatches
-    from cepheid.runtime.instance_stacks_engine import StandingStacks
-    from cepheid.runtime.lazy_shared import SharedLazyEngine
+    from cepheid.engines.lazy.shared import SharedLazyEngine
+    from cepheid.engines.stacks.engine import StandingStacks
+    from cepheid.matches.compressed import CompressedMatches
 
 _GAPS = 4
 """How many events are kept for one that is needed, so that they stay consecutive."""
@@ -287,7 +286,7 @@ class Session:
 
     def run_compressed(self, events: Events) -> CompressedMatches:
         """All matches of a whole stream, in the buffer that the runs share."""
-        from cepheid.runtime.compressed import CompressedMatches
+        from cepheid.matches.compressed import CompressedMatches
 
         self._feed(events)
         nodes, finals, longest = self._alternatives[0].buffer

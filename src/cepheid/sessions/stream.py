@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.engines.base.evaluation import IMPRECISE, refuse_output
+from cepheid.engines.base.options import Options
 from cepheid.errors import STREAM_HAS_ENDED, EventError, OptionError
-from cepheid.planning.evaluations import IMPRECISE, refuse_output
-from cepheid.planning.options import Options
-from cepheid.planning.uncertain_time import UncertainTime
-from cepheid.runtime.events import Events, order_events
-from cepheid.runtime.later_batch import like_earlier
-from cepheid.runtime.matches import Matches
-from cepheid.runtime.metrics import Metrics
-from cepheid.runtime.session import Session
-from cepheid.runtime.snapshot import Arrays, Parts, sealed, unpack
-from cepheid.runtime.time_axis import TimeAxis
+from cepheid.events.events import Events, order_events
+from cepheid.events.later_batch import like_earlier
+from cepheid.events.time_axis import TimeAxis
+from cepheid.events.uncertain_time import UncertainTime
+from cepheid.matches.matches import Matches
+from cepheid.matches.metrics import Metrics
 from cepheid.schema import Kind, Schema
+from cepheid.sessions.session import Session
+from cepheid.snapshots import Arrays, Parts, sealed, unpack
 
 if TYPE_CHECKING:
-    from cepheid.runtime.imprecise.session import ImpreciseSession
+    from cepheid.engines.imprecise.session import ImpreciseSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class StreamSession:
         stored: tuple[dict[str, Any], Arrays] | None = None,
     ) -> ImpreciseSession:
         """The session of a query over uncertain times, new or from a snapshot."""
-        from cepheid.runtime.imprecise.session import ImpreciseSession
+        from cepheid.engines.imprecise.session import ImpreciseSession
 
         refuse_output(self._settings.output)
         said, options = self._settings.uncertain or UncertainTime(), self._settings.options

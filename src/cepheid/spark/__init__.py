@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cepheid.spark import batch, script_batch, script_streaming, streaming
-from cepheid.spark.files import match_files
-from cepheid.spark.sql import create_view, register
-from cepheid.spark.tables_per_type import one_frame
+from cepheid.spark.batch import batch, script_batch
+from cepheid.spark.batch.tables_per_type import one_frame
+from cepheid.spark.files.files import match_files
+from cepheid.spark.statements import create_view, register
+from cepheid.spark.stream import script_streaming, streaming
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,8 +28,8 @@ def match(
 ) -> DataFrame:
     """The matches of a query over a DataFrame, as a DataFrame: what ``query.match`` does with one.
 
-    For the keywords see :func:`cepheid.spark.batch.match`, and of a streaming DataFrame
-    :func:`cepheid.spark.streaming.match`.
+    For the keywords see :func:`cepheid.spark.batch.batch.match`, and of a streaming DataFrame
+    :func:`cepheid.spark.stream.streaming.match`.
     """
     frames = list(events.values()) if isinstance(events, Mapping) else [events]
     over = streaming.match if any(frame.isStreaming for frame in frames) else batch.match
@@ -46,8 +47,8 @@ def match_script(
     """The matches of a script over a DataFrame: what ``script.match`` does with one.
 
     A DataFrame for each query, by its name; of a streaming DataFrame one for all of them. For the
-    keywords see :func:`cepheid.spark.script_batch.match` and
-    :func:`cepheid.spark.script_streaming.match`.
+    keywords see :func:`cepheid.spark.batch.script_batch.match` and
+    :func:`cepheid.spark.stream.script_streaming.match`.
     """
     if isinstance(events, Mapping):
         events, columns = one_frame(events, type or "type")

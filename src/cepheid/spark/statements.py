@@ -27,12 +27,12 @@ from pyspark.sql.udtf import (
 from cepheid.api import CompiledQuery
 from cepheid.api import query as compile_query
 from cepheid.errors import OptionError
-from cepheid.runtime.matches import python_values
-from cepheid.spark.batch import match
-from cepheid.spark.key_columns import equivalence_keys
-from cepheid.spark.partition_run import FED_AT_ONCE, run_partition
-from cepheid.spark.preparation import prepare
-from cepheid.spark.worker_settings import WorkerSettings
+from cepheid.matches.matches import python_values
+from cepheid.spark.batch.batch import match
+from cepheid.spark.batch.key_columns import equivalence_keys
+from cepheid.spark.batch.preparation import prepare
+from cepheid.spark.worker.partition_run import FED_AT_ONCE, run_partition
+from cepheid.spark.worker.worker_settings import WorkerSettings
 
 BUCKETS = 64
 """Over how many calls of the function the keys of a query are spread."""

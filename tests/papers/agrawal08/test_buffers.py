@@ -8,9 +8,9 @@ from papers.agrawal08.test_query_3 import PRICES, QUERY_3, VOLUMES
 
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
-from cepheid.planning.options import Options
-from cepheid.runtime.events import order_events
-from cepheid.runtime.session import Session
+from cepheid.engines.base.options import Options
+from cepheid.events.events import order_events
+from cepheid.sessions.session import Session
 
 FIGURE_3 = pa.table(
     {

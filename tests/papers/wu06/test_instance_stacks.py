@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import cepheid as cep
-from cepheid.planning.options import CONSTRUCTIONS, EQUIVALENCES, WINDOWS
+from cepheid.engines.base.options import CONSTRUCTIONS, EQUIVALENCES, WINDOWS
 
 Q3 = """
     EVENT SEQ(A x1, B x2, !(C x3), D x4)
@@ -160,7 +160,7 @@ def test_options_that_do_not_exist_are_named() -> None:
 
 
 def test_more_instances_than_allowed_end_the_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cepheid.runtime.instance_stacks_engine._FIRST_INSTANCES", 4)
+    monkeypatch.setattr("cepheid.engines.stacks.engine._FIRST_INSTANCES", 4)
     stream = {"ts": list(range(50)), "type": ["A"] * 50}
     with pytest.raises(cep.LimitError, match="more than 10 instances in the stacks"):
         cep.query("PATTERN SEQ(A a, B b)").match(stream, max_runs=10)

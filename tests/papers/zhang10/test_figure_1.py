@@ -9,8 +9,8 @@ from fractions import Fraction
 import pytest
 
 import cepheid as cep
+from cepheid.engines.base.options import METHODS
 from cepheid.language.parser import parse
-from cepheid.planning.options import METHODS
 from cepheid.reference_worlds import UncertainEvent, evaluate_worlds
 
 EVENTS = {"lower": [1, 3, 3, 4], "upper": [5, 5, 7, 6], "type": ["A", "C", "B", "C"]}

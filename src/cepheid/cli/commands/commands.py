@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cepheid import CompiledScript
-from cepheid.cli.diagnosis import DiagnosisFormat
+from cepheid.cli.commands.diagnosis import DiagnosisFormat
 from cepheid.cli.options import (
     Construction,
     Declaration,
@@ -30,9 +30,9 @@ from cepheid.cli.options import (
 )
 from cepheid.cli.reporting import EXIT_FAULT, busy, one_of, report, reporting, usage
 from cepheid.cli.root import app
+from cepheid.engines.base.evaluation import AUTO
+from cepheid.engines.base.options import DEFAULT_OPTIONS
 from cepheid.errors import CepheidError
-from cepheid.planning.evaluations import AUTO
-from cepheid.planning.options import DEFAULT_OPTIONS
 
 
 def _check_scenario(name: str) -> None:
@@ -184,7 +184,7 @@ def diagnose(
     For each component: how many events could be it, and how many partial matches reached it;
     then what stopped those that got furthest, with examples, and what is probably wrong.
     """
-    from cepheid.cli.diagnosis import write_diagnosis
+    from cepheid.cli.commands.diagnosis import write_diagnosis
     from cepheid.cli.inputs import (
         declared_schema,
         events_source,
@@ -244,6 +244,7 @@ def check(
 
     A query without faults gets a line that says ok. Faults are shown on stderr, all at once.
     """
+    from cepheid.cli.commands.scripts import script_summary
     from cepheid.cli.inputs import (
         find_schema,
         looks_like_events,
@@ -252,7 +253,6 @@ def check(
         split_query,
     )
     from cepheid.cli.results import summary
-    from cepheid.cli.scripts import script_summary
 
     with reporting():
         first, others = split_query(query_file, rest, query_text)
@@ -294,7 +294,7 @@ def demo(
     spark: SparkMaster = None,
 ) -> None:
     """Ask three bundled streams of events a question each."""
-    from cepheid.cli.demo import run_demo
+    from cepheid.cli.commands.demo import run_demo
 
     with reporting():
         run_demo(scenario, spark)

@@ -16,7 +16,7 @@ from rich.theme import Theme
 import cepheid as cep
 from cepheid.cli.reporting import plural, took
 from cepheid.cli.tables import PipedConsole, matches_table
-from cepheid.runtime.matches import Match
+from cepheid.matches.matches import Match
 from cepheid.samples import SCENARIOS, Scenario, scenario
 
 MOST_ROWS = 10
@@ -103,7 +103,7 @@ def _answering(master: str | None, progress: Progress) -> Iterator[Answer]:
     if master is None:
         yield lambda query, events: list(query.match(events))
         return
-    from cepheid.cli.spark_run import found_matches, start_spark
+    from cepheid.cli.spark.spark_run import found_matches, start_spark
 
     task = progress.add_task("Starting Spark", total=None)
     spark = start_spark(master)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
-    from cepheid.runtime.diagnosis import Diagnosis
-    from cepheid.runtime.diagnosis.report import BranchDiagnosis, Stop
+    from cepheid.explain.diagnosis import Diagnosis
+    from cepheid.explain.diagnosis.report import BranchDiagnosis, Stop
 
 
 class DiagnosisFormat(StrEnum):
@@ -41,7 +41,7 @@ def show(diagnosis: Diagnosis, console: Console) -> None:
     """Print a diagnosis as tables."""
     from rich.text import Text
 
-    from cepheid.runtime.diagnosis.layout import alternative_title, headline
+    from cepheid.explain.diagnosis.layout import alternative_title, headline
 
     console.print(Text(diagnosis.query, style="dim"))
     console.print()
@@ -66,7 +66,7 @@ def show(diagnosis: Diagnosis, console: Console) -> None:
 def _show_stop(stop: Stop, console: Console) -> None:
     from rich.text import Text
 
-    from cepheid.runtime.diagnosis.layout import EXAMPLES, reason_count, stop_title
+    from cepheid.explain.diagnosis.layout import EXAMPLES, reason_count, stop_title
 
     console.print()
     console.print(Text(stop_title(stop), style="bold"))
@@ -84,7 +84,7 @@ def _show_stop(stop: Stop, console: Console) -> None:
 def _funnel(branch: BranchDiagnosis) -> Table:
     from rich.text import Text
 
-    from cepheid.runtime.diagnosis.layout import funnel_header, funnel_rows
+    from cepheid.explain.diagnosis.layout import funnel_header, funnel_rows
 
     header = funnel_header(branch)
     rows: list[tuple[Text, ...]] = []

@@ -32,9 +32,10 @@ from cepheid.cli.options import (
 )
 from cepheid.cli.reporting import busy, one_of, reporting, say, took, usage
 from cepheid.cli.root import app
+from cepheid.engines.base.evaluation import AUTO
+from cepheid.engines.base.options import DEFAULT_OPTIONS, METHODS
 from cepheid.errors import list_words
-from cepheid.planning.evaluations import AUTO, check_output
-from cepheid.planning.options import DEFAULT_OPTIONS, METHODS
+from cepheid.planning.evaluations import check_output
 
 
 @app.command(
@@ -173,6 +174,7 @@ def match(
     Of a script of several queries the matches of each are written. With -o each has a file:
     FILE is a folder then, or has {query} in its name.
     """
+    from cepheid.cli.commands.scripts import match_script
     from cepheid.cli.formats import choose_format
     from cepheid.cli.inputs import (
         declared_schema,
@@ -187,7 +189,6 @@ def match(
         uncertainty_of,
     )
     from cepheid.cli.results import found, write_results, write_text
-    from cepheid.cli.scripts import match_script
 
     with reporting():
         query_file, paths = split_query(query_file, events, query_text)
@@ -236,7 +237,7 @@ def match(
             if metrics or count:
                 flag = "--metrics" if metrics else "--count"
                 raise typer.BadParameter(f"{flag} is of a run in this process, without --spark")
-            from cepheid.cli.spark_run import match_on_spark
+            from cepheid.cli.spark.spark_run import match_on_spark
 
             if not is_script:
                 keywords |= {**weighing, "time": time_columns(time), "slices": slice_count(slices)}

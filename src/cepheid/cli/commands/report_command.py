@@ -22,7 +22,7 @@ from cepheid.cli.options import (
 )
 from cepheid.cli.reporting import busy, plural, reporting, say
 from cepheid.cli.root import app
-from cepheid.planning.evaluations import AUTO
+from cepheid.engines.base.evaluation import AUTO
 
 
 @app.command(

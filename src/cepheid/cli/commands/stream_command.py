@@ -21,7 +21,7 @@ from cepheid.cli.options import (
 )
 from cepheid.cli.reporting import reporting, usage
 from cepheid.cli.root import app
-from cepheid.planning.evaluations import AUTO
+from cepheid.engines.base.evaluation import AUTO
 
 
 @app.command(
@@ -101,7 +101,7 @@ def stream(
     A script of several queries is one stream: a column query tells which one a match is of.
     """
     from cepheid.cli.inputs import declared_schema, read_queries, split_columns, split_query
-    from cepheid.cli.streaming import run_stream
+    from cepheid.cli.spark.streaming import run_stream
 
     with reporting():
         query_file, sources = split_query(query_file, [source] if source else [], query_text)

@@ -22,11 +22,11 @@ import typer
 from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.formats import Format, open_binary, plain
 from cepheid.cli.reporting import busy, plural, say, took
-from cepheid.cli.spark_faults import spark_reason
-from cepheid.cli.spark_seconds import in_seconds
+from cepheid.cli.spark.spark_faults import spark_reason
+from cepheid.cli.spark.spark_seconds import in_seconds
 from cepheid.errors import OptionError, list_words
 from cepheid.language import syntax as ast
-from cepheid.runtime.matches import Match, python_values
+from cepheid.matches.matches import Match, python_values
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,9 +16,9 @@ import typer
 
 from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.reporting import plural, say
-from cepheid.cli.spark_faults import spark_reason
-from cepheid.cli.spark_run import silence
-from cepheid.cli.spark_seconds import in_seconds
+from cepheid.cli.spark.spark_faults import spark_reason
+from cepheid.cli.spark.spark_run import silence
+from cepheid.cli.spark.spark_seconds import in_seconds
 from cepheid.errors import OptionError
 
 if TYPE_CHECKING:

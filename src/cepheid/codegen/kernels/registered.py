@@ -18,7 +18,7 @@ from typing import Any
 from numba import types
 from numba.core.errors import NumbaWarning
 
-from cepheid.kernels.jit import careful
+from cepheid.jit.decorators import careful
 
 WHOLE, NUMBER, TRUTH, LIST = "i", "f", "b", "l"
 """The types of arguments and results: int64, float64, bool, and an array of float64."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.match_columns import MatchColumns
-from cepheid.runtime.metrics import EngineMetrics
-from cepheid.runtime.snapshot import Arrays
+from cepheid.engines.base.event_batch import EventBatch
+from cepheid.events.arrays import Int64s
+from cepheid.matches.match_columns import MatchColumns
+from cepheid.matches.metrics import EngineMetrics
+from cepheid.snapshots import Arrays
 
 
 class Engine(Protocol):

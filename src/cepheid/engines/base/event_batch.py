@@ -11,18 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.automata.generated import marks_address
-from cepheid.automata.nfa_b_tables import EventTest
-from cepheid.kernels import event_masks
+from cepheid.codegen.generated import marks_address
+from cepheid.codegen.steps import EventTest
+from cepheid.engines.base.kernels import event_masks
+from cepheid.events.arrays import Int64s, address_of, lent_numbers
+from cepheid.events.columns.arrow_arrays import to_numpy
+from cepheid.events.columns.encoding import EncodedColumn, StringCodes, encode_column
+from cepheid.events.columns.list_columns import ListColumns
+from cepheid.events.columns.vectorised import Leaf, Vectorised
+from cepheid.events.events import Events
 from cepheid.language import syntax as ast
-from cepheid.runtime.arrow_arrays import to_numpy
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.encoding import EncodedColumn, StringCodes, encode_column
-from cepheid.runtime.events import Events
-from cepheid.runtime.kernel_tables import address_of
-from cepheid.runtime.lent_memory import lent_numbers
-from cepheid.runtime.list_columns import ListColumns
-from cepheid.runtime.vectorised import Leaf, Vectorised
 from cepheid.schema import Kind, Schema, kind_of
 
 Bools = npt.NDArray[np.bool_]

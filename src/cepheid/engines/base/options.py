@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from cepheid.engines.base.statistics import check_statistics
 from cepheid.errors import OptionError, closest, list_words
-from cepheid.planning.statistics import check_statistics
-from cepheid.planning.uncertain_time import KEYWORDS
+from cepheid.events.uncertain_time import KEYWORDS
 
 BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
 ALGORITHMS = (MERGING, BASIC, BACKTRACK)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.automata.nfa_b_tables import Step, Update
-from cepheid.automata.predicates import Storage
-from cepheid.kernels import nfa_b_layout as layout
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.encoding import EncodedColumn, StringCodes
-from cepheid.runtime.list_columns import ListColumns
-from cepheid.runtime.snapshot import Arrays
+from cepheid.codegen import layout
+from cepheid.codegen.predicates import Storage
+from cepheid.codegen.steps import Step, Update
+from cepheid.events.arrays import address_of
+from cepheid.events.columns.encoding import EncodedColumn, StringCodes
+from cepheid.events.columns.list_columns import ListColumns
+from cepheid.snapshots import Arrays
 
 Columns = Sequence[tuple[str, Storage]]
 
@@ -129,28 +129,3 @@ class Registers:
             table, held = lists.addresses(wanted)
             self.context[layout.CONTEXT_LISTS] = table.ctypes.data
             self._held += held
-
-
-def grown(array: npt.NDArray[np.void], size: int) -> npt.NDArray[np.void]:
-    """The array with room for ``size`` rows."""
-    new = np.zeros(size, dtype=array.dtype)
-    new[: len(array)] = array
-    return new
-
-
-def address_of(array: npt.NDArray[Any]) -> int:
-    """Where an array begins; faster than to ask its ``ctypes``."""
-    address: int = array.__array_interface__["data"][0]
-    return address
-
-
-def int64s(size: int) -> Int64s:
-    """An array of zeros."""
-    return np.zeros(size, dtype=np.int64)
-
-
-def padded(array: Int64s, size: int) -> Int64s:
-    """The first ``size`` numbers, with zeros where there are fewer."""
-    out = int64s(size)
-    out[: len(array)] = array[:size]
-    return out

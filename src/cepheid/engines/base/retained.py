@@ -16,22 +16,23 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.errors import EventError
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
-from cepheid.kernels.partition_ids import first_of_last, first_within
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.arrow_arrays import empty_table, from_numpy
+from cepheid.events.columns.encoding import StringCodes
+from cepheid.events.columns.list_columns import ListColumns
+from cepheid.events.event_view import EventView
+from cepheid.events.events import Events
+from cepheid.events.kernels.partition_ids import first_of_last, first_within
+from cepheid.events.tail import Tail
+from cepheid.events.time_axis import TimeAxis
 from cepheid.language.syntax import WindowMeasure
-from cepheid.runtime.arrow_arrays import empty_table, from_numpy
-from cepheid.runtime.bindings import Int64s, MatchTimes
-from cepheid.runtime.encoding import StringCodes
-from cepheid.runtime.event_view import EventView
-from cepheid.runtime.events import Events
-from cepheid.runtime.list_columns import ListColumns
-from cepheid.runtime.match_columns import MatchColumns
-from cepheid.runtime.match_list import MatchList
-from cepheid.runtime.snapshot import Arrays, table_bytes, table_from
-from cepheid.runtime.tail import Tail
-from cepheid.runtime.time_axis import TimeAxis
+from cepheid.matches.bindings import MatchTimes
+from cepheid.matches.match_columns import MatchColumns
+from cepheid.matches.match_list import MatchList
 from cepheid.schema import Schema
+from cepheid.snapshots import Arrays, table_bytes, table_from
 
 _FEW_PIECES = 16
 """More pieces than these are joined with their neighbours, so that they stay few."""

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.automata.nfa_b import compile_negation, compile_nfa_b
-from cepheid.kernels import match_lists
-from cepheid.planning.options import Options
-from cepheid.runtime.alternative_run import too_many_matches
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.imprecise.confidences import Weighing
-from cepheid.runtime.imprecise.frame import Frame
-from cepheid.runtime.imprecise.intervals import Floats
-from cepheid.runtime.imprecise.signatures import SignatureSearch
-from cepheid.runtime.match_list import MatchList, empty_list, joined
+from cepheid.codegen.sequences import compile_negation, compile_nfa_b
+from cepheid.engines.base.limits import too_many_matches
+from cepheid.engines.base.options import Options
+from cepheid.engines.imprecise.confidences import Weighing
+from cepheid.engines.imprecise.frame import Frame
+from cepheid.engines.imprecise.intervals import Floats
+from cepheid.engines.imprecise.signatures import SignatureSearch
+from cepheid.events.arrays import Int64s
+from cepheid.matches.kernels import match_lists
+from cepheid.matches.match_list import MatchList, empty_list, joined
 
 _SLACK = 1 - 1e-9
 """So that rounding never leaves out a signature that is just sure enough."""

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.automata.nfa_b_tables import NegationTest
+from cepheid.codegen.steps import NegationTest
+from cepheid.engines.imprecise.frame import Frame
+from cepheid.engines.imprecise.intervals import Floats
+from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.errors import LimitError
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.imprecise.frame import Frame
-from cepheid.runtime.imprecise.intervals import Floats
-from cepheid.runtime.imprecise.signatures import SignatureSearch
-from cepheid.runtime.kernel_tables import int64s
+from cepheid.events.arrays import Int64s, int64s
 
 if TYPE_CHECKING:
-    from cepheid.runtime.imprecise.next_confidences import NextWeighing
-    from cepheid.runtime.imprecise.rivals import RivalSearch
+    from cepheid.engines.imprecise.next_confidences import NextWeighing
+    from cepheid.engines.imprecise.rivals import RivalSearch
 
 _ROOM = 256
 _EVENTS = 16
@@ -41,12 +40,12 @@ class Weighing:
         self._rivals: RivalSearch | None = None
         if self.has_rivals:
             # Loaded when it is needed first, since its kernels take a while to compile.
-            from cepheid.runtime.imprecise.rivals import RivalSearch
+            from cepheid.engines.imprecise.rivals import RivalSearch
 
             self._rivals = RivalSearch(signatures, negations, window)
         self._next: NextWeighing | None = None
         if self._rivals is not None and signatures.is_next and len(signatures.automaton.steps) > 1:
-            from cepheid.runtime.imprecise.next_confidences import NextWeighing
+            from cepheid.engines.imprecise.next_confidences import NextWeighing
 
             self._next = NextWeighing(signatures, self._rivals, window)
         self._numbers = np.zeros((11, _ROOM), dtype=np.int64)
@@ -101,7 +100,7 @@ class Weighing:
     ) -> Int64s:
         """Fill in those without rivals whose worlds can be counted; returns the others of them."""
         # Loaded when it is needed first, since it takes a while to compile.
-        from cepheid.kernels import imprecise_counts
+        from cepheid.engines.imprecise.kernels import counts as imprecise_counts
 
         others = int64s(len(offsets) - 1)
         room = max(int(np.diff(offsets).max(initial=1)), imprecise_counts.MOST_COUNTED**2)
@@ -124,7 +123,7 @@ class Weighing:
     ) -> None:
         """Fill in those without rivals whose worlds cannot be counted."""
         # Loaded when it is needed first, since it takes a while to compile.
-        from cepheid.kernels import imprecise_sums as sums
+        from cepheid.engines.imprecise.kernels import sums
 
         events, instants, at = _EVENTS, _ROOM, int64s(3)
         while True:
@@ -158,7 +157,7 @@ class Weighing:
     ) -> None:
         """Fill in those with rivals."""
         # Loaded when it is needed first, since it takes long to compile.
-        from cepheid.kernels import imprecise_confidence as confidence
+        from cepheid.engines.imprecise.kernels import confidence
 
         rivals, bits, borders = found
         confidences, starts, ends = weights

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.automata.nfa_b_tables import EventTest
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.imprecise.intervals import Intervals
-from cepheid.runtime.kernel_tables import Registers
-from cepheid.runtime.partition_numbers import PartitionNumbers
+from cepheid.codegen.steps import EventTest
+from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.registers import Registers
+from cepheid.engines.imprecise.intervals import Intervals
+from cepheid.events.arrays import Int64s
+from cepheid.events.partition_numbers import PartitionNumbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

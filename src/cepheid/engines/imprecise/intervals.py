@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.engines.imprecise.kernels.interval_masses import sum_masses
 from cepheid.errors import EventError, OptionError, closest, list_words
-from cepheid.kernels.interval_masses import sum_masses
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.encoding import one_array, writable
+from cepheid.events.events import Events
+from cepheid.events.time_axis import TimeAxis, unit_named
+from cepheid.events.uncertain_time import Extent, UncertainTime, read_extent
 from cepheid.language.units import NANOSECONDS_PER
-from cepheid.planning.uncertain_time import Extent, UncertainTime, read_extent
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.encoding import one_array, writable
-from cepheid.runtime.events import Events
-from cepheid.runtime.time_axis import TimeAxis, unit_named
 
 Floats = npt.NDArray[np.float64]
 

@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cepheid.engines.imprecise.frame import Frame
+from cepheid.engines.imprecise.intervals import Floats
+from cepheid.engines.imprecise.kernels import next as imprecise_next
+from cepheid.engines.imprecise.kernels.survival import ROWS
+from cepheid.engines.imprecise.rivals import RivalSearch
+from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.errors import LimitError
-from cepheid.kernels import imprecise_next
-from cepheid.kernels.imprecise_survival import ROWS
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.imprecise.frame import Frame
-from cepheid.runtime.imprecise.intervals import Floats
-from cepheid.runtime.imprecise.rivals import RivalSearch
-from cepheid.runtime.imprecise.signatures import SignatureSearch
-from cepheid.runtime.kernel_tables import int64s
+from cepheid.events.arrays import Int64s, int64s
 
 if TYPE_CHECKING:
-    from cepheid.runtime.imprecise.confidences import Weights
+    from cepheid.engines.imprecise.confidences import Weights
 
 _LISTED = 64
 _TIMES = 256

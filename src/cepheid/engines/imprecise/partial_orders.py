@@ -11,19 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.automata.imprecise import as_sequence
-from cepheid.automata.nfa_b import compile_nfa_b
-from cepheid.kernels import imprecise_partial_orders as partial_orders
-from cepheid.kernels import imprecise_search as search
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
-from cepheid.planning.options import Options
-from cepheid.runtime.alternative_run import too_many_matches
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.imprecise.alternative import Threshold, Weighed
-from cepheid.runtime.imprecise.frame import Frame
-from cepheid.runtime.imprecise.signatures import SignatureSearch
-from cepheid.runtime.kernel_tables import int64s
-from cepheid.runtime.match_list import MatchList
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.codegen.sequences import compile_nfa_b
+from cepheid.engines.base.limits import too_many_matches
+from cepheid.engines.base.options import Options
+from cepheid.engines.imprecise.alternative import Threshold, Weighed
+from cepheid.engines.imprecise.frame import Frame
+from cepheid.engines.imprecise.kernels import partial_orders, search
+from cepheid.engines.imprecise.signatures import SignatureSearch
+from cepheid.engines.imprecise.tables import as_sequence
+from cepheid.events.arrays import Int64s, int64s
+from cepheid.matches.match_list import MatchList
 
 _MATCHES = 1 << 16
 

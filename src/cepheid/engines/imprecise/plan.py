@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.language import syntax as ast
-from cepheid.language.printer import print_query
-from cepheid.planning.options import (
+from cepheid.engines.base.options import (
     ANY_STATE,
     AUTO_METHOD,
     POINT,
@@ -15,7 +13,9 @@ from cepheid.planning.options import (
     SELECTIVITY,
     Options,
 )
-from cepheid.planning.uncertain_time import UncertainTime
+from cepheid.events.uncertain_time import UncertainTime
+from cepheid.language import syntax as ast
+from cepheid.language.printer import print_query
 
 _HOW = {
     QUERY_ORDER: "from the first component to the last",

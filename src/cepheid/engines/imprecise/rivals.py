@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.automata.generated import predicate_address
-from cepheid.automata.nfa_b_tables import NegationTest
-from cepheid.kernels.imprecise_decisions import decide_matches
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.imprecise.frame import Candidates, Frame, find_candidates
-from cepheid.runtime.imprecise.signatures import SignatureSearch
-from cepheid.runtime.kernel_tables import Registers, int64s, step_tables
+from cepheid.codegen.generated import predicate_address
+from cepheid.codegen.steps import NegationTest
+from cepheid.engines.base.registers import Registers, step_tables
+from cepheid.engines.imprecise.frame import Candidates, Frame, find_candidates
+from cepheid.engines.imprecise.kernels.decisions import decide_matches
+from cepheid.engines.imprecise.signatures import SignatureSearch
+from cepheid.events.arrays import Int64s, int64s
 
 _RIVALS = 1 << 16
 
@@ -50,7 +50,7 @@ class ViolationSearch:
     ) -> npt.NDArray[np.int64]:
         """The match, the event and the gap of each."""
         # Loaded when it is needed first, since it takes a while to compile.
-        from cepheid.kernels.imprecise_violations import find_violating
+        from cepheid.engines.imprecise.kernels.violations import find_violating
 
         registers, candidates = self._registers, self._candidates
         found = np.zeros((3, _RIVALS), dtype=np.int64)
@@ -167,7 +167,7 @@ class RivalSearch:
         self, frame: Frame, ids: Int64s, offsets: Int64s, alive: Int64s
     ) -> npt.NDArray[np.int64]:
         # Loaded when it is needed first, since it takes a while to compile.
-        from cepheid.kernels.imprecise_rivals import find_rivals
+        from cepheid.engines.imprecise.kernels.rivals import find_rivals
 
         signatures, registers = self._signatures, self.registers
         candidates = signatures.candidates

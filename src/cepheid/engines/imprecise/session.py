@@ -18,41 +18,42 @@ import numpy as np
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.analysis.text_operations import text_operations
-from cepheid.errors import CepheidWarning, EventError, SnapshotError
-from cepheid.language import syntax as ast
-from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import IMPRECISE
-from cepheid.planning.options import DEFAULT_OPTIONS, Options
-from cepheid.planning.uncertain_time import UncertainTime
-from cepheid.planning.weighed_plan import by_variables, is_one_sequence
-from cepheid.runtime.bindings import Bindings, Int64s, MatchTimes
-from cepheid.runtime.encoding import StringCodes
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.events import Events
-from cepheid.runtime.imprecise.alternative import (
+from cepheid.engines.base.evaluation import IMPRECISE
+from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
+from cepheid.engines.base.retained import Retained
+from cepheid.engines.imprecise.alternative import (
     ImpreciseAlternative,
     Threshold,
     Weighed,
     joined_weighed,
     surest,
 )
-from cepheid.runtime.imprecise.frame import Frame
-from cepheid.runtime.imprecise.intervals import (
+from cepheid.engines.imprecise.frame import Frame
+from cepheid.engines.imprecise.intervals import (
     Intervals,
     granule_of,
     longest_reach,
     longest_said,
     read_intervals,
 )
-from cepheid.runtime.match_list import MatchList, to_bindings
-from cepheid.runtime.matches import Matches
-from cepheid.runtime.metrics import Metrics
-from cepheid.runtime.retained import Retained
-from cepheid.runtime.snapshot import Arrays, Parts, pack, part, prefixed
-from cepheid.runtime.time_axis import TimeAxis
+from cepheid.engines.imprecise.plan import by_variables, is_one_sequence
+from cepheid.errors import CepheidWarning, EventError, SnapshotError
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.encoding import StringCodes
+from cepheid.events.events import Events
+from cepheid.events.time_axis import TimeAxis
+from cepheid.events.uncertain_time import UncertainTime
+from cepheid.language import syntax as ast
+from cepheid.language.printer import print_query
+from cepheid.matches.bindings import Bindings, MatchTimes
+from cepheid.matches.match_list import MatchList, to_bindings
+from cepheid.matches.matches import Matches
+from cepheid.matches.metrics import Metrics
+from cepheid.snapshots import Arrays, Parts, pack, part, prefixed
 
 if TYPE_CHECKING:
-    from cepheid.runtime.imprecise.partial_orders import PartialOrders
+    from cepheid.engines.imprecise.partial_orders import PartialOrders
 
 NEVER = -(1 << 62)
 END = 1 << 62
@@ -240,7 +241,7 @@ class ImpreciseSession:
         if is_one_sequence(group):
             return ImpreciseAlternative(query, group[0], window, numbers, threshold, options)
         # Loaded when it is needed first, since its kernels take a while to compile.
-        from cepheid.runtime.imprecise.partial_orders import PartialOrders
+        from cepheid.engines.imprecise.partial_orders import PartialOrders
 
         return PartialOrders(query, group, window, numbers, threshold, options)
 

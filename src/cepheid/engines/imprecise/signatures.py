@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cepheid.automata.generated import predicate_address
-from cepheid.automata.nfa_b_tables import NfaB
+from cepheid.codegen import layout
+from cepheid.codegen.generated import predicate_address
+from cepheid.codegen.steps import NfaB
+from cepheid.engines.base.options import ANY_STATE, AUTO_METHOD, POINT, QUERY_ORDER, SELECTIVITY
+from cepheid.engines.base.registers import Registers, step_tables
+from cepheid.engines.imprecise.frame import Candidates, Frame, find_candidates, partitions_of
+from cepheid.engines.imprecise.intervals import Floats
+from cepheid.engines.imprecise.kernels import search
+from cepheid.engines.imprecise.kernels import search as imprecise_search
 from cepheid.errors import LimitError
-from cepheid.kernels import imprecise_search
-from cepheid.kernels import imprecise_search as search
-from cepheid.kernels import nfa_b_layout as layout
-from cepheid.planning.options import ANY_STATE, AUTO_METHOD, POINT, QUERY_ORDER, SELECTIVITY
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.imprecise.frame import Candidates, Frame, find_candidates, partitions_of
-from cepheid.runtime.imprecise.intervals import Floats
-from cepheid.runtime.kernel_tables import Registers, int64s, step_tables
+from cepheid.events.arrays import Int64s, int64s
 
 _IDS = 1 << 18
 _MATCHES = 1 << 16
@@ -166,7 +166,7 @@ class SignatureSearch:
 
     def _in_order(self, frame: Frame, order: Int64s, least_confidence: Floats) -> Iterator[Block]:
         # Loaded when it is needed first, since it takes a while to compile.
-        from cepheid.kernels import imprecise_orders
+        from cepheid.engines.imprecise.kernels import orders as imprecise_orders
 
         intervals, registers = frame.intervals, self.registers
         count = len(order)
@@ -204,7 +204,7 @@ class SignatureSearch:
                 return
 
     def _any_state(self, frame: Frame) -> Iterator[Block]:
-        from cepheid.kernels import imprecise_orders
+        from cepheid.engines.imprecise.kernels import orders as imprecise_orders
 
         intervals, registers = frame.intervals, self.registers
         count, runs = len(self._steps), _RUNS
@@ -264,7 +264,7 @@ class SignatureSearch:
 
     def _points(self, frame: Frame) -> Iterator[Block]:
         # Loaded when it is needed first, since it takes a while to compile.
-        from cepheid.kernels import imprecise_points
+        from cepheid.engines.imprecise.variants.kernels import points as imprecise_points
 
         intervals, registers = frame.intervals, self.registers
         times, events, index = self._point_streams(frame)
@@ -326,7 +326,7 @@ class SignatureSearch:
 
     def _point_streams(self, frame: Frame) -> tuple[Int64s, Int64s, np.ndarray]:
         """Every instant of every candidate of each component, by partition and time."""
-        from cepheid.kernels import imprecise_points
+        from cepheid.engines.imprecise.variants.kernels import points as imprecise_points
 
         lower, upper = frame.intervals.lower, frame.intervals.upper
         candidates, all_times, all_events = self.candidates, [], []

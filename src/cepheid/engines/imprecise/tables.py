@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import combinations
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.automata.nfa_b import refuse_nfa_b
+from cepheid.codegen.sequences import refuse_nfa_b
+from cepheid.engines.base.options import AUTO_METHOD, QUERY_ORDER
+from cepheid.engines.imprecise.plan import by_variables, is_one_sequence
 from cepheid.language import syntax as ast
-from cepheid.planning.options import AUTO_METHOD, QUERY_ORDER
-from cepheid.planning.weighed_plan import by_variables, is_one_sequence
 
 MOST_UNORDERED = 8
 """The events of a match that has no total order: confidences are sums over all their sets."""

@@ -12,8 +12,15 @@ from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent
 from cepheid.analysis.partitions import find_equal_attributes
-from cepheid.automata.compiled_once import compiled_once
-from cepheid.automata.lazy_tables import (
+from cepheid.codegen.compiled_once import compiled_once
+from cepheid.codegen.layout import MAX_COMPONENTS, UNBOUNDED
+from cepheid.codegen.predicates import PredicateWriter, Test, Untranslatable
+from cepheid.codegen.sequences import check_attributes, compile_negation, partition_attributes
+from cepheid.codegen.steps import EventTest, Phase
+from cepheid.engines.base.options import BY_COST, FIRST_CHANCE
+from cepheid.engines.lazy import layout
+from cepheid.engines.lazy.sharing import SharedAlternatives, is_tested_early
+from cepheid.engines.lazy.tables import (
     LazyAutomaton,
     LazyComponent,
     LazyNegation,
@@ -21,16 +28,9 @@ from cepheid.automata.lazy_tables import (
     Link,
     Range,
 )
-from cepheid.automata.lazy_values import PRIOR, SlotVector
-from cepheid.automata.nfa_b import check_attributes, compile_negation, partition_attributes
-from cepheid.automata.nfa_b_tables import EventTest, Phase
-from cepheid.automata.predicates import PredicateWriter, Test, Untranslatable
-from cepheid.kernels import lazy_layout as layout
-from cepheid.kernels.nfa_b_layout import MAX_COMPONENTS, UNBOUNDED
+from cepheid.engines.lazy.values import PRIOR, SlotVector
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
-from cepheid.planning.options import BY_COST, FIRST_CHANCE
-from cepheid.planning.sharing import SharedAlternatives, is_tested_early
 from cepheid.schema import Kind
 
 Literals = tuple[ast.Expression, ...]

@@ -8,23 +8,24 @@ from time import perf_counter
 
 import numpy as np
 
-from cepheid.automata.generated import predicate_address
-from cepheid.automata.lazy_tables import LazyAutomaton
-from cepheid.automata.predicates import Storage
+from cepheid.codegen import layout as nfa_b_layout
+from cepheid.codegen.generated import predicate_address
+from cepheid.codegen.predicates import Storage
+from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.options import BY_COST, Options
+from cepheid.engines.lazy import layout
+from cepheid.engines.lazy.groups import Groups
+from cepheid.engines.lazy.kernel_tables import kernel_tables
+from cepheid.engines.lazy.kernels import advance as lazy
+from cepheid.engines.lazy.kernels import memory as lazy_memory
+from cepheid.engines.lazy.plans import LazyPlans
+from cepheid.engines.lazy.store import Constants, EventStore
+from cepheid.engines.lazy.tables import LazyAutomaton
 from cepheid.errors import LimitError
-from cepheid.kernels import lazy, lazy_memory, nfa_b_layout
-from cepheid.kernels import lazy_layout as layout
+from cepheid.events.arrays import Int64s, grown, int64s
 from cepheid.language.printer import print_pattern
-from cepheid.planning.options import BY_COST, Options
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.kernel_tables import grown, int64s
-from cepheid.runtime.lazy_groups import Groups
-from cepheid.runtime.lazy_plans import LazyPlans
-from cepheid.runtime.lazy_store import Constants, EventStore
-from cepheid.runtime.lazy_tables import kernel_tables
-from cepheid.runtime.metrics import EngineMetrics, bytes_of
-from cepheid.runtime.snapshot import Arrays, part, prefixed
+from cepheid.matches.metrics import EngineMetrics, bytes_of
+from cepheid.snapshots import Arrays, part, prefixed
 
 _FIRST_INSTANCES = 256
 _FIRST_NODES = 1_024

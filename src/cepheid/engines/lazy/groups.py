@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cepheid.automata.lazy_tables import LazyAutomaton
-from cepheid.kernels import lazy_layout as layout
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.encoding import EncodedColumn
-from cepheid.runtime.lazy_tables import group_columns
-from cepheid.runtime.partition_numbers import PartitionNumbers
-from cepheid.runtime.snapshot import Arrays
+from cepheid.engines.lazy import layout
+from cepheid.engines.lazy.kernel_tables import group_columns
+from cepheid.engines.lazy.tables import LazyAutomaton
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.encoding import EncodedColumn
+from cepheid.events.partition_numbers import PartitionNumbers
+from cepheid.snapshots import Arrays
 
 
 class Groups:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.automata.lazy_tables import LazyAutomaton, LazyTest
-from cepheid.automata.nfa_b_tables import Update
-from cepheid.kernels import lazy_layout as layout
-from cepheid.kernels import nfa_b_layout
+from cepheid.codegen import layout as nfa_b_layout
+from cepheid.codegen.steps import Update
+from cepheid.engines.lazy import layout
+from cepheid.engines.lazy.tables import LazyAutomaton, LazyTest
 
 Table = npt.NDArray[np.void]
 

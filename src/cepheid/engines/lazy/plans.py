@@ -15,15 +15,15 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.automata.lazy_tables import LazyAutomaton
-from cepheid.kernels import lazy_layout as layout
-from cepheid.kernels import lazy_memory
-from cepheid.planning.cost import Workload, best_orders, orders_cost
-from cepheid.planning.statistics import RunningCounts, given_part, given_rates
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.lazy_store import EventStore
-from cepheid.runtime.snapshot import Arrays
-from cepheid.runtime.time_axis import MAX_TICKS
+from cepheid.engines.base.statistics import RunningCounts, given_part, given_rates
+from cepheid.engines.lazy import layout
+from cepheid.engines.lazy.cost import Workload, best_orders, orders_cost
+from cepheid.engines.lazy.kernels import memory as lazy_memory
+from cepheid.engines.lazy.store import EventStore
+from cepheid.engines.lazy.tables import LazyAutomaton
+from cepheid.events.arrays import Int64s
+from cepheid.events.time_axis import MAX_TICKS
+from cepheid.snapshots import Arrays
 
 Orders = tuple[tuple[int, ...], ...]
 """The components of each alternative in the order in which they are bound."""

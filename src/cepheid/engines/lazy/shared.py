@@ -7,14 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepheid.kernels import match_lists
-from cepheid.planning.sharing import SharedAlternatives
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.kernel_tables import int64s
-from cepheid.runtime.lazy_engine import LazyEngine
-from cepheid.runtime.metrics import EngineMetrics
-from cepheid.runtime.snapshot import Arrays
+from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.lazy.engine import LazyEngine
+from cepheid.engines.lazy.sharing import SharedAlternatives
+from cepheid.events.arrays import Int64s, int64s
+from cepheid.matches.kernels import match_lists
+from cepheid.matches.metrics import EngineMetrics
+from cepheid.snapshots import Arrays
 
 Block = tuple[Int64s, Int64s]
 

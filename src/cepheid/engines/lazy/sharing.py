@@ -17,8 +17,8 @@ from cepheid.analysis.model import (
     NegatedComponent,
     PartitionKey,
 )
+from cepheid.engines.base.options import BY_COST, FIRST_CHANCE
 from cepheid.language import syntax as ast
-from cepheid.planning.options import BY_COST, FIRST_CHANCE
 
 _MOST_COMPONENTS = 24
 _MOST_ALTERNATIVES = 32

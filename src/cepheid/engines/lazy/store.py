@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.automata.predicates import Storage
-from cepheid.kernels import lazy_layout as layout
-from cepheid.kernels import nfa_b_layout
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.encoding import EncodedColumn, StringCodes
-from cepheid.runtime.list_columns import ListColumns
-from cepheid.runtime.snapshot import Arrays
+from cepheid.codegen import layout as nfa_b_layout
+from cepheid.codegen.predicates import Storage
+from cepheid.engines.lazy import layout
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.encoding import EncodedColumn, StringCodes
+from cepheid.events.columns.list_columns import ListColumns
+from cepheid.snapshots import Arrays
 
 Columns = Sequence[tuple[str, Storage]]
 _FIRST_ROOM = 1_024

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cepheid.automata.nfa_b_tables import EventTest, Update
-from cepheid.automata.predicates import Storage
+from cepheid.codegen.predicates import Storage
+from cepheid.codegen.steps import EventTest, Update
 from cepheid.language import syntax as ast
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cepheid.automata.nfa_b_tables import Phase, Update
-from cepheid.automata.predicates import Storage, Value
-from cepheid.automata.value_vector import ValueVector
-from cepheid.kernels import lazy_layout as layout
+from cepheid.codegen.predicates import Storage, Value
+from cepheid.codegen.steps import Phase, Update
+from cepheid.codegen.value_vector import ValueVector
+from cepheid.engines.lazy import layout
 from cepheid.language import syntax as ast
 from cepheid.schema import Schema
 

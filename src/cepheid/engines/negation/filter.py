@@ -11,20 +11,20 @@ from collections.abc import Collection, Iterator
 import numpy as np
 import pyarrow as pa
 
-from cepheid.automata.generated import predicate_address
-from cepheid.automata.nfa_b_tables import NegationTest
-from cepheid.automata.predicates import Storage
-from cepheid.kernels import negation
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.encoding import EncodedColumn, StringCodes
-from cepheid.runtime.event_batch import Bools, EventBatch
-from cepheid.runtime.kernel_tables import Registers, int64s, step_tables
-from cepheid.runtime.match_list import MatchList
-from cepheid.runtime.negation_index import NegationIndex, Span
-from cepheid.runtime.retained import Retained
-from cepheid.runtime.snapshot import Arrays
-from cepheid.runtime.time_axis import MAX_TICKS
+from cepheid.codegen.generated import predicate_address
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.codegen.predicates import Storage
+from cepheid.codegen.steps import NegationTest
+from cepheid.engines.base.event_batch import Bools, EventBatch
+from cepheid.engines.base.registers import Registers, step_tables
+from cepheid.engines.base.retained import Retained
+from cepheid.engines.negation.index import NegationIndex, Span
+from cepheid.engines.negation.kernels import violations as negation
+from cepheid.events.arrays import Int64s, int64s
+from cepheid.events.columns.encoding import EncodedColumn, StringCodes
+from cepheid.events.time_axis import MAX_TICKS
+from cepheid.matches.match_list import MatchList
+from cepheid.snapshots import Arrays
 
 
 class NegationFilter:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.encoding import EncodedColumn
-from cepheid.runtime.snapshot import Arrays
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.encoding import EncodedColumn
+from cepheid.snapshots import Arrays
 
 _SPANS = 8
 """Into how many spans a window of the stream is cut, at least."""

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.automata.generated import predicate_address
-from cepheid.automata.nfa_b_tables import NfaB
+from cepheid.codegen import layout
+from cepheid.codegen.generated import predicate_address
+from cepheid.codegen.steps import NfaB
+from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.options import BASIC, MERGING
+from cepheid.engines.base.registers import Registers, step_tables
+from cepheid.engines.nfa_b.kernels import advance as nfa_b
 from cepheid.errors import LimitError
-from cepheid.kernels import nfa_b, unions
-from cepheid.kernels import nfa_b_layout as layout
+from cepheid.events.arrays import Int64s, address_of, grown, int64s, lent_numbers
 from cepheid.language.printer import print_pattern
-from cepheid.planning.options import BASIC, MERGING
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.kernel_tables import Registers, address_of, grown, int64s, step_tables
-from cepheid.runtime.lent_memory import lent_numbers
-from cepheid.runtime.match_columns import MatchColumns, MatchLister
-from cepheid.runtime.metrics import EngineMetrics, bytes_of
-from cepheid.runtime.snapshot import Arrays, part, prefixed
+from cepheid.matches.kernels import unions
+from cepheid.matches.match_columns import MatchColumns, MatchLister
+from cepheid.matches.metrics import EngineMetrics, bytes_of
+from cepheid.snapshots import Arrays, part, prefixed
 
 _FIRST_RUNS = 1_024
 _FIRST_NODES = 16_384

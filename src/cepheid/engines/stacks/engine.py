@@ -10,21 +10,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.automata.generated import predicate_address
-from cepheid.automata.instance_stacks import InstanceStacks
+from cepheid.codegen.generated import predicate_address
+from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.options import BASIC, Options
+from cepheid.engines.base.registers import Registers, step_tables
+from cepheid.engines.stacks import layout
+from cepheid.engines.stacks.kernels import plain_scan as plain_stacks
+from cepheid.engines.stacks.kernels import scan as instance_stacks
+from cepheid.engines.stacks.kernels.pool import drop_instances
+from cepheid.engines.stacks.plan import pushed_key
+from cepheid.engines.stacks.tables import InstanceStacks
 from cepheid.errors import LimitError
-from cepheid.kernels import instance_stacks, plain_stacks
-from cepheid.kernels import instance_stacks_layout as layout
-from cepheid.kernels.instance_pool import drop_instances
-from cepheid.planning.options import BASIC, Options
-from cepheid.planning.sequence_plan import pushed_key
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.kernel_tables import Registers, grown, int64s, step_tables
-from cepheid.runtime.match_columns import BlockMemory, MatchColumns, width_of
-from cepheid.runtime.metrics import EngineMetrics, bytes_of
-from cepheid.runtime.partition_numbers import PartitionNumbers
-from cepheid.runtime.snapshot import Arrays, part, prefixed
+from cepheid.events.arrays import Int64s, grown, int64s
+from cepheid.events.partition_numbers import PartitionNumbers
+from cepheid.matches.match_columns import BlockMemory, MatchColumns, width_of
+from cepheid.matches.metrics import EngineMetrics, bytes_of
+from cepheid.snapshots import Arrays, part, prefixed
 
 _FIRST_INSTANCES = 4_096
 _ROOM_MATCHES = 1 << 18

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, PartitionKey, Place
+from cepheid.engines.base.evaluation import NFA_B
+from cepheid.engines.base.options import Options
 from cepheid.errors import list_words
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_pattern
-from cepheid.planning.evaluations import NFA_B
-from cepheid.planning.options import Options
 from cepheid.schema import Kind, Schema
 
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, PartitionKey
-from cepheid.automata.compiled_once import compiled_once
-from cepheid.automata.nfa_b import SequenceCompiler, compile_negation
-from cepheid.automata.nfa_b_tables import EventTest, Phase, Step
-from cepheid.automata.predicates import Storage, Test, Untranslatable
-from cepheid.kernels import nfa_b_layout as layout
+from cepheid.codegen import layout
+from cepheid.codegen.compiled_once import compiled_once
+from cepheid.codegen.predicates import Storage, Test, Untranslatable
+from cepheid.codegen.sequences import SequenceCompiler, compile_negation
+from cepheid.codegen.steps import EventTest, Phase, Step
+from cepheid.engines.stacks.plan import bound_at, is_implied, usable_keys
 from cepheid.language import syntax as ast
-from cepheid.planning.sequence_plan import bound_at, is_implied, usable_keys
 
 _NO_EVENT = EventTest(())
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.types as arrow
 
 from cepheid.errors import EventError
-from cepheid.runtime.arrow_arrays import from_numpy, to_numpy
-from cepheid.runtime.bindings import Int64s
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.arrow_arrays import from_numpy, to_numpy
 
 _EXACT = 2**53
 """Whole numbers up to this are floats."""

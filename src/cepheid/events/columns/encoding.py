@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.runtime.arrow_arrays import from_list, from_numpy, numbers_of, to_numpy
-from cepheid.runtime.decimals import plain_decimals
-from cepheid.runtime.text_index import TextIndex
-from cepheid.runtime.text_tables import TextTable
+from cepheid.events.columns.arrow_arrays import from_list, from_numpy, numbers_of, to_numpy
+from cepheid.events.columns.decimals import plain_decimals
+from cepheid.events.columns.text_index import TextIndex
+from cepheid.events.columns.text_tables import TextTable
 from cepheid.schema import Kind, kind_of
 
 Int64s = npt.NDArray[np.int64]

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from cepheid.kernels import nfa_b_layout as layout
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.encoding import NULL_CODE, EncodedColumn, StringCodes, encode_column
+from cepheid.codegen import layout
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.encoding import NULL_CODE, EncodedColumn, StringCodes, encode_column
 
 
 class ListColumns:

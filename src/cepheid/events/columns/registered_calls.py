@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import EvaluationError
+from cepheid.events.columns.encoding import EncodedColumn, StringCodes, encode_column
+from cepheid.events.columns.list_columns import ListColumns
 from cepheid.functions import Function, Uncallable
-from cepheid.runtime.encoding import EncodedColumn, StringCodes, encode_column
-from cepheid.runtime.list_columns import ListColumns
 from cepheid.schema import Kind, kind_of
 
 _ARROW = {Kind.INTEGER: pa.int64(), Kind.FLOAT: pa.float64(), Kind.BOOLEAN: pa.bool_()}

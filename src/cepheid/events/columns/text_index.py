@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.kernels import text_codes
-from cepheid.runtime.arrow_arrays import shared, to_numpy
+from cepheid.events.columns.arrow_arrays import shared, to_numpy
+from cepheid.events.kernels import text_codes
 
 Int64s = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.analysis.text_operations import RANK
+from cepheid.codegen import layout
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.arrow_arrays import from_list
 from cepheid.functions import find_function
-from cepheid.kernels import nfa_b_layout as layout
-from cepheid.runtime.arrow_arrays import from_list
-from cepheid.runtime.bindings import Int64s
 
 if TYPE_CHECKING:
-    from cepheid.runtime.encoding import StringCodes
+    from cepheid.events.columns.encoding import StringCodes
 
 _PLACES = {
     RANK: layout.TEXTS_RANK,
@@ -38,7 +38,7 @@ class TextTable:
     def address(self, strings: StringCodes) -> int:
         """Where the table of all texts is; 0 where nothing is asked of them.
 
-        >>> from cepheid.runtime.encoding import StringCodes
+        >>> from cepheid.events.columns.encoding import StringCodes
         >>> strings = StringCodes()
         >>> codes = strings.encode(pa.array(["pear", "apple"]))
         >>> table = TextTable(frozenset(["rank"]))

@@ -1,6 +1,6 @@
 """Expressions over whole columns: the value of an expression for many bindings at once.
 
-The meaning is that of :mod:`cepheid.interpreter`, which the tests compare it with; only the
+The meaning is that of :mod:`cepheid.reference.interpreter`, which tests compare it with; only the
 way is different. What an attribute, an element or an aggregate is for each binding, and where
 there is none, is left to the caller.
 """
@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.errors import EvaluationError, EventError
+from cepheid.events.columns.decimals import plain_decimals
+from cepheid.events.columns.registered_calls import call_for_rows
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
-from cepheid.runtime.decimals import plain_decimals
-from cepheid.runtime.registered_calls import call_for_rows
 
 Bools = npt.NDArray[np.bool_]
 

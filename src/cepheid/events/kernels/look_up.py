@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import I64, I64S, kernel_of_widths
+from cepheid.jit.decorators import I64, I64S, kernel_of_widths
 
 
 @kernel_of_widths(lambda row, _rows: I64(I64S, I64S, row, I64S))

@@ -7,7 +7,7 @@ the pair.
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import I64, I64S, I64S_2D, helper, kernel
+from cepheid.jit.decorators import I64, I64S, I64S_2D, helper, kernel
 
 EMPTY = -1
 NULL = -1

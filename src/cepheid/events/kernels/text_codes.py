@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.kernels.jit import I64, I64S, I64S_2D, array_of, kernel, small
+from cepheid.jit.decorators import I64, I64S, I64S_2D, array_of, kernel, small
 
 U8S = array_of(np.uint8)
 

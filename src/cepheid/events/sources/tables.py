@@ -17,15 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError, list_words
-from cepheid.runtime.arrow_arrays import empty_table, from_list
-from cepheid.runtime.source_files import (
+from cepheid.events.columns.arrow_arrays import empty_table, from_list
+from cepheid.events.sources.files import (
     ParquetFiles,
     delimiter_of,
     quoting,
     read_path,
     refuse_repeated,
 )
-from cepheid.runtime.spark_frames import are_spark_frames
+from cepheid.events.sources.spark_frames import are_spark_frames
 from cepheid.schema import Kind, kind_of
 
 NeededColumns = Callable[[Sequence[str]], Sequence[str]]

@@ -11,11 +11,11 @@ import numpy as np
 from cepheid.analysis.model import Alternative, NegatedComponent
 from cepheid.analysis.names import variables_in
 from cepheid.analysis.placement import indices_in
-from cepheid.interpreter import Event, Interpreter
+from cepheid.events.arrays import Int64s
+from cepheid.explain.diagnosis.failures import agreed_value
+from cepheid.explain.diagnosis.stream import Positions, Stream, all_positions, bound_events
 from cepheid.language import syntax as ast
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.diagnosis.failures import agreed_value
-from cepheid.runtime.diagnosis.stream import Positions, Stream, all_positions, bound_events
+from cepheid.reference.interpreter import Event, Interpreter
 from cepheid.schema import Kind
 
 MOST_INSIDE = 100

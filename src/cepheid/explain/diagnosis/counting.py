@@ -11,20 +11,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-from cepheid import reference
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.automata.nfa_b import refuse_nfa_b
+from cepheid.codegen.sequences import refuse_nfa_b
+from cepheid.engines.base.options import Options
 from cepheid.errors import LimitError
-from cepheid.interpreter import Event
+from cepheid.events.arrays import PositionArray
+from cepheid.events.events import Events
+from cepheid.explain.diagnosis.stream import Positions, Stream, all_positions
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
-from cepheid.planning.options import Options
-from cepheid.runtime.bindings import Bindings, PositionArray, SinglePositions
-from cepheid.runtime.diagnosis.stream import Positions, Stream, all_positions
-from cepheid.runtime.events import Events
-from cepheid.runtime.reference_run import python_events
-from cepheid.runtime.session import CHUNK, Session
+from cepheid.matches.bindings import Bindings, SinglePositions
+from cepheid.reference import definition as reference
+from cepheid.reference.interpreter import Event
+from cepheid.sessions.reference_run import python_events
+from cepheid.sessions.session import CHUNK, Session
 
 MOST_SAMPLED = 10_000
 """How many partial matches of a stage are kept to be looked at."""

@@ -8,23 +8,22 @@ from dataclasses import replace
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import Alternative
 from cepheid.analysis.names import variables_in
-from cepheid.language import syntax as ast
-from cepheid.language.printer import print_pattern, print_query
-from cepheid.runtime.diagnosis.counting import (
+from cepheid.events.events import Events
+from cepheid.explain.diagnosis.counting import (
     MOST_COUNTED,
     MOST_INTERPRETED_EVENTS,
     Count,
     Counting,
     Partials,
 )
-from cepheid.runtime.diagnosis.event_conditions import (
+from cepheid.explain.diagnosis.event_conditions import (
     EventCondition,
     event_conditions,
     passing,
 )
-from cepheid.runtime.diagnosis.hints import find_hints, window_hint
-from cepheid.runtime.diagnosis.negations import why_removed
-from cepheid.runtime.diagnosis.prefixes import (
+from cepheid.explain.diagnosis.hints import find_hints, window_hint
+from cepheid.explain.diagnosis.negations import why_removed
+from cepheid.explain.diagnosis.prefixes import (
     Goal,
     Stage,
     branches,
@@ -33,8 +32,8 @@ from cepheid.runtime.diagnosis.prefixes import (
     positives,
     stages,
 )
-from cepheid.runtime.diagnosis.reasons import why_stopped
-from cepheid.runtime.diagnosis.report import (
+from cepheid.explain.diagnosis.reasons import why_stopped
+from cepheid.explain.diagnosis.report import (
     BranchDiagnosis,
     ComponentCount,
     ConditionCount,
@@ -42,9 +41,10 @@ from cepheid.runtime.diagnosis.report import (
     RunCount,
     Stop,
 )
-from cepheid.runtime.diagnosis.stream import Stream
-from cepheid.runtime.diagnosis.unfit_events import why_none_fits
-from cepheid.runtime.events import Events
+from cepheid.explain.diagnosis.stream import Stream
+from cepheid.explain.diagnosis.unfit_events import why_none_fits
+from cepheid.language import syntax as ast
+from cepheid.language.printer import print_pattern, print_query
 
 MOST_BRANCHES = 8
 """How many alternatives of a pattern are looked at."""

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from cepheid.analysis.names import variables_in
 from cepheid.errors import CepheidError
-from cepheid.interpreter import Binding
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.vectorised import Leaf, Vectorised
+from cepheid.explain.diagnosis.failures import Tests
+from cepheid.explain.diagnosis.prefixes import conditions_of, equivalences_of, positives
+from cepheid.explain.diagnosis.stream import Stream
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.diagnosis.failures import Tests
-from cepheid.runtime.diagnosis.prefixes import conditions_of, equivalences_of, positives
-from cepheid.runtime.diagnosis.stream import Stream
-from cepheid.runtime.vectorised import Leaf, Vectorised
+from cepheid.reference.interpreter import Binding
 
 Bools = npt.NDArray[np.bool_]
 

@@ -10,10 +10,10 @@ from itertools import product
 from typing import Any
 
 from cepheid.analysis.placement import Indices, indices_in
-from cepheid.interpreter import Binding, Event, Interpreter, compare
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
 from cepheid.language.units import NANOSECONDS_PER
+from cepheid.reference.interpreter import Binding, Event, Interpreter, compare
 
 MOST_CHARACTERS = 40
 """How much of a text value is shown."""

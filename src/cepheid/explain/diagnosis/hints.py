@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.errors import closest, list_words
-from cepheid.interpreter import compare
+from cepheid.explain.diagnosis.counting import Counting
+from cepheid.explain.diagnosis.failures import literal
+from cepheid.explain.diagnosis.prefixes import conditions_of, equivalences_of, positives
+from cepheid.explain.diagnosis.stream import Stream
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_window
-from cepheid.runtime.diagnosis.counting import Counting
-from cepheid.runtime.diagnosis.failures import literal
-from cepheid.runtime.diagnosis.prefixes import conditions_of, equivalences_of, positives
-from cepheid.runtime.diagnosis.stream import Stream
+from cepheid.reference.interpreter import compare
 
 MOST_VALUES = 100_000
 """How many different values of an attribute are compared as texts."""

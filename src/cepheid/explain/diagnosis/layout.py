@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from cepheid.runtime.diagnosis.counting import Count
-from cepheid.runtime.diagnosis.report import (
+from cepheid.explain.diagnosis.counting import Count
+from cepheid.explain.diagnosis.report import (
     BranchDiagnosis,
     ComponentCount,
     Diagnosis,

@@ -7,16 +7,16 @@ from itertools import islice
 from cepheid.analysis.model import Alternative, NegatedComponent
 from cepheid.analysis.names import variables_in
 from cepheid.errors import list_words
+from cepheid.explain.diagnosis.candidates import Surroundings, keys_of
+from cepheid.explain.diagnosis.counting import Partials
+from cepheid.explain.diagnosis.failures import Tests
+from cepheid.explain.diagnosis.prefixes import conditions_of, equivalences_of
+from cepheid.explain.diagnosis.reasons import BATCH, MOST_TESTED, Group, example, examples
+from cepheid.explain.diagnosis.report import Example, Reason, Stop
+from cepheid.explain.diagnosis.stops import Miss
+from cepheid.explain.diagnosis.stream import Stream, all_positions, bound_events, spread
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern
-from cepheid.runtime.diagnosis.candidates import Surroundings, keys_of
-from cepheid.runtime.diagnosis.counting import Partials
-from cepheid.runtime.diagnosis.failures import Tests
-from cepheid.runtime.diagnosis.prefixes import conditions_of, equivalences_of
-from cepheid.runtime.diagnosis.reasons import BATCH, MOST_TESTED, Group, example, examples
-from cepheid.runtime.diagnosis.report import Example, Reason, Stop
-from cepheid.runtime.diagnosis.stops import Miss
-from cepheid.runtime.diagnosis.stream import Stream, all_positions, bound_events, spread
 
 
 class _Negation:

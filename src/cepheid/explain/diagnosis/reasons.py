@@ -8,14 +8,14 @@ from itertools import islice
 
 from cepheid.analysis.model import Alternative
 from cepheid.errors import list_words
+from cepheid.explain.diagnosis.counting import Partials
+from cepheid.explain.diagnosis.prefixes import Goal, Stage
+from cepheid.explain.diagnosis.report import Example, Reason, Stop
+from cepheid.explain.diagnosis.stops import CONTIGUOUS, WENT_ON, Follower, Miss
+from cepheid.explain.diagnosis.stream import Positions, Stream, all_positions, spread
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern, print_window
-from cepheid.runtime.diagnosis.counting import Partials
-from cepheid.runtime.diagnosis.prefixes import Goal, Stage
-from cepheid.runtime.diagnosis.report import Example, Reason, Stop
-from cepheid.runtime.diagnosis.stops import CONTIGUOUS, WENT_ON, Follower, Miss
-from cepheid.runtime.diagnosis.stream import Positions, Stream, all_positions, spread
-from cepheid.runtime.matches import Rows
+from cepheid.matches.matches import Rows
 
 MOST_TESTED = 100_000
 """How many events are tested in all as the next event of some run."""

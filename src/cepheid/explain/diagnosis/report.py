@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from cepheid.runtime.diagnosis.counting import Count
-from cepheid.runtime.matches import Rows
+from cepheid.explain.diagnosis.counting import Count
+from cepheid.matches.matches import Rows
 
 MOST_ROWS_NAMED = 6
 
@@ -204,7 +204,7 @@ class Diagnosis:
         return asdict(self)
 
     def __str__(self) -> str:
-        from cepheid.runtime.diagnosis.layout import plain_text
+        from cepheid.explain.diagnosis.layout import plain_text
 
         return plain_text(self)
 

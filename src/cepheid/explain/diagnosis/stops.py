@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 from cepheid.analysis.model import Alternative
 from cepheid.analysis.names import variables_in
 from cepheid.analysis.placement import indices_in
-from cepheid.interpreter import Binding, Event
-from cepheid.language import syntax as ast
-from cepheid.runtime.diagnosis.candidates import Candidates, Surroundings, keys_of
-from cepheid.runtime.diagnosis.failures import Tests
-from cepheid.runtime.diagnosis.prefixes import (
+from cepheid.explain.diagnosis.candidates import Candidates, Surroundings, keys_of
+from cepheid.explain.diagnosis.failures import Tests
+from cepheid.explain.diagnosis.prefixes import (
     Goal,
     Stage,
     conditions_of,
     equivalences_of,
     is_final,
 )
-from cepheid.runtime.diagnosis.stream import Positions, Stream, all_positions, bound_events
+from cepheid.explain.diagnosis.stream import Positions, Stream, all_positions, bound_events
+from cepheid.language import syntax as ast
+from cepheid.reference.interpreter import Binding, Event
 
 MOST_TAKEN = 50
 """How many events a Kleene component is followed for."""

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepheid.interpreter import Event
-from cepheid.kernels.partition_ids import count_within
+from cepheid.engines.base.event_batch import EventBatch
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.encoding import StringCodes
+from cepheid.events.events import Events
+from cepheid.events.kernels.partition_ids import count_within
+from cepheid.events.partition_numbers import PartitionNumbers
+from cepheid.explain.diagnosis.prefixes import equivalences_of
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.diagnosis.prefixes import equivalences_of
-from cepheid.runtime.encoding import StringCodes
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.events import Events
-from cepheid.runtime.partition_numbers import PartitionNumbers
-from cepheid.runtime.reference_run import attributes_tested, python_events
+from cepheid.reference.interpreter import Event
+from cepheid.sessions.reference_run import attributes_tested, python_events
 
 _LARGEST_FIRST = tuple(reversed(NANOSECONDS_PER.items()))
 

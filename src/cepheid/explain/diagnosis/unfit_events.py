@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from cepheid.errors import list_words
-from cepheid.interpreter import Binding
+from cepheid.events.arrays import Int64s
+from cepheid.explain.diagnosis.counting import Count
+from cepheid.explain.diagnosis.event_conditions import EventCondition, event_tests
+from cepheid.explain.diagnosis.failures import Tests
+from cepheid.explain.diagnosis.reasons import MOST_EXAMPLES, Group, example, examples, failed
+from cepheid.explain.diagnosis.report import Example, Reason, Stop
+from cepheid.explain.diagnosis.stops import Miss
+from cepheid.explain.diagnosis.stream import Stream, all_positions
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.diagnosis.counting import Count
-from cepheid.runtime.diagnosis.event_conditions import EventCondition, event_tests
-from cepheid.runtime.diagnosis.failures import Tests
-from cepheid.runtime.diagnosis.reasons import MOST_EXAMPLES, Group, example, examples, failed
-from cepheid.runtime.diagnosis.report import Example, Reason, Stop
-from cepheid.runtime.diagnosis.stops import Miss
-from cepheid.runtime.diagnosis.stream import Stream, all_positions
+from cepheid.reference.interpreter import Binding
 
 MOST_CONDITIONS = 62
 """How many conditions on one event are told apart."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.kernels.jit import I64, I64S, array_of, kernel, small
+from cepheid.jit.decorators import I64, I64S, array_of, kernel, small
 
 U64 = array_of(np.uint64).dtype
 U64S = array_of(np.uint64)

@@ -12,9 +12,9 @@ memo of the node says where.
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import I64, I64S, I64S_2D, array_of, helper, kernel_of_widths
-from cepheid.kernels.nfa_b_layout import DEAD, FINAL, NODE, NONE, TAG_SHIFT
-from cepheid.kernels.pointers import copy_numbers
+from cepheid.codegen.layout import DEAD, FINAL, NODE, NONE, TAG_SHIFT
+from cepheid.jit.decorators import I64, I64S, I64S_2D, array_of, helper, kernel_of_widths
+from cepheid.jit.pointers import copy_numbers
 
 FULL, LISTED = 1, 0
 _COMPONENT = (1 << TAG_SHIFT) - 1

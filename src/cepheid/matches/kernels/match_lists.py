@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.kernels.jit import I64, I64S, I64S_2D, kernel, kernel_of_widths
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.jit.decorators import I64, I64S, I64S_2D, kernel, kernel_of_widths
 
 _VARIABLE = (1 << TAG_SHIFT) - 1
 

@@ -5,8 +5,8 @@ Matches are lists of tags, as in match_lists.
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import I64, I64S, helper, kernel
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.jit.decorators import I64, I64S, helper, kernel
 
 _VARIABLE = (1 << TAG_SHIFT) - 1
 

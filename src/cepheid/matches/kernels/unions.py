@@ -7,9 +7,9 @@ of chains some of which have left the window are looked into.
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import F64S, I64, I64S, array_of, helper, kernel
-from cepheid.kernels.nfa_b_layout import CONTROL, DEAD, FINAL, NODE, PARTITION, RUN
-from cepheid.kernels.window_edge import window_edge
+from cepheid.codegen.layout import CONTROL, DEAD, FINAL, NODE, PARTITION, RUN
+from cepheid.jit.decorators import F64S, I64, I64S, array_of, helper, kernel
+from cepheid.jit.window_edge import window_edge
 
 _UNMARKED = -(1 << 63)
 

@@ -23,11 +23,11 @@ from pyspark.sql.types import (
 )
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
-from cepheid.runtime.bindings import bindings_from_rows
-from cepheid.runtime.events import Events
-from cepheid.runtime.projection import project
+from cepheid.matches.bindings import bindings_from_rows
+from cepheid.matches.projection import project
 
 MATCH_ID = "match_id"
 """The column that tells a match from every other, where it is asked for."""
@@ -102,7 +102,7 @@ def result_schema(
     Where matches are weighed, each has its confidence.
 
     >>> from cepheid.language.parser import parse
-    >>> from cepheid.runtime.events import order_events
+    >>> from cepheid.events.events import order_events
     >>> events = order_events({"ts": [1], "type": ["A"]}, time="ts", type="type")
     >>> result_schema(parse("PATTERN A+ a[] RETURN a.LEN AS n"), events).names
     ['start', 'end', 'n']

@@ -13,13 +13,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from cepheid.api import CompiledQuery
+from cepheid.engines.base.evaluation import AUTO
 from cepheid.errors import OptionError
-from cepheid.planning.evaluations import AUTO
-from cepheid.spark.files import match_plain_files
-from cepheid.spark.named_columns import column
-from cepheid.spark.partition_run import SLICE, run_partition, run_slices
-from cepheid.spark.preparation import Prepared, prepare
-from cepheid.spark.slices import (
+from cepheid.spark.batch.named_columns import column
+from cepheid.spark.batch.preparation import Prepared, prepare
+from cepheid.spark.batch.slices import (
     Slices,
     has_heavy_key,
     plan_slices,
@@ -27,7 +25,9 @@ from cepheid.spark.slices import (
     warn_of_one_partition,
     why_not_sliced,
 )
-from cepheid.spark.tables_per_type import one_frame
+from cepheid.spark.batch.tables_per_type import one_frame
+from cepheid.spark.files.files import match_plain_files
+from cepheid.spark.worker.partition_run import SLICE, run_partition, run_slices
 
 
 def match(

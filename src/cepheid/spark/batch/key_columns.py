@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent, PartitionKey
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind
-from cepheid.spark.named_columns import column
+from cepheid.spark.batch.named_columns import column
 
 KeyOfType = Mapping[str, str]
 """The attribute of each event type that has the key."""

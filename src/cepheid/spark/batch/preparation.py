@@ -14,16 +14,17 @@ from pyspark.sql.types import StructType
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needed_columns import needed_columns
 from cepheid.api import CompiledQuery
+from cepheid.engines.base.evaluation import AUTO, refuse_output
+from cepheid.engines.base.options import Options, read_options
+from cepheid.engines.imprecise.intervals import read_intervals
 from cepheid.errors import OptionError, list_words
+from cepheid.events.events import Events, order_events
+from cepheid.events.time_axis import TimeAxis
+from cepheid.events.uncertain_time import UncertainTime, split_uncertain_time
 from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import AUTO, check_output, refuse_output
-from cepheid.planning.options import Options, read_options
-from cepheid.planning.uncertain_time import UncertainTime, split_uncertain_time
-from cepheid.runtime.events import Events, order_events
-from cepheid.runtime.imprecise.intervals import read_intervals
-from cepheid.runtime.time_axis import TimeAxis
+from cepheid.planning.evaluations import check_output
 from cepheid.schema import Schema, schema_of
-from cepheid.spark.arrow_schemas import (
+from cepheid.spark.batch.arrow_schemas import (
     MATCH_ID,
     arrow_schema,
     empty_events,
@@ -32,11 +33,11 @@ from cepheid.spark.arrow_schemas import (
     result_schema,
     spark_schema,
 )
-from cepheid.spark.key_columns import key_columns
-from cepheid.spark.named_columns import column, map_in_arrow
-from cepheid.spark.repeated_columns import repeated_columns
-from cepheid.spark.row_filter import relevant_rows
-from cepheid.spark.worker_settings import WorkerSettings, functions_in
+from cepheid.spark.batch.key_columns import key_columns
+from cepheid.spark.batch.named_columns import column, map_in_arrow
+from cepheid.spark.batch.row_filter import relevant_rows
+from cepheid.spark.worker.repeated_columns import repeated_columns
+from cepheid.spark.worker.worker_settings import WorkerSettings, functions_in
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
-from cepheid.planning.evaluations import AUTO
+from cepheid.engines.base.evaluation import AUTO
 from cepheid.scripts import CompiledScript
-from cepheid.spark.arrow_schemas import MATCH_ID, spark_schema
-from cepheid.spark.named_columns import column, map_in_arrow
-from cepheid.spark.preparation import time_order
-from cepheid.spark.script_preparation import prepare_script
-from cepheid.spark.script_worker import QUERY, column_of, run_script_partition
-from cepheid.spark.slices import warn_of_one_partition
+from cepheid.spark.batch.arrow_schemas import MATCH_ID, spark_schema
+from cepheid.spark.batch.named_columns import column, map_in_arrow
+from cepheid.spark.batch.preparation import time_order
+from cepheid.spark.batch.script_preparation import prepare_script
+from cepheid.spark.batch.slices import warn_of_one_partition
+from cepheid.spark.worker.script_worker import QUERY, column_of, run_script_partition
 
 
 def match(

@@ -12,19 +12,19 @@ from pyspark.sql.types import StructType
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needed_columns import needed_columns
+from cepheid.engines.base.options import read_options
 from cepheid.errors import EvaluationError, OptionError
+from cepheid.events.events import order_events
+from cepheid.events.time_axis import TimeAxis
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
-from cepheid.planning.options import read_options
-from cepheid.runtime.events import order_events
-from cepheid.runtime.time_axis import TimeAxis
 from cepheid.schema import Schema, schema_of
 from cepheid.scripts import CompiledScript
-from cepheid.spark.arrow_schemas import MATCH_ID, arrow_schema, empty_events, schema_for_spark
-from cepheid.spark.key_columns import comparable, equivalence_keys
-from cepheid.spark.preparation import orderable, restricted
-from cepheid.spark.script_worker import QUERY, column_of
-from cepheid.spark.worker_settings import ScriptSettings, functions_in
+from cepheid.spark.batch.arrow_schemas import MATCH_ID, arrow_schema, empty_events, schema_for_spark
+from cepheid.spark.batch.key_columns import comparable, equivalence_keys
+from cepheid.spark.batch.preparation import orderable, restricted
+from cepheid.spark.worker.script_worker import QUERY, column_of
+from cepheid.spark.worker.worker_settings import ScriptSettings, functions_in
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ import pyarrow.types as arrow
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
+from cepheid.engines.base.evaluation import IMPRECISE
 from cepheid.errors import CepheidWarning
+from cepheid.events.time_axis import TimeAxis
 from cepheid.language import syntax as ast
-from cepheid.planning.evaluations import IMPRECISE
-from cepheid.runtime.time_axis import TimeAxis
-from cepheid.spark.named_columns import column
-from cepheid.spark.partition_run import SLICE
-from cepheid.spark.preparation import Prepared
+from cepheid.spark.batch.named_columns import column
+from cepheid.spark.batch.preparation import Prepared
+from cepheid.spark.worker.partition_run import SLICE
 
 EVENTS_PER_SLICE = 250_000
 """How many events make a slice worth a worker's while, where nobody says how many slices."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as arrow
 
-from cepheid.runtime.bindings import Int64s
+from cepheid.events.arrays import Int64s
 
 
 def order_with_ties(ticks: Int64s, ties: Sequence[pa.ChunkedArray]) -> Int64s:

@@ -20,16 +20,16 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from cepheid.api import CompiledQuery
+from cepheid.engines.base.evaluation import AUTO
 from cepheid.errors import CepheidWarning, OptionError
-from cepheid.planning.evaluations import AUTO
-from cepheid.spark.arrow_schemas import arrow_schema
-from cepheid.spark.partition_run import run_slice, starts_in
-from cepheid.spark.plain_files import plain_files
-from cepheid.spark.preparation import Prepared, prepare
-from cepheid.spark.row_filter import relevant_types
-from cepheid.spark.row_groups import EventFiles, RowGroup, clusters, may_have_nulls, opened
-from cepheid.spark.slices import why_not_sliced, with_reach
-from cepheid.spark.tie_order import can_rank
+from cepheid.spark.batch.arrow_schemas import arrow_schema
+from cepheid.spark.batch.preparation import Prepared, prepare
+from cepheid.spark.batch.row_filter import relevant_types
+from cepheid.spark.batch.slices import why_not_sliced, with_reach
+from cepheid.spark.batch.tie_order import can_rank
+from cepheid.spark.files.plain_files import plain_files
+from cepheid.spark.files.row_groups import EventFiles, RowGroup, clusters, may_have_nulls, opened
+from cepheid.spark.worker.partition_run import run_slice, starts_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -247,7 +247,7 @@ def _wanted_slices(spark: SparkSession, groups: Sequence[RowGroup]) -> int:
 def slice_bounds(groups: Sequence[RowGroup], window: int, wanted: int) -> list[int]:
     """The ticks at which slices end: where row groups meet, some rows apart and a window at least.
 
-    >>> from cepheid.spark.row_groups import RowGroup
+    >>> from cepheid.spark.files.row_groups import RowGroup
     >>> parts = [RowGroup("f", n, n, 1_000, 10 * n, 10 * n + 9) for n in range(6)]
     >>> slice_bounds(parts, 5, wanted=3), slice_bounds(parts, 25, wanted=3)
     ([20, 40], [30])

@@ -14,12 +14,12 @@ import pyarrow.fs as fs
 import pyarrow.parquet as pq
 import pyarrow.types as arrow
 
+from cepheid.engines.base.kernels.event_masks import places_of_types
 from cepheid.errors import EventError, OptionError, list_words
-from cepheid.kernels.event_masks import places_of_types
-from cepheid.runtime.arrow_arrays import to_numpy
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.time_axis import TimeAxis
-from cepheid.spark.tie_order import order_with_ties
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.arrow_arrays import to_numpy
+from cepheid.events.time_axis import TimeAxis
+from cepheid.spark.batch.tie_order import order_with_ties
 
 _OF_HADOOP = re.compile("^s3[an]://")
 """What Spark calls the file system that is s3:// to everybody else."""

@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.runtime.snapshot import Parts
-from cepheid.spark.packing import from_blob, to_blob
-from cepheid.spark.script_worker import ScriptWorkerSession
-from cepheid.spark.worker_session import WorkerSession
-from cepheid.spark.worker_settings import ScriptSettings, WorkerSettings
+from cepheid.snapshots import Parts
+from cepheid.spark.stream.packing import from_blob, to_blob
+from cepheid.spark.worker.script_worker import ScriptWorkerSession
+from cepheid.spark.worker.worker_session import WorkerSession
+from cepheid.spark.worker.worker_settings import ScriptSettings, WorkerSettings
 
 _EPOCH = datetime(1970, 1, 1)
 _TICKS = 1_000

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import time
 
-from cepheid.spark.bucket import LeftBucket, StoredBucket
+from cepheid.spark.stream.bucket import LeftBucket, StoredBucket
 
 _PREFIX = "cepheid-bucket-"
 _FORGOTTEN_SECONDS = 3_600

@@ -20,11 +20,11 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from cepheid.spark.bucket import Step
-from cepheid.spark.bucket_copies import BucketCopies, local_folder
-from cepheid.spark.bucket_store import Arrived, BucketStore, Head
-from cepheid.spark.packing import GUARD, from_blob, to_blobs
-from cepheid.spark.worker_settings import ScriptSettings, WorkerSettings
+from cepheid.spark.stream.bucket import Step
+from cepheid.spark.stream.bucket_copies import BucketCopies, local_folder
+from cepheid.spark.stream.bucket_store import Arrived, BucketStore, Head
+from cepheid.spark.stream.packing import GUARD, from_blob, to_blobs
+from cepheid.spark.worker.worker_settings import ScriptSettings, WorkerSettings
 
 ANSWERS = "data binary, is_late boolean, matches long, late long"
 """The columns of what the operator gives: blobs of matches or of late events, and counts."""

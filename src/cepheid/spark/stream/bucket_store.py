@@ -4,7 +4,7 @@ To write all of a large bucket in every micro-batch would cost more than matchin
 logged as it came, its events still packed, until the log is some times as large as the snapshot;
 then there is a new snapshot, and the log is empty. Reading the state runs the steps of the log
 again. That happens when a stream starts, or after a failure: otherwise the executor has a copy
-(:mod:`cepheid.spark.bucket_copies`).
+(:mod:`cepheid.spark.stream.bucket_copies`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from cepheid.errors import SnapshotError
-from cepheid.runtime.snapshot import sealed
-from cepheid.spark.bucket import Bucket, StoredBucket
-from cepheid.spark.bucket_copies import BucketCopies
-from cepheid.spark.packing import compressed, decompressed, from_blob
-from cepheid.spark.worker_settings import ScriptSettings, WorkerSettings
+from cepheid.snapshots import sealed
+from cepheid.spark.stream.bucket import Bucket, StoredBucket
+from cepheid.spark.stream.bucket_copies import BucketCopies
+from cepheid.spark.stream.packing import compressed, decompressed, from_blob
+from cepheid.spark.worker.worker_settings import ScriptSettings, WorkerSettings
 
 # Spark compares these with those of a checkpoint before ``made_by`` is read, and refuses others
 # with words of its own. So they do not change: what they hold has a version.

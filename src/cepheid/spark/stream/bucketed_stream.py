@@ -1,8 +1,8 @@
 """A stream that is cut into buckets, whose sessions are the state: rows in, rows of matches out.
 
 What Spark is told to do: filter and project; give each row the number of its bucket; pack the rows
-of a bucket (:mod:`cepheid.spark.packing`); advance the buckets, which are the state
-(:mod:`cepheid.spark.bucket_operator`); unpack the answers. It is the same for a query and for a
+of a bucket (:mod:`cepheid.spark.stream.packing`); advance the buckets, which are the state
+(:mod:`.bucket_operator`); unpack the answers. It is the same for a query and for a
 script.
 """
 
@@ -20,12 +20,12 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
 
 from cepheid.errors import OptionError, list_words
-from cepheid.runtime.snapshot import VERSION
-from cepheid.spark.arrow_schemas import arrow_schema, spark_schema
-from cepheid.spark.bucket_operator import ANSWERS, BucketOperator
-from cepheid.spark.named_columns import column, map_in_arrow, quoted
-from cepheid.spark.packing import BUCKET, PACKED, Packer, bucket_labels, from_blob
-from cepheid.spark.worker_settings import ScriptSettings, WorkerSettings
+from cepheid.snapshots import VERSION
+from cepheid.spark.batch.arrow_schemas import arrow_schema, spark_schema
+from cepheid.spark.batch.named_columns import column, map_in_arrow, quoted
+from cepheid.spark.stream.bucket_operator import ANSWERS, BucketOperator
+from cepheid.spark.stream.packing import BUCKET, PACKED, Packer, bucket_labels, from_blob
+from cepheid.spark.worker.worker_settings import ScriptSettings, WorkerSettings
 
 LATE_POLICIES = ("drop", "emit")
 LATE_EVENT = "late_event"

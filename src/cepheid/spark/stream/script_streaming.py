@@ -12,14 +12,14 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
+from cepheid.engines.base.evaluation import AUTO
 from cepheid.errors import OptionError, list_words
-from cepheid.planning.evaluations import AUTO
 from cepheid.scripts import CompiledScript
-from cepheid.spark.arrow_schemas import MATCH_ID
-from cepheid.spark.bucketed_stream import LATE_EVENT, StreamOptions, bucketed
-from cepheid.spark.script_preparation import PreparedScript, loses_key, prepare_script
-from cepheid.spark.script_worker import QUERY, column_of
-from cepheid.spark.streaming import no_session
+from cepheid.spark.batch.arrow_schemas import MATCH_ID
+from cepheid.spark.batch.script_preparation import PreparedScript, loses_key, prepare_script
+from cepheid.spark.stream.bucketed_stream import LATE_EVENT, StreamOptions, bucketed
+from cepheid.spark.stream.streaming import no_session
+from cepheid.spark.worker.script_worker import QUERY, column_of
 
 
 def match(
@@ -43,7 +43,7 @@ def match(
 
     One operator runs the script, and what it gives is one DataFrame: ``query`` is the name of the
     query that a row is a match of, and the column of that name has the match, which is null in
-    the rows of the others. Keywords are those of :func:`cepheid.spark.streaming.match`.
+    the rows of the others. Keywords are those of :func:`cepheid.spark.stream.streaming.match`.
 
     Raises:
         OptionError: the queries have no key in common, or an option cannot be used.

@@ -8,11 +8,11 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from cepheid.api import CompiledQuery
+from cepheid.engines.base.evaluation import AUTO
 from cepheid.errors import OptionError
-from cepheid.planning.evaluations import AUTO
-from cepheid.spark.bucketed_stream import StreamOptions, bucketed
-from cepheid.spark.preparation import prepare
-from cepheid.spark.tables_per_type import one_frame
+from cepheid.spark.batch.preparation import prepare
+from cepheid.spark.batch.tables_per_type import one_frame
+from cepheid.spark.stream.bucketed_stream import StreamOptions, bucketed
 
 
 def match(

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from cepheid.spark.worker_session import Answers, WorkerSession
-from cepheid.spark.worker_settings import WorkerSettings
+from cepheid.spark.worker.worker_session import Answers, WorkerSession
+from cepheid.spark.worker.worker_settings import WorkerSettings
 
 SLICE = "cepheid slice"
 """The column that says in which slice of time a copy of an event is."""

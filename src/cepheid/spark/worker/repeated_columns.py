@@ -14,7 +14,7 @@ import pyarrow as pa
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
-from cepheid.spark.arrow_schemas import never_null
+from cepheid.spark.batch.arrow_schemas import never_null
 
 
 def repeated_columns(query: AnalysedQuery, result: pa.Schema, time: str) -> dict[str, str]:

@@ -8,16 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.runtime.events import Events
-from cepheid.runtime.match_ids import MatchIds
-from cepheid.runtime.matches import Matches
-from cepheid.runtime.merged_stream import ANCHOR, PLACE
-from cepheid.runtime.snapshot import Parts
+from cepheid.events.events import Events
+from cepheid.matches.ids import MatchIds
+from cepheid.matches.matches import Matches
 from cepheid.scripts import CompiledScript
-from cepheid.spark.arrow_schemas import MATCH_ID
-from cepheid.spark.partition_run import gathered
-from cepheid.spark.warm_kernels import compiled_once
-from cepheid.spark.worker_settings import ScriptSettings
+from cepheid.sessions.merged_stream import ANCHOR, PLACE
+from cepheid.snapshots import Parts
+from cepheid.spark.batch.arrow_schemas import MATCH_ID
+from cepheid.spark.worker.partition_run import gathered
+from cepheid.spark.worker.warm_kernels import compiled_once
+from cepheid.spark.worker.worker_settings import ScriptSettings
 
 QUERY = "query"
 """The column with the number of the query that a match is of."""

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 @contextmanager
 def compiled_once(task: str) -> Iterator[None]:
     """Alone on this machine, if this task is done for the first time in this version."""
-    from cepheid.kernels import jit
-    from cepheid.kernels.file_lock import locked
+    from cepheid.jit import decorators as jit
+    from cepheid.jit.file_lock import locked
 
     name = hashlib.sha256(task.encode()).hexdigest()[:24]
     done = jit.FOLDER / f"warm_{name}"

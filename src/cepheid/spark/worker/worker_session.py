@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.language import syntax as ast
-from cepheid.runtime.match_ids import MatchIds
-from cepheid.runtime.matches import Matches
-from cepheid.runtime.snapshot import Parts
-from cepheid.spark.warm_kernels import compiled_once
-from cepheid.spark.worker_settings import WorkerSettings
+from cepheid.matches.ids import MatchIds
+from cepheid.matches.matches import Matches
+from cepheid.snapshots import Parts
+from cepheid.spark.worker.warm_kernels import compiled_once
+from cepheid.spark.worker.worker_settings import WorkerSettings
 
 
 class WorkerSession:

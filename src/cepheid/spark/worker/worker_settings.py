@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.api import CompiledQuery, query
-from cepheid.automata.registered import register_function, registered_python
+from cepheid.codegen.registered import register_function, registered_python
 from cepheid.errors import OptionError
+from cepheid.events.uncertain_time import UncertainTime
 from cepheid.functions import REGISTERED
 from cepheid.language import syntax as ast
-from cepheid.planning.uncertain_time import UncertainTime
 from cepheid.schema import Schema
 from cepheid.scripts import CompiledScript, script
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import I64, I64S, array_of, kernel
+from cepheid.jit.decorators import I64, I64S, array_of, kernel
 
 I32S = array_of("i4")
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from numba.np.numpy_support import carray
 
-from cepheid.kernels.jit import array_helper
-from cepheid.kernels.nfa_b_layout import (
+from cepheid.codegen.layout import (
     LISTS_COUNT,
     LISTS_FIRST_COLUMN,
     LISTS_FIRST_EVENT,
     LISTS_NUMBERS,
 )
-from cepheid.kernels.pointers import float64_pointer, int64_pointer
+from cepheid.jit.decorators import array_helper
+from cepheid.jit.pointers import float64_pointer, int64_pointer
 
 
 @array_helper

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import helper
-from cepheid.kernels.nfa_b_layout import (
+from cepheid.codegen.layout import (
     CONTEXT_TEXTS,
     COUNT,
     LENGTH,
@@ -22,8 +21,9 @@ from cepheid.kernels.nfa_b_layout import (
     TAG_SHIFT,
     TEXTS_RANK,
 )
-from cepheid.kernels.pointers import byte_pointer, float64_pointer, int64_pointer
-from cepheid.kernels.texts import text_value
+from cepheid.engines.base.kernels.texts import text_value
+from cepheid.jit.decorators import helper
+from cepheid.jit.pointers import byte_pointer, float64_pointer, int64_pointer
 
 
 @helper

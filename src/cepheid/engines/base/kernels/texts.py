@@ -5,9 +5,9 @@ Texts are codes, and whatever is asked of one is looked up by its code.
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import helper
-from cepheid.kernels.nfa_b_layout import TEXTS_CODES, TEXTS_COUNT
-from cepheid.kernels.pointers import int64_pointer
+from cepheid.codegen.layout import TEXTS_CODES, TEXTS_COUNT
+from cepheid.jit.decorators import helper
+from cepheid.jit.pointers import int64_pointer
 
 
 @helper

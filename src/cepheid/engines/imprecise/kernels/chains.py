@@ -7,10 +7,10 @@ the grid of the gap between the two where rivals have to stay out of it.
 
 from __future__ import annotations
 
-from cepheid.kernels.imprecise_gaps import AT_ENDS, product_of_ends
-from cepheid.kernels.interval_masses import FAR, mass_until, point_mass
-from cepheid.kernels.jit import helper
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.engines.imprecise.kernels.gaps import AT_ENDS, product_of_ends
+from cepheid.engines.imprecise.kernels.interval_masses import FAR, mass_until, point_mass
+from cepheid.jit.decorators import helper
 
 
 @helper

@@ -18,8 +18,9 @@ very many are the times of the match enumerated.
 
 from __future__ import annotations
 
-from cepheid.kernels.imprecise_chains import by_first_time, in_one_pass
-from cepheid.kernels.imprecise_gaps import (
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.engines.imprecise.kernels.chains import by_first_time, in_one_pass
+from cepheid.engines.imprecise.kernels.gaps import (
     AT_END,
     AT_ENDS,
     AT_START,
@@ -29,9 +30,13 @@ from cepheid.kernels.imprecise_gaps import (
     place_of,
     product_of_ends,
 )
-from cepheid.kernels.interval_masses import FAR, mass_until, point_mass, valid_bounds
-from cepheid.kernels.jit import F64S, F64S_2D, I64, I64S, array_of, helper, kernel
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.engines.imprecise.kernels.interval_masses import (
+    FAR,
+    mass_until,
+    point_mass,
+    valid_bounds,
+)
+from cepheid.jit.decorators import F64S, F64S_2D, I64, I64S, array_of, helper, kernel
 
 WEIGHED, NEED_ROOM, NEED_GRID = 0, 1, 2
 

@@ -16,9 +16,9 @@ All is done in whole numbers modulo 2^64, so that nothing is lost by subtracting
 
 from __future__ import annotations
 
-from cepheid.kernels.interval_masses import valid_bounds
-from cepheid.kernels.jit import F64S, I64, I64S, I64S_2D, helper, kernel
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.engines.imprecise.kernels.interval_masses import valid_bounds
+from cepheid.jit.decorators import F64S, I64, I64S, I64S_2D, helper, kernel
 
 MOST_COUNTED = 8
 """With more events than this their times are summed one by one."""

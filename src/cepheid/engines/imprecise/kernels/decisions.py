@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cepheid.kernels.interval_masses import valid_bounds
-from cepheid.kernels.jit import I64, I64S, I64S_2D, kernel
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.engines.imprecise.kernels.interval_masses import valid_bounds
+from cepheid.jit.decorators import I64, I64S, I64S_2D, kernel
 
 
 @kernel(I64(I64S, I64S, I64S, I64S, I64, I64, I64S_2D, I64S))

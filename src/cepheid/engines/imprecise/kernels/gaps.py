@@ -6,9 +6,9 @@ is empty is kept in a *grid*, a number for each pair of times of these two event
 
 from __future__ import annotations
 
-from cepheid.kernels.interval_masses import FAR, mass_until, masses_until
-from cepheid.kernels.jit import helper
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.engines.imprecise.kernels.interval_masses import FAR, mass_until, masses_until
+from cepheid.jit.decorators import helper
 
 _COMPONENT = (1 << TAG_SHIFT) - 1
 

@@ -7,8 +7,8 @@ probability of its first k instants.
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import F64S, I64, I64S, helper, kernel
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.jit.decorators import F64S, I64, I64S, helper, kernel
 
 FAR = 1 << 61
 """Later than any instant of a stream, and far from the end of 64 bits."""

@@ -21,7 +21,18 @@ imprecise_confidence.
 
 from __future__ import annotations
 
-from cepheid.kernels.imprecise_survival import (
+from cepheid.codegen.layout import NONE, STEP, TAG_SHIFT, UPDATE
+from cepheid.engines.base.kernels.registers import update_registers
+from cepheid.engines.imprecise.kernels.interval_masses import (
+    FAR,
+    first_from,
+    is_in,
+    mass_until,
+    masses_until,
+    point_mass,
+    valid_bounds,
+)
+from cepheid.engines.imprecise.kernels.survival import (
     HI,
     LO,
     REACHED,
@@ -32,19 +43,8 @@ from cepheid.kernels.imprecise_survival import (
     single_chains,
     sum_chains,
 )
-from cepheid.kernels.interval_masses import (
-    FAR,
-    first_from,
-    is_in,
-    mass_until,
-    masses_until,
-    point_mass,
-    valid_bounds,
-)
-from cepheid.kernels.jit import F64S, F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.kernels.nfa_b_layout import NONE, STEP, TAG_SHIFT, UPDATE
-from cepheid.kernels.pointers import call_predicate
-from cepheid.kernels.registers import update_registers
+from cepheid.jit.decorators import F64S, F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.jit.pointers import call_predicate
 
 WEIGHED, NEED_LISTS, NEED_TIMES, NEED_GRID = 0, 1, 2, 3
 

@@ -8,7 +8,10 @@ the components at the beginning of the pattern as soon as all of them are bound.
 
 from __future__ import annotations
 
-from cepheid.kernels.imprecise_search import (
+from cepheid.codegen.layout import NONE, STEP, TAG_SHIFT, UPDATE
+from cepheid.engines.base.kernels.registers import update_registers
+from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_from, mass_until
+from cepheid.engines.imprecise.kernels.search import (
     CONTEXT,
     DEPTH,
     IDS,
@@ -24,11 +27,8 @@ from cepheid.kernels.imprecise_search import (
     WINDOW,
     copy_registers,
 )
-from cepheid.kernels.interval_masses import FAR, first_from, mass_until
-from cepheid.kernels.jit import F64S, F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.kernels.nfa_b_layout import NONE, STEP, TAG_SHIFT, UPDATE
-from cepheid.kernels.pointers import call_predicate
-from cepheid.kernels.registers import update_registers
+from cepheid.jit.decorators import F64S, F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.jit.pointers import call_predicate
 
 _UNBOUND = -1
 

@@ -11,7 +11,10 @@ by inclusion and exclusion, since several hold together where their orders do.
 
 from __future__ import annotations
 
-from cepheid.kernels.imprecise_search import (
+from cepheid.codegen.layout import NONE, STEP, TAG_SHIFT, UPDATE
+from cepheid.engines.base.kernels.registers import update_registers
+from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_from, point_mass
+from cepheid.engines.imprecise.kernels.search import (
     CONTEXT,
     DEPTH,
     IDS,
@@ -26,11 +29,8 @@ from cepheid.kernels.imprecise_search import (
     WINDOW,
     copy_registers,
 )
-from cepheid.kernels.interval_masses import FAR, first_from, point_mass
-from cepheid.kernels.jit import F64S, F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.kernels.nfa_b_layout import NONE, STEP, TAG_SHIFT, UPDATE
-from cepheid.kernels.pointers import call_predicate
-from cepheid.kernels.registers import update_registers
+from cepheid.jit.decorators import F64S, F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.jit.pointers import call_predicate
 
 
 @kernel(

@@ -8,11 +8,16 @@ component to the last; one whose events cannot all lie in order in one window is
 
 from __future__ import annotations
 
-from cepheid.kernels.interval_masses import FAR, first_bound, first_from, mass_until
-from cepheid.kernels.jit import F64S, F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.kernels.nfa_b_layout import NONE, STEP, TAG_SHIFT, UPDATE
-from cepheid.kernels.pointers import call_predicate
-from cepheid.kernels.registers import update_registers
+from cepheid.codegen.layout import NONE, STEP, TAG_SHIFT, UPDATE
+from cepheid.engines.base.kernels.registers import update_registers
+from cepheid.engines.imprecise.kernels.interval_masses import (
+    FAR,
+    first_bound,
+    first_from,
+    mass_until,
+)
+from cepheid.jit.decorators import F64S, F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.jit.pointers import call_predicate
 
 # What a search is told and where it is: the fields of its control array.
 (

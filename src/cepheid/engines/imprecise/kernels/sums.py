@@ -10,9 +10,9 @@ No number is subtracted from another, so that small confidences keep their digit
 
 from __future__ import annotations
 
-from cepheid.kernels.interval_masses import point_mass, valid_bounds
-from cepheid.kernels.jit import F64S, F64S_2D, I64, I64S, I64S_2D, helper, kernel
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.engines.imprecise.kernels.interval_masses import point_mass, valid_bounds
+from cepheid.jit.decorators import F64S, F64S_2D, I64, I64S, I64S_2D, helper, kernel
 
 SUMMED, NEED_ROOM = 0, 1
 

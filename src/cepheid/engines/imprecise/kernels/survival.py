@@ -6,9 +6,14 @@ assignment of rising times to the first events of a match, with no rival in the 
 
 from __future__ import annotations
 
-from cepheid.kernels.interval_masses import FAR, mass_until, masses_until, point_mass
-from cepheid.kernels.jit import helper
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.engines.imprecise.kernels.interval_masses import (
+    FAR,
+    mass_until,
+    masses_until,
+    point_mass,
+)
+from cepheid.jit.decorators import helper
 
 LO, HI, SIZES, SINCE, REACHED, ROWS = range(6)
 """The rows of the numbers that the kernel works with: the bounds of the events, the sizes of the

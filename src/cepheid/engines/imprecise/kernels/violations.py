@@ -6,11 +6,11 @@ lie.
 
 from __future__ import annotations
 
-from cepheid.kernels.interval_masses import first_from, is_in, valid_bounds
-from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, kernel
-from cepheid.kernels.nfa_b_layout import STEP, TAG_SHIFT, UPDATE
-from cepheid.kernels.pointers import call_predicate
-from cepheid.kernels.registers import fill_registers
+from cepheid.codegen.layout import STEP, TAG_SHIFT, UPDATE
+from cepheid.engines.base.kernels.registers import fill_registers
+from cepheid.engines.imprecise.kernels.interval_masses import first_from, is_in, valid_bounds
+from cepheid.jit.decorators import F64S_2D, I64, I64S, I64S_2D, array_of, kernel
+from cepheid.jit.pointers import call_predicate
 
 _COMPONENT = (1 << TAG_SHIFT) - 1
 

@@ -13,8 +13,9 @@ where there is no room it returns what it needs, and goes on from there when cal
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.kernels.lazy_instances import (
+from cepheid.codegen.layout import UPDATE
+from cepheid.engines.base.kernels.registers import update_registers
+from cepheid.engines.lazy.kernels.instances import (
     add_event,
     copied,
     free_instance,
@@ -23,7 +24,10 @@ from cepheid.kernels.lazy_instances import (
     phase_of,
     write_match,
 )
-from cepheid.kernels.lazy_layout import (
+from cepheid.engines.lazy.kernels.search import put, row_of_list
+from cepheid.engines.lazy.kernels.steps import finals_of, go_on, is_last, search_buffer
+from cepheid.engines.lazy.kernels.tests import fits, holds_when_complete
+from cepheid.engines.lazy.layout import (
     BUFFER,
     COMPLETE,
     COMPONENT,
@@ -52,11 +56,7 @@ from cepheid.kernels.lazy_layout import (
     UNSEEN,
     WORK,
 )
-from cepheid.kernels.lazy_search import put, row_of_list
-from cepheid.kernels.lazy_steps import finals_of, go_on, is_last, search_buffer
-from cepheid.kernels.lazy_tests import fits, holds_when_complete
-from cepheid.kernels.nfa_b_layout import UPDATE
-from cepheid.kernels.registers import update_registers
+from cepheid.jit.decorators import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
 
 
 @helper

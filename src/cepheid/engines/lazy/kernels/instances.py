@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import helper
-from cepheid.kernels.lazy_layout import (
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.engines.lazy.layout import (
     BEGIN,
     BIND,
     FREE,
@@ -11,7 +11,7 @@ from cepheid.kernels.lazy_layout import (
     SLOT_NODE,
     TAKE,
 )
-from cepheid.kernels.nfa_b_layout import TAG_SHIFT
+from cepheid.jit.decorators import helper
 
 
 @helper

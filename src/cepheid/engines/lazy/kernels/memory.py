@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.kernels.lazy_instances import free_instance
-from cepheid.kernels.lazy_layout import (
+from cepheid.engines.lazy.kernels.instances import free_instance
+from cepheid.engines.lazy.layout import (
     BUFFER,
     COMPONENT,
     CONTROL,
@@ -15,7 +14,8 @@ from cepheid.kernels.lazy_layout import (
     SLOT_FIRST,
     SLOT_NODE,
 )
-from cepheid.kernels.pointers import call_predicate
+from cepheid.jit.decorators import I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.jit.pointers import call_predicate
 
 
 @helper

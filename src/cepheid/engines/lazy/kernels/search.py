@@ -5,8 +5,8 @@ A buffer is in stream order, so that ordering filters and the window are binary 
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import helper
-from cepheid.kernels.lazy_layout import FAR, NONE, SLOT_FIRST, WHOLE
+from cepheid.engines.lazy.layout import FAR, NONE, SLOT_FIRST, WHOLE
+from cepheid.jit.decorators import helper
 
 
 @helper

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import helper
-from cepheid.kernels.lazy_instances import copied
-from cepheid.kernels.lazy_layout import NONE, SEARCH
-from cepheid.kernels.lazy_search import (
+from cepheid.engines.lazy.kernels.instances import copied
+from cepheid.engines.lazy.kernels.search import (
     choose_next,
     first_place,
     lower_bound,
     row_of,
     upper_bound,
 )
+from cepheid.engines.lazy.layout import NONE, SEARCH
+from cepheid.jit.decorators import helper
 
 
 @helper

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import helper
-from cepheid.kernels.lazy_layout import (
+from cepheid.engines.base.kernels.registers import update_registers
+from cepheid.engines.lazy.kernels.search import row_of, slot_of_first
+from cepheid.engines.lazy.layout import (
     ABSENT,
     COMPLETED,
     FAR,
@@ -14,9 +15,8 @@ from cepheid.kernels.lazy_layout import (
     SLOT_PREVIOUS,
     WORK,
 )
-from cepheid.kernels.lazy_search import row_of, slot_of_first
-from cepheid.kernels.pointers import call_predicate
-from cepheid.kernels.registers import update_registers
+from cepheid.jit.decorators import helper
+from cepheid.jit.pointers import call_predicate
 
 
 @helper

@@ -7,10 +7,10 @@ across events are tested from there on, with the registers that the match fills.
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.kernels.nfa_b_layout import STEP, TAG_SHIFT, UPDATE
-from cepheid.kernels.pointers import call_predicate
-from cepheid.kernels.registers import fill_registers
+from cepheid.codegen.layout import STEP, TAG_SHIFT, UPDATE
+from cepheid.engines.base.kernels.registers import fill_registers
+from cepheid.jit.decorators import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.jit.pointers import call_predicate
 
 _COMPONENT = (1 << TAG_SHIFT) - 1
 _FAR = 1 << 62

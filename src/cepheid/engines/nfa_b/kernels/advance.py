@@ -7,7 +7,7 @@ of selected events is kept beside, in registers (the value vector of §5.2).
 
 Where runs are merged [§5.2.2], a run stands for all runs that have the same future: its chain
 begins with a *union* of the chains of those that were merged. What runs find is written as
-*finals*, from which :mod:`cepheid.kernels.match_columns` lists the matches; where they are
+*finals*, from which :mod:`cepheid.matches.kernels.match_columns` lists the matches; where they are
 only to be counted, no chain is kept but of where runs start.
 
 Kernels are resumable: before each event there must be room for the most that it can add, or
@@ -16,8 +16,7 @@ the kernel returns what it lacks and where it stopped.
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel, small
-from cepheid.kernels.nfa_b_layout import (
+from cepheid.codegen.layout import (
     ANY,
     CONTROL,
     DONE,
@@ -36,11 +35,19 @@ from cepheid.kernels.nfa_b_layout import (
     TOO_MANY_RUNS,
     UPDATE,
 )
-from cepheid.kernels.pointers import call_predicate
-from cepheid.kernels.registers import update_registers
-from cepheid.kernels.runs import clone_run, free_all, free_run, join_run, link_run, new_run
-from cepheid.kernels.unions import chains_after
-from cepheid.kernels.window_edge import window_edge
+from cepheid.engines.base.kernels.registers import update_registers
+from cepheid.engines.nfa_b.kernels.runs import (
+    clone_run,
+    free_all,
+    free_run,
+    join_run,
+    link_run,
+    new_run,
+)
+from cepheid.jit.decorators import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel, small
+from cepheid.jit.pointers import call_predicate
+from cepheid.jit.window_edge import window_edge
+from cepheid.matches.kernels.unions import chains_after
 
 
 @small

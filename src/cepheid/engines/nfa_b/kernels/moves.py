@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import helper
-from cepheid.kernels.nfa_b_layout import ANY, PARTITION_CONTIGUITY
-from cepheid.kernels.pointers import call_predicate
+from cepheid.codegen.layout import ANY, PARTITION_CONTIGUITY
+from cepheid.jit.decorators import helper
+from cepheid.jit.pointers import call_predicate
 
 BEGINS, TAKES, STAYS = 1, 2, 4
 """The event begins the next component, goes on with this one, or is ignored; any of these."""

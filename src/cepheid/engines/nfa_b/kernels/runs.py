@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.kernels.jit import helper, small
-from cepheid.kernels.nfa_b_layout import (
+from cepheid.codegen.layout import (
     FREE,
     NONE,
     UNBOUNDED,
     VERY_FEW_RUNS,
 )
+from cepheid.jit.decorators import helper, small
 
 _FRACTIONS = 1_048_576.0
 """By how much a float is scaled before its whole part is hashed."""

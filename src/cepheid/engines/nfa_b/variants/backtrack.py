@@ -7,14 +7,13 @@ from time import perf_counter
 
 import numpy as np
 
-from cepheid.kernels import backtrack
-from cepheid.kernels import nfa_b_layout as layout
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.kernel_tables import grown, int64s
-from cepheid.runtime.match_columns import MatchColumns
-from cepheid.runtime.nfa_b_engine import NfaBEngine
-from cepheid.runtime.snapshot import Arrays
+from cepheid.codegen import layout
+from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.nfa_b.engine import NfaBEngine
+from cepheid.engines.nfa_b.variants.kernels import backtrack
+from cepheid.events.arrays import Int64s, grown, int64s
+from cepheid.matches.match_columns import MatchColumns
+from cepheid.snapshots import Arrays
 
 
 class BacktrackEngine(NfaBEngine):

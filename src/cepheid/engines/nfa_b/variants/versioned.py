@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.automata.nfa_b_tables import NfaB
-from cepheid.kernels import nfa_b, versioned, versioned_matches, versions
-from cepheid.kernels import nfa_b_layout as layout
-from cepheid.kernels import versioned_layout as shared
-from cepheid.planning.options import BASIC
-from cepheid.runtime.bindings import Int64s
-from cepheid.runtime.event_batch import EventBatch
-from cepheid.runtime.kernel_tables import grown, int64s
-from cepheid.runtime.nfa_b_engine import NfaBEngine
-from cepheid.runtime.snapshot import Arrays, part, prefixed
+from cepheid.codegen import layout
+from cepheid.codegen.steps import NfaB
+from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.options import BASIC
+from cepheid.engines.nfa_b.engine import NfaBEngine
+from cepheid.engines.nfa_b.kernels import advance as nfa_b
+from cepheid.engines.nfa_b.variants.kernels import versioned, versioned_matches, versions
+from cepheid.engines.nfa_b.variants.kernels import versioned_layout as shared
+from cepheid.events.arrays import Int64s, grown, int64s
+from cepheid.snapshots import Arrays, part, prefixed
 
 _OUTPUT_IDS = 1 << 20
 _OUTPUT_MATCHES = 1 << 17

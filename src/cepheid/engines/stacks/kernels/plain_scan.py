@@ -1,6 +1,6 @@
 """Active instance stacks where nothing is compared but one key and the window [Wu06 §4.1–4.3].
 
-This is the same scan and construction as in :mod:`cepheid.kernels.instance_stacks`, for a
+This is the same scan and construction as in :mod:`cepheid.engines.stacks.kernels.scan`, for a
 sequence without conditions across its events: nothing is kept beside an instance, and nothing
 is tested in the search but the window. Only the events are read that can belong to a component.
 Matches of three and more components are not searched for one by one as long as there is room to
@@ -13,7 +13,8 @@ another one in its stack can be gone, since one is in the window as long as its 
 
 from __future__ import annotations
 
-from cepheid.kernels.instance_stacks_layout import (
+from cepheid.engines.stacks.kernels.shared_construction import construct_shared
+from cepheid.engines.stacks.layout import (
     DONE,
     INSTANCE,
     NEED_OUTPUT,
@@ -23,10 +24,9 @@ from cepheid.kernels.instance_stacks_layout import (
     STATE,
     UNUSED,
 )
-from cepheid.kernels.jit import I32S, I64, I64S, array_of, kernel_of_widths, small
-from cepheid.kernels.pointers import highest_bit
-from cepheid.kernels.shared_construction import construct_shared
-from cepheid.kernels.window_edge import window_edge
+from cepheid.jit.decorators import I32S, I64, I64S, array_of, kernel_of_widths, small
+from cepheid.jit.pointers import highest_bit
+from cepheid.jit.window_edge import window_edge
 
 
 @small

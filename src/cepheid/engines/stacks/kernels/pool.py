@@ -7,8 +7,8 @@ place of the oldest.
 
 from __future__ import annotations
 
-from cepheid.kernels.instance_stacks_layout import INSTANCE, NONE, PLAN, STATE, UNUSED
-from cepheid.kernels.jit import F64S_2D, I32S, I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.engines.stacks.layout import INSTANCE, NONE, PLAN, STATE, UNUSED
+from cepheid.jit.decorators import F64S_2D, I32S, I64, I64S, I64S_2D, array_of, helper, kernel
 
 _BELOW = -2
 """From this the place below a cell is taken away where the cell is dropped: NONE gives NONE."""

@@ -13,7 +13,9 @@ what it lacks, and goes on in the middle of a search where it was left.
 
 from __future__ import annotations
 
-from cepheid.kernels.instance_stacks_layout import (
+from cepheid.codegen.layout import SET_FLOAT, STEP, UPDATE
+from cepheid.engines.base.kernels.registers import update_registers
+from cepheid.engines.stacks.layout import (
     DONE,
     INSTANCE,
     NEED_OUTPUT,
@@ -22,11 +24,9 @@ from cepheid.kernels.instance_stacks_layout import (
     PLAN,
     STATE,
 )
-from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel_of_widths
-from cepheid.kernels.nfa_b_layout import SET_FLOAT, STEP, UPDATE
-from cepheid.kernels.pointers import call_predicate, highest_bit
-from cepheid.kernels.registers import update_registers
-from cepheid.kernels.window_edge import window_edge
+from cepheid.jit.decorators import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel_of_widths
+from cepheid.jit.pointers import call_predicate, highest_bit
+from cepheid.jit.window_edge import window_edge
 
 _LONG_AGO = -(2**62)
 

@@ -13,8 +13,8 @@ rows as the one before.
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import small
-from cepheid.kernels.pointers import copy_numbers, write_sixteen
+from cepheid.jit.decorators import small
+from cepheid.jit.pointers import copy_numbers, write_sixteen
 
 BEYOND = 16
 """Rows are copied by so many at once, and what is copied too much is overwritten."""

@@ -12,10 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.kernels.moves import BEGINS, STAYS, TAKES, holds, moves_of
-from cepheid.kernels.nfa_b import _emit, _enter, _select, _settle
-from cepheid.kernels.nfa_b_layout import (
+from cepheid.codegen.layout import (
     CONTROL,
     DONE,
     FINAL,
@@ -30,8 +27,11 @@ from cepheid.kernels.nfa_b_layout import (
     STEP,
     UPDATE,
 )
-from cepheid.kernels.registers import update_registers
-from cepheid.kernels.runs import clone_run, free_run, link_run, new_run
+from cepheid.engines.base.kernels.registers import update_registers
+from cepheid.engines.nfa_b.kernels.advance import _emit, _enter, _select, _settle
+from cepheid.engines.nfa_b.kernels.moves import BEGINS, STAYS, TAKES, holds, moves_of
+from cepheid.engines.nfa_b.kernels.runs import clone_run, free_run, link_run, new_run
+from cepheid.jit.decorators import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
 
 POSTPONED = np.dtype(
     [

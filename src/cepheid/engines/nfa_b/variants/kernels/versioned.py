@@ -7,15 +7,13 @@ What later predicates need of selected events is kept apart from the buffer, in 
 Runs that are merged [§5.2.2] become one with a version of its own, which keeps the versions,
 heads and starts of its members.
 
-A run that is complete is written down as such; :mod:`cepheid.kernels.versioned_matches`
+A run that is complete is recorded; :mod:`.versioned_matches`
 retrieves its matches.
 """
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.kernels.moves import BEGINS, STAYS, TAKES, holds, moves_of
-from cepheid.kernels.nfa_b_layout import (
+from cepheid.codegen.layout import (
     ANY,
     CONTROL,
     DONE,
@@ -31,9 +29,17 @@ from cepheid.kernels.nfa_b_layout import (
     TAG_SHIFT,
     UPDATE,
 )
-from cepheid.kernels.registers import update_registers
-from cepheid.kernels.runs import _distinct, _fingerprint, clone_run, free_run, link_run, new_run
-from cepheid.kernels.versioned_layout import (
+from cepheid.engines.base.kernels.registers import update_registers
+from cepheid.engines.nfa_b.kernels.moves import BEGINS, STAYS, TAKES, holds, moves_of
+from cepheid.engines.nfa_b.kernels.runs import (
+    _distinct,
+    _fingerprint,
+    clone_run,
+    free_run,
+    link_run,
+    new_run,
+)
+from cepheid.engines.nfa_b.variants.kernels.versioned_layout import (
     COMBINED,
     COMPLETE,
     ENTRY,
@@ -42,8 +48,9 @@ from cepheid.kernels.versioned_layout import (
     TOPS,
     VERSION,
 )
-from cepheid.kernels.versions import add_pointer, initiated, moved_on, stayed
-from cepheid.kernels.window_edge import window_edge
+from cepheid.engines.nfa_b.variants.kernels.versions import add_pointer, initiated, moved_on, stayed
+from cepheid.jit.decorators import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.jit.window_edge import window_edge
 
 
 @helper

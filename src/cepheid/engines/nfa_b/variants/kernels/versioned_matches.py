@@ -7,9 +7,8 @@ that start inside the window are followed one after the other.
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import I64, I64S, array_of, helper, kernel
-from cepheid.kernels.nfa_b_layout import ANY, CONTROL, NONE, PARTITION, RUN, TAG_SHIFT
-from cepheid.kernels.versioned_layout import (
+from cepheid.codegen.layout import ANY, CONTROL, NONE, PARTITION, RUN, TAG_SHIFT
+from cepheid.engines.nfa_b.variants.kernels.versioned_layout import (
     COMBINED,
     COMPLETE,
     ENTRY,
@@ -18,7 +17,8 @@ from cepheid.kernels.versioned_layout import (
     TOPS,
     VERSION,
 )
-from cepheid.kernels.versions import compatible_pointer
+from cepheid.engines.nfa_b.variants.kernels.versions import compatible_pointer
+from cepheid.jit.decorators import I64, I64S, array_of, helper, kernel
 
 LISTED, FULL, BROKEN = 0, 1, 2
 _COMPONENT = (1 << TAG_SHIFT) - 1

@@ -12,9 +12,9 @@ of the pointers of an entry, the label of at most one has the beginning that is 
 
 from __future__ import annotations
 
-from cepheid.kernels.jit import I64, I64S, array_of, helper, kernel
-from cepheid.kernels.nfa_b_layout import NONE
-from cepheid.kernels.versioned_layout import POINTER, TOPS, VERSION
+from cepheid.codegen.layout import NONE
+from cepheid.engines.nfa_b.variants.kernels.versioned_layout import POINTER, TOPS, VERSION
+from cepheid.jit.decorators import I64, I64S, array_of, helper, kernel
 
 
 @helper

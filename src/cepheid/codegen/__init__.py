@@ -1,0 +1,1 @@
+"""Queries as tables and generated predicates: what engines compile an alternative into."""

@@ -1,0 +1,1 @@
+"""The evaluations, one folder each. No engine imports another one."""

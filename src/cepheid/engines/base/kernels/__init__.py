@@ -1,0 +1,1 @@
+"""Compiled helpers that the kernels of several engines call."""

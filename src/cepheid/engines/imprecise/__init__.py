@@ -1,0 +1,1 @@
+"""Patterns over events with uncertain times, with confidences [Zhang10]."""

@@ -1,0 +1,1 @@
+"""The compiled loops for uncertain times."""

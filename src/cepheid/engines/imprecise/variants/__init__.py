@@ -1,0 +1,1 @@
+"""The paper's alternative search methods, kept for comparison."""

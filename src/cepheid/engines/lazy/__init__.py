@@ -1,0 +1,1 @@
+"""Lazy chain and tree automata, which bind rare events first [Kolchinsky17]."""

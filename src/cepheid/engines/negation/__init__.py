@@ -1,0 +1,1 @@
+"""Negated components: which matches an event violates."""

@@ -1,0 +1,1 @@
+"""NFA^b: runs of an automaton over a shared buffer [Agrawal08]."""

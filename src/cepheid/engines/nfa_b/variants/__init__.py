@@ -1,0 +1,1 @@
+"""Alternative algorithms of the paper, kept for comparison: backtracking, versioned buffer."""

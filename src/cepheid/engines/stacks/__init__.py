@@ -1,0 +1,1 @@
+"""Active instance stacks: sequence scan and construction [Wu06]."""

@@ -1,0 +1,1 @@
+"""Events: where they come from, their order, their times and their partitions."""

@@ -1,0 +1,90 @@
+"""Arrays of numbers: their types, how they grow, and memory that is used again.
+
+What a batch of events needs is as long as the batch, lives about as long, and is needed again for
+the next batch. Fresh memory from the operating system arrives page by page, which costs several
+times the work that is then done with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Int64s = npt.NDArray[np.int64]
+PositionArray = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+"""Positions of events; those of a window or a file usually fit into four bytes."""
+
+
+def int64s(size: int) -> Int64s:
+    """An array of zeros."""
+    return np.zeros(size, dtype=np.int64)
+
+
+def grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    """A copy of the array with room for ``size`` rows."""
+    new = np.zeros(size, dtype=array.dtype)
+    new[: len(array)] = array
+    return new
+
+
+def padded(array: Int64s, size: int) -> Int64s:
+    """The first ``size`` numbers, padded with zeros."""
+    out = int64s(size)
+    out[: len(array)] = array[:size]
+    return out
+
+
+def address_of(array: npt.NDArray[Any]) -> int:
+    """The address of the first element; faster than ``array.ctypes``."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+_MOST_IDLE = 64 << 20
+"""Idle memory kept for one purpose, in bytes, beyond the first piece."""
+_LEAST, _MOST = 1 << 12, 1 << 17
+"""Smaller arrays are cheap to allocate, and larger ones are rare."""
+
+
+class _Lent:
+    """Memory for an array, given back to where it came from when the last view of it is gone."""
+
+    # When the interpreter ends, a last view may outlive the names of this module.
+    _most_idle = _MOST_IDLE
+
+    def __init__(self, memory: npt.NDArray[Any], idle: list[npt.NDArray[Any]]) -> None:
+        self._memory = memory
+        self._idle = idle
+        self.__array_interface__ = memory.__array_interface__
+
+    def __del__(self) -> None:
+        if len(self._idle) * self._memory.nbytes < self._most_idle:
+            self._idle.append(self._memory)
+
+
+def lent(memory: npt.NDArray[Any], idle: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """The array; when no view of it is left, its memory is added to those that are idle."""
+    return np.asarray(_Lent(memory, idle))
+
+
+_IDLE: list[npt.NDArray[Any]] = []
+
+
+def lent_numbers(size: int) -> Int64s:
+    """An array of int64 that are not set, as long as a batch.
+
+    >>> first = lent_numbers(50_000)
+    >>> address = first.ctypes.data
+    >>> del first
+    >>> lent_numbers(60_000).ctypes.data == address
+    True
+    """
+    if not _LEAST <= size <= _MOST:
+        return np.empty(size, np.int64)
+    try:
+        memory = _IDLE.pop()
+    except IndexError:
+        memory = np.empty(_MOST, np.int64)
+    return lent(memory, _IDLE)[:size]

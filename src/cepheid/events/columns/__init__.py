@@ -1,0 +1,1 @@
+"""Columns of events: Arrow arrays, encoded values, strings, lists, expressions over columns."""

@@ -1,0 +1,1 @@
+"""Where events come from: tables in memory, files, Spark DataFrames."""

@@ -1,0 +1,1 @@
+"""Plans as text, automata as drawings, and why a query finds nothing."""

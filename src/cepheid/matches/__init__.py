@@ -1,0 +1,1 @@
+"""Matches: bindings, output modes, projection, ids and results."""

@@ -1,0 +1,1 @@
+"""Files that Spark workers read directly."""
