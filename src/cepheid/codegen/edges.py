@@ -107,11 +107,11 @@ def _edges_of(
 
 def _is_at_first(clause: Clause, variable: str) -> bool:
     if clause.edge is Edge.TAKE:
-        return clause.ranges.get(variable) == 1 and tested_from(clause, variable) == 1
+        return clause.ranges.get(variable) == 1 and known_from(clause, variable) == 1
     return clause.edge is Edge.BEGIN
 
 
-def tested_from(clause: Clause, variable: str) -> int:
+def known_from(clause: Clause, variable: str) -> int:
     """The number of the first event of a variable with which a clause can be tested."""
     return clause.least_lengths.get(variable, 1)
 
@@ -120,7 +120,7 @@ def least_events(component: ast.Component, clauses: tuple[Clause, ...]) -> int:
     """The least number of events of a component: its bound, or the greatest k of an ``a[k]``."""
     if component.bounds is None:
         return 1
-    return max(component.bounds.least, *(tested_from(c, component.variable) for c in clauses), 1)
+    return max(component.bounds.least, *(known_from(c, component.variable) for c in clauses), 1)
 
 
 def most_events(component: ast.Component) -> int:

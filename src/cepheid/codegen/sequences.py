@@ -65,8 +65,56 @@ def compile_negation(
 
 
 def partition_attributes(query: AnalysedQuery, alternative: Alternative) -> tuple[str, ...]:
-    """The attributes in which all events of a match agree, and by which they are kept apart."""
-    return SequenceCompiler(query, alternative)._partition_attributes()
+    """The attributes by which runs are partitioned.
+
+    Equivalence tests define the partitions. A key found in the conditions is used too, if leaving
+    out other events changes no match. In a pattern of one component it would change matches: a
+    list of one event may have a null in this attribute. Without a schema every type has every
+    attribute.
+    """
+    attributes = [test.attribute for test in query.equivalences]
+    if len(alternative.components) > 1 and query.query.strategy.skips:
+        measure = query.query.window.measure if query.query.window else None
+        if measure is not ast.WindowMeasure.EVENTS_PER_PARTITION:
+            for key in alternative.partition_keys:
+                name = key.attributes[0]
+                if len(set(key.attributes)) == 1 and _is_everywhere(query, alternative, name):
+                    attributes.append(name)
+    return tuple(dict.fromkeys(attributes))
+
+
+def _is_everywhere(query: AnalysedQuery, alternative: Alternative, attribute: str) -> bool:
+    """Whether all events of a match, and those that could violate it, have this key."""
+    schema = query.schema
+    has_key = schema is None or all(
+        schema.has_attribute(name, attribute)
+        for component in alternative.components
+        for name in component.types
+    )
+    return has_key and all(_is_tied(negated, attribute) for negated in alternative.negations)
+
+
+def check_alternative(query: AnalysedQuery, alternative: Alternative) -> None:
+    """Refuse too many components, and types that lack the attribute of an equivalence test."""
+    assert query.schema is not None
+    schema, components = query.schema, alternative.components
+    if len(components) > layout.MAX_COMPONENTS:
+        raise Untranslatable(f"it has more than {layout.MAX_COMPONENTS} components")
+    window = query.query.window
+    counts_partitions = (
+        window is not None and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION
+    )
+    types = [name for component in components for name in component.types]
+    is_contiguous = query.query.strategy is ast.SelectionStrategy.PARTITION_CONTIGUITY
+    if is_contiguous or counts_partitions:
+        types += schema.types or ()
+    for test in query.equivalences:
+        lacking = [name for name in types if not schema.has_attribute(name, test.attribute)]
+        if lacking:
+            raise Untranslatable(
+                f"{lacking[0]} has no attribute '{test.attribute}', so that its events belong "
+                "to every partition"
+            )
 
 
 class SequenceCompiler:
@@ -81,34 +129,7 @@ class SequenceCompiler:
         self._vector = ValueVector(self._schema, self._components)
         self._writer = PredicateWriter()
         self._edges: list[tuple[int, str]] = []
-        self._check()
-
-    def _check(self) -> None:
-        if len(self._components) > layout.MAX_COMPONENTS:
-            raise Untranslatable(f"it has more than {layout.MAX_COMPONENTS} components")
-        counts_partitions = (
-            self._query.query.window is not None
-            and self._query.query.window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION
-        )
-        strategy = self._query.query.strategy
-        for test in self._query.equivalences:
-            lacking = [
-                name
-                for component in self._components
-                for name in component.types
-                if not self._schema.has_attribute(name, test.attribute)
-            ]
-            if strategy is ast.SelectionStrategy.PARTITION_CONTIGUITY or counts_partitions:
-                lacking += [
-                    name
-                    for name in self._schema.types or ()
-                    if not self._schema.has_attribute(name, test.attribute)
-                ]
-            if lacking:
-                raise Untranslatable(
-                    f"{lacking[0]} has no attribute '{test.attribute}', so that its events belong "
-                    "to every partition"
-                )
+        check_alternative(query, alternative)
 
     def compile_automaton(self) -> NfaB:
         """The automaton that the kernels of nfa_b run."""
@@ -148,7 +169,7 @@ class SequenceCompiler:
         return NfaB(
             finished,
             _STRATEGIES[strategy],
-            self._partition_attributes(),
+            partition_attributes(self._query, self._alternative),
             by_partition,
             tuple(self._vector.columns.items()),
             tuple(self._vector.registers.values()),
@@ -211,33 +232,6 @@ class SequenceCompiler:
         """The updates of registers at the first event of a component and at later ones."""
         begin = self._vector.updates(component, Phase.BEGIN)
         return begin, self._vector.updates(component, Phase.TAKE) if component.is_kleene else ()
-
-    # --- partitions
-
-    def _partition_attributes(self) -> tuple[str, ...]:
-        """The attributes by whose values runs are kept apart.
-
-        Equivalence tests decide what a partition is; a key that was found in the conditions
-        is used beside them where leaving out other events changes nothing. In a pattern of one
-        component it would leave out something: a list of one event, whose value may be null.
-        """
-        attributes = [test.attribute for test in self._query.equivalences]
-        if len(self._components) > 1 and self._query.query.strategy.skips:
-            measure = self._query.query.window.measure if self._query.query.window else None
-            if measure is not ast.WindowMeasure.EVENTS_PER_PARTITION:
-                for key in self._alternative.partition_keys:
-                    name = key.attributes[0]
-                    if len(set(key.attributes)) == 1 and self._is_everywhere(name):
-                        attributes.append(name)
-        return tuple(dict.fromkeys(attributes))
-
-    def _is_everywhere(self, attribute: str) -> bool:
-        """Whether all events of a match, and those that could violate it, have this key."""
-        return all(
-            self._schema.has_attribute(name, attribute)
-            for component in self._components
-            for name in component.types
-        ) and all(_is_tied(negated, attribute) for negated in self._alternative.negations)
 
     # --- clauses
 

@@ -20,6 +20,7 @@ from cepheid.codegen.sequences import (
     check_attributes,
     compile_negation,
     is_on_event,
+    partition_attributes,
 )
 from cepheid.codegen.steps import EventTest, Phase, Step
 from cepheid.engines.stacks.plan import bound_at, is_implied, usable_keys
@@ -96,7 +97,7 @@ class _Compiler(SequenceCompiler):
         return InstanceStacks(
             steps,
             tuple(key.attributes for key in keys),
-            self._partition_attributes(),
+            partition_attributes(self._query, self._alternative),
             tuple(self._vector.columns.items()),
             tuple(self._vector.registers.values()),
             tuple(self._writer.constants),
