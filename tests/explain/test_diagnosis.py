@@ -184,8 +184,8 @@ def test_an_event_of_another_key_lacks_more_than_one_that_is_late():
     assert reasons(found) == [(1, "window", "B came too late for the window of 5, 8 at best")]
     assert examples(found) == ["a = row 0, b = row 2: 8 from first to last event"]
     assert found.hints == (
-        "The window is too short: the shortest match takes 8 from first to last event, and "
-        "must take less than 5.",
+        "The window is too short: the shortest match spans 8 from first to last event, and "
+        "must span less than 5.",
     )
 
 
@@ -215,9 +215,7 @@ def test_a_window_of_events():
     assert reasons(found) == [
         (1, "window", "B came too late for the window of 2 EVENTS, 2 events at best")
     ]
-    assert found.hints[-1].startswith(
-        "The window is too short: the shortest match would be 2 event"
-    )
+    assert found.hints[-1].startswith("The window is too short: the shortest match spans 2 event")
 
 
 def test_a_window_of_events_per_partition():

@@ -138,19 +138,17 @@ class SequenceCompiler:
         if not self._alternative.is_sequence:
             raise Untranslatable("it has AND, and an NFA^b reads a sequence")
         placed = []
-        on_leaving: tuple[Clause, ...] = ()
         for ix, edges in enumerate(edges_of(self._query, self._alternative)):
             for clause in (*edges.begin, *edges.take, *edges.proceed):
                 self._check_ranges(clause)
-            begin_test, begin = self._place(ix, Phase.BEGIN, (*on_leaving, *edges.begin))
+            begin_test, begin = self._place(ix, Phase.BEGIN, edges.entry)
             take_test, take = EventTest(()), layout.NONE
             if edges.component.is_kleene:
                 take_test, take = self._place(ix, Phase.TAKE, edges.take)
-            on_leaving = edges.proceed
             placed.append((edges, begin_test, take_test, begin, take))
         final = layout.NONE
         if self._components[-1].is_kleene:
-            _, final = self._place(len(placed) - 1, Phase.FINAL, on_leaving)
+            _, final = self._place(len(placed) - 1, Phase.FINAL, placed[-1][0].proceed)
         # Only now is it known which registers the predicates read.
         finished = tuple(
             Step(
@@ -244,10 +242,13 @@ class SequenceCompiler:
                 present = tuple(test.attribute for test in self._query.equivalences)
                 if ix > 0 or phase is Phase.TAKE:
                     first = first_event(self._components[0])
-            for same in equivalences_at(self._query, current_event(component), first):
-                if is_on_event((same,), component, phase):
-                    on_event.append((same,))
-                else:
+            unit = current_event(component)
+            for test in self._query.equivalences:
+                here = unit.attribute(test.attribute)
+                if test.value is not None:
+                    on_event.append((ast.Comparison("=", here, test.value),))
+                if first is not None:
+                    same = ast.Comparison("=", here, first.attribute(test.attribute))
                     across.append(Test(same, resolve))
         number = layout.NONE
         if across:

@@ -19,6 +19,12 @@ LINE = 19
 LETTER = 8.0
 """The greatest width of a letter: 13 pixels of a fixed-width font."""
 
+MARKER = """\
+<marker id="{0}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8"\
+ markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L10,5 L0,10 z"\
+ style="fill: {1}; stroke: none"/></marker>"""
+"""An arrowhead, by its id and colour."""
+
 _STYLE = """\
 .KIND { background: #ffffff }
 .KIND text { font: 13px ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace;

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cepheid.explain.canvas import LETTER, LINE, MARGIN, WIDTH, Canvas, px
+from cepheid.explain.canvas import LETTER, LINE, MARGIN, MARKER, WIDTH, Canvas, px
 from cepheid.explain.formula import text_width
 
 CELL = 30
@@ -28,12 +28,8 @@ _STYLE = """\
 .stacks .rip { stroke: #6b7280 }
 .stacks .matched-rip { stroke: #1d4ed8 }"""
 
-_MARKER = """\
-<marker id="{0}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8"\
- markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L10,5 L0,10 z"\
- style="fill: {1}; stroke: none"/></marker>"""
 _MARKERS = "\n".join(
-    _MARKER.format(name, colour)
+    MARKER.format(name, colour)
     for name, colour in (("stacks-rip", "#6b7280"), ("stacks-matched-rip", "#1d4ed8"))
 )
 

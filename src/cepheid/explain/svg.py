@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.explain.automaton import Automaton, Edge, EdgeKind, Filter, State
-from cepheid.explain.canvas import LETTER, LINE, MARGIN, WIDTH, Canvas, px
+from cepheid.explain.canvas import LETTER, LINE, MARGIN, MARKER, WIDTH, Canvas, px
 from cepheid.explain.formula import text_width, visible
 from cepheid.language.printer import print_pattern, print_window
 
@@ -38,13 +38,9 @@ _STYLE = """\
 .nfa text.proceed { fill: #1d4ed8; stroke: none }
 .nfa .filter { fill: #b91c1c }"""
 
-_MARKERS = """\
-<marker id="nfa-selects" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8"\
- markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L10,5 L0,10 z"\
- style="fill: #1f2937; stroke: none"/></marker>
-<marker id="nfa-ignores" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8"\
- markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L10,5 L0,10 z"\
- style="fill: #6b7280; stroke: none"/></marker>
+_MARKERS = f"""\
+{MARKER.format("nfa-selects", "#1f2937")}
+{MARKER.format("nfa-ignores", "#6b7280")}
 <marker id="nfa-proceeds" viewBox="0 0 12 12" refX="11" refY="6" markerWidth="12"\
  markerHeight="12" markerUnits="userSpaceOnUse" orient="auto"><path d="M1,1 L11,6 L1,11 z"\
  style="fill: #ffffff; stroke: #1d4ed8; stroke-width: 1.4"/></marker>"""

@@ -9,9 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.api import CompiledQuery
+from cepheid.engines.base.evaluation import AUTO
 from cepheid.errors import EvaluationError, EventError
 from cepheid.events.sources.spark_frames import are_spark_frames
 from cepheid.events.sources.tables import read_source
+from cepheid.explain.drawing import DRAWN
 from cepheid.matches.matches import Matches
 from cepheid.report.page import Report
 from cepheid.report.timeline import draw_timeline
@@ -40,8 +42,11 @@ def report_query(
     known = {name: keywords[name] for name in _STREAM_KEYWORDS if name in keywords}
     evaluation = {"evaluation": keywords["evaluation"]} if "evaluation" in keywords else {}
     schema = matches.schema
+    wanted = keywords.get("evaluation", AUTO)
     try:
-        automata = query.automaton("svg", schema=schema)
+        automata = query.automaton(
+            "svg", schema=schema, evaluation=wanted if wanted in DRAWN else AUTO
+        )
     except EvaluationError:
         automata = None
     return Report(

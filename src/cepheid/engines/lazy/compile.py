@@ -99,12 +99,14 @@ class _Compiler:
     def compile(self) -> LazyAutomaton:
         if len(self._components) + len(self._alternative.negations) > MAX_COMPONENTS:
             raise Untranslatable(f"it has more than {MAX_COMPONENTS} components")
-        tests: list[list[LazyTest]] = []
-        for placed in self._placement.components:
-            tests.append([])
-            for condition in placed.across:
-                self._events.check_attributes(condition.clause, self._components)
-                tests[-1].extend(self._tests(placed.component, condition))
+        tests: list[list[LazyTest]] = [[] for _ in self._components]
+        # By clause: snapshots depend on this order, which numbers the registers.
+        for clause in self._alternative.clauses:
+            for ix, placed in enumerate(self._placement.components):
+                for condition in placed.across:
+                    if condition.clause is clause:
+                        self._events.check_attributes(clause, self._components)
+                        tests[ix].extend(self._tests(placed.component, condition))
         negations = tuple(map(self._negation, self._placement.early))
         event_tests = [
             self._event_test(placed.component, [clause.literals for clause in placed.on_event])

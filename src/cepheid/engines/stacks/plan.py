@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, PartitionKey, Place
+from cepheid.codegen.event_tests import is_on_event
+from cepheid.codegen.steps import Phase
 from cepheid.engines.base.evaluation import NFA_B
 from cepheid.engines.base.options import Options
 from cepheid.errors import list_words
@@ -35,8 +37,37 @@ def usable_keys(query: AnalysedQuery, alternative: Alternative) -> tuple[Partiti
     return alternative.partition_keys
 
 
-def bound_at(clause: Clause, alternative: Alternative) -> int:
-    """The component at which construction, which goes back, has bound all of the clause."""
+@dataclass(frozen=True, slots=True)
+class BoundConditions:
+    """A component, the conditions on its event alone, and those tested when it is bound."""
+
+    component: ast.Component
+    on_event: tuple[Clause, ...]
+    across: tuple[Clause, ...]
+
+
+def bound_conditions(query: AnalysedQuery, alternative: Alternative) -> tuple[BoundConditions, ...]:
+    """The conditions of each component: compiled into tables, and shown in a plan.
+
+    Construction binds components from the last one back. A condition is tested at the first of
+    its components in pattern order, unless the equivalence keys imply it.
+    """
+    keys = usable_keys(query, alternative)
+    found = []
+    for ix, component in enumerate(alternative.components):
+        here = [clause for clause in alternative.clauses if _bound_at(clause, alternative) == ix]
+        alone = [c for c in here if is_on_event(c.literals, component, Phase.BEGIN)]
+        across = [
+            clause
+            for clause in here
+            if clause not in alone and not _is_implied(clause, alternative, query.schema, keys)
+        ]
+        found.append(BoundConditions(component, tuple(alone), tuple(across)))
+    return tuple(found)
+
+
+def _bound_at(clause: Clause, alternative: Alternative) -> int:
+    """The first component that the clause names."""
     places = [
         ix
         for ix, component in enumerate(alternative.components)
@@ -45,7 +76,7 @@ def bound_at(clause: Clause, alternative: Alternative) -> int:
     return min(places, default=0)
 
 
-def is_implied(
+def _is_implied(
     clause: Clause,
     alternative: Alternative,
     schema: Schema | None,
@@ -177,19 +208,15 @@ class SequencePlan:
         return "active instance stacks"
 
     def _scan(self) -> Iterator[str]:
-        for ix, component in enumerate(self.alternative.components):
-            simple = [
-                self._printed(clause)
-                for clause in self.alternative.clauses
-                if clause.variables == {component.variable} or (not clause.variables and ix == 0)
-            ]
-            tests = [
-                print_expression(test, self.query.query)
-                for test in self.query.equivalences
-                if test.value is not None
-            ]
-            where = f" where {' AND '.join([*simple, *tests])}" if simple or tests else ""
-            yield f"scan: {print_pattern(component)}{where}"
+        values = [
+            print_expression(test, self.query.query)
+            for test in self.query.equivalences
+            if test.value is not None
+        ]
+        for bound in bound_conditions(self.query, self.alternative):
+            tests = [*map(self._printed, bound.on_event), *values]
+            where = f" where {' AND '.join(tests)}" if tests else ""
+            yield f"scan: {print_pattern(bound.component)}{where}"
         if counts_partitions(self.query):
             for key in self._keys:
                 yield f"scan: stacks partitioned by {self._equal(key)}, as the window counts"
@@ -223,13 +250,9 @@ class SequencePlan:
         if not counts_partitions(self.query) and self.options.equivalence == "dynamic":
             for key in self._others:
                 yield f"construction: {self._equal(key)} (dynamic filtering)"
-        for ix in reversed(range(len(self.alternative.components))):
-            for clause in self.alternative.clauses:
-                if len(clause.variables) < 2 or bound_at(clause, self.alternative) != ix:
-                    continue
-                if is_implied(clause, self.alternative, self.query.schema, self._keys):
-                    continue
-                name = self.alternative.components[ix].variable
+        for bound in reversed(bound_conditions(self.query, self.alternative)):
+            for clause in bound.across:
+                name = bound.component.variable
                 yield f"construction: {self._printed(clause)}, when {name} is bound"
 
     def _printed(self, clause: Clause) -> str:

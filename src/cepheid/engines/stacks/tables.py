@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, PartitionKey
+from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.codegen import layout
 from cepheid.codegen.compiled_once import compiled_once
 from cepheid.codegen.edges import EventUnit, equivalences_at
-from cepheid.codegen.event_tests import Literals, is_on_event
 from cepheid.codegen.predicates import Storage, Test, Untranslatable
 from cepheid.codegen.sequences import (
     SequenceCompiler,
@@ -22,7 +21,7 @@ from cepheid.codegen.sequences import (
     partition_attributes,
 )
 from cepheid.codegen.steps import EventTest, Phase, Step
-from cepheid.engines.stacks.plan import bound_at, is_implied, usable_keys
+from cepheid.engines.stacks.plan import BoundConditions, bound_conditions, usable_keys
 from cepheid.language import syntax as ast
 
 _NO_EVENT = EventTest(())
@@ -84,7 +83,8 @@ def compile_instance_stacks(query: AnalysedQuery, alternative: Alternative) -> I
 class _Compiler(SequenceCompiler):
     def compile_stacks(self) -> InstanceStacks:
         keys = usable_keys(self._query, self._alternative)
-        placed = [self._place_bound(ix, keys) for ix in range(len(self._components))]
+        bound = bound_conditions(self._query, self._alternative)
+        placed = list(map(self._place_bound, bound))
         # Only now is it known which registers the predicates read.
         steps = tuple(
             Step(
@@ -105,19 +105,16 @@ class _Compiler(SequenceCompiler):
             tuple(self._edges),
         )
 
-    def _place_bound(self, ix: int, keys: tuple[PartitionKey, ...]) -> tuple[EventTest, int]:
+    def _place_bound(self, bound: BoundConditions) -> tuple[EventTest, int]:
         """The test of an event alone, and the predicate for when the component is bound."""
-        component = self._components[ix]
-        on_event: list[Literals] = []
-        across: list[Test] = []
+        component = bound.component
         here = partial(self._vector.resolve, own=component.variable, phase=Phase.BEGIN)
         resolve = partial(self._vector.resolve, own="", phase=Phase.BEGIN)
-        for clause in self._bound_clauses(ix):
-            if is_on_event(clause.literals, component, Phase.BEGIN):
-                on_event.append(clause.literals)
-            elif not is_implied(clause, self._alternative, self._schema, keys):
-                self._events.check_attributes(clause, self._components)
-                across.append(Test(clause.expression, resolve))
+        on_event = [clause.literals for clause in bound.on_event]
+        across = []
+        for clause in bound.across:
+            self._events.check_attributes(clause, self._components)
+            across.append(Test(clause.expression, resolve))
         unit = EventUnit(component, None)
         on_event += ((value,) for value in equivalences_at(self._query, unit, None))
         number = layout.NONE
@@ -125,10 +122,3 @@ class _Compiler(SequenceCompiler):
             number = self._writer.add(across)
             self._edges.append((number, f"{component.variable}_bound"))
         return self._events.event_test(component, on_event, here), number
-
-    def _bound_clauses(self, ix: int) -> list[Clause]:
-        return [
-            clause
-            for clause in self._alternative.clauses
-            if bound_at(clause, self._alternative) == ix
-        ]

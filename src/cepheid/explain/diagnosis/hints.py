@@ -80,8 +80,8 @@ def window_hint(
             which = "the shortest match" if found.is_exact else "a match"
             aside = " (ignoring negations)" if has_negations else ""
             return (
-                f"The window is too short: {which}{aside} takes "
-                f"{stream.length(found.least_extent)} from first to last event, and must take "
+                f"The window is too short: {which}{aside} spans "
+                f"{stream.length(found.least_extent)} from first to last event, and must span "
                 f"less than {print_window(query.window)}."
             )
     return None
@@ -94,13 +94,10 @@ def _absent_types(stream: Stream, branch: ast.Query) -> Iterator[str]:
             if len(stream.of_types([name])):
                 continue
             near = _near(name, there)
-            listed = list_words(
-                [*there[:MOST_LISTED], *(["others"] if there[MOST_LISTED:] else [])]
-            )
             yield (
                 f"No event has the type '{name}'"
                 + (", so its negation removes nothing" if negated else "")
-                + (f"; there are {listed}." if there else ".")
+                + (f"; there are {_listed(there)}." if there else ".")
                 + (f" Did you mean '{near}'?" if near else "")
             )
 
@@ -114,7 +111,7 @@ def _null_attributes(stream: Stream, branch: ast.Query) -> Iterator[str]:
 
 def _absent_values(stream: Stream, branch: ast.Query) -> Iterator[str]:
     """Equalities with a constant that no event has."""
-    by_name = {each.variable: each for each, _ in ast.components(branch.pattern)}
+    by_name = _components(branch)
     for condition in conditions_of(branch):
         sides: list[tuple[ast.Expression, tuple[ast.Expression, ...]]] = []
         match condition:
@@ -150,16 +147,13 @@ def _never_equal(stream: Stream, here: _Operand, wanted: Sequence[Any], text: st
         yield f"{said}, but some have {literal(other)}, which differs only by {how}."
         return
     near = next((_near(v, list(there)) for v in wanted if isinstance(v, str)), None)
-    some = sorted(there, key=_sort_key)
-    listed = list_words(
-        [*map(literal, some[:MOST_LISTED]), *(["others"] if some[MOST_LISTED:] else [])]
-    )
+    listed = _listed([literal(value) for value in sorted(there, key=_sort_key)])
     yield f"{said}; they have {listed}." + (f" Did you mean {literal(near)}?" if near else "")
 
 
 def _values_out_of_range(stream: Stream, branch: ast.Query) -> Iterator[str]:
     """Comparisons with a number that no event satisfies."""
-    by_name = {each.variable: each for each, _ in ast.components(branch.pattern)}
+    by_name = _components(branch)
     for condition in conditions_of(branch):
         match condition:
             case ast.Comparison(operator, left, ast.Literal(int() | float() as bound)):
@@ -190,7 +184,7 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 def _disjoint_values(stream: Stream, branch: ast.Query) -> Iterator[str]:
     """Equalities of attributes that have no value in common."""
-    by_name = {each.variable: each for each, _ in ast.components(branch.pattern)}
+    by_name = _components(branch)
     pairs: list[tuple[_Operand, _Operand, str]] = []
     for condition in conditions_of(branch):
         if isinstance(condition, ast.Comparison) and condition.operator == "=":
@@ -224,6 +218,10 @@ def _never_meet(stream: Stream, left: _Operand, right: _Operand, text: str) -> I
     else:
         one, other = min(here, key=_sort_key), min(there, key=_sort_key)
         yield f"{said} (for example {literal(one)} and {literal(other)})."
+
+
+def _listed(words: Sequence[str]) -> str:
+    return list_words([*words[:MOST_LISTED], *(["others"] if words[MOST_LISTED:] else [])])
 
 
 def _folded(value: Any) -> Any:
@@ -267,6 +265,10 @@ def _near(word: str, known: Sequence[Any]) -> str | None:
     return near[0] if near else None
 
 
+def _components(branch: ast.Query) -> dict[str, ast.Component]:
+    return {each.variable: each for each, _ in ast.components(branch.pattern)}
+
+
 def _operand(side: ast.Expression, by_name: dict[str, ast.Component]) -> _Operand | None:
     match side:
         case ast.Attribute(variable, attribute) | ast.Element(variable, _, attribute):
@@ -276,7 +278,7 @@ def _operand(side: ast.Expression, by_name: dict[str, ast.Component]) -> _Operan
 
 def _operands(branch: ast.Query) -> Iterator[_Operand]:
     """The attributes that conditions name, with their components."""
-    by_name = {each.variable: each for each, _ in ast.components(branch.pattern)}
+    by_name = _components(branch)
     for condition in conditions_of(branch):
         for node in condition.walk():
             match node:
