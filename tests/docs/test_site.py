@@ -15,6 +15,6 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_the_reference_names_what_there_is():
-    for name in re.findall(r"^::: (\S+)$", (ROOT / "docs/api.md").read_text(), re.MULTILINE):
+    for name in re.findall(r"^::: (\S+)$", (ROOT / "docs/reference/api.md").read_text(), re.MULTILINE):
         module, _, member = name.rpartition(".")
         assert hasattr(importlib.import_module(module), member), name
