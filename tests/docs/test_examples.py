@@ -126,7 +126,7 @@ class Page:
 
 
 def on_spark(page: Path) -> bool:
-    return page.stem.startswith(("spark", "streaming"))
+    return "SparkSession.builder" in page.read_text()
 
 
 @pytest.mark.parametrize(
