@@ -231,14 +231,14 @@ class TestLimits:
 
     def test_runs_are_limited_exactly(self) -> None:
         query = cep.query("PATTERN SEQ(A a, B b) WITHIN 10")
-        options = {"evaluation": "nfa_b", "algorithm": "basic"}
+        options = {"evaluation": "nfa_b", "options": {"algorithm": "basic"}}
         assert len(query.match(events("AAAB"), max_runs=3, **options)) == 3
         with pytest.raises(cep.LimitError, match="more than 2 runs, most of them at 'B b'"):
             query.match(events("AAAB"), max_runs=2, **options)
 
     def test_runs_that_have_left_the_window_are_not_counted(self) -> None:
         query = cep.query("PATTERN SEQ(A a, B b) WITHIN 3")
-        options = {"evaluation": "nfa_b", "algorithm": "basic"}
+        options = {"evaluation": "nfa_b", "options": {"algorithm": "basic"}}
         assert len(query.match(events("A" * 50 + "B"), max_runs=3, **options)) == 2
 
 
@@ -380,7 +380,7 @@ def test_a_versioned_buffer_is_refused_where_there_is_none() -> None:
         query.match(events("A"), options={"algorithm": "backtrack", "buffer": "versioned"})
     for options in ({"buffer": "versioned"}, {"algorithm": "backtrack"}):
         with pytest.raises(cep.OptionError, match="compressed output is a buffer of unions"):
-            query.match(events("A"), output="compressed", **options)
+            query.match(events("A"), output="compressed", options=options)
 
 
 def test_a_snapshot_is_restored_with_the_same_buffer() -> None:
@@ -409,7 +409,7 @@ def test_memory_does_not_grow_with_the_stream(window: str, options: dict[str, st
     # Without a window the runs end because what follows is not contiguous.
     strategy = "skip_till_next_match" if window else "partition_contiguity"
     query = cep.query(f"PATTERN SEQ(A a, B+ b[], C c) WHERE {strategy} {{ [x] }} {window}")
-    session = query.session(**options)
+    session = query.session(options=options)
     sizes = []
     for batch in range(40):
         types = "ABABBABC" * 25
@@ -447,7 +447,10 @@ def test_nothing_follows_the_end_of_a_stream() -> None:
 def test_a_versioned_buffer_follows_partitions_that_have_other_numbers() -> None:
     """The first fifty keys are given up, and the others have other numbers from then on."""
     query = cep.query("PATTERN SEQ(A a, B b, C c) WHERE [k] WITHIN 400")
-    options = {"evaluation": "nfa_b", "algorithm": "basic", "buffer": "versioned"}
+    options = {
+        "evaluation": "nfa_b",
+        "options": {"algorithm": "basic", "buffer": "versioned"},
+    }
     running = query.session(**options)
     running.feed({"ts": [0] * 50, "type": ["A"] * 50, "k": list(range(50))})
     keys = list(range(50, 300))
