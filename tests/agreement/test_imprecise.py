@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from oracles.reference_worlds import UncertainEvent, evaluate_worlds
 
 import cepheid as cep
 from cepheid.engines.base.options import METHODS
@@ -23,7 +24,6 @@ from cepheid.engines.imprecise import (
     signatures,
 )
 from cepheid.matches.matches import Matches
-from cepheid.reference_worlds import UncertainEvent, evaluate_worlds
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 EXAMPLES = int(os.environ.get("HYPOTHESIS_EXAMPLES", "4000")) if LONG else 200

@@ -7,11 +7,11 @@ only these make 225 worlds with the printed matches.
 from fractions import Fraction
 
 import pytest
+from oracles.reference_worlds import UncertainEvent, evaluate_worlds
 
 import cepheid as cep
 from cepheid.engines.base.options import METHODS
 from cepheid.language.parser import parse
-from cepheid.reference_worlds import UncertainEvent, evaluate_worlds
 
 EVENTS = {"lower": [1, 3, 3, 4], "upper": [5, 5, 7, 6], "type": ["A", "C", "B", "C"]}
 QUERY = "PATTERN SEQ(A a, B b, C c) WITHIN 4"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.analysis.text_operations import text_operations
+from cepheid.analysis.string_operations import string_operations
 from cepheid.engines.base.evaluation import IMPRECISE
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
@@ -74,7 +74,7 @@ class ImpreciseSession:
         self._window_ticks = window
         self._said = said
         self._options = options
-        self._strings = StringCodes(text_operations(query))
+        self._strings = StringCodes(string_operations(query))
         self._retained = Retained(keeps_partitions=False)
         self._rows = 0
         self._settled = self._begun = NEVER

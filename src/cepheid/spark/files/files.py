@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.types as arrow
 from pyspark.sql import DataFrame
 
 from cepheid.api import CompiledQuery
@@ -26,7 +27,6 @@ from cepheid.spark.batch.arrow_schemas import arrow_schema
 from cepheid.spark.batch.preparation import Prepared, prepare
 from cepheid.spark.batch.row_filter import relevant_types
 from cepheid.spark.batch.slices import why_not_sliced, with_reach
-from cepheid.spark.batch.tie_order import can_rank
 from cepheid.spark.files.plain_files import plain_files
 from cepheid.spark.files.row_groups import EventFiles, RowGroup, clusters, may_have_nulls, opened
 from cepheid.spark.worker.partition_run import run_slice, starts_in
@@ -133,7 +133,7 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
     if paths is None or len(paths) > MOST_FILES or why_not_sliced(prepared) is not None:
         return None
     spark, files = frame.sparkSession, _event_files(prepared, frame, ties)
-    if not all(can_rank(files.types[name], name in prepared.plain) for name in ties):
+    if not all(_can_rank(files.types[name], name in prepared.plain) for name in ties):
         return None
     try:
         sources = _as_spark_reads_them(files, paths, prepared.settings.tie_break)
@@ -150,6 +150,17 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
     if len(bounds) + 1 < _tasks_at_once(spark):
         return None
     return _by_slice(spark, prepared, files, groups, bounds)
+
+
+def _can_rank(kind: pa.DataType, is_plain: bool) -> bool:
+    """Whether workers sort values of a type in the same order as Spark.
+
+    ``is_plain`` says that Spark compares them without a collation.
+
+    >>> _can_rank(pa.string(), True), _can_rank(pa.list_(pa.string()), False)
+    (True, False)
+    """
+    return is_plain or not (arrow.is_nested(kind) or arrow.is_string(kind))
 
 
 def _is_hopeless(files: EventFiles, groups: Sequence[RowGroup]) -> bool:

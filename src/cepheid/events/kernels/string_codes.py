@@ -1,7 +1,7 @@
-"""Texts to the codes that stand for them, kept across batches.
+"""Strings to the codes that stand for them, kept across batches.
 
-An open-addressing hash table: a slot holds the hash of a text and its number. The octets of all
-texts lie one after another, those of text t from ``begins[t]`` to ``begins[t + 1]``.
+An open-addressing hash table: a slot holds the hash of a string and its number. The octets of all
+strings lie one after another, those of string t from ``begins[t]`` to ``begins[t + 1]``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _word(octets, at):
 
 @small
 def _hash(octets, low, high):
-    """A hash; those of different texts of one length, no longer than a word, are different."""
+    """A hash; those of different strings of one length, no longer than a word, are different."""
     x = np.uint64(high - low) * _PRIME
     while high - low >= WORD:
         x = (x ^ _word(octets, low)) * _PRIME
@@ -55,7 +55,7 @@ def _hash(octets, low, high):
 
 @small
 def _are_same(octets, at, others, other_at, length):
-    """Whether two texts of one length and hash are the same."""
+    """Whether two strings of one length and hash are the same."""
     if length <= WORD:
         return True
     end = at + length
@@ -73,10 +73,10 @@ def _are_same(octets, at, others, other_at, length):
 
 
 @kernel(I64(U8S, I64S, U8S, I64S_2D, I64S, U8S, I64S, I64S, I64S, I64))
-def encode_texts(octets, offsets, valid, slots, begins, known, codes, state, out, first):
-    """The code of each text from the first on; stops at a text for which there is no room.
+def encode_strings(octets, offsets, valid, slots, begins, known, codes, state, out, first):
+    """The code of each string from the first on; stops at a string for which there is no room.
 
-    Text i is ``octets[offsets[i]:offsets[i + 1]]``, or null where ``valid`` says so. One that is
+    String i is ``octets[offsets[i]:offsets[i + 1]]``, or null where ``valid`` says so. One that is
     not known is added, with the next code. ``state`` has how many are known, and that code.
     """
     mask = len(slots) - 1
@@ -116,8 +116,8 @@ def encode_texts(octets, offsets, valid, slots, begins, known, codes, state, out
 
 
 @kernel(I64(I64S, U8S, I64, I64S_2D))
-def index_texts(begins, known, count, slots):
-    """Put the texts that are known, all different, into an empty table."""
+def index_strings(begins, known, count, slots):
+    """Put the strings that are known, all different, into an empty table."""
     mask = len(slots) - 1
     for number in range(count):
         hashed = _hash(known, begins[number], begins[number + 1])

@@ -1,4 +1,4 @@
-"""All texts of a stream with a code for each, found by a compiled hash table."""
+"""All strings of a stream with a code for each, found by a compiled hash table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.events.columns.arrow_arrays import shared, to_numpy
-from cepheid.events.kernels import text_codes
+from cepheid.events.kernels import string_codes
 
 Int64s = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]
@@ -19,13 +19,13 @@ _FIRST_OCTETS = 1_024
 _NOTHING: Octets = np.empty(0, dtype=np.uint8)
 
 
-class TextIndex:
-    """Texts in the order of their codes, which grow.
+class StringIndex:
+    """Strings in the order of their codes, which grow.
 
-    >>> index = TextIndex()
-    >>> index.encode(pa.array(["b", None, "a", "b"])).tolist(), index.texts.to_pylist()
+    >>> index = StringIndex()
+    >>> index.encode(pa.array(["b", None, "a", "b"])).tolist(), index.values.to_pylist()
     ([0, -1, 1, 0], ['b', 'a'])
-    >>> index.hold(index.texts[1:], index.codes[1:])
+    >>> index.hold(index.values[1:], index.codes[1:])
     >>> index.encode(pa.array(["a", "b"])).tolist()
     [1, 2]
     """
@@ -35,11 +35,11 @@ class TextIndex:
         self._begins = np.zeros(_FIRST_SLOTS + 1, dtype=np.int64)
         self._codes = np.zeros(_FIRST_SLOTS, dtype=np.int64)
         self._octets = np.zeros(_FIRST_OCTETS, dtype=np.uint8)
-        self._slots = np.full((_FIRST_SLOTS, 2), text_codes.EMPTY, dtype=np.int64)
+        self._slots = np.full((_FIRST_SLOTS, 2), string_codes.EMPTY, dtype=np.int64)
 
-    def hold(self, texts: pa.Array, codes: Int64s) -> None:
-        """Have these texts and no others; the next code stays as it is."""
-        begins, octets = _parts(texts)
+    def hold(self, strings: pa.Array, codes: Int64s) -> None:
+        """Have these strings and no others; the next code stays as it is."""
+        begins, octets = _parts(strings)
         self._state[0] = count = len(codes)
         size = _FIRST_SLOTS
         while size < 4 * count:
@@ -54,7 +54,7 @@ class TextIndex:
 
     @property
     def next_code(self) -> int:
-        """The code that the next text will have that is not known yet."""
+        """The code that the next string will have that is not known yet."""
         return int(self._state[1])
 
     @next_code.setter
@@ -63,24 +63,24 @@ class TextIndex:
 
     @property
     def codes(self) -> Int64s:
-        """The codes of all texts."""
+        """The codes of all strings."""
         return self._codes[: len(self)]
 
     @property
-    def texts(self) -> pa.Array:
-        """All texts, as they are now."""
+    def values(self) -> pa.Array:
+        """All strings, as they are now."""
         count = len(self)
         begins = self._begins[: count + 1].copy()
         buffers = [None, pa.py_buffer(begins), pa.py_buffer(self._octets[: begins[-1]].copy())]
         return pa.Array.from_buffers(pa.large_string(), count, buffers)
 
-    def encode(self, texts: pa.Array) -> Int64s:
-        """The code of each text; one that is not known gets the next one, and null -1."""
-        offsets, octets = _parts(texts)
-        valid = to_numpy(texts.is_valid()).view(np.uint8) if texts.null_count else _NOTHING
-        codes, at = np.empty(len(texts), dtype=np.int64), 0
+    def encode(self, strings: pa.Array) -> Int64s:
+        """The code of each string; one that is not known gets the next one, and null -1."""
+        offsets, octets = _parts(strings)
+        valid = to_numpy(strings.is_valid()).view(np.uint8) if strings.null_count else _NOTHING
+        codes, at = np.empty(len(strings), dtype=np.int64), 0
         while at < len(codes):
-            at = text_codes.encode_texts(
+            at = string_codes.encode_strings(
                 octets,
                 offsets,
                 shared(valid),
@@ -97,7 +97,7 @@ class TextIndex:
         return codes
 
     def _make_room(self, length: int) -> None:
-        """Have room for a text of this length, and more."""
+        """Have room for a string of this length, and more."""
         count = len(self)
         if 2 * count >= len(self._slots):
             size = 2 * len(self._slots)
@@ -108,18 +108,18 @@ class TextIndex:
             self._octets = _grown(self._octets, 2 * needed)
 
     def _index(self, size: int) -> None:
-        self._slots = np.full((size, 2), text_codes.EMPTY, dtype=np.int64)
-        text_codes.index_texts(self._begins, self._octets, len(self), self._slots)
+        self._slots = np.full((size, 2), string_codes.EMPTY, dtype=np.int64)
+        string_codes.index_strings(self._begins, self._octets, len(self), self._slots)
 
 
-def _parts(texts: pa.Array) -> tuple[Int64s, Octets]:
-    """Where each text begins and the last one ends, and the octets that these are places in."""
-    if not pa.types.is_large_string(texts.type):
-        texts = texts.cast(pa.large_string())
-    if not len(texts):
+def _parts(strings: pa.Array) -> tuple[Int64s, Octets]:
+    """Where each string begins and the last one ends, and the octets that these are places in."""
+    if not pa.types.is_large_string(strings.type):
+        strings = strings.cast(pa.large_string())
+    if not len(strings):
         return np.zeros(1, dtype=np.int64), _NOTHING
-    _, offsets, octets = texts.buffers()
-    begins = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    _, offsets, octets = strings.buffers()
+    begins = np.frombuffer(offsets, np.int64)[strings.offset : strings.offset + len(strings) + 1]
     found = _NOTHING if octets is None else np.frombuffer(octets, np.uint8)
     return shared(begins), shared(found)
 

@@ -1,4 +1,4 @@
-"""What a query asks of texts beside whether they are equal."""
+"""The string operations that a query uses, apart from equality."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from cepheid.language import syntax as ast
 from cepheid.schema import Kind
 
 RANK = "rank"
-TEXT_FUNCTIONS = ("lower", "upper", "length")
+STRING_FUNCTIONS = ("lower", "upper", "length")
 _EQUALITIES = ("=", "!=")
 
 
-def text_operations(query: AnalysedQuery) -> frozenset[str]:
-    """The functions of texts that conditions call, and ``rank`` where they order texts.
+def string_operations(query: AnalysedQuery) -> frozenset[str]:
+    """The string functions that conditions call, and ``rank`` if they order strings.
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
     >>> from cepheid.schema import Schema
     >>> schema = Schema.declared({"A": {"s": "string"}, "B": {"s": "string"}})
     >>> text = "PATTERN SEQ(A a, B b) WHERE a.s < upper(b.s)"
-    >>> sorted(text_operations(analyse(parse(text), schema)))
+    >>> sorted(string_operations(analyse(parse(text), schema)))
     ['rank', 'upper']
     """
     return frozenset(
@@ -39,16 +39,16 @@ def text_operations(query: AnalysedQuery) -> frozenset[str]:
 
 def _asked(node: ast.Node, query: AnalysedQuery) -> Iterator[str]:
     match node:
-        case ast.Call(function, _) if function.lower() in TEXT_FUNCTIONS:
+        case ast.Call(function, _) if function.lower() in STRING_FUNCTIONS:
             yield function.lower()
         case ast.Comparison(operator, _, _) if operator in _EQUALITIES:
             pass
         case ast.Comparison() | ast.Between() | ast.Aggregate("min" | "max", _, _, _):
-            if any(_is_text(each, query) for each in node.walk()):
+            if any(_is_string(each, query) for each in node.walk()):
                 yield RANK
 
 
-def _is_text(node: ast.Node, query: AnalysedQuery) -> bool:
+def _is_string(node: ast.Node, query: AnalysedQuery) -> bool:
     attribute = getattr(node, "attribute", None)
     assert query.schema is not None
     return attribute is not None and query.schema.kind(attribute) is Kind.STRING
