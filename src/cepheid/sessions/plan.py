@@ -131,7 +131,7 @@ def _cheapest(
     """The evaluation with the lowest estimated cost, unless the user said which one or why."""
     accepted = choice.evaluation
     has_said = settings.evaluation != AUTO or settings.options.statistics is not None
-    if has_said or accepted.weighs:
+    if has_said or accepted.has_confidence:
         return accepted
     from cepheid.planning.frequencies import choose_by_cost
     from cepheid.planning.registry import EVALUATIONS

@@ -80,13 +80,16 @@ def open_session(
         SnapshotError: the snapshot was made by another query or with other options.
     """
     query, evaluation, options = planned.analysed, planned.evaluation, settings.options
-    if stored is not None and (stored[0].get("evaluation") == IMPRECISE) != evaluation.weighs:
-        kind = "certain" if evaluation.weighs else "uncertain"
+    if (
+        stored is not None
+        and (stored[0].get("evaluation") == IMPRECISE) != evaluation.has_confidence
+    ):
+        kind = "certain" if evaluation.has_confidence else "uncertain"
         raise SnapshotError(
             f"the snapshot was made for events with {kind} times; restore it with the keywords of "
             "the session that made it"
         )
-    if evaluation.weighs:
+    if evaluation.has_confidence:
         from cepheid.engines.imprecise.session import ImpreciseSession
 
         refuse_output(settings.output)

@@ -134,7 +134,7 @@ def run_stream(prepared: PreparedRun) -> MatchStream:
     """All matches of a query, computed while they are read."""
     planned, events = prepared.planned, prepared.events
     tree = planned.each.query
-    if planned.evaluation.name == REFERENCE or planned.evaluation.weighs:
+    if planned.evaluation.name == REFERENCE or planned.evaluation.has_confidence:
         parts, metrics = run(prepared)
         nothing = Matches(tree, events, [parts[0].slice(0, 0)])
         return MatchStream(nothing, iter([Matches(tree, events, parts)]), lambda: metrics)

@@ -91,7 +91,7 @@ class Script:
 
         if not self.is_single:
             usable = [each for each in EVALUATIONS if each.has_session or not in_batches]
-            certain = [each for each in usable if not each.weighs]
+            certain = [each for each in usable if not each.has_confidence]
             return choose_evaluation(query, settings.evaluation, certain)
         return choose(
             query,

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from cepheid.engines.base.statistics import check_statistics
-from cepheid.errors import OptionError, closest, list_words
+from cepheid.errors import OptionError, closest, list_words, unknown_name
 from cepheid.events.uncertain_time import KEYWORDS
 
 BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
@@ -115,11 +115,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
     for name, choices in CHOICES.items():
         chosen = getattr(options, name)
         if chosen not in choices:
-            near = closest(str(chosen), choices)
-            raise OptionError(
-                f"there is no {name} {chosen!r}; there are {list_words(choices)}"
-                + (f". Did you mean {near[0]!r}?" if near else "")
-            )
+            raise OptionError(unknown_name(name, chosen, choices))
     if options.buffer == VERSIONED and options.algorithm == BACKTRACK:
         raise OptionError(
             "a versioned buffer is shared by the runs that read an event together, and backtrack "

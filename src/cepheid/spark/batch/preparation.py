@@ -190,13 +190,13 @@ def prepare(
     has_session = all(each.evaluation.has_session for each in planned)
     repeated: Mapping[str, str] = {}
     result = [
-        result_schema(each.each.query, each.sample, weighs=each.evaluation.weighs)
+        result_schema(each.each.query, each.sample, weighs=each.evaluation.has_confidence)
         for each in planned
     ]
     if script.is_single:
         ((first,), (fields,)) = planned, result
         run = replace(run, evaluation=first.evaluation.name)
-        if first.evaluation.weighs:
+        if first.evaluation.has_confidence:
             _check_weighed(first, run)
             has_session = not _begins_out_of_order(read.uncertain)
         else:

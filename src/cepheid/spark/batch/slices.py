@@ -57,7 +57,7 @@ def why_not_sliced(prepared: Prepared) -> str | None:
         return "the query has no window, so that a match can be as long as the stream"
     if window.measure is not ast.WindowMeasure.TIME:
         return f"its window counts events ({window.measure.value}), which only the whole shows"
-    if prepared.planned[0].evaluation.weighs:
+    if prepared.planned[0].evaluation.has_confidence:
         return "an event of uncertain time can be in several slices, and match in each"
     if prepared.settings.run.output != "all":
         return f"{prepared.settings.run.output} depends on all matches before"
