@@ -338,7 +338,11 @@ def test_thresholds_leave_out_only_what_is_less_sure(
     query = compiled(case.query)
     if query is None:
         return
-    keywords: dict[str, Any] = {"time": ("lo", "hi"), "probabilities": "p", "method": method}
+    keywords: dict[str, Any] = {
+        "time": ("lo", "hi"),
+        "probabilities": "p",
+        "options": {"method": method},
+    }
     try:
         whole = answers(query.match(case.table(), **keywords))
     except (cep.EvaluationError, cep.QuerySemanticError):

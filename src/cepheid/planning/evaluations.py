@@ -6,32 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.engines.base.evaluation import (
-    AUTO,
-    IMPRECISE,
-    INSTANCE_STACKS,
-    LAZY_CHAIN,
-    LAZY_TREE,
-    NFA_B,
-    OUTPUTS,
-    REFERENCE,
-    Evaluation,
-)
+from cepheid.engines.base.evaluation import AUTO, IMPRECISE, OUTPUTS, REFERENCE, Evaluation
 from cepheid.engines.base.options import DEFAULT_OPTIONS, WEIGHING, Options
 from cepheid.errors import EvaluationError, OptionError, list_words, unknown_name, warn
+from cepheid.planning.registry import EVALUATIONS
 
 _MANY_EVENTS = 20_000
 """More than these are worth a word where each of them is read slowly."""
-_OPTIONS_OF = {
-    "algorithm": (NFA_B,),
-    "buffer": (NFA_B,),
-    "construction": (INSTANCE_STACKS,),
-    "equivalence": (INSTANCE_STACKS,),
-    "window": (INSTANCE_STACKS,),
-    "domains": (INSTANCE_STACKS,),
-    "negation": (LAZY_CHAIN, LAZY_TREE),
-}
-"""The evaluations that read an option; all read the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +32,18 @@ def warn_of_reference(evaluation: Evaluation, refusals: Sequence[str], events: i
         )
 
 
-def warn_of_ignored(options: Options, evaluation: str) -> None:
-    """Warn of options that are for other evaluations than the one that runs the query."""
-    for name, meant in _OPTIONS_OF.items():
-        if getattr(options, name) != getattr(DEFAULT_OPTIONS, name) and evaluation not in meant:
+def warn_of_ignored(options: Options, evaluation: Evaluation) -> None:
+    """Warn of options that only other evaluations read than the one that runs the query."""
+    readers: dict[str, list[str]] = {}
+    for each in EVALUATIONS:
+        for name in each.options:
+            readers.setdefault(name, []).append(each.name)
+    for name, names in readers.items():
+        is_set = getattr(options, name) != getattr(DEFAULT_OPTIONS, name)
+        if is_set and name not in evaluation.options:
             warn(
-                f"{name} changes nothing here: it is an option of {list_words(meant)}, and "
-                f"{evaluation} runs this query"
+                f"{name} has no effect: it is an option of {list_words(names)}, and "
+                f"{evaluation.name} runs this query"
             )
 
 

@@ -130,7 +130,11 @@ EVENTS = {"ts": [5, 6], "type": ["A", "B"], "upper": [7, 4]}
         ({"uncertainty": 1, "probabilities": "q"}, cep.EventError, "no column 'q'"),
         ({"uncertainty": 1, "probabilities": "upper"}, cep.EventError, "list of numbers"),
         ({"uncertainty": 10**7}, cep.OptionError, "granularity='100 ms'"),
-        ({"uncertainty": 1, "method": "points"}, cep.OptionError, "Did you mean 'point'"),
+        (
+            {"uncertainty": 1, "options": {"method": "points"}},
+            cep.OptionError,
+            "Did you mean 'point'",
+        ),
         ({"uncertainty": 1, "min_confidence": 2}, cep.OptionError, "a number from 0 to 1"),
         ({"uncertainty": 1, "evaluation": "nfa_b"}, cep.EvaluationError, "one time for each event"),
         ({"uncertainty": 1, "output": "non_overlapping"}, cep.OptionError, "no output"),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from cepheid.engines.base.statistics import check_statistics
-from cepheid.errors import OptionError, closest, list_words, unknown_name
+from cepheid.errors import OptionError, closest, list_words, unknown_name, warn
 from cepheid.events.uncertain_time import KEYWORDS
 
 BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
@@ -117,10 +116,9 @@ def read_options(given: Mapping[str, Any]) -> Options:
         if name not in known:
             raise _unknown(name, known)
         if name in CHOICES:
-            warnings.warn(
+            warn(
                 f"the keyword {name} is deprecated; use options={{{name!r}: {keywords[name]!r}}}",
                 FutureWarning,
-                stacklevel=2,
             )
     nested = given.get("options") or {}
     if not isinstance(nested, Mapping):
