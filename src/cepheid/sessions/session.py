@@ -291,11 +291,8 @@ class Session:
         from cepheid.matches.compressed import CompressedMatches
 
         self._feed(events)
-        kept = self._alternatives[0].buffer
-        nodes, finals = kept.nodes, kept.finals
-        return CompressedMatches(
-            self._query.query, events, self._variables, nodes, finals, kept.longest, self.metrics
-        )
+        chains = self._alternatives[0].buffer
+        return CompressedMatches(self._query.query, events, self._variables, chains, self.metrics)
 
     def run(self, events: Events) -> list[Bindings]:
         """All matches of a whole stream, in parts, in the order of their completion."""
