@@ -24,19 +24,19 @@ from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
 from cepheid.engines.base.retained import Retained
 from cepheid.engines.imprecise.alternative import (
     ImpreciseAlternative,
+    Scored,
     Threshold,
-    Weighed,
-    joined_weighed,
-    surest,
+    joined_scored,
+    most_confident,
 )
 from cepheid.engines.imprecise.frame import Frame
 from cepheid.engines.imprecise.intervals import (
-    Intervals,
     granule_of,
     longest_reach,
     longest_said,
     read_intervals,
 )
+from cepheid.engines.imprecise.layout import Intervals
 from cepheid.engines.imprecise.plan import by_variables, is_one_sequence
 from cepheid.errors import CepheidWarning, EventError, SnapshotError
 from cepheid.events.arrays import Int64s
@@ -289,7 +289,7 @@ class ImpreciseSession:
     def _evaluate(self, first_fresh: int, settled: int) -> Bindings:
         """The matches of fresh events and those that are decided now; then forget old events."""
         retained = self._retained
-        found: list[Weighed] = []
+        found: list[Scored] = []
         if len(retained):
             intervals = read_intervals(retained.events, self._said)
             order = _order_of(intervals.lower)
@@ -301,17 +301,17 @@ class ImpreciseSession:
                 if has_fresh or each.has_rivals
             ]
             found = [_shifted(part, frame.base) for part in found]
-        weighed = joined_weighed([part for part in found if len(part.matches)])
+        scored = joined_scored([part for part in found if len(part.matches)])
         if self._options.top_k is not None:
-            weighed = surest(weighed, self._options.top_k)
+            scored = most_confident(scored, self._options.top_k)
         else:
-            weighed = weighed.pick(_by_time(weighed.matches))
+            scored = scored.pick(_by_time(scored.matches))
         self._settled = settled
-        bindings = to_bindings(weighed.matches, self._variables)
+        bindings = to_bindings(scored.matches, self._variables)
         return replace(
             bindings,
             times=MatchTimes.of(bindings.starts * self._granule, bindings.ends * self._granule),
-            confidences=weighed.confidences,
+            confidences=scored.confidences,
         )
 
     def _frame(self, intervals: Intervals, order: Int64s, first_fresh: int, settled: int) -> Frame:
@@ -388,7 +388,7 @@ def _picked(events: Events, places: Int64s) -> Events:
     )
 
 
-def _shifted(weighed: Weighed, base: int) -> Weighed:
-    matches = weighed.matches
+def _shifted(scored: Scored, base: int) -> Scored:
+    matches = scored.matches
     moved = replace(matches, starts=matches.starts + base, ends=matches.ends + base)
-    return Weighed(moved, weighed.confidences)
+    return Scored(moved, scored.confidences)
