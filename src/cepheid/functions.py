@@ -100,7 +100,7 @@ def _number(
     return Function(name, python, least, most, Kind.FLOAT, result)
 
 
-def _text(name: str, python: Callable[[str], Any], result: Kind = Kind.STRING) -> Function:
+def _string(name: str, python: Callable[[str], Any], result: Kind = Kind.STRING) -> Function:
     return Function(name, python, 1, 1, Kind.STRING, result)
 
 
@@ -119,9 +119,9 @@ BUILT_IN: dict[str, Function] = {
         _number("power", _power, least=2, most=2),
         _number("least", min, result=None, least=2, most=None),
         _number("greatest", max, result=None, least=2, most=None),
-        _text("lower", str.lower),
-        _text("upper", str.upper),
-        _text("length", len, result=Kind.INTEGER),
+        _string("lower", str.lower),
+        _string("upper", str.upper),
+        _string("length", len, result=Kind.INTEGER),
     )
 }
 

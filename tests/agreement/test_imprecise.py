@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from oracles.reference_worlds import UncertainEvent, evaluate_worlds
 
 import cepheid as cep
 from cepheid.engines.base.options import METHODS
@@ -23,7 +24,6 @@ from cepheid.engines.imprecise import (
 )
 from cepheid.engines.imprecise.variants import any_state, points
 from cepheid.matches.matches import Matches
-from cepheid.reference_worlds import UncertainEvent, evaluate_worlds
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 EXAMPLES = int(os.environ.get("HYPOTHESIS_EXAMPLES", "4000")) if LONG else 200
@@ -233,7 +233,9 @@ def test_every_method_agrees_with_all_possible_worlds(case: Case) -> None:
     wanted = None
     for method in METHODS:
         try:
-            matches = query.match(case.table(), time=("lo", "hi"), probabilities="p", method=method)
+            matches = query.match(
+                case.table(), time=("lo", "hi"), probabilities="p", options={"method": method}
+            )
         except cep.QuerySemanticError:
             return
         except cep.EvaluationError as error:
@@ -252,7 +254,9 @@ def test_next_matches_agree_with_all_possible_worlds(case: Case) -> None:
         return  # A column of nulls has no kind, and a condition across events is refused.
     wanted = expected(query, case)
     for method in ("query_order", "any_state"):
-        matches = query.match(case.table(), time=("lo", "hi"), probabilities="p", method=method)
+        matches = query.match(
+            case.table(), time=("lo", "hi"), probabilities="p", options={"method": method}
+        )
         assert_same(answers(matches), wanted)
     event(f"answers: {min(len(wanted), 5)}")
 

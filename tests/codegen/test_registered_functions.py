@@ -371,15 +371,15 @@ def _calls_python(x):
     return _helper(x)
 
 
-def _makes_text(x):
+def _makes_string(x):
     return f"{x:.2f}"
 
 
-def _wants_text(x):
+def _wants_string(x):
     return x.upper() == "A"
 
 
-def _gives_text(x):
+def _gives_string(x):
     return "yes" if x else "no"
 
 
@@ -398,17 +398,17 @@ def test_numbas_reason_is_one_line():
         "'f' cannot be compiled: numba says \"Untyped global name '_helper': Cannot determine "
         f"Numba type of <class 'function'>\" (line {_line(_calls_python)})"
     )
-    assert refusal(_makes_text) == (
+    assert refusal(_makes_string) == (
         "'f' cannot be compiled: numba says \"format spec in f-strings not supported yet\" "
-        f"(line {_line(_makes_text)})"
+        f"(line {_line(_makes_string)})"
     )
-    line = _line(_wants_text)
-    assert refusal(_wants_text) == (
+    line = _line(_wants_string)
+    assert refusal(_wants_string) == (
         "'f' cannot be compiled\n"
         f"for numbers: numba says \"Unknown attribute 'upper' of type float64\" (line {line})\n"
         f"for lists: numba says \"Unknown attribute 'upper' of type list\" (line {line})"
     )
-    assert refusal(_gives_text) == (
+    assert refusal(_gives_string) == (
         "'f' cannot be compiled: it gives a text, and not a number or a boolean"
     )
     assert "'with (context manager) as (variable):' construct is not supported" in refusal(_opens)

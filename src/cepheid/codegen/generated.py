@@ -14,7 +14,8 @@ from types import ModuleType
 from typing import Any
 
 from cepheid.codegen.fingerprints import PASSING
-from cepheid.jit import decorators as jit
+from cepheid.jit.cache import FOLDER
+from cepheid.jit.decorators import c_function
 
 _SOURCES: dict[int, str] = {}
 """The source of each predicate function, by its address."""
@@ -37,11 +38,11 @@ def marks_address(predicate: int) -> int:
 
 def _compiled(function: Callable[..., Any], source: str) -> int:
     try:
-        return jit.c_function(function, cached=PASSING not in source)
+        return c_function(function, cached=PASSING not in source)
     except ImportError:
         # What was kept calls a function of a module that only the process had that kept it, as
         # where a function was sent to a worker of Spark.
-        return jit.c_function(function, cached=False)
+        return c_function(function, cached=False)
 
 
 @cache
@@ -59,7 +60,7 @@ def _passing_module(source: str) -> ModuleType:
 def _module(source: str) -> ModuleType:
     """The module, from a real file: compiled code is cached only for those."""
     name = "q_" + hashlib.sha256(source.encode()).hexdigest()[:24]
-    path = jit.FOLDER / f"{name}.py"
+    path = FOLDER / f"{name}.py"
     if not path.exists():
         _write_atomically(path, source)
     spec = importlib.util.spec_from_file_location(name, path)

@@ -117,11 +117,11 @@ DONE, NEED_RUNS, NEED_NODES, NEED_FINALS, TOO_MANY_RUNS = 0, 1, 2, 3, 4
 
 SET_INT, SET_FLOAT, SET_INT_AT, SET_FLOAT_AT = 0, 1, 2, 3
 MIN_INT, MIN_FLOAT, MAX_INT, MAX_FLOAT, SUM_INT, SUM_FLOAT, COUNT, LENGTH = 4, 5, 6, 7, 8, 9, 10, 11
-MIN_TEXT, MAX_TEXT, SUM_AS_FLOAT = 12, 13, 14
+MIN_STRING, MAX_STRING, SUM_AS_FLOAT = 12, 13, 14
 
 # The context: addresses and strides of registers and columns.
 CONTEXT_INTS, CONTEXT_FLOATS, CONTEXT_VALID, CONTEXT_CONSTANTS, CONTEXT_FLOAT_CONSTANTS = range(5)
-CONTEXT_INTS_STRIDE, CONTEXT_FLOATS_STRIDE, CONTEXT_LISTS, CONTEXT_TEXTS, CONTEXT_COLUMNS = range(
+CONTEXT_INTS_STRIDE, CONTEXT_FLOATS_STRIDE, CONTEXT_LISTS, CONTEXT_STRINGS, CONTEXT_COLUMNS = range(
     5, 10
 )
 
@@ -131,8 +131,14 @@ CONTEXT_INTS_STRIDE, CONTEXT_FLOATS_STRIDE, CONTEXT_LISTS, CONTEXT_TEXTS, CONTEX
 # the addresses of the offsets and the values of each column.
 LISTS_FIRST_EVENT, LISTS_NUMBERS, LISTS_COUNT, LISTS_FIRST_COLUMN = range(4)
 
-# What CONTEXT_TEXTS points at: how many texts are known, the address of their codes in
-# ascending order, and those of what is asked of each text.
-TEXTS_COUNT, TEXTS_CODES, TEXTS_RANK, TEXTS_LOWER, TEXTS_UPPER, TEXTS_LENGTH, TEXTS_FIELDS = range(
-    7
-)
+# CONTEXT_STRINGS is the address of a table: the number of known strings, the address of their
+# codes in ascending order, and the addresses of the results of each string operation.
+(
+    STRINGS_COUNT,
+    STRINGS_CODES,
+    STRINGS_RANK,
+    STRINGS_LOWER,
+    STRINGS_UPPER,
+    STRINGS_LENGTH,
+    STRINGS_FIELDS,
+) = range(7)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from cepheid.analysis.text_operations import RANK, TEXT_FUNCTIONS
+from cepheid.analysis.string_operations import RANK, STRING_FUNCTIONS
 from cepheid.codegen import layout
 from cepheid.functions import Function, Uncallable, find_function
 from cepheid.language import syntax as ast
@@ -40,11 +40,11 @@ _GUARDED = {
     "log10": ("math.log10", "{0} > 0"),
     "exp": ("math.exp", "{0} < 709.78"),
 }
-_TEXT_PLACES = {
-    RANK: layout.TEXTS_RANK,
-    "lower": layout.TEXTS_LOWER,
-    "upper": layout.TEXTS_UPPER,
-    "length": layout.TEXTS_LENGTH,
+_STRING_PLACES = {
+    RANK: layout.STRINGS_RANK,
+    "lower": layout.STRINGS_LOWER,
+    "upper": layout.STRINGS_UPPER,
+    "length": layout.STRINGS_LENGTH,
 }
 
 
@@ -162,7 +162,7 @@ class PredicateWriter:
             "from cepheid.jit.pointers import byte_pointer as B",
             "from cepheid.jit.pointers import float64_pointer as F",
             "from cepheid.jit.pointers import int64_pointer as I",
-            "from cepheid.engines.base.kernels.texts import text_value as T",
+            "from cepheid.engines.base.kernels.strings import string_value as T",
             *self._imports(),
             "",
             "",
@@ -319,17 +319,17 @@ class _Body:
             if kinds - {Kind.STRING, Kind.UNKNOWN}:
                 raise Untranslatable("a text is compared with a time across events")
             if operator not in ("=", "!="):
-                a, b = (self._of_text(RANK, each, Kind.INTEGER) for each in (a, b))
+                a, b = (self._of_string(RANK, each, Kind.INTEGER) for each in (a, b))
         symbol = "==" if operator == "=" else operator
         return self._named(f"{a.code} {symbol} {b.code}", _both(a.known, b.known), Kind.BOOLEAN)
 
-    def _of_text(self, operation: str, text: Value, kind: Kind) -> Value:
+    def _of_string(self, operation: str, string: Value, kind: Kind) -> Value:
         """What is asked of a text; of the texts of single events others know that faster."""
         if self._is_on_event:
             raise Untranslatable(f"{operation} of a text is looked up across events only")
-        place = _TEXT_PLACES[operation]
-        code = f"T(c[{layout.CONTEXT_TEXTS}], {place}, {text.code})"
-        return self._named(code, text.known, kind)
+        place = _STRING_PLACES[operation]
+        code = f"T(c[{layout.CONTEXT_STRINGS}], {place}, {string.code})"
+        return self._named(code, string.known, kind)
 
     def _arithmetic(self, operator: str, a: Value, b: Value) -> Value:
         known = _both(a.known, b.known)
@@ -416,9 +416,9 @@ class _Body:
         found = find_function(function)
         if found is not None and found.compile is not None:
             return self._registered(found, arguments)
-        if function in TEXT_FUNCTIONS and arguments[0].kind is Kind.STRING:
+        if function in STRING_FUNCTIONS and arguments[0].kind is Kind.STRING:
             kind = Kind.INTEGER if function == "length" else Kind.STRING
-            return self._of_text(function, arguments[0], kind)
+            return self._of_string(function, arguments[0], kind)
         known = "True"
         for argument in arguments:
             if argument.kind in (Kind.STRING, Kind.LIST, Kind.OTHER, Kind.UNKNOWN):

@@ -183,7 +183,9 @@ class ValueVector:
                 "sum": (layout.SUM_INT, layout.SUM_FLOAT),
             }[register.role]
             if attribute is not None and self._schema.kind(attribute) is Kind.STRING:
-                pair = {"min": (layout.MIN_TEXT,) * 2, "max": (layout.MAX_TEXT,) * 2}[register.role]
+                pair = {"min": (layout.MIN_STRING,) * 2, "max": (layout.MAX_STRING,) * 2}[
+                    register.role
+                ]
             return Update(pair[is_float], attribute, number)
         if register.role.startswith("at "):
             element = int(register.role.removeprefix("at "))

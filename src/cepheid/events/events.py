@@ -16,9 +16,11 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, closest, list_words
-from cepheid.events.columns.arrow_arrays import empty_table, from_numpy, to_numpy
-from cepheid.events.columns.encoding import Int64s, one_array, writable
+from cepheid.events.columns.arrow_arrays import empty_table, from_numpy
+from cepheid.events.columns.encoding import Int64s, one_array
 from cepheid.events.event_types import read_types
+from cepheid.events.order import stream_order
+from cepheid.events.read_options import tie_columns
 from cepheid.events.sources.files import refuse_other_encoding
 from cepheid.events.sources.tables import (
     NeededColumns,
@@ -33,8 +35,6 @@ from cepheid.schema import Kind, Schema, kind_of
 Declaration = Mapping[str, Mapping[str, str | Kind] | Iterable[str]]
 
 MOST_COLUMNS_SHOWN = 20
-_AT_ONCE = 65_536
-"""How many values are looked at at once: so many stay in the cache."""
 # What a column without any value is taken for when its kind is declared.
 ARROW_TYPE = {
     Kind.INTEGER: pa.int64(),
@@ -172,7 +172,7 @@ def order_events(
         events_schema = replace(events_schema, attributes=kinds)
     axis = TimeAxis.of(time, moments, time_unit)
     ticks = axis.encode(table.column(time), found.place)
-    order = _stream_order(
+    order = stream_order(
         ticks, [_tie_array(name, table.column(name), found.place) for name in ties]
     )
     rows: Int64s | range = range(len(ticks))
@@ -191,16 +191,6 @@ def order_events(
             "a placeholder?"
         )
     return Events(table, rows, ticks, axis, type_codes, found.type_names, events_schema)
-
-
-def tie_columns(tie_break: object) -> tuple[str, ...]:
-    """The columns that order events of equal time."""
-    columns = (tie_break,) if isinstance(tie_break, str) else tie_break or ()
-    if not isinstance(columns, Sequence) or not all(isinstance(name, str) for name in columns):
-        raise OptionError(
-            f"tie_break is the name of a column, or a list of such names, not {tie_break!r}"
-        )
-    return tuple(columns)
 
 
 def _with_parsed_time(table: pa.Table, time: str, place: Callable[[int], str]) -> pa.Table:
@@ -365,37 +355,6 @@ def _tie_array(name: str, column: pa.ChunkedArray, place: Callable[[int], str]) 
             f"tie-break column {name!r} is {array.type}, whose values have no order"
         ) from error
     return array
-
-
-def _stream_order(ticks: Int64s, ties: Sequence[pa.Array]) -> Int64s | None:
-    """The stable permutation that sorts by (ticks, ties), or None when they are in order."""
-    if _never_decreases(ticks) and (
-        not ties or _ties_in_order(np.flatnonzero(ticks[1:] == ticks[:-1]), ties)
-    ):
-        return None
-    if not ties:
-        return np.argsort(ticks, kind="stable").astype(np.int64, copy=False)
-    keys = {str(index): key for index, key in enumerate((from_numpy(ticks), *ties))}
-    order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
-    return writable(to_numpy(order).view(np.int64))
-
-
-def _never_decreases(numbers: Int64s) -> bool:
-    parts = (numbers[low : low + _AT_ONCE + 1] for low in range(0, len(numbers), _AT_ONCE))
-    return all(bool((part[1:] >= part[:-1]).all()) for part in parts)
-
-
-def _ties_in_order(before: npt.NDArray[np.intp], ties: Sequence[pa.Array]) -> bool:
-    """Whether the ties at each of these positions are at most those at the next one."""
-    if not len(before):
-        return True
-    in_order = np.ones(len(before), np.bool_)
-    for key in reversed(ties):
-        here, there = key.take(from_numpy(before)), key.take(from_numpy(before + 1))
-        less = to_numpy(pc.less(here, there))
-        equal = to_numpy(pc.equal(here, there))
-        in_order = less | (equal & in_order)
-    return bool(in_order.all())
 
 
 def _reordered(table: pa.Table, order: Int64s) -> pa.Table:

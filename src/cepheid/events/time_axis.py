@@ -27,13 +27,13 @@ MAX_TICKS = 2**63 - 1
 
 _SHORT_UNITS = ("ns", "us", "ms", "s", "min", "h", "d")
 
-_PARSE_TEXT = (
+_PARSE_STRING = (
     "pandas.to_datetime(frame[{0!r}]), column.cast(pyarrow.timestamp('us')), or on Spark "
     "F.to_timestamp({0!r})"
 )
 _ADVICE = (
-    (arrow.is_string, _PARSE_TEXT),
-    (arrow.is_large_string, _PARSE_TEXT),
+    (arrow.is_string, _PARSE_STRING),
+    (arrow.is_large_string, _PARSE_STRING),
     (arrow.is_time, "a timestamp made of the date and this time of day"),
     (arrow.is_duration, "column.cast(pyarrow.int64()), and say what it counts with time_unit"),
     (arrow.is_decimal, "column.cast(pyarrow.float64())"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.analysis.text_operations import text_operations
+from cepheid.analysis.string_operations import string_operations
 from cepheid.codegen.compiled_once import compiled_once
 from cepheid.engines.base.engine import Chunk, EngineTask
 from cepheid.engines.base.evaluation import NFA_B
@@ -65,11 +65,14 @@ CHUNK = 131_072
 
 _COUNTING = np.arange(CHUNK, dtype=np.int64)
 
-_text_operations = compiled_once(text_operations)
+_string_operations = compiled_once(string_operations)
 
 
 class Session:
     """A query over a stream that comes in batches, run by the engine of an evaluation."""
+
+    lead = 0
+    """How long before the time in its column an event can begin, in ticks."""
 
     def __init__(
         self,
@@ -88,7 +91,7 @@ class Session:
         self._output = output
         self._window = MAX_TICKS if window is None else window
         self._measure = query.query.window.measure if query.query.window else ast.WindowMeasure.TIME
-        self._strings = StringCodes(_text_operations(query))
+        self._strings = StringCodes(_string_operations(query))
         self._partitions = PartitionNumbers()
         self._counts = int64s(0)
         self._now: int | None = None
@@ -194,8 +197,8 @@ class Session:
         return min(waiting, default=None)
 
     @property
-    def forgotten_from(self) -> int | None:
-        """The time from which on nothing that was fed matters any more; None: it always may."""
+    def evicted_from(self) -> int | None:
+        """The time from which no event fed so far matters; None if there is no such time."""
         if self._measure is not ast.WindowMeasure.TIME or self._window == MAX_TICKS:
             return None
         # What comes before a match refuses one that begins up to a window later.
@@ -270,7 +273,7 @@ class Session:
         evaluation = header["evaluation"]
         session = cls(query, header["window"], header["output"], options, evaluation=evaluation)
         session._now = header["now"]
-        session._strings = StringCodes.from_state(header["strings"], _text_operations(query))
+        session._strings = StringCodes.from_state(header["strings"], _string_operations(query))
         session._counts = arrays["counts"]
         axis = TimeAxis.from_dict(header["time_axis"])
         session._retained.load(part("retained", arrays), header["types"], axis, query.schema)

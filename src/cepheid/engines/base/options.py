@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -104,14 +105,32 @@ DEFAULT_OPTIONS = Options()
 def read_options(given: Mapping[str, Any]) -> Options:
     """The options, checked.
 
-    >>> read_options({"algorithm": "basic"}).algorithm
+    Variants of an evaluation are given in a mapping called ``options``; as keywords of their own
+    they still work, with a warning.
+
+    >>> read_options({"options": {"algorithm": "basic"}, "max_runs": 5}).algorithm
     'basic'
     """
     known = [field.name for field in fields(Options)]
-    for name in given:
+    keywords = {name: value for name, value in given.items() if name != "options"}
+    for name in keywords:
         if name not in known:
             raise _unknown(name, known)
-    options = Options(**given)
+        if name in CHOICES:
+            warnings.warn(
+                f"the keyword {name} is deprecated; use options={{{name!r}: {keywords[name]!r}}}",
+                FutureWarning,
+                stacklevel=2,
+            )
+    nested = given.get("options") or {}
+    if not isinstance(nested, Mapping):
+        raise OptionError(f"options is a mapping of names to values, not {nested!r}")
+    for name in nested:
+        if name not in known:
+            raise _unknown(name, known)
+        if name in keywords:
+            raise OptionError(f"{name} is given twice: as a keyword and in options")
+    options = Options(**keywords, **nested)
     for name, choices in CHOICES.items():
         chosen = getattr(options, name)
         if chosen not in choices:

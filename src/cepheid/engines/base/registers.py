@@ -63,7 +63,7 @@ class Registers:
             width if storage in registers else 0 for storage in (Storage.INT, Storage.FLOAT)
         )
         self._columns = columns
-        self._texts = [(ix, c) for ix, c in enumerate(constants) if isinstance(c, str)]
+        self._strings = [(ix, c) for ix, c in enumerate(constants) if isinstance(c, str)]
         self._int_constants = np.array(
             [c if isinstance(c, int) else 0 for c in constants] or [0], dtype=np.int64
         )
@@ -129,7 +129,7 @@ class Registers:
         lists: ListColumns | None = None,
     ) -> None:
         """Let the context point at the columns of a batch, at lists, and at the constants."""
-        for ix, constant in self._texts:
+        for ix, constant in self._strings:
             self._int_constants[ix] = strings.code(constant)
         self._held = []
         for ix, ((_, storage), column) in enumerate(zip(self._columns, columns, strict=True)):
@@ -145,7 +145,7 @@ class Registers:
                 valid = np.ascontiguousarray(column.valid, dtype=np.uint8)
                 self.context[place + 1] = valid.ctypes.data
                 self._held.append(valid)
-        self.context[layout.CONTEXT_TEXTS] = strings.table.address(strings)
+        self.context[layout.CONTEXT_STRINGS] = strings.table.address(strings)
         if any(storage is Storage.LIST for _, storage in self._columns):
             assert lists is not None
             wanted = [name if storage is Storage.LIST else None for name, storage in self._columns]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.codegen.compiled_once import compiled_once
-from cepheid.engines.base.engine import Engine, EngineTask
 from cepheid.engines.base.evaluation import LAZY_CHAIN, LAZY_TREE, Evaluation
 from cepheid.engines.lazy.compile import compile_lazy, compile_shared, refuse_lazy
 from cepheid.engines.lazy.sharing import SharedAlternatives, shared_alternatives
+
+if TYPE_CHECKING:
+    from cepheid.engines.base.engine import Engine, EngineTask
 
 
 @compiled_once

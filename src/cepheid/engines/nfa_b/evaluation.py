@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from cepheid.codegen.sequences import compile_nfa_b, refuse_nfa_b
-from cepheid.engines.base.engine import Engine, EngineTask
 from cepheid.engines.base.evaluation import NFA_B, Evaluation
 from cepheid.engines.base.options import BACKTRACK, VERSIONED
+
+if TYPE_CHECKING:
+    from cepheid.engines.base.engine import Engine, EngineTask
 
 
 def _make_engine(task: EngineTask) -> Engine:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from cepheid.engines.base.engine import Engine, EngineTask
+from typing import TYPE_CHECKING
+
 from cepheid.engines.base.evaluation import INSTANCE_STACKS, Evaluation
 from cepheid.engines.stacks.plan import better_than_stacks
 from cepheid.engines.stacks.tables import compile_instance_stacks, refuse_instance_stacks
+
+if TYPE_CHECKING:
+    from cepheid.engines.base.engine import Engine, EngineTask
 
 
 def _make_engine(task: EngineTask) -> Engine:

@@ -140,7 +140,7 @@ def _numbers(dtype: type) -> Callable[..., pa.Array]:
     return make
 
 
-def _texts(values: list[Any], missing: npt.NDArray[np.bool_] | None) -> pa.Array:
+def _strings(values: list[Any], missing: npt.NDArray[np.bool_] | None) -> pa.Array:
     encoded = [text.encode() if text else b"" for text in values]
     offsets = np.zeros(len(values) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, encoded), np.int64, len(values)), out=offsets[1:])
@@ -155,5 +155,5 @@ _MAKERS: dict[object, Callable[..., pa.Array]] = {
     int: _numbers(np.int64),
     float: _numbers(np.float64),
     bool: _numbers(np.bool_),
-    str: _texts,
+    str: _strings,
 }

@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 from cepheid.errors import EventError
 from cepheid.events.columns.arrow_arrays import from_list, from_numpy, numbers_of, to_numpy
 from cepheid.events.columns.decimals import plain_decimals
-from cepheid.events.columns.text_index import TextIndex
-from cepheid.events.columns.text_tables import TextTable
+from cepheid.events.columns.string_index import StringIndex
+from cepheid.events.columns.string_tables import StringTable
 from cepheid.schema import Kind, kind_of
 
 Int64s = npt.NDArray[np.int64]
@@ -44,17 +44,17 @@ class StringCodes:
     """
 
     def __init__(self, operations: frozenset[str] = frozenset()) -> None:
-        self._index = TextIndex()
+        self._index = StringIndex()
         self._asked: dict[str, int] = {}
-        self.table = TextTable(operations)
+        self.table = StringTable(operations)
 
     def __len__(self) -> int:
         return len(self._index)
 
     @property
-    def texts(self) -> pa.Array:
+    def values(self) -> pa.Array:
         """All strings, in the order of their codes."""
-        return self._index.texts
+        return self._index.values
 
     @property
     def codes(self) -> Int64s:
@@ -66,16 +66,16 @@ class StringCodes:
         """Something that is the same as before exactly where the strings are."""
         return self._index.next_code, len(self._index)
 
-    def code(self, text: str) -> int:
+    def code(self, string: str) -> int:
         """The code of one string; a string not seen before gets the next one.
 
         >>> strings = StringCodes()
         >>> strings.code("north"), strings.code("south"), strings.code("north")
         (0, 1, 0)
         """
-        if text not in self._asked:
-            self._asked[text] = int(self._index.encode(from_list([text]))[0])
-        return self._asked[text]
+        if string not in self._asked:
+            self._asked[string] = int(self._index.encode(from_list([string]))[0])
+        return self._asked[string]
 
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Int64s:
         """The codes of a column of strings, plain or dictionary-encoded; null is NULL_CODE.
@@ -105,12 +105,12 @@ class StringCodes:
         ['south', None, 'north']
         """
         places = np.searchsorted(self.codes, codes)
-        return self.texts.take(from_numpy(places, codes == NULL_CODE))
+        return self.values.take(from_numpy(places, codes == NULL_CODE))
 
     def forget_all_but(
         self, columns: Iterable[pa.ChunkedArray], codes: Sequence[Int64s] = ()
     ) -> None:
-        """Forget the strings that are in none of these columns, of texts or of lists of texts.
+        """Forget the strings that are in none of these columns, of strings or of lists of strings.
 
         Those that have one of the codes are kept, too.
 
@@ -120,17 +120,17 @@ class StringCodes:
         >>> len(strings), strings.code("south"), strings.code("north")
         (1, 1, 2)
         """
-        texts = self.texts
-        wanted = np.zeros(len(texts), dtype=np.bool_)
+        known = self.values
+        wanted = np.zeros(len(known), dtype=np.bool_)
         for column in columns:
             while kind_of(column.type) is Kind.LIST:
                 column = pc.list_flatten(column)
             if kind_of(column.type) is Kind.STRING:
-                there = _undictionary(one_array(column)).unique().cast(texts.type)
-                wanted |= to_numpy(pc.is_in(texts, there, skip_nulls=True))
+                there = _undictionary(one_array(column)).unique().cast(known.type)
+                wanted |= to_numpy(pc.is_in(known, there, skip_nulls=True))
         for each in codes:
             wanted |= np.isin(self.codes, each)
-        self._index.hold(texts.filter(from_numpy(wanted)), self.codes[wanted])
+        self._index.hold(known.filter(from_numpy(wanted)), self.codes[wanted])
         self._asked = {}
 
     def state(self) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class StringCodes:
         >>> strings.state()
         {'codes': {'b': 0, 'a': 1}, 'next': 2}
         """
-        codes = dict(zip(self.texts.to_pylist(), self.codes.tolist(), strict=True))
+        codes = dict(zip(self.values.to_pylist(), self.codes.tolist(), strict=True))
         return {"codes": codes, "next": self._index.next_code}
 
     @classmethod
@@ -154,8 +154,8 @@ class StringCodes:
         7
         """
         strings, codes = cls(operations), state["codes"]
-        texts = from_list([*codes]) if codes else pa.nulls(0, pa.string())
-        strings._index.hold(texts, np.array([*codes.values()], dtype=np.int64))
+        known = from_list([*codes]) if codes else pa.nulls(0, pa.string())
+        strings._index.hold(known, np.array([*codes.values()], dtype=np.int64))
         strings._index.next_code = state["next"]
         return strings
 

@@ -49,9 +49,9 @@ _FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
     "power": lambda x, y: pc.power(_float(x), _float(y)),
     "least": lambda *xs: pc.min_element_wise(*_alike(xs), skip_nulls=False),
     "greatest": lambda *xs: pc.max_element_wise(*_alike(xs), skip_nulls=False),
-    "lower": lambda x: _each_text(str.lower, x),
-    "upper": lambda x: _each_text(str.upper, x),
-    "length": lambda x: pc.cast(pc.utf8_length(_texts(x)), pa.int64()),
+    "lower": lambda x: _each_string(str.lower, x),
+    "upper": lambda x: _each_string(str.upper, x),
+    "length": lambda x: pc.cast(pc.utf8_length(_strings(x)), pa.int64()),
 }
 
 
@@ -142,7 +142,7 @@ class Vectorised:
             case ast.Like(operand, pattern):
                 # A backslash escapes for Arrow, and is a character like any other here.
                 plain_pattern = pattern.replace("\\", "\\\\")
-                return pc.match_like(_texts(_plain(self.value(operand))), plain_pattern)
+                return pc.match_like(_strings(_plain(self.value(operand))), plain_pattern)
             case ast.IsNull(operand):
                 return pc.is_null(self.value(operand), nan_is_null=True)
         raise AssertionError(f"{type(node).__name__} has no value")
@@ -162,17 +162,17 @@ class Vectorised:
         return _answers(_FUNCTIONS[function](*plain), plain)
 
 
-def _texts(plain: pa.Array) -> pa.Array:
+def _strings(plain: pa.Array) -> pa.Array:
     """Texts: what has no kind, as a column of nulls may, was taken for numbers."""
     return plain.cast(pa.string())
 
 
-def _each_text(function: Callable[[str], str], texts: pa.Array) -> pa.Array:
+def _each_string(function: Callable[[str], str], strings: pa.Array) -> pa.Array:
     """A function of each text, called once for each that differs.
 
     Arrow's own functions of case give one letter for one: ß has a capital of two.
     """
-    encoded = texts.dictionary_encode()
+    encoded = strings.dictionary_encode()
     results = pa.array(map(function, encoded.dictionary.to_pylist()), pa.string())
     return results.take(encoded.indices)
 

@@ -16,14 +16,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.errors import EventError
+from cepheid.events.order import stream_order
 from cepheid.snapshots import Parts
 from cepheid.spark.stream.packing import from_blob, to_blob
-from cepheid.spark.worker.script_worker import ScriptWorkerSession
 from cepheid.spark.worker.worker_session import WorkerSession
-from cepheid.spark.worker.worker_settings import ScriptSettings, WorkerSettings
+from cepheid.spark.worker.worker_settings import WorkerSettings
 
 _EPOCH = datetime(1970, 1, 1)
 _TICKS = 1_000
@@ -75,19 +74,19 @@ class Bucket:
 
     def __init__(
         self,
-        settings: WorkerSettings | ScriptSettings,
+        settings: WorkerSettings,
         columns: Sequence[str],
         stored: StoredBucket | None = None,
     ) -> None:
         self._settings = settings
         self._columns = list(columns)
         self._waiting: pa.Table | None = None
-        self._session: WorkerSession | ScriptWorkerSession | None = None
+        self._session: WorkerSession | None = None
         self._reached = 0 if stored is None else stored.reached
         if stored is not None and stored.waiting is not None:
             self._waiting = from_blob(stored.waiting)
         if stored is not None and stored.session is not None:
-            self._session = _session(settings, stored.session)
+            self._session = WorkerSession(settings, stored.session)
 
     def step(self, fresh: Sequence[pa.Table], before: int, after: int) -> Step:
         """Take events that have come, and answer up to a watermark.
@@ -116,7 +115,7 @@ class Bucket:
         """The watermark at which the bucket has something to do although no event comes."""
         times = [] if self._waiting is None else [int(self._times(self._waiting).min()) + 1]
         if self._session is not None:
-            for time in (self._session.next_completion, self._session.forgotten_from):
+            for time in (self._session.next_completion, self._session.evicted_from):
                 times.extend([] if time is None else [time])
         due = min((-(-time // _TICKS) for time in times), default=None)
         return None if due is None else max(due, self._reached + 1)
@@ -131,15 +130,15 @@ class Bucket:
             self._reached,
         )
 
-    def _running(self) -> WorkerSession | ScriptWorkerSession:
+    def _running(self) -> WorkerSession:
         if self._session is None:
-            self._session = _session(self._settings)
+            self._session = WorkerSession(self._settings)
         return self._session
 
     def _let_go(self, now: int) -> None:
         assert self._session is not None
-        forgotten = self._session.forgotten_from
-        if forgotten is not None and forgotten <= now:
+        evicted = self._session.evicted_from
+        if evicted is not None and evicted <= now:
             self._session = None
 
     def _without_late(
@@ -167,67 +166,18 @@ class Bucket:
         return times
 
     def _in_order(self, events: pa.Table, now: int) -> tuple[pa.Table | None, pa.Table | None]:
-        """The events before a time in order, and the others.
-
-        They are ordered by time, and those of one time by the columns that break ties.
-        """
+        """The events before a time in stream order, and the others."""
         events = events.combine_chunks()
         times = self._times(events)
-        order = _sorted_by(times)
+        order = stream_order(times, [events.column(name) for name in self._settings.ties])
+        if order is None:
+            order = np.arange(len(times))
         count = int(np.searchsorted(times, now, sorter=order))
         if not count:
             return None, events
         waiting = None if count == len(order) else events.take(pa.array(order[count:]))
-        order = order[:count]
-        same = np.diff(times[order]) == 0
-        if same.any():
-            tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
-            keys = _sort_keys(events.take(pa.array(order[tied])), self._settings.ties)
-            table = pa.table({"time": times[order[tied]], **keys})
-            among = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
-            order[tied] = order[tied][among.to_numpy()]
-        return events.take(pa.array(order)), waiting
-
-
-def _sorted_by(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The stable order of the times.
-
-    NumPy sorts numbers several times as fast as it finds their order, so the place of each is
-    made a part of it where there is room.
-
-    >>> _sorted_by(np.array([30, 10, 30, 20])).tolist()
-    [1, 3, 0, 2]
-    """
-    count = len(times)
-    first, last = (int(times.min()), int(times.max())) if count else (0, 0)
-    if (last - first + 1) * count >= 2**63:
-        return np.argsort(times, kind="stable")
-    keys = (times - first) * count + np.arange(count)
-    keys.sort()
-    return keys % count
-
-
-def _session(
-    settings: WorkerSettings | ScriptSettings, snapshot: bytes | memoryview | None = None
-) -> WorkerSession | ScriptWorkerSession:
-    if isinstance(settings, ScriptSettings):
-        return ScriptWorkerSession(settings, snapshot)
-    return WorkerSession(settings, snapshot)
+        return events.take(pa.array(order[:count])), waiting
 
 
 def _ticks(watermark: int) -> int:
     return watermark * _TICKS if watermark else _NO_TIME
-
-
-def _sort_keys(events: pa.Table, ties: Sequence[str]) -> dict[str, pa.ChunkedArray]:
-    """What orders events of equal time: nulls come first and NaN last, as Spark has it."""
-    keys: dict[str, pa.ChunkedArray] = {}
-    for number, name in enumerate(ties):
-        column = events.column(name)
-        if column.null_count:
-            keys[f"value {number}"] = column.is_valid()
-        if pa.types.is_floating(column.type):
-            keys[f"nan {number}"] = pc.is_nan(column)
-        if not pa.types.is_nested(column.type):
-            keys[f"tie {number}"] = column
-    return keys

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from cepheid.codegen.layout import (
-    CONTEXT_TEXTS,
+    CONTEXT_STRINGS,
     COUNT,
     LENGTH,
     MAX_FLOAT,
     MAX_INT,
-    MAX_TEXT,
+    MAX_STRING,
     MIN_FLOAT,
     MIN_INT,
-    MIN_TEXT,
+    MIN_STRING,
     SET_FLOAT,
     SET_FLOAT_AT,
     SET_INT,
     SET_INT_AT,
+    STRINGS_RANK,
     SUM_AS_FLOAT,
     SUM_INT,
     TAG_SHIFT,
-    TEXTS_RANK,
 )
-from cepheid.engines.base.kernels.texts import text_value
+from cepheid.engines.base.kernels.strings import string_value
 from cepheid.engines.base.layout import RegisterArrays
 from cepheid.jit.decorators import helper, small
 from cepheid.jit.pointers import byte_pointer, float64_pointer, int64_pointer
@@ -70,11 +70,11 @@ def apply_updates(updates, low, high, context, event_ix, run_ix, registers):
                 x = int64_pointer(values)[event_ix]
                 if first or x > ints[run_ix, register]:
                     ints[run_ix, register] = x
-            elif operation == MIN_TEXT or operation == MAX_TEXT:
-                x, texts = int64_pointer(values)[event_ix], context[CONTEXT_TEXTS]
-                here = text_value(texts, TEXTS_RANK, x)
-                there = text_value(texts, TEXTS_RANK, ints[run_ix, register])
-                if first or (here < there if operation == MIN_TEXT else here > there):
+            elif operation == MIN_STRING or operation == MAX_STRING:
+                x, strings = int64_pointer(values)[event_ix], context[CONTEXT_STRINGS]
+                here = string_value(strings, STRINGS_RANK, x)
+                there = string_value(strings, STRINGS_RANK, ints[run_ix, register])
+                if first or (here < there if operation == MIN_STRING else here > there):
                     ints[run_ix, register] = x
             elif operation == SUM_INT:
                 x = int64_pointer(values)[event_ix]
