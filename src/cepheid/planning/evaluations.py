@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.engines.base.evaluation import AUTO, IMPRECISE, OUTPUTS, REFERENCE, Evaluation
-from cepheid.engines.base.options import DEFAULT_OPTIONS, WEIGHING, Options
+from cepheid.engines.base.options import DEFAULT_OPTIONS, UNCERTAIN_ONLY, Options
 from cepheid.errors import EvaluationError, OptionError, list_words, unknown_name, warn
 from cepheid.planning.registry import EVALUATIONS
 
@@ -48,17 +48,20 @@ def warn_of_ignored(options: Options, evaluation: Evaluation) -> None:
 
 
 def choose_evaluation(
-    query: AnalysedQuery, wanted: str, evaluations: Sequence[Evaluation], weighs: bool = False
+    query: AnalysedQuery,
+    wanted: str,
+    evaluations: Sequence[Evaluation],
+    has_confidence: bool = False,
 ) -> Choice:
     """The evaluation that was asked for, or the first of these that accepts the query.
 
-    ``weighs`` where times are uncertain; a query that asks for a confidence says so itself.
+    ``has_confidence`` if times are uncertain; it is implied by WITH CONFIDENCE.
     """
     if wanted == AUTO:
-        weighs = weighs or query.query.confidence is not None
+        has_confidence = has_confidence or query.query.confidence is not None
         refusals: list[str] = []
         for evaluation in evaluations:
-            if evaluation.has_confidence != weighs:
+            if evaluation.has_confidence != has_confidence:
                 continue
             reason = evaluation.refusal(query)
             better = evaluation.better(query) if reason is None else None
@@ -67,7 +70,7 @@ def choose_evaluation(
             if reason is None:
                 return Choice(evaluation, tuple(refusals))
             refusals.append(f"not {evaluation.name}: {reason}")
-        if weighs and not refusals:
+        if has_confidence and not refusals:
             raise EvaluationError(
                 "WITH CONFIDENCE is for events with uncertain times, and a script has none; run "
                 "the query on its own"
@@ -110,14 +113,14 @@ def refuse_compressed(query: AnalysedQuery) -> str | None:
     return None
 
 
-def refuse_weighing(evaluation: str, is_uncertain: bool, options: Options) -> None:
+def refuse_uncertain(evaluation: str, is_uncertain: bool, options: Options) -> None:
     """Refuse what only an evaluation with confidences can do."""
     if is_uncertain:
         raise EvaluationError(
             f"{evaluation} needs one time for each event; times that are uncertain, and WITH "
             f"CONFIDENCE, are for evaluation='{IMPRECISE}'"
         )
-    for name in WEIGHING:
+    for name in UNCERTAIN_ONLY:
         if getattr(options, name) != getattr(DEFAULT_OPTIONS, name):
             raise OptionError(
                 f"{name} is for events with uncertain times; say how uncertain they are, with "

@@ -313,7 +313,7 @@ class AlternativeRun:
         waiting = [test for test in self._filters if test.waits]
         ready, _ = _filtered(waiting, ready, partitions, retained, strings)
         for test in self._filters:
-            test.forget(following)
+            test.evict(following)
         renamed = ready.ids.copy()
         match_lists.rename_variables(renamed, self._places)
         return MatchList(renamed, ready.offsets, ready.starts, ready.ends, ready.end_positions)

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from cepheid.codegen import layout
 from cepheid.codegen.predicates import Storage
 from cepheid.codegen.steps import Step, Update
-from cepheid.engines.base.layout import RegisterArrays
+from cepheid.engines.base.kernels.conditions import Conditions
+from cepheid.engines.base.layout import RegisterArrays, Rows
 from cepheid.events.arrays import address_of, grown
 from cepheid.events.columns.encoding import EncodedColumn, StringCodes
 from cepheid.events.columns.list_columns import ListColumns
@@ -103,6 +104,14 @@ class Registers:
         self.context[layout.CONTEXT_VALID] = self.valid.ctypes.data
         self.context[layout.CONTEXT_INTS_STRIDE] = self._widths[0]
         self.context[layout.CONTEXT_FLOATS_STRIDE] = self._widths[1]
+
+    def conditions(self, tables: tuple[Rows, Rows], predicate: int) -> Conditions:
+        """The conditions across events of steps and updates, until the registers are resized.
+
+        ``predicate`` is the address of the predicate function, or 0.
+        """
+        address = address_of(self.context)
+        return Conditions(*tables, self.arrays, self.context, predicate, address)
 
     def state(self) -> Arrays:
         """The registers as arrays, for a snapshot."""
