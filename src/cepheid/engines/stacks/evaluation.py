@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cepheid.engines.base.evaluation import INSTANCE_STACKS, Evaluation
+from cepheid.engines.base.options import DEFAULT_OPTIONS
 from cepheid.engines.base.workload import UnitCosts, Workload, work_of
 from cepheid.engines.stacks.plan import better_than_stacks
 from cepheid.engines.stacks.tables import compile_instance_stacks, refuse_instance_stacks
@@ -13,11 +14,18 @@ from cepheid.engines.stacks.tables import compile_instance_stacks, refuse_instan
 if TYPE_CHECKING:
     from cepheid.engines.base.engine import Engine, EngineTask
 
+_VARIANTS = ("construction", "equivalence", "window")
+"""The options that choose between the default and a variant."""
+
 
 def _make_engine(task: EngineTask) -> Engine:
     from cepheid.engines.stacks.engine import InstanceStacksEngine
+    from cepheid.engines.stacks.variants.engine import VariantStacksEngine
 
-    return InstanceStacksEngine(compile_instance_stacks(task.query, task.alternative), task)
+    stacks = compile_instance_stacks(task.query, task.alternative)
+    if all(getattr(task.options, name) == getattr(DEFAULT_OPTIONS, name) for name in _VARIANTS):
+        return InstanceStacksEngine(stacks, task)
+    return VariantStacksEngine(stacks, task)
 
 
 def _cost(workload: Workload) -> float:
