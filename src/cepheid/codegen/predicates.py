@@ -10,13 +10,13 @@ same. A condition holds where it is known and true.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
 from cepheid.analysis.string_operations import RANK, STRING_FUNCTIONS
-from cepheid.codegen import layout
+from cepheid.codegen import context_reads
+from cepheid.codegen.context_reads import CONSTANT, FIELD, KNOWN
 from cepheid.functions import Function, Uncallable, find_function
 from cepheid.language import syntax as ast
 from cepheid.language.units import microseconds
@@ -40,18 +40,6 @@ _GUARDED = {
     "log10": ("math.log10", "{0} > 0"),
     "exp": ("math.exp", "{0} < 709.78"),
 }
-_STRING_PLACES = {
-    RANK: layout.STRINGS_RANK,
-    "lower": layout.STRINGS_LOWER,
-    "upper": layout.STRINGS_UPPER,
-    "length": layout.STRINGS_LENGTH,
-}
-
-
-_PLACE = re.compile(r"\bc\[(\d+)\]")
-_CONSTANT = re.compile(r"\b(?:I\(c3\)|F\(c4\))\[\d+\]")
-_KNOWN = re.compile(r"c(\d+) == 0 or B\(c\1\)\[i\] != 0")
-"""What generated code calls a place of the context, a constant, and whether a value is known."""
 
 
 class Untranslatable(Exception):
@@ -125,7 +113,7 @@ class PredicateWriter:
         lines = body.lines
         for test in tests:
             value = body.value(test.expression, test.resolve)
-            lines.append(f"k = k and {value.known} and {value.code}")
+            lines.append(f"holds = holds and {value.known} and {value.code}")
         self._loops[number] = lines
         return number
 
@@ -158,22 +146,15 @@ class PredicateWriter:
     def source(self) -> str:
         """The module with the predicate function."""
         lines = [
-            "import math",
-            "from cepheid.jit.pointers import byte_pointer as B",
-            "from cepheid.jit.pointers import float64_pointer as F",
-            "from cepheid.jit.pointers import int64_pointer as I",
-            "from cepheid.engines.base.kernels.strings import string_value as T",
-            *self._imports(),
-            "",
-            "",
-            "def predicate(p, address, i, r):",
-            "    c = I(address)",
+            "def predicate(number, address, event, run):",
+            "    context = int64_pointer(address)",
         ]
         for number, body in enumerate(self._bodies):
-            lines.append(f"    if p == {number}:")
+            lines.append(f"    if number == {number}:")
             lines.extend(f"        {line}" for line in body)
-        lines.append("    return 1")
-        return "\n".join([*lines, "", "", *self._marks()]) + "\n"
+        lines += ["    return 1", "", "", *self._marks()]
+        names = [*context_reads.imports(lines), *self._registered_functions()]
+        return "\n".join([*names, "", "", *lines]) + "\n"
 
     def _marks(self) -> list[str]:
         """The function that clears a bit in the masks of all events that fail a test.
@@ -182,43 +163,47 @@ class PredicateWriter:
         they do not change; and no event is a case of its own, so that it can take several at once.
         Where no column has nulls there is a loop that does not look for them.
         """
-        lines = ["def marks(p, address, count, request):", "    c = I(address)"]
-        lines += ["    m, b = I(I(request)[0]), I(request)[1]"]
+        lines = [
+            "def marks(number, address, count, request):",
+            "    context = int64_pointer(address)",
+            "    masks, bit = int64_pointer(int64_pointer(request)[0]), int64_pointer(request)[1]",
+        ]
         for number, body in self._loops.items():
-            text = "\n".join(body)
-            places = sorted({int(found) for found in _PLACE.findall(text)})
-            text = _PLACE.sub(r"c\1", text)
-            constants = sorted(set(_CONSTANT.findall(text)))
+            code = "\n".join(body)
+            fields = sorted({*FIELD.findall(code)})
+            code = FIELD.sub(lambda found: found[1].lower(), code)
+            constants = sorted({*CONSTANT.findall(code)})
             for ix, constant in enumerate(constants):
-                text = text.replace(constant, f"k{ix}")
-            lines += [f"    if p == {number}:"]
-            lines += [f"        c{place} = c[{place}]" for place in places]
-            lines += [f"        k{ix} = {constant}" for ix, constant in enumerate(constants)]
-            maybe_null = sorted({f"c{found}" for found in _KNOWN.findall(text)})
+                code = code.replace(constant, f"constant_{ix}")
+            lines += [f"    if number == {number}:"]
+            lines += [f"        {field.lower()} = context[{field}]" for field in fields]
+            lines += [f"        constant_{ix} = {each}" for ix, each in enumerate(constants)]
+            maybe_null = sorted({*KNOWN.findall(code)})
             if maybe_null:
                 lines += [f"        if {' == '.join([*maybe_null, '0'])}:"]
-                lines += [f"    {line}" for line in _loop(_KNOWN.sub("True", text))]
+                lines += [f"    {line}" for line in _loop(KNOWN.sub("True", code))]
                 lines += ["            return 0"]
-            lines += _loop(text)
+            lines += _loop(code)
         return [*lines, "    return 0"]
 
-    def _imports(self) -> list[str]:
-        """The registered functions, by keys that say what they do, and the lists for them."""
+    def _registered_functions(self) -> list[str]:
+        """The registered functions, by keys that say what they do."""
         if not self._functions:
             return []
         return [
-            "from cepheid.engines.base.kernels.lists import list_at as L",
             "from cepheid.codegen.kernels.registered import offered",
-            "",
-            *(f'f{number} = offered("{key}")' for number, key in enumerate(self._functions)),
+            *(
+                f'function_{number} = offered("{key}")'
+                for number, key in enumerate(self._functions)
+            ),
         ]
 
 
 def _loop(body: str) -> list[str]:
-    """The lines of a loop over all events that clears a bit where k becomes false."""
-    lines = ["        for i in range(count):", "            k = True"]
+    """The lines of a loop over all events that clears a bit where a test fails."""
+    lines = ["        for event in range(count):", "            holds = True"]
     lines += [f"            {line}" for line in body.split("\n")]
-    return [*lines, "            m[i] = m[i] if k else m[i] & ~b"]
+    return [*lines, "            masks[event] = masks[event] if holds else masks[event] & ~bit"]
 
 
 class _Body:
@@ -309,9 +294,9 @@ class _Body:
         if not same:
             self._constants.append(value)
         if isinstance(value, float):
-            return Value(f"F(c[4])[{place}]", "True", Kind.FLOAT)
+            return Value(context_reads.constant(place, is_float=True), "True", Kind.FLOAT)
         kind = Kind.STRING if isinstance(value, str) else Kind.INTEGER
-        return Value(f"I(c[3])[{place}]", "True", kind)
+        return Value(context_reads.constant(place, is_float=False), "True", kind)
 
     def _comparison(self, operator: str, a: Value, b: Value) -> Value:
         kinds = {a.kind, b.kind}
@@ -327,8 +312,7 @@ class _Body:
         """What is asked of a text; of the texts of single events others know that faster."""
         if self._is_on_event:
             raise Untranslatable(f"{operation} of a text is looked up across events only")
-        place = _STRING_PLACES[operation]
-        code = f"T(c[{layout.CONTEXT_STRINGS}], {place}, {string.code})"
+        code = context_reads.string_result(operation.upper(), string.code)
         return self._named(code, string.known, kind)
 
     def _arithmetic(self, operator: str, a: Value, b: Value) -> Value:
@@ -408,7 +392,7 @@ class _Body:
                 codes.append(f"{argument.code}.copy()" if copied else argument.code)
         nothing = {Kind.FLOAT: "0.0", Kind.BOOLEAN: "False"}.get(compiled.result, "0")
         value, is_value = self._name(nothing), self._name("False")
-        call = f"f{self._functions.index(compiled.key)}({', '.join(codes)})"
+        call = f"function_{self._functions.index(compiled.key)}({', '.join(codes)})"
         self.lines += [f"if {known}:", f"    {value}, {is_value} = {call}"]
         return Value(value, is_value, compiled.result)
 

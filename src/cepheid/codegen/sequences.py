@@ -16,6 +16,7 @@ from functools import partial
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, NegatedComponent
 from cepheid.codegen import layout
 from cepheid.codegen.compiled_once import compiled_once
+from cepheid.codegen.context_reads import register_value
 from cepheid.codegen.list_bounds import by_bounds
 from cepheid.codegen.predicates import (
     PredicateWriter,
@@ -379,7 +380,7 @@ class SequenceCompiler:
         return Test(
             clause.expression,
             partial(self._vector.resolve, own=variable, phase=phase, at=number),
-            f"I(c[0])[r * c[5] + {length}] == {number - 1}",
+            f"{register_value(length, is_float=False)} == {number - 1}",
         )
 
     def _same_as_first(self, component: ast.Component, attribute: str) -> ast.Expression:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cepheid.codegen import layout
+from cepheid.codegen import context_reads, layout
 from cepheid.codegen.predicates import Storage, Untranslatable, Value, storage_of
 from cepheid.codegen.steps import Phase, Update
 from cepheid.language import syntax as ast
@@ -74,18 +74,21 @@ class ValueVector:
         raise AssertionError(f"{node!r} is not a leaf")
 
     def _current(self, attribute: str) -> Value:
-        kind = self._schema.kind(attribute)
+        return self._value_in("event", attribute)
+
+    def _value_in(self, row: str, attribute: str) -> Value:
+        """The attribute of the event in a row, which is generated code."""
         column = self.column(attribute)
-        pointer = "F" if self.columns[attribute] is Storage.FLOAT else "I"
-        known = f"c[{column + 1}] == 0 or B(c[{column + 1}])[i] != 0"
-        return self._read(attribute, Value(f"{pointer}(c[{column}])[i]", known, kind))
+        is_float = self.columns[attribute] is Storage.FLOAT
+        code = context_reads.column_value(column, is_float, row)
+        known = context_reads.column_known(column, row)
+        return self._read(attribute, Value(code, known, self._schema.kind(attribute)))
 
     def _read(self, attribute: str, value: Value) -> Value:
         """What was kept of an attribute, as its value: a list is found by its event's number."""
         if value.kind is not Kind.LIST:
             return value
-        place = list(self.columns).index(attribute)
-        return replace(value, code=f"L(c[{layout.CONTEXT_LISTS}], {place}, {value.code})")
+        return replace(value, code=context_reads.list_value(self.column(attribute), value.code))
 
     def _stored(self, variable: str, role: str, attribute: str | None) -> Value:
         kind = Kind.INTEGER if attribute is None else self._schema.kind(attribute)
@@ -95,11 +98,8 @@ class ValueVector:
             kind = Kind.FLOAT
         storage = Storage.INT if attribute is None else storage_of(kind, attribute)
         register = self.register(variable, role, attribute, storage)
-        if storage is Storage.FLOAT:
-            code = f"F(c[1])[r * c[6] + {register}]"
-        else:
-            code = f"I(c[0])[r * c[5] + {register}]"
-        value = Value(code, f"(I(c[2])[r] >> {register}) & 1 != 0", kind)
+        code = context_reads.register_value(register, storage is Storage.FLOAT)
+        value = Value(code, context_reads.register_known(register), kind)
         return value if attribute is None else self._read(attribute, value)
 
     def _aggregate(self, function: str, variable: str, attribute: str | None) -> Value:
@@ -129,10 +129,10 @@ class ValueVector:
         return Value(mean, f"({total.known}) and {number} == {number}", Kind.FLOAT)
 
     def column(self, attribute: str) -> int:
-        """The place of a column in the context."""
+        """The number of a column, which is added if it is not there."""
         kind = self._schema.kind(attribute)
         self.columns.setdefault(attribute, storage_of(kind, attribute))
-        return layout.CONTEXT_COLUMNS + 2 * list(self.columns).index(attribute)
+        return list(self.columns).index(attribute)
 
     def register(self, variable: str, role: str, attribute: str | None, storage: Storage) -> int:
         """The number of a register, which is made if there is none."""
