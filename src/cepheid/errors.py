@@ -168,3 +168,14 @@ def list_words(words: Sequence[str], conjunction: str = "and") -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} {conjunction} {words[-1]}"
+
+
+def unknown_name(what: str, given: object, known: Sequence[str]) -> str:
+    """That there is no such thing, what there is, and what was probably meant.
+
+    >>> unknown_name("output mode", "al", ["all", "non_overlapping"])
+    "there is no output mode 'al'; there are all and non_overlapping. Did you mean 'all'?"
+    """
+    near = closest(given, known) if isinstance(given, str) else ()
+    advice = f". Did you mean {near[0]!r}?" if near else ""
+    return f"there is no {what} {given!r}; there are {list_words(known)}{advice}"

@@ -146,7 +146,7 @@ class Preparation:
         self, query: AnalysedQuery, events: Events, accepted: Evaluation, options: Options
     ) -> Evaluation:
         """What is estimated to cost least over events, where users have not said what does."""
-        if options.statistics is not None or accepted.weighs:
+        if options.statistics is not None or accepted.has_confidence:
             return accepted
         from cepheid.planning.frequencies import choose_by_cost
         from cepheid.planning.registry import EVALUATIONS

@@ -145,7 +145,7 @@ class CompiledScript:
         texts = []
         for number, each in enumerate(self._linked):
             analysed = analyse(each.query, schemas[number], self._text, self._source)
-            usable = [each for each in EVALUATIONS if not each.weighs]
+            usable = [each for each in EVALUATIONS if not each.has_confidence]
             choice = choose_evaluation(analysed, evaluation, usable)
             read = [f"{self._linked[ix].type_name} of query {ix + 1}" for ix in each.reads]
             heading = (
@@ -378,7 +378,9 @@ class CompiledScript:
 
         analysed = analyse(self._linked[number].query, schema, self._text, self._source)
         usable = [
-            each for each in EVALUATIONS if (each.has_session or not in_batches) and not each.weighs
+            each
+            for each in EVALUATIONS
+            if (each.has_session or not in_batches) and not each.has_confidence
         ]
         return analysed, choose_evaluation(analysed, evaluation, usable).evaluation.name
 

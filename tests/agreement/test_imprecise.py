@@ -233,7 +233,9 @@ def test_every_method_agrees_with_all_possible_worlds(case: Case) -> None:
     wanted = None
     for method in METHODS:
         try:
-            matches = query.match(case.table(), time=("lo", "hi"), probabilities="p", method=method)
+            matches = query.match(
+                case.table(), time=("lo", "hi"), probabilities="p", options={"method": method}
+            )
         except cep.QuerySemanticError:
             return
         except cep.EvaluationError as error:
@@ -252,7 +254,9 @@ def test_next_matches_agree_with_all_possible_worlds(case: Case) -> None:
         return  # A column of nulls has no kind, and a condition across events is refused.
     wanted = expected(query, case)
     for method in ("query_order", "any_state"):
-        matches = query.match(case.table(), time=("lo", "hi"), probabilities="p", method=method)
+        matches = query.match(
+            case.table(), time=("lo", "hi"), probabilities="p", options={"method": method}
+        )
         assert_same(answers(matches), wanted)
     event(f"answers: {min(len(wanted), 5)}")
 

@@ -362,4 +362,7 @@ def test_an_option_of_another_evaluation_is_told() -> None:
     query = cep.query("PATTERN SEQ(A a, B b)")
     told = "algorithm changes nothing here: it is an option of nfa_b, and instance_stacks runs"
     with pytest.warns(cep.CepheidWarning, match=told):
-        assert len(query.match({"ts": [1, 2], "type": ["A", "B"]}, algorithm="basic")) == 1
+        assert (
+            len(query.match({"ts": [1, 2], "type": ["A", "B"]}, options={"algorithm": "basic"}))
+            == 1
+        )

@@ -9,11 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from agreement.strategies import Case, cases
-from cepheid.runtime.diagnosis import Diagnosis
 from hypothesis import HealthCheck, event, given, settings
 
 import cepheid as cep
-from cepheid.explain.diagnosis import counting
+from cepheid.explain.diagnosis import Diagnosis, counting
 from cepheid.explain.diagnosis.counting import Count
 
 

@@ -219,26 +219,26 @@ class TestLimits:
         many = events("A" + "B" * 16)
         with pytest.raises(cep.LimitError, match=r"more than 2000 runs, most of them at 'B\+ b"):
             cep.query("PATTERN SEQ(A a, B+ b[], C c)").match(
-                many, algorithm="basic", max_runs=2_000
+                many, options={"algorithm": "basic"}, max_runs=2_000
             )
 
     def test_merging_needs_few_runs_for_the_same(self) -> None:
         many = events("A" + "B" * 16 + "C")
         query = cep.query("PATTERN SEQ(A a, B+ b[], C c)")
-        matches = query.match(many, algorithm="merging", max_runs=1_024)
+        matches = query.match(many, options={"algorithm": "merging"}, max_runs=1_024)
         assert len(matches) == 2**16 - 1
         assert matches.metrics.runs_peak < 10
 
     def test_runs_are_limited_exactly(self) -> None:
         query = cep.query("PATTERN SEQ(A a, B b) WITHIN 10")
-        options = {"evaluation": "nfa_b", "algorithm": "basic"}
+        options = {"evaluation": "nfa_b", "options": {"algorithm": "basic"}}
         assert len(query.match(events("AAAB"), max_runs=3, **options)) == 3
         with pytest.raises(cep.LimitError, match="more than 2 runs, most of them at 'B b'"):
             query.match(events("AAAB"), max_runs=2, **options)
 
     def test_runs_that_have_left_the_window_are_not_counted(self) -> None:
         query = cep.query("PATTERN SEQ(A a, B b) WITHIN 3")
-        options = {"evaluation": "nfa_b", "algorithm": "basic"}
+        options = {"evaluation": "nfa_b", "options": {"algorithm": "basic"}}
         assert len(query.match(events("A" * 50 + "B"), max_runs=3, **options)) == 2
 
 
@@ -256,7 +256,7 @@ class TestNonOverlapping:
 
 class TestMetrics:
     def test_tell_what_the_runs_did(self) -> None:
-        metrics = cep.query(QUERY).match(events("ABBC"), algorithm="basic").metrics
+        metrics = cep.query(QUERY).match(events("ABBC"), options={"algorithm": "basic"}).metrics
         assert metrics.events == 4
         assert metrics.matches == 3
         assert metrics.mean_match_length == pytest.approx(10 / 3)
@@ -304,7 +304,7 @@ class TestCount:
     def test_makes_no_match_and_no_chain(self) -> None:
         """What counting keeps does not grow with the length of matches."""
         query = cep.query("PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_next_match WITHIN 5000")
-        assert query.count(events("A" + "B" * 4_000 + "C"), algorithm="basic") == 1
+        assert query.count(events("A" + "B" * 4_000 + "C"), options={"algorithm": "basic"}) == 1
 
     def test_looks_at_matches_that_a_negation_may_remove(self) -> None:
         query = cep.query("PATTERN SEQ(A a, ~(D d), C c) WITHIN 100")
@@ -343,7 +343,7 @@ def test_an_unknown_option_says_which_there_are() -> None:
     with pytest.raises(cep.OptionError, match="Did you mean 'max_matches'"):
         cep.query(QUERY).match(events("A"), max_match=3)
     with pytest.raises(cep.OptionError, match="there is no algorithm 'merge'"):
-        cep.query(QUERY).match(events("A"), algorithm="merge")
+        cep.query(QUERY).match(events("A"), options={"algorithm": "merge"})
 
 
 def test_keys_and_texts_of_the_past_are_forgotten() -> None:
@@ -375,22 +375,22 @@ def test_a_session_tells_when_time_alone_completes_a_match() -> None:
 def test_a_versioned_buffer_is_refused_where_there_is_none() -> None:
     query = cep.query(QUERY)
     with pytest.raises(cep.OptionError, match="Did you mean 'versioned'"):
-        query.match(events("A"), buffer="version")
+        query.match(events("A"), options={"buffer": "version"})
     with pytest.raises(cep.OptionError, match="backtrack reads with one run at a time"):
-        query.match(events("A"), algorithm="backtrack", buffer="versioned")
+        query.match(events("A"), options={"algorithm": "backtrack", "buffer": "versioned"})
     for options in ({"buffer": "versioned"}, {"algorithm": "backtrack"}):
         with pytest.raises(cep.OptionError, match="compressed output is a buffer of unions"):
-            query.match(events("A"), output="compressed", **options)
+            query.match(events("A"), output="compressed", options=options)
 
 
 def test_a_snapshot_is_restored_with_the_same_buffer() -> None:
     query = cep.query(QUERY)
-    session = query.session(buffer="versioned")
+    session = query.session(options={"buffer": "versioned"})
     session.feed(events("AB"))
     snapshot = session.snapshot()
     with pytest.raises(cep.SnapshotError, match="buffer='versioned'"):
         query.restore(snapshot).advance()
-    restored = query.restore(snapshot, buffer="versioned")
+    restored = query.restore(snapshot, options={"buffer": "versioned"})
     more = {"ts": [5], "type": ["C"], "x": [3]}
     assert len(restored.feed(more)) == len(session.feed(more)) == 1
 
@@ -409,7 +409,7 @@ def test_memory_does_not_grow_with_the_stream(window: str, options: dict[str, st
     # Without a window the runs end because what follows is not contiguous.
     strategy = "skip_till_next_match" if window else "partition_contiguity"
     query = cep.query(f"PATTERN SEQ(A a, B+ b[], C c) WHERE {strategy} {{ [x] }} {window}")
-    session = query.session(**options)
+    session = query.session(options=options)
     sizes = []
     for batch in range(40):
         types = "ABABBABC" * 25
@@ -447,7 +447,10 @@ def test_nothing_follows_the_end_of_a_stream() -> None:
 def test_a_versioned_buffer_follows_partitions_that_have_other_numbers() -> None:
     """The first fifty keys are given up, and the others have other numbers from then on."""
     query = cep.query("PATTERN SEQ(A a, B b, C c) WHERE [k] WITHIN 400")
-    options = {"evaluation": "nfa_b", "algorithm": "basic", "buffer": "versioned"}
+    options = {
+        "evaluation": "nfa_b",
+        "options": {"algorithm": "basic", "buffer": "versioned"},
+    }
     running = query.session(**options)
     running.feed({"ts": [0] * 50, "type": ["A"] * 50, "k": list(range(50))})
     keys = list(range(50, 300))
@@ -559,7 +562,7 @@ def test_runs_that_merge_for_ever_have_room_for_a_window_only(
     monkeypatch.setattr(versioned_engine, "_OUTPUT_IDS", 64)
     text = "PATTERN SEQ(S+ a[], S b) WHERE skip_till_next_match { a[1].x = 0 AND b.y = 0 }"
     query = cep.query(f"{text} WITHIN 6 EVENTS")
-    running = query.session(evaluation="nfa_b", algorithm="merging", buffer=buffer)
+    running = query.session(evaluation="nfa_b", options={"algorithm": "merging", "buffer": buffer})
     for low in range(0, 4_000, 50):
         times = np.arange(low, low + 50)
         batch = {"ts": times, "type": ["S"] * 50, "x": times % 3, "y": times % 10}

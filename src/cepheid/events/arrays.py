@@ -22,6 +22,11 @@ def int64s(size: int) -> Int64s:
     return np.zeros(size, dtype=np.int64)
 
 
+def no_rows(dtype: npt.DTypeLike, dimensions: int = 1) -> npt.NDArray[Any]:
+    """An empty array: the default of a field in a NamedTuple of arrays that a kernel takes."""
+    return np.zeros((0,) * dimensions, dtype=dtype)
+
+
 def grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     """A copy of the array with room for ``size`` rows."""
     new = np.zeros(size, dtype=array.dtype)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, time
 
 from cepheid.analysis.model import Alternative
-from cepheid.engines.stacks.engine import StandingStacks
+from cepheid.engines.base.engine import StandingStacks
 from cepheid.engines.stacks.layout import NONE
 from cepheid.errors import OptionError
 from cepheid.events.events import Events

@@ -116,6 +116,21 @@ def array_of(dtype: Any, dimensions: int = 1) -> types.Array:
     return types.Array(numba.from_dtype(np.dtype(dtype)), dimensions, "C")
 
 
+def type_of(arrays: Any) -> Any:
+    """The type of a NamedTuple of arrays, for a kernel's signature.
+
+    Its fields have empty arrays as defaults, and those tell their types:
+
+    >>> from typing import NamedTuple
+    >>> class Runs(NamedTuple):
+    ...     starts: Any = np.zeros(0, np.int64)
+    ...     values: Any = np.zeros((0, 0), np.float64)
+    >>> type_of(Runs)
+    Runs(array(int64, 1d, C), array(float64, 2d, C))
+    """
+    return numba.typeof(arrays())
+
+
 I64 = types.int64
 I64S = array_of(np.int64)
 I32S = array_of(np.int32)

@@ -50,6 +50,25 @@ class MatchColumns:
     def __len__(self) -> int:
         return self.count
 
+    @classmethod
+    def of_tags(
+        cls, tags: Int64s, begins: Int64s, components: Sequence[ast.Component], first_event: int
+    ) -> MatchColumns:
+        """Matches that were written one after the other, as the tags of their events."""
+        count = len(begins) - 1
+        if not any(component.is_kleene for component in components):
+            positions = np.empty((len(components), count), dtype=np.int64)
+            match_lists.split_single_variables(tags, first_event, positions)
+            return cls(positions, None, count)
+        counts = np.zeros((len(components), count), dtype=np.int64)
+        # Room for all events in each component: what is not written costs no memory.
+        positions = np.empty((len(components), len(tags)), dtype=np.int64)
+        totals = np.zeros(len(components), dtype=np.int64)
+        match_lists.split_variables(tags, begins, first_event, positions, counts, totals)
+        offsets = np.zeros((len(components), count + 1), dtype=np.int64)
+        np.cumsum(counts, axis=1, out=offsets[:, 1:])
+        return cls(positions, offsets, count)
+
     @property
     def events(self) -> int:
         """How many events all matches have."""

@@ -37,7 +37,7 @@ def choose(
         able = {each.name: each for each in able_evaluations(query, choice.evaluation, known)}
         best = choose_by_statistics(query, options.statistics, able)
         choice = Choice(able[best], choice.refusals)
-    if not choice.evaluation.weighs:
+    if not choice.evaluation.has_confidence:
         refuse_weighing(choice.evaluation.name, asks, options)
     elif (reason := refuse_method(query, options.method)) is not None:
         raise EvaluationError(f"{choice.evaluation.name} cannot run this query: {reason}")

@@ -19,7 +19,7 @@ from cepheid.engines.base.evaluation import (
     Evaluation,
 )
 from cepheid.engines.base.options import DEFAULT_OPTIONS, WEIGHING, Options
-from cepheid.errors import CepheidWarning, EvaluationError, OptionError, closest, list_words
+from cepheid.errors import CepheidWarning, EvaluationError, OptionError, list_words, unknown_name
 
 _MANY_EVENTS = 20_000
 """More than these are worth a word where each of them is read slowly."""
@@ -77,7 +77,7 @@ def choose_evaluation(
         weighs = weighs or query.query.confidence is not None
         refusals: list[str] = []
         for evaluation in evaluations:
-            if evaluation.weighs != weighs:
+            if evaluation.has_confidence != weighs:
                 continue
             reason = evaluation.refusal(query)
             better = evaluation.better(query) if reason is None else None
@@ -94,7 +94,7 @@ def choose_evaluation(
         raise EvaluationError("no evaluation can run this query: " + "; ".join(refusals))
     by_name = {evaluation.name: evaluation for evaluation in evaluations}
     if wanted not in by_name:
-        raise OptionError(_unknown("evaluation", wanted, [AUTO, *by_name]))
+        raise OptionError(unknown_name("evaluation", wanted, [AUTO, *by_name]))
     refusal = by_name[wanted].refusal(query)
     if refusal is not None:
         raise EvaluationError(f"{wanted} cannot run this query: {refusal}")
@@ -111,7 +111,7 @@ def able_evaluations(
         *(
             each
             for each in later
-            if each.name != REFERENCE and not each.weighs and each.refusal(query) is None
+            if each.name != REFERENCE and not each.has_confidence and each.refusal(query) is None
         ),
     ]
 
@@ -147,10 +147,4 @@ def refuse_weighing(evaluation: str, is_uncertain: bool, options: Options) -> No
 def check_output(output: str, known: Sequence[str] = OUTPUTS) -> None:
     """Refuse an output mode that does not exist."""
     if output not in known:
-        raise OptionError(_unknown("output mode", output, known))
-
-
-def _unknown(what: str, given: object, known: Sequence[str]) -> str:
-    near = closest(given, known) if isinstance(given, str) else []
-    advice = f". Did you mean {near[0]!r}?" if near else ""
-    return f"there is no {what} {given!r}; there are {list_words(known)}{advice}"
+        raise OptionError(unknown_name("output mode", output, known))

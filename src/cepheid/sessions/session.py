@@ -16,6 +16,7 @@ import numpy as np
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.string_operations import string_operations
 from cepheid.codegen.compiled_once import compiled_once
+from cepheid.engines.base.engine import Chunk, EngineTask
 from cepheid.engines.base.evaluation import NFA_B
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
@@ -40,13 +41,11 @@ from cepheid.matches.match_list import (
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics, joined_metrics
 from cepheid.schema import Kind
-from cepheid.sessions.alternative_run import AlternativeRun, Chunk
-from cepheid.sessions.engines import EngineTask
+from cepheid.sessions.alternative_run import AlternativeRun
 from cepheid.snapshots import Arrays, Parts, pack, part, prefixed, sealed, unpack
 
 if TYPE_CHECKING:
-    from cepheid.engines.lazy.shared import SharedLazyEngine
-    from cepheid.engines.stacks.engine import StandingStacks
+    from cepheid.engines.base.engine import StandingStacks
     from cepheid.matches.compressed import CompressedMatches
 
 _GAPS = 4
@@ -98,7 +97,7 @@ class Session:
         numbers = {name: number for number, name in enumerate(self._variables)}
         by_partition = self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION
         is_simple = len(query.alternatives) == 1 and not query.alternatives[0].negations
-        shared: dict[tuple[int, ...], SharedLazyEngine] = {}
+        shared: dict[tuple[int, ...], Any] = {}
         self._alternatives = [
             AlternativeRun(
                 evaluation,
@@ -289,9 +288,10 @@ class Session:
         from cepheid.matches.compressed import CompressedMatches
 
         self._feed(events)
-        nodes, finals, longest = self._alternatives[0].buffer
+        kept = self._alternatives[0].buffer
+        nodes, finals = kept.nodes, kept.finals
         return CompressedMatches(
-            self._query.query, events, self._variables, nodes, finals, longest, self.metrics
+            self._query.query, events, self._variables, nodes, finals, kept.longest, self.metrics
         )
 
     def run(self, events: Events) -> list[Bindings]:

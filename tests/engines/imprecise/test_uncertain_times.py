@@ -199,13 +199,13 @@ def test_queries_without_an_answer_are_refused_with_a_reason(text, message):
 def test_a_method_without_lists_refuses_them():
     query = cep.query("PATTERN SEQ(A a, B+ b[])")
     with pytest.raises(cep.EvaluationError, match="query_order finds lists"):
-        query.match({"ts": [1], "type": ["A"]}, uncertainty=1, method="point")
+        query.match({"ts": [1], "type": ["A"]}, uncertainty=1, options={"method": "point"})
 
 
 def test_and_has_no_order_for_a_method_to_follow():
     query = cep.query("PATTERN AND(A a, B b)")
     with pytest.raises(cep.EvaluationError, match=r"method query_order .* leave it to auto"):
-        query.match({"ts": [1], "type": ["A"]}, uncertainty=1, method="query_order")
+        query.match({"ts": [1], "type": ["A"]}, uncertainty=1, options={"method": "query_order"})
 
 
 def test_events_in_any_order_may_be_at_the_same_instant():
@@ -240,7 +240,9 @@ def test_explain_tells_how_uncertain_times_are():
     assert "no interval is longer than 3 s (U_max)" in explained
     assert "the last event is less than 4 seconds after the first" in explained
     assert "matches are at least 0.5 sure" in explained
-    by_type = query.explain(uncertainty={"A": "3 s"}, method="point", probabilities="p", top_k=2)
+    by_type = query.explain(
+        uncertainty={"A": "3 s"}, options={"method": "point"}, probabilities="p", top_k=2
+    )
     assert "an event of type A is at most 3 s from ts" in by_type
     assert "as the list in p says" in by_type
     assert "point, as asked for: every instant of an event" in by_type

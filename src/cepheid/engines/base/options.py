@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from cepheid.engines.base.statistics import check_statistics
-from cepheid.errors import OptionError, closest, list_words
+from cepheid.errors import OptionError, closest, list_words, unknown_name
 from cepheid.events.uncertain_time import KEYWORDS
 
 BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
@@ -104,22 +105,36 @@ DEFAULT_OPTIONS = Options()
 def read_options(given: Mapping[str, Any]) -> Options:
     """The options, checked.
 
-    >>> read_options({"algorithm": "basic"}).algorithm
+    Variants of an evaluation are given in a mapping called ``options``; as keywords of their own
+    they still work, with a warning.
+
+    >>> read_options({"options": {"algorithm": "basic"}, "max_runs": 5}).algorithm
     'basic'
     """
     known = [field.name for field in fields(Options)]
-    for name in given:
+    keywords = {name: value for name, value in given.items() if name != "options"}
+    for name in keywords:
         if name not in known:
             raise _unknown(name, known)
-    options = Options(**given)
+        if name in CHOICES:
+            warnings.warn(
+                f"the keyword {name} is deprecated; use options={{{name!r}: {keywords[name]!r}}}",
+                FutureWarning,
+                stacklevel=2,
+            )
+    nested = given.get("options") or {}
+    if not isinstance(nested, Mapping):
+        raise OptionError(f"options is a mapping of names to values, not {nested!r}")
+    for name in nested:
+        if name not in known:
+            raise _unknown(name, known)
+        if name in keywords:
+            raise OptionError(f"{name} is given twice: as a keyword and in options")
+    options = Options(**keywords, **nested)
     for name, choices in CHOICES.items():
         chosen = getattr(options, name)
         if chosen not in choices:
-            near = closest(str(chosen), choices)
-            raise OptionError(
-                f"there is no {name} {chosen!r}; there are {list_words(choices)}"
-                + (f". Did you mean {near[0]!r}?" if near else "")
-            )
+            raise OptionError(unknown_name(name, chosen, choices))
     if options.buffer == VERSIONED and options.algorithm == BACKTRACK:
         raise OptionError(
             "a versioned buffer is shared by the runs that read an event together, and backtrack "

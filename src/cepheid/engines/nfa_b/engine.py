@@ -12,8 +12,9 @@ import numpy.typing as npt
 from cepheid.codegen import layout
 from cepheid.codegen.generated import predicate_address
 from cepheid.codegen.steps import NfaB
+from cepheid.engines.base.engine import Buffer, Chunk, Engine, EngineTask
 from cepheid.engines.base.event_batch import EventBatch
-from cepheid.engines.base.options import BASIC, MERGING
+from cepheid.engines.base.options import MERGING
 from cepheid.engines.base.registers import Registers, step_tables
 from cepheid.engines.nfa_b.kernels import advance as nfa_b
 from cepheid.errors import LimitError
@@ -29,32 +30,23 @@ _FIRST_NODES = 16_384
 _FINALS = 1 << 16
 
 
-class NfaBEngine:
+class NfaBEngine(Engine):
     """Holds the state of all runs between batches.
 
-    ``by_partition`` says that the window counts the events of a partition. With the algorithm
-    ``merging``, runs that cannot be told apart any more become one [Agrawal08 §5.2.2]. An
-    engine that ``keeps_all`` lists no matches: its nodes and finals are the answer. One that
-    ``counts`` finds how many there are and nothing else. One that ``prunes`` lets a match end
-    all runs of its partition, as those that do not overlap ask for.
+    With the algorithm ``merging``, runs that can no longer be told apart become one
+    [Agrawal08 §5.2.2]. An engine that prunes lets a match end all runs of its partition.
     """
 
-    def __init__(
-        self,
-        automaton: NfaB,
-        window: int,
-        by_partition: bool = False,
-        algorithm: str = BASIC,
-        max_runs: int | None = None,
-        keeps_all: bool = False,
-        counts: bool = False,
-        prunes: bool = False,
-    ) -> None:
+    def __init__(self, automaton: NfaB, task: EngineTask) -> None:
+        max_runs, counts = task.options.max_runs, task.counts
+        # Runs are listed by what matches must not overlap in.
+        tests = tuple(test.attribute for test in task.query.equivalences)
+        listed_by = automaton.partition_attributes if automaton.lists_by_partition else ()
         self.automaton = automaton
         self._lister = MatchLister(len(automaton.steps))
-        self._keeps_all = keeps_all
+        self._keeps_all = task.keeps_all
         self._seconds_matching = 0.0
-        self._by_partition = by_partition
+        self._by_partition = task.by_partition
         self._max_runs = max_runs
         self._steps, self._updates = step_tables(automaton.steps, automaton.columns)
         self._runs = np.zeros(0, dtype=layout.RUN)
@@ -75,11 +67,11 @@ class NfaBEngine:
         self._control = np.zeros(1, dtype=layout.CONTROL)
         control = self._control[0]
         control["strategy"] = automaton.strategy
-        control["window"] = window
+        control["window"] = task.window
         control["counts"] = counts
-        control["prunes"] = prunes
+        control["prunes"] = task.prunes and tests == listed_by
         control["max_runs"] = layout.UNBOUNDED if max_runs is None else max_runs
-        control["merging"] = algorithm == MERGING
+        control["merging"] = task.options.algorithm == MERGING
         control["free"] = layout.NONE
         control["predicate"] = predicate_address(automaton.source)
         self._next_event = 0
@@ -100,23 +92,10 @@ class NfaBEngine:
         """How many matches an engine that only counts them has found; exact below 2 ** 53."""
         return float(self._control[0]["counted"])
 
-    def feed(
-        self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
-    ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Read a batch; the tags and offsets of the matches that it completes, in blocks."""
-        for block in self.feed_columns(batch, partition_of, partitions, axis, 0):
-            yield block.tags()
-
-    def feed_columns(
-        self,
-        batch: EventBatch,
-        partition_of: Int64s,
-        partitions: int,
-        axis: Int64s,
-        first_event: int,
-    ) -> Iterator[MatchColumns]:
-        """The same, as the events of each component, counted from ``first_event``."""
-        mask = self._begin_batch(batch, partitions)
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+        """Read a chunk; the matches that it completes, in blocks."""
+        mask = self._begin_batch(chunk.events, chunk.partitions)
+        partition_of, axis = chunk.partition_of, chunk.axis
         control = self._control[0]
         at = int64s(1)
         while True:
@@ -206,10 +185,11 @@ class NfaBEngine:
         return self._nodes[: control["top_node"] - control["base_node"]]
 
     @property
-    def buffer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], int]:
+    def buffer(self) -> Buffer:
         """The nodes and finals, and how many events the longest match has."""
         nodes = self._used_nodes
-        return nodes, self._finals[: self._control[0]["finals"]], self._longest(len(nodes))
+        finals = self._finals[: self._control[0]["finals"]]
+        return Buffer(nodes, finals, self._longest(len(nodes)))
 
     def used_partitions(self, now: int) -> Int64s:
         """For each partition 1 if it has runs."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cepheid.codegen.generated import predicate_address
+from cepheid.engines.base.engine import Chunk, Engine, EngineTask, StandingStacks
 from cepheid.engines.base.event_batch import EventBatch
-from cepheid.engines.base.options import BASIC, Options
+from cepheid.engines.base.options import BASIC
 from cepheid.engines.base.registers import Registers, step_tables
 from cepheid.engines.stacks import layout
 from cepheid.engines.stacks.kernels import plain_scan as plain_stacks
@@ -34,18 +33,7 @@ _SHARED_ROWS = 2_048
 """How many beginnings of the matches of one event are written once instead of searched for."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StandingStacks:
-    """The instances that a match to come can contain, and what tells partitions apart.
-
-    ``keys`` has for each component the attributes of the key that is pushed into the scan.
-    """
-
-    instances: npt.NDArray[np.void]
-    keys: tuple[tuple[str, ...], ...]
-
-
-class InstanceStacksEngine:
+class InstanceStacksEngine(Engine):
     """Holds the stacks between batches.
 
     ``by_partition`` says that the window counts the events of a partition; the stacks are then
@@ -54,9 +42,8 @@ class InstanceStacksEngine:
     first batch.
     """
 
-    def __init__(
-        self, stacks: InstanceStacks, window: int, by_partition: bool, options: Options
-    ) -> None:
+    def __init__(self, stacks: InstanceStacks, task: EngineTask) -> None:
+        window, by_partition, options = task.window, task.by_partition, task.options
         self._compiled = stacks
         self._options = options
         self._steps, self._updates = step_tables(stacks.steps, stacks.columns)
@@ -136,25 +123,10 @@ class InstanceStacksEngine:
         """Whether the partitions of the session are those of the stacks."""
         return self._shares_partitions
 
-    def feed(
-        self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
-    ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Read a batch; the tags and offsets of the matches that it completes, in blocks.
-
-        A block is valid until the next one is asked for.
-        """
-        for block in self.feed_columns(batch, partition_of, partitions, axis, 0):
-            yield block.tags()
-
-    def feed_columns(
-        self,
-        batch: EventBatch,
-        partition_of: Int64s,
-        partitions: int,
-        axis: Int64s,
-        first_event: int,
-    ) -> Iterator[MatchColumns]:
-        """Read a batch; the event of each component, as a number from ``first_event`` on."""
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+        """Read a chunk; the matches that it completes, in blocks."""
+        batch, axis = chunk.events, chunk.axis
+        partition_of, partitions = chunk.partition_of, chunk.partitions
         columns = [batch.column(name) for name, _ in self._compiled.columns]
         self._registers.point_at(columns, batch.strings, batch.lists)
         plan, state = self._plan, self._state

@@ -155,7 +155,7 @@ def prepare(
         empty_events(whole, columns), time=moment, type=type, time_unit=time_unit, schema=own
     )
     analysed, chosen, window = query.for_events(events, evaluation, uncertain, checked)
-    if chosen.weighs:
+    if chosen.has_confidence:
         _check_weighed(events, uncertain or UncertainTime(), output, checked)
     if match_id and MATCH_ID in result_schema(query.tree, events).names:
         raise OptionError(f"the query returns a column {MATCH_ID!r} of its own; call it otherwise")
@@ -170,7 +170,7 @@ def prepare(
         time_unit,
         None if own is None else own.to_dict(),
         asdict(checked),
-        result_schema(query.tree, events, match_id=match_id, weighs=chosen.weighs)
+        result_schema(query.tree, events, match_id=match_id, weighs=chosen.has_confidence)
         .serialize()
         .to_pybytes(),
         match_id,
@@ -185,7 +185,7 @@ def prepare(
         tuple(plain_columns(schema)),
         chosen.has_session and not _begins_out_of_order(uncertain),
         settings,
-        {} if chosen.weighs else repeated_columns(analysed, settings.result_schema, moment),
+        {} if chosen.has_confidence else repeated_columns(analysed, settings.result_schema, moment),
     )
 
 

@@ -8,10 +8,10 @@ from time import perf_counter
 import numpy as np
 
 from cepheid.codegen import layout
-from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.engine import Chunk
 from cepheid.engines.nfa_b.engine import NfaBEngine
 from cepheid.engines.nfa_b.variants.kernels import backtrack
-from cepheid.events.arrays import Int64s, grown, int64s
+from cepheid.events.arrays import grown, int64s
 from cepheid.matches.match_columns import MatchColumns
 from cepheid.snapshots import Arrays
 
@@ -25,16 +25,10 @@ class BacktrackEngine(NfaBEngine):
     _events_read = 0
     _stack = np.zeros(0, dtype=backtrack.POSTPONED)
 
-    def feed_columns(
-        self,
-        batch: EventBatch,
-        partition_of: Int64s,
-        partitions: int,
-        axis: Int64s,
-        first_event: int,
-    ) -> Iterator[MatchColumns]:
-        """Read a batch; its matches come in the order in which the search finds them."""
-        mask = self._begin_batch(batch, partitions)
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+        """Read a chunk; its matches come in the order in which the search finds them."""
+        mask = self._begin_batch(chunk.events, chunk.partitions)
+        partition_of, partitions, axis = chunk.partition_of, chunk.partitions, chunk.axis
         control = self._control[0]
         heads = np.full(max(partitions, 1), layout.NONE, dtype=np.int64)
         following, cursor = int64s(len(mask)), int64s(4)

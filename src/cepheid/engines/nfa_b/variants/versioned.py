@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from cepheid.codegen import layout
 from cepheid.codegen.steps import NfaB
-from cepheid.engines.base.event_batch import EventBatch
-from cepheid.engines.base.options import BASIC
+from cepheid.engines.base.engine import Chunk, EngineTask
 from cepheid.engines.nfa_b.engine import NfaBEngine
 from cepheid.engines.nfa_b.kernels import advance as nfa_b
 from cepheid.engines.nfa_b.variants.kernels import versioned, versioned_matches, versions
 from cepheid.engines.nfa_b.variants.kernels import versioned_layout as shared
 from cepheid.events.arrays import Int64s, grown, int64s
+from cepheid.matches.match_columns import MatchColumns
 from cepheid.snapshots import Arrays, part, prefixed
 
 _OUTPUT_IDS = 1 << 20
@@ -36,19 +36,10 @@ class VersionedEngine(NfaBEngine):
     """Holds runs, and apart from them the buffer that they share [Agrawal08 §5.1]."""
 
     _version_of: Int64s = int64s(0)
-    feed_columns = None  # type: ignore[assignment]  # a match is retrieved as a whole
 
-    def __init__(
-        self,
-        automaton: NfaB,
-        window: int,
-        by_partition: bool = False,
-        algorithm: str = BASIC,
-        max_runs: int | None = None,
-        keeps_all: bool = False,
-    ) -> None:
-        assert not keeps_all
-        super().__init__(automaton, window, by_partition, algorithm, max_runs)
+    def __init__(self, automaton: NfaB, task: EngineTask) -> None:
+        assert not task.keeps_all
+        super().__init__(automaton, task)
         self._ids, self._offsets = int64s(_OUTPUT_IDS), int64s(_OUTPUT_MATCHES)
         self._tops = np.zeros(1, dtype=shared.TOPS)
         self._parts: dict[str, npt.NDArray[np.void]] = {
@@ -62,11 +53,10 @@ class VersionedEngine(NfaBEngine):
     def _buffer(self) -> Iterable[npt.NDArray[Any]]:
         return self._parts.values()
 
-    def feed(
-        self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
-    ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Read a batch; the tags and offsets of the matches that it completes, in blocks."""
-        mask = self._begin_batch(batch, partitions)
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+        """Read a chunk; the matches that it completes, in blocks."""
+        mask = self._begin_batch(chunk.events, chunk.partitions)
+        partition_of, axis = chunk.partition_of, chunk.axis
         control = self._control[0]
         at, lacked_at = int64s(1), layout.NONE
         while True:
@@ -104,18 +94,18 @@ class VersionedEngine(NfaBEngine):
             if status == layout.NEED_RUNS:
                 self._make_room_for_runs(self._now)
             elif status == layout.NEED_NODES:
-                yield from self._retrieved()
+                yield from self._retrieved(first_event)
                 self._make_room_in_buffer(not_enough=int(at[0]) == lacked_at)
                 lacked_at = int(at[0])
             else:
                 if not self._tops[0]["complete"]:
                     self._complete = grown(self._complete, 2 * len(self._complete))
-                yield from self._retrieved()
+                yield from self._retrieved(first_event)
         if len(axis):
             self._now = int(axis[-1])
-        yield from self._retrieved()
+        yield from self._retrieved(first_event)
 
-    def _retrieved(self) -> Iterator[tuple[Int64s, Int64s]]:
+    def _retrieved(self, first_event: int) -> Iterator[MatchColumns]:
         """The matches of complete runs, in blocks: retrieved from the buffer."""
         control = self._control[0]
         count, longest = (
@@ -154,7 +144,9 @@ class VersionedEngine(NfaBEngine):
             if written[1]:
                 control["matches_found"] += written[1]
                 control["ids_found"] += written[0]
-                yield self._ids[: written[0]], self._offsets[: written[1] + 1]
+                tags, offsets = self._ids[: written[0]], self._offsets[: written[1] + 1]
+                components = [step.component for step in self.automaton.steps]
+                yield MatchColumns.of_tags(tags, offsets, components, first_event)
                 written[:] = 0
         self._tops[0]["complete"] = 0
 
