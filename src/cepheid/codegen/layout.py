@@ -1,7 +1,7 @@
-"""The tables and state of an NFA^b as arrays: what each field of them is.
+"""The fields of the tables and state of an NFA^b, and of the context of generated code.
 
-Only NumPy is needed to read this, so that a plan can be made and explained without loading
-the compiler.
+This module needs NumPy only, so that a plan can be made and explained without loading the
+compiler.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ STEP = np.dtype(
 UPDATE = np.dtype(
     [
         ("operation", "i8"),
-        ("column", "i8"),  # place of the column in the context
+        ("column", "i8"),  # index of the column in the context
         ("register", "i8"),
         ("argument", "i8"),  # SET_AT: the number of the element
-        ("length_register", "i8"),  # SET_AT: where the length of the variable is
+        ("length_register", "i8"),  # SET_AT: the register with the length of the variable
     ]
 )
 RUN = np.dtype(
@@ -48,7 +48,7 @@ PARTITION = np.dtype(
     [
         ("first", "i8"),  # list of live runs
         ("live", "i8"),  # how many
-        ("now", "i8"),  # where the partition has got to, on the axis that the window measures
+        ("now", "i8"),  # the latest point of the partition, on the axis that the window measures
     ]
 )
 NODE = np.dtype(
@@ -56,8 +56,8 @@ NODE = np.dtype(
         ("tag", "i8"),  # event × 32 + component; of a union: -1 - its other branch
         ("previous", "i8"),  # the node selected before, or NONE; of a union: one branch
         ("youngest", "i8"),  # the latest start of the chains that end here
-        ("oldest", "i8"),  # the first start of them
-        ("chains", "f8"),  # how many there are
+        ("oldest", "i8"),  # the earliest start of these chains
+        ("chains", "f8"),  # number of these chains
     ]
 )
 FINAL = np.dtype(
@@ -71,10 +71,10 @@ CONTROL = np.dtype(
     [
         ("strategy", "i8"),
         ("window", "i8"),
-        ("counts", "i8"),  # 1: matches are counted, and what is only there to list them is left out
+        ("counts", "i8"),  # 1: matches are only counted, so what is needed to list them is left out
         ("prunes", "i8"),  # 1: a match ends all runs of its partition
-        ("max_runs", "i8"),  # more runs than these at once are an error
-        ("merging", "i8"),  # 1: runs that cannot be told apart any more become one
+        ("max_runs", "i8"),  # more concurrent runs than this are an error
+        ("merging", "i8"),  # 1: equivalent runs are merged
         ("stamp", "i8"),  # number of the event for which the table of runs was filled
         ("finals", "i8"),  # finals written
         ("longest", "i8"),  # events of the longest run
@@ -99,18 +99,18 @@ CONTROL = np.dtype(
 NONE = -1
 FREE = -1
 DEAD = -2
-"""A branch of a union all of whose chains have left the window."""
+"""A branch of a union with no chain in the window any more."""
 VERY_FEW_RUNS = 8
-"""So many runs of a partition are compared with each other without a hash table."""
+"""Up to this many runs of a partition are compared pairwise, without a hash table."""
 FEW_RUNS = 64
-"""Of more runs in a partition, those that an event leaves as they are are not compared again."""
+"""If a partition has more runs, those that an event does not change are not compared again."""
 UNBOUNDED = 2**62
-"""The most of a Kleene component that has no upper bound."""
+"""The maximum of a Kleene component without an upper bound."""
 TAG_SHIFT = 5
 MAX_COMPONENTS = 31
 """A tag has five bits for the component, and a mask two bits for each."""
 MAX_REGISTERS = 62
-"""A run has one bit for each, which says whether its value is known."""
+"""A run has one bit per register: whether its value is known."""
 
 STRICT, PARTITION_CONTIGUITY, NEXT, ANY = 0, 1, 2, 3
 DONE, NEED_RUNS, NEED_NODES, NEED_FINALS, TOO_MANY_RUNS = 0, 1, 2, 3, 4

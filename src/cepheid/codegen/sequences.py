@@ -5,8 +5,8 @@ its last identifier. Step 3, the selection strategy, is one number that the kern
 Steps 4 and 5, the window, hold on every edge. Step 6: a run leaves a Kleene component only
 on an event that can begin the next one.
 
-Clauses that speak of one event alone become conditions for the mask of that event; the rest
-become predicates over the event and the registers of a run.
+Clauses on one event alone become conditions for the mask of that event. The others become
+predicates over the event and the registers of a run.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def refuse_nfa_b(query: AnalysedQuery) -> str | None:
 
 @compiled_once
 def compile_nfa_b(query: AnalysedQuery, alternative: Alternative) -> NfaB:
-    """The automaton of one alternative of a query, whose schema is known."""
+    """The automaton of one alternative of a query with a known schema."""
     return SequenceCompiler(query, alternative).compile_automaton()
 
 
@@ -66,7 +66,7 @@ def compile_negation(
 
 
 def partition_attributes(query: AnalysedQuery, alternative: Alternative) -> tuple[str, ...]:
-    """The attributes in which all events of a match agree, and by which they are kept apart."""
+    """The attributes that partition the events: all events of a match agree in them."""
     return SequenceCompiler(query, alternative)._partition_attributes()
 
 
@@ -116,7 +116,7 @@ class SequenceCompiler:
         """The automaton that the kernels of nfa_b run."""
         if not self._alternative.is_sequence:
             raise Untranslatable("it has AND, and an NFA^b reads a sequence")
-        # Where all subsets are matches, a list is better bound after what it is compared with.
+        # If every subset is a match, it is better to bind a list after what it is compared with.
         if self._query.query.strategy is not ast.SelectionStrategy.SKIP_TILL_ANY_MATCH:
             self._clauses = tuple(
                 bound
@@ -135,7 +135,7 @@ class SequenceCompiler:
             if component.is_kleene and ix == last:
                 _, final = self._place(ix, Phase.FINAL)
             steps.append((component, begin_test, take_test, begin, take, final))
-        # Only now is it known which registers the predicates read.
+        # Only now all registers that predicates read are known.
         finished = tuple(
             Step(
                 component,
@@ -193,7 +193,7 @@ class SequenceCompiler:
             for name in negated.component.types:
                 if not self._schema.has_attribute(name, test.attribute):
                     raise Untranslatable(f"{name} has no attribute '{test.attribute}'")
-        # Predicate 0 is the one across events, where there is one.
+        # Predicate 0 is the one across events, if there is one.
         if across:
             self._writer.add(across)
         event_test = self._event_test(negated.component, Phase.BEGIN, on_event, [])
@@ -222,11 +222,11 @@ class SequenceCompiler:
     # --- partitions
 
     def _partition_attributes(self) -> tuple[str, ...]:
-        """The attributes by whose values runs are kept apart.
+        """The attributes that partition the runs.
 
-        Equivalence tests decide what a partition is; a key that was found in the conditions
-        is used beside them where leaving out other events changes nothing. In a pattern of one
-        component it would leave out something: a list of one event, whose value may be null.
+        Equivalence tests define partitions. A key that was found in the conditions is used as
+        well, if leaving out other events changes nothing. In a pattern of one component it would
+        change something: a list of one event may have null as its key.
         """
         attributes = [test.attribute for test in self._query.equivalences]
         if len(self._components) > 1 and self._query.query.strategy.skips:
@@ -239,7 +239,7 @@ class SequenceCompiler:
         return tuple(dict.fromkeys(attributes))
 
     def _is_everywhere(self, attribute: str) -> bool:
-        """Whether all events of a match, and those that could violate it, have this key."""
+        """Whether all events of a match and all that could violate it have this key."""
         return all(
             self._schema.has_attribute(name, attribute)
             for component in self._components
@@ -249,7 +249,7 @@ class SequenceCompiler:
     # --- clauses
 
     def _least(self, component: ast.Component) -> int:
-        """A Kleene component is left with at least as many events as the conditions name."""
+        """The minimum length of a component: conditions may name a later element."""
         if component.bounds is None:
             return 1
         named = [c.least_lengths.get(component.variable, 1) for c in self._clauses]
@@ -291,7 +291,7 @@ class SequenceCompiler:
         clauses: list[tuple[ast.Expression, ...]],
         present: list[str],
     ) -> EventTest:
-        """The test of an event alone, as far as possible in generated code."""
+        """The test of an event alone, in generated code as far as possible."""
         resolve = partial(self._vector.resolve, own=component.variable, phase=phase)
         generated: list[Test] = []
         others: list[tuple[ast.Expression, ...]] = []
@@ -316,7 +316,7 @@ class SequenceCompiler:
         )
 
     def _clauses_at(self, ix: int, phase: Phase) -> list[Clause]:
-        """The clauses that are tested here: those whose last identifier it is."""
+        """The clauses that are tested here: this is their last identifier."""
         found = []
         variable = self._components[ix].variable
         for clause in self._clauses:
@@ -352,7 +352,7 @@ class SequenceCompiler:
                 raise Untranslatable(f"every event of {variable}[] is compared with a numbered one")
 
     def _is_on_event(self, clause: Clause, component: ast.Component, phase: Phase) -> bool:
-        """Whether all that the clause speaks of is the event at hand."""
+        """Whether the clause refers to the current event only."""
         for literal in clause.literals:
             for node in literal.walk():
                 match node:
@@ -371,7 +371,7 @@ class SequenceCompiler:
         return True
 
     def _test(self, clause: Clause, ix: int, phase: Phase) -> Test:
-        """The test of a clause; one on a numbered element is made at that element only."""
+        """The test of a clause; a clause on a numbered element is tested at that element only."""
         variable = self._components[ix].variable
         if phase is not Phase.TAKE or clause.ranges:
             return Test(clause.expression, partial(self._vector.resolve, own=variable, phase=phase))
@@ -398,7 +398,7 @@ class SequenceCompiler:
 
 
 def check_attributes(schema: Schema, clause: Clause, components: tuple[ast.Component, ...]) -> None:
-    """Refuse a clause across events of types that lack an attribute which it names."""
+    """Refuse a clause across events with types that lack one of its attributes."""
     for component in components:
         for literal in clause.literals:
             for node in literal.walk():
@@ -413,7 +413,7 @@ def check_attributes(schema: Schema, clause: Clause, components: tuple[ast.Compo
 
 
 def _is_tied(negated: NegatedComponent, attribute: str) -> bool:
-    """Whether a condition equates the attribute of the negated component with a match's."""
+    """Whether a condition equates the attribute with that of an event of the match."""
     own = negated.component.variable
     for clause in negated.clauses:
         match clause.literals:

@@ -1,4 +1,4 @@
-"""How uncertain the times of events are, as users say it: keywords of ``match``, and flags."""
+"""The options for uncertain times: keywords of ``match`` and command-line flags."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any
 from cepheid.errors import OptionError
 
 Extent = tuple[Fraction, str | None]
-"""A length of time: an amount and its unit, or None where it is the unit of the time column."""
+"""A length of time: an amount and its unit; None is the unit of the time column."""
 
 _QUANTITY = re.compile(r"\s*(?P<amount>\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>[^\W\d]*)\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class UncertainTime:
-    """What is known of the time of an event [Zhang10 §3.2].
+    """What is known about the time of an event [Zhang10 §3.2].
 
-    Either ``upper`` names the column with the latest time, beside the time column with the
+    Either ``upper`` names the column with the latest time, while the time column has the
     earliest; or an event is at most ``uncertainty`` away from its time, which may differ by
-    type. ``probabilities`` is a column with a list: the probability of each instant.
-    ``granularity`` is how long an instant is, and ``max_uncertainty`` the length that no interval
-    of the stream exceeds.
+    type. ``probabilities`` is a column of lists: the probability of each instant.
+    ``granularity`` is the length of an instant, and ``max_uncertainty`` the maximum length of an
+    interval in the stream.
     """
 
     upper: str | None = None
@@ -46,7 +46,7 @@ class UncertainTime:
         }
 
     def keywords(self) -> dict[str, Any]:
-        """The keywords of ``match`` that say it, but for the names of columns with times."""
+        """The same as keywords of ``match``, without the names of time columns."""
         given = {name: getattr(self, name) for name in KEYWORDS}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -57,7 +57,7 @@ KEYWORDS = tuple(field.name for field in fields(UncertainTime) if field.name != 
 def split_uncertain_time(
     time: str | tuple[str, str], keywords: Mapping[str, Any]
 ) -> tuple[str, UncertainTime | None, dict[str, Any]]:
-    """The time column, what is uncertain about it, and the keywords that say something else.
+    """The time column, its uncertainty, and the other keywords.
 
     >>> split_uncertain_time(("low", "high"), {"top_k": 3})[::2]
     ('low', {'top_k': 3})
@@ -78,7 +78,7 @@ def split_uncertain_time(
         time, upper = columns
         if time == upper:
             raise OptionError(
-                f"time=({time!r}, {upper!r}) names one column twice; an event whose time is known "
+                f"time=({time!r}, {upper!r}) names one column twice; an event with a known time "
                 f"has one column: time={time!r}"
             )
         if "uncertainty" in said:
@@ -99,7 +99,7 @@ def split_uncertain_time(
 
 
 def read_extent(name: str, given: Any) -> Extent:
-    """A length of time from a text, a number or a timedelta.
+    """A length of time from a string, a number or a timedelta.
 
     >>> read_extent("uncertainty", "7.5 seconds"), read_extent("granularity", 3)
     ((Fraction(15, 2), 'seconds'), (Fraction(3, 1), None))
