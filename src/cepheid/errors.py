@@ -12,6 +12,8 @@ message is built from these fields, so that programs can inspect them and people
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -154,6 +156,18 @@ def closest(word: str, known: Iterable[str]) -> tuple[str, ...]:
     by_folded = {other.casefold(): other for other in known if other != word}
     near = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.7)
     return tuple(by_folded[name] for name in near)
+
+
+def warn(message: str) -> None:
+    """Warn the user of the library: the warning points to the first line outside the package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, CepheidWarning, stacklevel=level)
+
+
+def _is_ours(module: object) -> bool:
+    return isinstance(module, str) and module.partition(".")[0] == "cepheid"
 
 
 def list_words(words: Sequence[str], conjunction: str = "and") -> str:

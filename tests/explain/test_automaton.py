@@ -7,15 +7,14 @@ from paper_queries import PAPER_QUERIES
 
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
-from cepheid.explain.automaton import Automaton, EdgeKind
-from cepheid.explain.build_automaton import build_automata
+from cepheid.explain.automaton import Automaton, EdgeKind, nfa_b_automata
 from cepheid.language.parser import parse
 
 QUERY_3 = PAPER_QUERIES["Agrawal08 query 3"]
 
 
 def automata(text: str) -> tuple[Automaton, ...]:
-    return build_automata(analyse(parse(text)))
+    return nfa_b_automata(analyse(parse(text)))
 
 
 def formulas(text: str) -> dict[str, str]:

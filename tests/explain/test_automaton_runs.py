@@ -14,8 +14,7 @@ import pytest
 from streams import Stream, matches, stream
 
 from cepheid.analysis.analyse import analyse
-from cepheid.explain.automaton import Automaton, Edge, EdgeKind
-from cepheid.explain.build_automaton import build_automata
+from cepheid.explain.automaton import Automaton, Edge, EdgeKind, nfa_b_automata
 from cepheid.language.parser import parse
 from cepheid.reference.interpreter import Event
 
@@ -180,7 +179,7 @@ def some_stream(seed: int, length: int) -> Stream:
 def test_the_automaton_finds_the_matches(pattern: str, conditions: str, strategy: str) -> None:
     condition, within, window = conditions.partition(" WITHIN ")
     query = f"PATTERN {pattern} WHERE {strategy} {{ {condition} }}{within}{window}"
-    (automaton,) = build_automata(analyse(parse(query)))
+    (automaton,) = nfa_b_automata(analyse(parse(query)))
     any_found = 0
     for seed in range(12):
         events = some_stream(seed, 9)

@@ -50,7 +50,7 @@ def find_partition_keys(
 
 
 def find_equal_attributes(
-    components: Sequence[ast.Component], clauses: Sequence[Clause], schema: Schema
+    components: Sequence[ast.Component], clauses: Sequence[Clause], schema: Schema | None
 ) -> tuple[tuple[Term, ...], ...]:
     """Groups of attributes, one of each component, that have one value in every match.
 

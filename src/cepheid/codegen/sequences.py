@@ -1,11 +1,11 @@
 """A sequence compiled to an NFA^b: states, edges, formulas, registers [Agrawal08 §3.2].
 
-Step 1, the structure, is one step per component. Step 2 places every clause on the edge of
-its last identifier. Step 3, the selection strategy, is one number that the kernel reads.
+Steps 1 and 2, the structure and the clauses on each edge, come from
+:mod:`cepheid.codegen.edges`. Step 3, the selection strategy, is one number that the kernel reads.
 Steps 4 and 5, the window, hold on every edge. Step 6: a run leaves a Kleene component only
 on an event that can begin the next one.
 
-Clauses on one event alone become conditions for the mask of that event. The others become
+Clauses on a single event become conditions for the mask of that event; the others become
 predicates over the event and the registers of a run.
 """
 
@@ -17,14 +17,14 @@ from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, Neg
 from cepheid.codegen import layout
 from cepheid.codegen.compiled_once import compiled_once
 from cepheid.codegen.context_reads import register_value
-from cepheid.codegen.list_bounds import by_bounds
+from cepheid.codegen.edges import EventUnit, current_event, edges_of, equivalences_at, first_event
 from cepheid.codegen.predicates import (
     PredicateWriter,
     Storage,
     Test,
     Untranslatable,
 )
-from cepheid.codegen.steps import EventTest, NegationTest, NfaB, Phase, Step
+from cepheid.codegen.steps import EventTest, NegationTest, NfaB, Phase, Step, Update
 from cepheid.codegen.value_vector import ValueVector
 from cepheid.language import syntax as ast
 from cepheid.schema import Schema
@@ -66,8 +66,56 @@ def compile_negation(
 
 
 def partition_attributes(query: AnalysedQuery, alternative: Alternative) -> tuple[str, ...]:
-    """The attributes that partition the events: all events of a match agree in them."""
-    return SequenceCompiler(query, alternative)._partition_attributes()
+    """The attributes by which runs are partitioned.
+
+    Equivalence tests define the partitions. A key found in the conditions is used too, if leaving
+    out other events changes no match. In a pattern of one component it would change matches: a
+    list of one event may have a null in this attribute. Without a schema every type has every
+    attribute.
+    """
+    attributes = [test.attribute for test in query.equivalences]
+    if len(alternative.components) > 1 and query.query.strategy.skips:
+        measure = query.query.window.measure if query.query.window else None
+        if measure is not ast.WindowMeasure.EVENTS_PER_PARTITION:
+            for key in alternative.partition_keys:
+                name = key.attributes[0]
+                if len(set(key.attributes)) == 1 and _is_everywhere(query, alternative, name):
+                    attributes.append(name)
+    return tuple(dict.fromkeys(attributes))
+
+
+def _is_everywhere(query: AnalysedQuery, alternative: Alternative, attribute: str) -> bool:
+    """Whether all events of a match, and those that could violate it, have this key."""
+    schema = query.schema
+    has_key = schema is None or all(
+        schema.has_attribute(name, attribute)
+        for component in alternative.components
+        for name in component.types
+    )
+    return has_key and all(_is_tied(negated, attribute) for negated in alternative.negations)
+
+
+def check_alternative(query: AnalysedQuery, alternative: Alternative) -> None:
+    """Refuse too many components, and types that lack the attribute of an equivalence test."""
+    assert query.schema is not None
+    schema, components = query.schema, alternative.components
+    if len(components) > layout.MAX_COMPONENTS:
+        raise Untranslatable(f"it has more than {layout.MAX_COMPONENTS} components")
+    window = query.query.window
+    counts_partitions = (
+        window is not None and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION
+    )
+    types = [name for component in components for name in component.types]
+    is_contiguous = query.query.strategy is ast.SelectionStrategy.PARTITION_CONTIGUITY
+    if is_contiguous or counts_partitions:
+        types += schema.types or ()
+    for test in query.equivalences:
+        lacking = [name for name in types if not schema.has_attribute(name, test.attribute)]
+        if lacking:
+            raise Untranslatable(
+                f"{lacking[0]} has no attribute '{test.attribute}', so that its events belong "
+                "to every partition"
+            )
 
 
 class SequenceCompiler:
@@ -79,84 +127,50 @@ class SequenceCompiler:
         self._schema: Schema = query.schema
         self._alternative = alternative
         self._components = alternative.components
-        self._clauses = alternative.clauses
         self._vector = ValueVector(self._schema, self._components)
         self._writer = PredicateWriter()
         self._edges: list[tuple[int, str]] = []
-        self._check()
-
-    def _check(self) -> None:
-        if len(self._components) > layout.MAX_COMPONENTS:
-            raise Untranslatable(f"it has more than {layout.MAX_COMPONENTS} components")
-        counts_partitions = (
-            self._query.query.window is not None
-            and self._query.query.window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION
-        )
-        strategy = self._query.query.strategy
-        for test in self._query.equivalences:
-            lacking = [
-                name
-                for component in self._components
-                for name in component.types
-                if not self._schema.has_attribute(name, test.attribute)
-            ]
-            if strategy is ast.SelectionStrategy.PARTITION_CONTIGUITY or counts_partitions:
-                lacking += [
-                    name
-                    for name in self._schema.types or ()
-                    if not self._schema.has_attribute(name, test.attribute)
-                ]
-            if lacking:
-                raise Untranslatable(
-                    f"{lacking[0]} has no attribute '{test.attribute}', so that its events belong "
-                    "to every partition"
-                )
+        check_alternative(query, alternative)
 
     def compile_automaton(self) -> NfaB:
         """The automaton that the kernels of nfa_b run."""
         if not self._alternative.is_sequence:
             raise Untranslatable("it has AND, and an NFA^b reads a sequence")
-        # If every subset is a match, it is better to bind a list after what it is compared with.
-        if self._query.query.strategy is not ast.SelectionStrategy.SKIP_TILL_ANY_MATCH:
-            self._clauses = tuple(
-                bound
-                for clause in self._clauses
-                for bound in by_bounds(clause, self._components, self._schema)
-            )
-        last = len(self._components) - 1
-        steps = []
-        for ix, component in enumerate(self._components):
-            begin_test, begin = self._place(ix, Phase.BEGIN)
-            if component.is_kleene:
-                take_test, take = self._place(ix, Phase.TAKE)
-            else:
-                take_test, take = EventTest(()), layout.NONE
-            final = layout.NONE
-            if component.is_kleene and ix == last:
-                _, final = self._place(ix, Phase.FINAL)
-            steps.append((component, begin_test, take_test, begin, take, final))
+        placed = []
+        on_leaving: tuple[Clause, ...] = ()
+        for ix, edges in enumerate(edges_of(self._query, self._alternative)):
+            for clause in (*edges.begin, *edges.take, *edges.proceed):
+                self._check_ranges(clause)
+            begin_test, begin = self._place(ix, Phase.BEGIN, (*on_leaving, *edges.begin))
+            take_test, take = EventTest(()), layout.NONE
+            if edges.component.is_kleene:
+                take_test, take = self._place(ix, Phase.TAKE, edges.take)
+            on_leaving = edges.proceed
+            placed.append((edges, begin_test, take_test, begin, take))
+        final = layout.NONE
+        if self._components[-1].is_kleene:
+            _, final = self._place(len(placed) - 1, Phase.FINAL, on_leaving)
         # Only now all registers that predicates read are known.
         finished = tuple(
             Step(
-                component,
-                self._least(component),
-                (component.bounds.most or layout.UNBOUNDED) if component.bounds else 1,
+                edges.component,
+                edges.least,
+                edges.most,
                 begin_test,
                 take_test,
                 begin,
                 take,
-                final,
-                self._vector.updates(component, Phase.BEGIN),
-                self._vector.updates(component, Phase.TAKE) if component.is_kleene else (),
+                final if ix == len(placed) - 1 else layout.NONE,
+                *self._updates(edges.component),
             )
-            for component, begin_test, take_test, begin, take, final in steps
+            for ix, (edges, begin_test, take_test, begin, take) in enumerate(placed)
         )
         strategy = self._query.query.strategy
         by_partition = strategy is not ast.SelectionStrategy.STRICT_CONTIGUITY
         return NfaB(
             finished,
             _STRATEGIES[strategy],
-            self._partition_attributes(),
+            partition_attributes(self._query, self._alternative),
             by_partition,
             tuple(self._vector.columns.items()),
             tuple(self._vector.registers.values()),
@@ -177,19 +191,17 @@ class SequenceCompiler:
             if clause.ranges:
                 name = next(iter(clause.ranges))
                 raise Untranslatable(f"every event of {name}[] is compared with the negated {own}")
-            if self._is_on_event(clause, negated.component, Phase.BEGIN):
+            if is_on_event(clause.literals, negated.component, Phase.BEGIN):
                 on_event.append(clause.literals)
                 continue
-            self._check_attributes(clause, (*self._components, negated.component))
+            check_attributes(self._schema, clause, (*self._components, negated.component))
             across.append(Test(clause.expression, resolve))
             for name, length in clause.least_lengths.items():
                 longer = ast.Comparison(">=", ast.Length(name), ast.Literal(length))
                 across.append(Test(longer, resolve))
+        unit = EventUnit(negated.component, None)
+        on_event += ((value,) for value in equivalences_at(self._query, unit, None))
         for test in self._query.equivalences:
-            if test.value is not None:
-                on_event.append(
-                    (ast.Comparison("=", ast.Attribute(own, test.attribute), test.value),)
-                )
             for name in negated.component.types:
                 if not self._schema.has_attribute(name, test.attribute):
                     raise Untranslatable(f"{name} has no attribute '{test.attribute}'")
@@ -213,71 +225,42 @@ class SequenceCompiler:
 
     def _only_updates(self, component: ast.Component) -> Step:
         """A step that fills registers and tests nothing."""
-        nothing = EventTest(())
+        nothing, none = EventTest(()), layout.NONE
+        updates = self._updates(component)
+        return Step(component, 1, 1, nothing, nothing, none, none, none, *updates)
+
+    def _updates(self, component: ast.Component) -> tuple[tuple[Update, ...], tuple[Update, ...]]:
+        """The updates of registers at the first event of a component and at later ones."""
         begin = self._vector.updates(component, Phase.BEGIN)
-        take = self._vector.updates(component, Phase.TAKE) if component.is_kleene else ()
-        none = layout.NONE
-        return Step(component, 1, 1, nothing, nothing, none, none, none, begin, take)
-
-    # --- partitions
-
-    def _partition_attributes(self) -> tuple[str, ...]:
-        """The attributes that partition the runs.
-
-        Equivalence tests define partitions. A key that was found in the conditions is used as
-        well, if leaving out other events changes nothing. In a pattern of one component it would
-        change something: a list of one event may have null as its key.
-        """
-        attributes = [test.attribute for test in self._query.equivalences]
-        if len(self._components) > 1 and self._query.query.strategy.skips:
-            measure = self._query.query.window.measure if self._query.query.window else None
-            if measure is not ast.WindowMeasure.EVENTS_PER_PARTITION:
-                for key in self._alternative.partition_keys:
-                    name = key.attributes[0]
-                    if len(set(key.attributes)) == 1 and self._is_everywhere(name):
-                        attributes.append(name)
-        return tuple(dict.fromkeys(attributes))
-
-    def _is_everywhere(self, attribute: str) -> bool:
-        """Whether all events of a match and all that could violate it have this key."""
-        return all(
-            self._schema.has_attribute(name, attribute)
-            for component in self._components
-            for name in component.types
-        ) and all(_is_tied(negated, attribute) for negated in self._alternative.negations)
+        return begin, self._vector.updates(component, Phase.TAKE) if component.is_kleene else ()
 
     # --- clauses
 
-    def _least(self, component: ast.Component) -> int:
-        """The minimum length of a component: conditions may name a later element."""
-        if component.bounds is None:
-            return 1
-        named = [c.least_lengths.get(component.variable, 1) for c in self._clauses]
-        return max(component.bounds.least, *named, 1)
-
-    def _place(self, ix: int, phase: Phase) -> tuple[EventTest, int]:
+    def _place(self, ix: int, phase: Phase, clauses: tuple[Clause, ...]) -> tuple[EventTest, int]:
         """The test of an event and the predicate for this component and phase."""
         component = self._components[ix]
         self._vector.state = 2 * ix if phase is Phase.BEGIN else 2 * ix + 1
         on_event: list[tuple[ast.Expression, ...]] = []
         across: list[Test] = []
-        for clause in self._clauses_at(ix, phase):
-            if phase is not Phase.FINAL and self._is_on_event(clause, component, phase):
+        for clause in clauses:
+            if phase is not Phase.FINAL and is_on_event(clause.literals, component, phase):
                 on_event.append(clause.literals)
             else:
-                self._check_attributes(clause, self._components)
+                check_attributes(self._schema, clause, self._components)
                 across.append(self._test(clause, ix, phase))
         present: list[str] = []
-        for test in self._query.equivalences if phase is not Phase.FINAL else ():
-            if test.value is not None:
-                here = ast.Attribute(component.variable, test.attribute)
-                on_event.append((ast.Comparison("=", here, test.value),))
+        if phase is not Phase.FINAL:
+            first = None
             if self._query.query.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY:
-                present.append(test.attribute)
+                present = [test.attribute for test in self._query.equivalences]
                 if ix > 0 or phase is Phase.TAKE:
-                    same = self._same_as_first(component, test.attribute)
-                    own = component.variable
-                    across.append(Test(same, partial(self._vector.resolve, own=own, phase=phase)))
+                    first = first_event(self._components[0])
+            resolve = partial(self._vector.resolve, own=component.variable, phase=phase)
+            for same in equivalences_at(self._query, current_event(component), first):
+                if is_on_event((same,), component, phase):
+                    on_event.append((same,))
+                else:
+                    across.append(Test(same, resolve))
         number = layout.NONE
         if across:
             number = self._writer.add(across)
@@ -291,7 +274,7 @@ class SequenceCompiler:
         clauses: list[tuple[ast.Expression, ...]],
         present: list[str],
     ) -> EventTest:
-        """The test of an event alone, in generated code as far as possible."""
+        """The test of an event alone, as far as possible in generated code."""
         resolve = partial(self._vector.resolve, own=component.variable, phase=phase)
         generated: list[Test] = []
         others: list[tuple[ast.Expression, ...]] = []
@@ -315,34 +298,10 @@ class SequenceCompiler:
             for name in component.types
         )
 
-    def _clauses_at(self, ix: int, phase: Phase) -> list[Clause]:
-        """The clauses that are tested here: this is their last identifier."""
-        found = []
-        variable = self._components[ix].variable
-        for clause in self._clauses:
-            if clause.component_ix is None:
-                if ix == 0 and phase is Phase.BEGIN:
-                    found.append(clause)
-                continue
-            self._check_ranges(clause)
-            at_end = clause.edge is Edge.PROCEED
-            if phase is Phase.FINAL:
-                here = at_end and clause.component_ix == ix
-            elif phase is Phase.TAKE:
-                here = clause.edge is Edge.TAKE and clause.component_ix == ix
-            else:
-                here = (at_end and clause.component_ix == ix - 1) or (
-                    clause.component_ix == ix
-                    and (clause.edge is Edge.BEGIN or clause.ranges.get(variable) == 1)
-                    and not at_end
-                )
-            if here:
-                found.append(clause)
-        return found
-
     def _check_ranges(self, clause: Clause) -> None:
-        assert clause.component_ix is not None
-        here = self._components[clause.component_ix].variable
+        here = None
+        if clause.component_ix is not None:
+            here = self._components[clause.component_ix].variable
         for variable in clause.ranges:
             if variable != here or clause.edge is not Edge.TAKE:
                 raise Untranslatable(
@@ -350,25 +309,6 @@ class SequenceCompiler:
                 )
             if clause.least_lengths.get(variable, 1) > 1:
                 raise Untranslatable(f"every event of {variable}[] is compared with a numbered one")
-
-    def _is_on_event(self, clause: Clause, component: ast.Component, phase: Phase) -> bool:
-        """Whether the clause refers to the current event only."""
-        for literal in clause.literals:
-            for node in literal.walk():
-                match node:
-                    case ast.Attribute(variable) if variable == component.variable:
-                        continue
-                    case ast.Element(variable, ast.Index.CURRENT, _):
-                        if variable == component.variable:
-                            continue
-                        return False
-                    case ast.Element(variable, 1, _):
-                        if variable == component.variable and phase is Phase.BEGIN:
-                            continue
-                        return False
-                    case ast.Attribute() | ast.Element() | ast.Length() | ast.Aggregate():
-                        return False
-        return True
 
     def _test(self, clause: Clause, ix: int, phase: Phase) -> Test:
         """The test of a clause; a clause on a numbered element is tested at that element only."""
@@ -383,18 +323,23 @@ class SequenceCompiler:
             f"{register_value(length, is_float=False)} == {number - 1}",
         )
 
-    def _same_as_first(self, component: ast.Component, attribute: str) -> ast.Expression:
-        first = self._components[0]
-        here: ast.Expression = ast.Attribute(component.variable, attribute)
-        if component.is_kleene:
-            here = ast.Element(component.variable, ast.Index.CURRENT, attribute)
-        there: ast.Expression = ast.Attribute(first.variable, attribute)
-        if first.is_kleene:
-            there = ast.Element(first.variable, 1, attribute)
-        return ast.Comparison("=", here, there)
 
-    def _check_attributes(self, clause: Clause, components: tuple[ast.Component, ...]) -> None:
-        check_attributes(self._schema, clause, components)
+def is_on_event(
+    literals: tuple[ast.Expression, ...], component: ast.Component, phase: Phase
+) -> bool:
+    """Whether a disjunction reads the current event only."""
+    for literal in literals:
+        for node in literal.walk():
+            match node:
+                case ast.Attribute(variable) | ast.Element(variable, ast.Index.CURRENT, _):
+                    if variable != component.variable:
+                        return False
+                case ast.Element(variable, 1, _):
+                    if variable != component.variable or phase is not Phase.BEGIN:
+                        return False
+                case ast.Element() | ast.Length() | ast.Aggregate():
+                    return False
+    return True
 
 
 def check_attributes(schema: Schema, clause: Clause, components: tuple[ast.Component, ...]) -> None:

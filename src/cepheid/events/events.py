@@ -20,6 +20,7 @@ from cepheid.events.columns.arrow_arrays import empty_table, from_numpy
 from cepheid.events.columns.encoding import Int64s, one_array
 from cepheid.events.event_types import read_types
 from cepheid.events.order import stream_order
+from cepheid.events.read_options import tie_columns
 from cepheid.events.sources.files import refuse_other_encoding
 from cepheid.events.sources.tables import (
     NeededColumns,
@@ -190,16 +191,6 @@ def order_events(
             "placeholder?"
         )
     return Events(table, rows, ticks, axis, type_codes, found.type_names, events_schema)
-
-
-def tie_columns(tie_break: object) -> tuple[str, ...]:
-    """The columns that order events of equal time."""
-    columns = (tie_break,) if isinstance(tie_break, str) else tie_break or ()
-    if not isinstance(columns, Sequence) or not all(isinstance(name, str) for name in columns):
-        raise OptionError(
-            f"tie_break is the name of a column, or a list of such names, not {tie_break!r}"
-        )
-    return tuple(columns)
 
 
 def _with_parsed_time(table: pa.Table, time: str, place: Callable[[int], str]) -> pa.Table:

@@ -1,26 +1,40 @@
-"""The automaton of an alternative, for a person: states, edges and formulas [Agrawal08 §3.1].
+"""An automaton as states, edges and formulas, to be printed or drawn [Agrawal08 §3.1].
 
-A component of one event is a state ``s``, a Kleene component a pair ``p[1]``, ``p[i]``, and
-after the last one comes the final state ``F``. The formulas are text; what runs is compiled
-from the same clauses, elsewhere.
+A component of one event has one state ``s``. A Kleene component has two, ``p[1]`` and ``p[i]``.
+The final state ``F`` comes last. The edges of an NFA^b have the conditions that
+:func:`cepheid.codegen.edges.edges_of` gives to the compiler, so that the formulas show what runs.
+Negated components are not part of the automaton: they filter its matches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from cepheid.explain.formula import Formula
+from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.analysis.model import Edge as ClauseEdge
+from cepheid.codegen.edges import (
+    ComponentEdges,
+    EventUnit,
+    current_event,
+    edges_of,
+    first_event,
+    known_from,
+    last_event,
+)
+from cepheid.codegen.layout import UNBOUNDED
+from cepheid.explain.conditions import ConditionText, Conjuncts, at_first, place_of
+from cepheid.explain.formula import FALSE, Formula
 from cepheid.language import syntax as ast
 
 FINAL = "F"
 
 
 class EdgeKind(Enum):
-    """What a run does with an event: select it (begin, take), skip it, or move on without it.
+    """A run selects an event (begin, take), skips it (ignore) or leaves a component (proceed).
 
-    A lazy automaton also stores what it may select later.
+    A lazy automaton also stores events that it may select later.
     """
 
     BEGIN = "begin"
@@ -32,20 +46,24 @@ class EdgeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state, and the component whose event it waits for; the final state has none."""
+    """A state and the component that it waits for; the final state has none."""
 
     name: str
     component: ast.Component | None
 
     @property
     def is_final(self) -> bool:
-        """Whether a run that gets here is a match."""
+        """Whether a run in this state is a match."""
         return self.component is None
+
+    def edge_name(self, kind: EdgeKind) -> str:
+        """The name of the formula of an edge that leaves the state."""
+        return f"θ_{self.name}_{kind.value}"
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge from state to state, by their numbers, and when it can be taken."""
+    """An edge between two states, by their indices, and its formula."""
 
     kind: EdgeKind
     source: int
@@ -56,9 +74,9 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A negated component: no event that satisfies the formula may be at its place.
+    """A negated component: no event at its place may satisfy the formula.
 
-    ``gap`` is the number of the state that the place ends with, None where it has no end.
+    ``gap`` is the index of the state before which the filter is drawn, or None after the last.
     """
 
     name: str
@@ -74,9 +92,9 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """An NFA^b or a lazy chain: states in a row, edges in their order, filters of its matches.
+    """The states, edges and filters of an NFA^b or a lazy chain.
 
-    ``pattern`` has its components in the order of the query, without the negated ones.
+    ``pattern`` has the components in query order, without the negated ones.
     """
 
     pattern: ast.Sequence | ast.Conjunction
@@ -85,7 +103,7 @@ class Automaton:
     filters: tuple[Filter, ...]
 
     def lines(self, width: int) -> Iterator[str]:
-        """The states in their order, and the formula of each edge."""
+        """The states in order, and the formula of each edge."""
         yield " → ".join(state.name for state in self.states)
         longest = max(len(edge.name) for edge in self.edges)
         for edge in self.edges:
@@ -95,6 +113,143 @@ class Automaton:
                 yield f"{'':<{longest}}   {line}"
 
 
-def edge_name(state: State, kind: EdgeKind) -> str:
-    """What the formula of an edge that leaves the state is called."""
-    return f"θ_{state.name}_{kind.value}"
+def nfa_b_automata(query: AnalysedQuery) -> tuple[Automaton, ...]:
+    """The NFA^b of each alternative of a query; all of them are sequences."""
+    return tuple(nfa_b_automaton(query, alternative) for alternative in query.alternatives)
+
+
+def nfa_b_automaton(query: AnalysedQuery, alternative: Alternative) -> Automaton:
+    """The NFA^b of an alternative, which is a sequence.
+
+    >>> from cepheid.analysis.analyse import analyse
+    >>> from cepheid.language.parser import parse
+    >>> query = analyse(parse("PATTERN SEQ(A a, B+ b[]) WHERE [id] AND b[i].x > a.x WITHIN 5"))
+    >>> print("\\n".join(nfa_b_automaton(query, query.alternatives[0]).lines(100)))
+    a → b[1] → b[i] → F
+    θ_a_begin      = a ∈ A
+    θ_b[1]_begin   = b[1] ∈ B ∧ b[1].id = a.id ∧ b[1].x > a.x ∧ b[1].time < a.time + 5
+    θ_b[1]_ignore  = b[1].time < a.time + 5
+    θ_b[i]_take    = b[i] ∈ B ∧ b[i].id = a.id ∧ b[i].x > a.x ∧ b[i].time < a.time + 5
+    θ_b[i]_ignore  = b[i].time < a.time + 5
+    θ_b[i]_proceed = b[LEN].time < a.time + 5
+    """
+    assert alternative.is_sequence
+    return _NfaB(query, alternative).automaton()
+
+
+class _NfaB:
+    def __init__(self, query: AnalysedQuery, alternative: Alternative) -> None:
+        self._strategy = query.query.strategy
+        self._alternative = alternative
+        self._text = ConditionText(query, alternative, first_event(alternative.components[0]))
+        self._components = edges_of(query, alternative)
+        self._states: list[State] = []
+        self._edges: list[Edge] = []
+
+    def automaton(self) -> Automaton:
+        begins: list[int] = []
+        for part in self._alternative.components:
+            begins.append(len(self._states))
+            name = self._text.name(part.variable)
+            suffixes = ("[1]", "[i]") if part.is_kleene else ("",)
+            self._states += (State(name + suffix, part) for suffix in suffixes)
+        begins.append(len(self._states))
+        self._states.append(State(FINAL, None))
+        for edges, here, following in zip(self._components, begins, begins[1:], strict=False):
+            self._add_edges(edges, here, following)
+        filters = tuple(
+            Filter(
+                self._text.name(negation.component.variable),
+                place_of(self._alternative, negation, self._text.name),
+                begins[min(negation.before)] if negation.before else None,
+                self._text.violation(negation),
+                negation.waits,
+            )
+            for negation in self._alternative.negations
+        )
+        pattern = ast.Sequence(self._alternative.components)
+        return Automaton(pattern, tuple(self._states), tuple(self._edges), filters)
+
+    def _add_edges(self, edges: ComponentEdges, here: int, following: int) -> None:
+        begin = self._add(EdgeKind.BEGIN, here, here + 1, self._begin(edges, is_first=here == 0))
+        if here > 0:
+            unit = first_event(edges.component)
+            ignored = (*self._ignore(unit, begin), *self._text.within(unit))
+            self._add(EdgeKind.IGNORE, here, here, ignored)
+        if edges.component.is_kleene:
+            inside, unit = here + 1, current_event(edges.component)
+            take = self._add(EdgeKind.TAKE, inside, inside, self._take(edges))
+            ignored = (*self._ignore(unit, take), *_has_room(edges), *self._text.within(unit))
+            ignore = self._add(EdgeKind.IGNORE, inside, inside, ignored)
+            leaves = self._proceed(edges, take, ignore, self._states[following])
+            self._add(EdgeKind.PROCEED, inside, following, leaves)
+
+    def _add(
+        self, kind: EdgeKind, source: int, target: int, conjuncts: Iterable[tuple[str, ...]]
+    ) -> Edge:
+        formula = Formula(tuple(conjuncts))
+        name = self._states[source].edge_name(kind)
+        edge = Edge(kind, source, target, name, FALSE if formula.is_false else formula)
+        self._edges.append(edge)
+        return edge
+
+    def _begin(self, edges: ComponentEdges, *, is_first: bool) -> Conjuncts:
+        unit, variable = first_event(edges.component), edges.component.variable
+        yield self._text.type_test(unit)
+        yield from self._text.equivalences(unit, is_first=is_first)
+        for clause in edges.begin:
+            if clause.edge is ClauseEdge.TAKE:
+                yield self._text.clause(at_first(clause, variable), at_hand=variable)
+            else:
+                yield self._text.clause(clause)
+        if not is_first:
+            yield from self._text.within(unit)
+
+    def _take(self, edges: ComponentEdges) -> Conjuncts:
+        unit, variable = current_event(edges.component), edges.component.variable
+        yield self._text.type_test(unit)
+        yield from self._text.equivalences(unit)
+        for clause in edges.take:
+            number = known_from(clause, variable)
+            if number == 1:
+                yield self._text.clause(clause, at_hand=variable)
+            else:
+                untested = "i < " if variable in clause.ranges else "i != "
+                yield (f"{untested}{number}", *self._text.clause(clause))
+        yield from _has_room(edges)
+        yield from self._text.within(unit)
+
+    def _ignore(self, unit: EventUnit, selects: Edge) -> Conjuncts:
+        """Step 3: the events that a run may skip while it waits for the edge that selects."""
+        match self._strategy:
+            case ast.SelectionStrategy.STRICT_CONTIGUITY:
+                yield ()
+            case ast.SelectionStrategy.PARTITION_CONTIGUITY:
+                same = Formula(tuple(self._text.equivalences(unit)))
+                yield (f"¬({same})",) if same.conjuncts else ()
+            case ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH:
+                yield (f"¬{selects.name}",)
+
+    def _proceed(
+        self, edges: ComponentEdges, take: Edge, ignore: Edge, following: State
+    ) -> Conjuncts:
+        """Step 6, also where a proceed edge has conditions of its own."""
+        yield from self._text.at_least(edges.component.variable, edges.least)
+        for clause in edges.proceed:
+            yield self._text.clause(clause)
+        if following.is_final:
+            yield from self._text.within(last_event(edges.component))
+            return
+        begin = following.edge_name(EdgeKind.BEGIN)
+        if ignore.formula.is_false:
+            yield begin, f"¬{take.name}"
+        elif ignore.formula.conjuncts:
+            yield begin, f"(¬{take.name} ∧ ¬{ignore.name})"
+        else:
+            yield (begin,)
+
+
+def _has_room(edges: ComponentEdges) -> Conjuncts:
+    """A full list neither takes nor ignores an event, so a run leaves it immediately."""
+    if edges.most < UNBOUNDED:
+        yield (f"i <= {edges.most}",)

@@ -15,11 +15,13 @@ from cepheid.engines.lazy.sharing import sharing_lines
 from cepheid.engines.stacks.plan import SequencePlan
 from cepheid.errors import list_words
 from cepheid.events.uncertain_time import UncertainTime
-from cepheid.explain.build_automaton import build_automaton
+from cepheid.explain.automaton import nfa_b_automaton
+from cepheid.explain.conditions import place_of
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_pattern, print_query
 from cepheid.planning.estimates import estimate_lines
 from cepheid.planning.evaluations import Choice
+from cepheid.planning.registry import EVALUATIONS
 
 _MOST_ALTERNATIVES = 10
 _WIDTH = 90
@@ -39,7 +41,9 @@ def explain(
     evaluation = choice.evaluation
     lines += _section("evaluation", [f"{evaluation.name}: {evaluation.summary}", *choice.refusals])
     if options.statistics is not None:
-        lines += _section("estimates", estimate_lines(query, options.statistics))
+        accepting = [each.name for each in EVALUATIONS if each.refusal(query) is None]
+        estimates = list(estimate_lines(query, options.statistics, accepting))
+        lines += _section("estimates", estimates) if estimates else []
     if evaluation.name == LAZY_CHAIN:
         shared = list(sharing_lines(query, options.negation))
         lines += _section("shared", shared) if shared else []
@@ -59,7 +63,7 @@ def explain(
         explained = _Explained(alternative, query).lines(tests=not (shows_automaton or shows_plan))
         lines += _section(title, explained)
         if shows_automaton:
-            automaton = build_automaton(query, alternative)
+            automaton = nfa_b_automaton(query, alternative)
             lines += _section(f"automaton{suffix}", automaton.lines(_WIDTH))
         if shows_plan:
             plan = SequencePlan(query, alternative, options)
@@ -180,27 +184,12 @@ class _Explained:
 
     def _negation(self, negation: NegatedComponent) -> Iterator[str]:
         waits = ", known when the window ends" if negation.waits else ""
-        yield f"no {print_pattern(negation.component)} {self._where(negation)}{waits}"
+        place = place_of(self._alternative, negation)
+        yield f"no {print_pattern(negation.component)} {place}{waits}"
         for test in self._query.equivalences:
             yield f"  where {self._printed(test)}"
         for clause in negation.clauses:
             yield f"  where {self._printed(clause.expression)}{_inherited(clause)}"
-
-    def _where(self, negation: NegatedComponent) -> str:
-        before = self._alternative.before
-        last = [i for i in negation.after if not any((i, j) in before for j in negation.after)]
-        next_ = [j for j in negation.before if not any((i, j) in before for i in negation.before)]
-        after = list_words([self._names[i] for i in sorted(last)])
-        until = list_words([self._names[j] for j in sorted(next_)])
-        if after and until:
-            return (
-                f"between {after} and {until}"
-                if len(last) == 1
-                else f"after {after}, before {until}"
-            )
-        if after:
-            return f"after {after}"
-        return f"before {until}" if until else "anywhere in the window"
 
 
 def _inherited(clause: Clause) -> str:

@@ -30,9 +30,9 @@ def write_mermaid(query: AnalysedQuery, automata: Sequence[Automaton]) -> str:
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
-    >>> from cepheid.explain.build_automaton import build_automata
+    >>> from cepheid.explain.automaton import nfa_b_automata
     >>> query = analyse(parse("PATTERN SEQ(A a, B b) WHERE b.x < a.x"))
-    >>> print(write_mermaid(query, build_automata(query)))
+    >>> print(write_mermaid(query, nfa_b_automata(query)))
     %%{init: {"flowchart": {"wrappingWidth": 900}}}%%
     flowchart TB
         subgraph states_1["SEQ(A a, B b)"]

@@ -27,7 +27,7 @@ _Positions = dict[str, int]
 
 def draw_standing_stacks(prepared: PreparedRun) -> str:
     """The stacks as they stand after the last event, and the matches that it is part of."""
-    events, query = prepared.events, prepared.query
+    events, query = prepared.events, prepared.planned.analysed
     if len(events) > MOST_EVENTS:
         raise OptionError(
             f"a picture of stacks is of {MOST_EVENTS} events at most, and there are "

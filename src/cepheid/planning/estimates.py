@@ -9,18 +9,17 @@ partition. What these cost was measured (``python -m benchmarks.auto_choice``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from cepheid.analysis.model import Alternative, AnalysedQuery, Clause
+from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.engines.base.evaluation import INSTANCE_STACKS, LAZY_CHAIN, LAZY_TREE, NFA_B
-from cepheid.engines.base.statistics import check_conditions, given_part, given_rates, is_condition
+from cepheid.engines.base.statistics import check_conditions, given_rates
 from cepheid.engines.lazy.cost import Workload, best_order, work_of
+from cepheid.engines.lazy.placement import chain_orders, place_lazily
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
 
-_EQUAL, _COMPARED = 0.1, 0.3
-"""How many pairs of events are taken to satisfy an equality, and any other condition."""
 _EVENT = {INSTANCE_STACKS: 7.0, NFA_B: 6.0, LAZY_CHAIN: 16.0, LAZY_TREE: 18.0}
 _PARTIAL = {INSTANCE_STACKS: 0.2, NFA_B: 8.0, LAZY_CHAIN: 18.0, LAZY_TREE: 20.0}
 _TEST = {INSTANCE_STACKS: 0.6, NFA_B: 1.0, LAZY_CHAIN: 1.0, LAZY_TREE: 1.1}
@@ -78,14 +77,6 @@ def estimate_costs(query: AnalysedQuery, frequencies: Frequencies) -> dict[str, 
     return costs
 
 
-def chain_order(
-    query: AnalysedQuery, alternative: Alternative, frequencies: Frequencies
-) -> tuple[int, ...]:
-    """The components of an alternative in the order of frequency of its chain."""
-    workload = workload_of(query, alternative, frequencies)
-    return best_order(replace(workload, linked=_linked(alternative)))
-
-
 def workload_of(
     query: AnalysedQuery, alternative: Alternative, frequencies: Frequencies
 ) -> Workload:
@@ -97,7 +88,7 @@ def workload_of(
         [max(rate / partitions, 1e-3) for rate in rates],
         frozenset(ix for ix, part in enumerate(parts) if part.is_kleene),
         alternative.before,
-        _selectivities(query, alternative, frequencies),
+        place_lazily(query, alternative).selectivities(frequencies.per_window, frequencies.unknown),
     )
 
 
@@ -122,28 +113,28 @@ def cheapest(costs: Mapping[str, float], names: Iterable[str]) -> str:
     return min(names, key=lambda name: costs.get(name, float("inf")))
 
 
-def estimate_lines(query: AnalysedQuery, statistics: Mapping[str, float]) -> Iterator[str]:
-    """What a window costs by each evaluation, in tests, and the orders of chains, for a person.
+def estimate_lines(
+    query: AnalysedQuery, statistics: Mapping[str, float], accepting: Collection[str]
+) -> Iterator[str]:
+    """The cost of a window for each of the accepting evaluations, and the orders of chains.
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
     >>> query = analyse(parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9"), None)
-    >>> for line in estimate_lines(query, {"A": 1000, "B": 2}):
+    >>> for line in estimate_lines(query, {"A": 1000, "B": 2}, ["lazy_chain", "nfa_b"]):
     ...     print(line)
     lazy_chain binds b, a
-    instance_stacks: 8,366 tests in a window
     lazy_chain: 19,030 tests in a window
-    lazy_tree: 21,238 tests in a window
     nfa_b: 217,712 tests in a window
     """
     check_conditions(statistics, condition_texts(query))
-    frequencies = Frequencies(statistics)
-    for alternative in query.alternatives:
-        order = chain_order(query, alternative, frequencies)
-        names = [alternative.components[ix].variable for ix in order]
-        yield f"{LAZY_CHAIN} binds {', '.join(names)}"
-    costs = estimate_costs(query, frequencies)
-    for name in sorted(costs, key=lambda name: costs[name]):
+    if LAZY_CHAIN in accepting:
+        orders = chain_orders(query, statistics)
+        for alternative, order in zip(query.alternatives, orders, strict=True):
+            names = [alternative.components[ix].variable for ix in order]
+            yield f"{LAZY_CHAIN} binds {', '.join(names)}"
+    costs = estimate_costs(query, Frequencies(statistics))
+    for name in sorted(costs.keys() & set(accepting), key=lambda name: costs[name]):
         yield f"{name}: {costs[name]:,.0f} tests in a window"
 
 
@@ -162,35 +153,3 @@ def choose_by_statistics(
     """The evaluation of these that costs least by what is known of types and conditions."""
     check_conditions(statistics, condition_texts(query))
     return cheapest(estimate_costs(query, Frequencies(statistics)), names)
-
-
-def _selectivities(
-    query: AnalysedQuery, alternative: Alternative, frequencies: Frequencies
-) -> dict[tuple[int, int], float]:
-    """The part of the pairs of two components that satisfy the conditions between them."""
-    places = {part.variable: ix for ix, part in enumerate(alternative.components)}
-    found: dict[tuple[int, int], float] = {}
-    known = any(map(is_condition, frequencies.per_window))
-    for clause in alternative.clauses:
-        named = sorted(places[name] for name in clause.variables if name in places)
-        if len(named) != 2:
-            continue
-        part = None
-        if known:
-            text = print_expression(clause.expression, query.query)
-            part = given_part(frequencies.per_window, text)
-        if part is None:
-            part = frequencies.unknown
-        if part is None:
-            part = _EQUAL if is_equality(clause) else _COMPARED
-        pair = (named[0], named[1])
-        found[pair] = found.get(pair, 1.0) * part
-    return found
-
-
-def is_equality(clause: Clause) -> bool:
-    """Whether the clause asks that two values are equal."""
-    match clause.literals:
-        case (ast.Comparison("=", _, _),):
-            return True
-    return False

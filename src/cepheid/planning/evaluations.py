@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,7 +18,7 @@ from cepheid.engines.base.evaluation import (
     Evaluation,
 )
 from cepheid.engines.base.options import DEFAULT_OPTIONS, WEIGHING, Options
-from cepheid.errors import CepheidWarning, EvaluationError, OptionError, list_words, unknown_name
+from cepheid.errors import EvaluationError, OptionError, list_words, unknown_name, warn
 
 _MANY_EVENTS = 20_000
 """More than these are worth a word where each of them is read slowly."""
@@ -43,26 +42,22 @@ class Choice:
     refusals: tuple[str, ...] = ()
 
 
-def warn_of_reference(choice: Choice, events: int) -> None:
-    """Tell that many events are about to be read by the evaluation that is slow, and why."""
-    if choice.evaluation.name == REFERENCE and events > _MANY_EVENTS:
-        warnings.warn(
+def warn_of_reference(evaluation: Evaluation, refusals: Sequence[str], events: int) -> None:
+    """Warn that the slow reference evaluation is about to read many events, and say why."""
+    if evaluation.name == REFERENCE and events > _MANY_EVENTS:
+        warn(
             f"no fast evaluation runs this query, and the reference evaluation may take long over "
-            f"{events:,} events: {'; '.join(choice.refusals)}",
-            CepheidWarning,
-            stacklevel=4,
+            f"{events:,} events: {'; '.join(refusals)}"
         )
 
 
 def warn_of_ignored(options: Options, evaluation: str) -> None:
-    """Tell which of the options are for other evaluations than the one that runs the query."""
+    """Warn of options that are for other evaluations than the one that runs the query."""
     for name, meant in _OPTIONS_OF.items():
         if getattr(options, name) != getattr(DEFAULT_OPTIONS, name) and evaluation not in meant:
-            warnings.warn(
+            warn(
                 f"{name} changes nothing here: it is an option of {list_words(meant)}, and "
-                f"{evaluation} runs this query",
-                CepheidWarning,
-                stacklevel=4,
+                f"{evaluation} runs this query"
             )
 
 

@@ -12,6 +12,7 @@ from cepheid.analysis.scripts import ScriptQuery, attributes_named
 from cepheid.errors import EventError
 from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
+from cepheid.events.read_options import ReadOptions
 from cepheid.events.sources.tables import concat_tables
 from cepheid.events.time_axis import TimeAxis
 from cepheid.matches.bindings import bindings_from_rows
@@ -24,14 +25,6 @@ PLACE = "cepheid.place"
 stream of its query. A session keeps them with the events that it retains."""
 
 THE_EVENTS = "the events"
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The names of the columns with the time and the type of an event."""
-
-    time: str
-    type: str | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +103,12 @@ class MergedStream:
         return self._aligned(table)
 
 
+def without_places(events: Events) -> Events:
+    """The events without the columns with their places."""
+    hidden = [name for name in (ANCHOR, PLACE) if name in events.table.column_names]
+    return replace(events, table=events.table.drop_columns(hidden)) if hidden else events
+
+
 def composite_row(number: Int64s, query: int, queries: int) -> Int64s:
     """The row by which a composite event is known: negative, as it is none of the input."""
     rows: Int64s = -1 - (number * queries + query)
@@ -146,7 +145,7 @@ def merged_stream(
     raw: Events,
     made: Mapping[int, pa.Table],
     schema: Schema,
-    names: Columns,
+    read: ReadOptions,
 ) -> MergedStream:
     """How the stream of a query is made of the input and of what earlier queries make.
 
@@ -164,29 +163,29 @@ def merged_stream(
         tables[f"{type_name} of query {ix + 1}"] = made[ix].select(columns)
     together = concat_tables(tables).schema
     kept = [
-        field.with_type(_no_times(raw).type) if field.name == names.time else field
+        field.with_type(_no_times(raw).type) if field.name == read.time else field
         for field in together
-        if wanted is None or field.name in {*wanted, names.time, names.type}
+        if wanted is None or field.name in {*wanted, read.time, read.type}
     ]
     columns_of = pa.schema(kept)
     kinds = {f.name: kind_of(f.type) for f in kept if schema.kind(f.name) is not Kind.UNKNOWN}
     kinds = {name: kind for name, kind in kinds.items() if kind is not Kind.UNKNOWN}
     types = {ix: str(queries[ix].type_name) for ix in each.reads}
     return MergedStream(
-        names.time,
-        names.type,
+        read.time,
+        read.type,
         types,
         columns_of,
         replace(schema, attributes={**schema.attributes, **kinds}),
     )
 
 
-def kinds_made(columns: pa.Table, raw: Events, names: Columns) -> dict[str, Kind]:
+def kinds_made(columns: pa.Table, raw: Events, read: ReadOptions) -> dict[str, Kind]:
     """The kinds of the attributes of composite events with these columns."""
     kinds = {field.name: kind_of(field.type) for field in columns.schema}
-    kinds[names.time] = kind_of(_no_times(raw).type)
-    if names.type is not None and raw.schema.kind(names.type) is Kind.STRING:
-        kinds[names.type] = Kind.STRING
+    kinds[read.time] = kind_of(_no_times(raw).type)
+    if read.type is not None and raw.schema.kind(read.type) is Kind.STRING:
+        kinds[read.type] = Kind.STRING
     return kinds
 
 

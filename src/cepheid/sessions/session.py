@@ -71,6 +71,9 @@ _string_operations = compiled_once(string_operations)
 class Session:
     """A query over a stream that comes in batches, run by the engine of an evaluation."""
 
+    lead = 0
+    """How long before the time in its column an event can begin, in ticks."""
+
     def __init__(
         self,
         query: AnalysedQuery,
@@ -194,8 +197,8 @@ class Session:
         return min(waiting, default=None)
 
     @property
-    def forgotten_from(self) -> int | None:
-        """The time from which on nothing that was fed matters any more; None: it always may."""
+    def evicted_from(self) -> int | None:
+        """The time from which no event fed so far matters; None if there is no such time."""
         if self._measure is not ast.WindowMeasure.TIME or self._window == MAX_TICKS:
             return None
         # What comes before a match refuses one that begins up to a window later.

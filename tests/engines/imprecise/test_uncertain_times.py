@@ -258,9 +258,10 @@ def test_a_session_cannot_rank_matches_that_have_not_come():
 def test_a_snapshot_is_of_one_kind_of_time():
     session = QUERY.session(uncertainty=1)
     session.feed({"ts": [1], "type": ["A"]})
-    restored = QUERY.restore(session.snapshot(), uncertainty=2)
     with pytest.raises(cep.SnapshotError, match="made with uncertainty='1'"):
-        restored.feed({"ts": [2], "type": ["B"]})
+        QUERY.restore(session.snapshot(), uncertainty=2)
+    with pytest.raises(cep.SnapshotError, match="made for events with uncertain times"):
+        QUERY.restore(session.snapshot())
 
 
 def test_memory_of_a_session_is_bounded_by_the_window():

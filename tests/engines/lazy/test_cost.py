@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+import re
+from itertools import islice, permutations
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +11,18 @@ import pytest
 
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.engines.base.options import BY_COST
+from cepheid.engines.lazy.compile import compile_lazy, compile_shared
 from cepheid.engines.lazy.cost import Workload, best_order, order_cost
+from cepheid.engines.lazy.plans import LazyPlans
+from cepheid.engines.lazy.sharing import shared_alternatives
+from cepheid.engines.lazy.tables import LazyAutomaton
 from cepheid.events.events import order_events
 from cepheid.language.parser import parse
 from cepheid.planning.estimates import Frequencies, estimate_costs
 from cepheid.planning.frequencies import observe
+from cepheid.schema import Schema
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -87,6 +95,68 @@ def test_statistics_of_conditions_decide() -> None:
     assert "lazy_chain binds b, c, a" in shown
     shown = cep.query(text).explain(statistics={**known, "a.x < b.x": 0.001, "b.y < c.y": 0.9})
     assert "lazy_chain binds a, b, c" in shown
+
+
+def test_estimates_are_of_evaluations_that_run_the_query() -> None:
+    known = {"A": 10, "B": 10}
+
+    def estimated(text: str) -> set[str]:
+        shown = cep.query(text).explain(statistics=known)
+        section = shown.partition("estimates:\n")[2].partition("\nselection strategy:")[0]
+        return {line.split()[0].rstrip(":") for line in section.splitlines()}
+
+    eager = {"nfa_b"}
+    lazy = {"lazy_chain", "lazy_tree"}
+    assert estimated("PATTERN SEQ(A a, B b) WITHIN 9") == {"instance_stacks"} | eager | lazy
+    assert estimated("PATTERN SEQ(A a, B+ b[]) WITHIN 9") == eager | lazy
+    assert estimated("PATTERN AND(A a, B b) WITHIN 9") == lazy
+    assert estimated("PATTERN SEQ(A a, B b) WHERE skip_till_next_match WITHIN 9") == eager
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 9",
+        "PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x AND b.y < c.y WITHIN 9",
+        "PATTERN AND(A a, SEQ(B b, ~(A n), C c)) WHERE a.x = n.x WITHIN 9",
+        "PATTERN SEQ(A a, OR(B b, C c), A d) WHERE a.x < d.x AND b.x = d.x WITHIN 9",
+    ],
+)
+@pytest.mark.parametrize("rates", [(250, 250, 1), (1, 50, 50), (20, 1, 300)])
+def test_explain_and_drawings_show_the_order_that_runs(
+    text: str, rates: tuple[int, int, int]
+) -> None:
+    statistics = dict(zip("ABC", rates, strict=True))
+    query = cep.query(text)
+    kinds = {name: {"x": "integer", "y": "integer"} for name in "ABC"}
+    orders = running_orders(analyse(parse(text), Schema.declared(kinds)), statistics)
+    shown = query.explain(evaluation="lazy_chain", statistics=statistics)
+    lines = [line for line in shown.splitlines() if "lazy_chain binds" in line]
+    assert lines == [f"  lazy_chain binds {', '.join(order)}" for order in orders]
+    chart = query.automaton(evaluation="lazy_chain", statistics=statistics)
+    states = re.findall(r'\(\("(\w)"\)\)', chart)
+    assert states == [name for order in orders for name in (*order, "F")]
+
+
+def running_orders(query: AnalysedQuery, statistics: dict[str, int]) -> list[list[str]]:
+    """The order of each alternative in the plan that the kernel reads."""
+    found: dict[int, list[str]] = {}
+    for group in shared_alternatives(query):
+        names = planned(compile_shared(query, group), statistics)
+        found.update(zip(group.numbers, names, strict=True))
+    for number, each in enumerate(query.alternatives):
+        if number not in found:
+            (found[number],) = planned(compile_lazy(query, each, BY_COST), statistics)
+    return [found[number] for number in range(len(query.alternatives))]
+
+
+def planned(automaton: LazyAutomaton, statistics: dict[str, int]) -> list[list[str]]:
+    plans = LazyPlans(automaton, statistics, is_tree=False, window=9, by_partition=False)
+    places = iter(plans.state()["orders"].tolist())
+    return [
+        [automaton.components[ix].component.variable for ix in islice(places, len(each))]
+        for each in automaton.placement.alternatives
+    ]
 
 
 def test_auto_takes_what_costs_least_by_statistics() -> None:

@@ -10,7 +10,6 @@ cut into batches, each match is reported once and with the same confidence.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,7 @@ from cepheid.engines.imprecise.intervals import (
     read_intervals,
 )
 from cepheid.engines.imprecise.plan import by_variables, is_one_sequence
-from cepheid.errors import CepheidWarning, EventError, SnapshotError
+from cepheid.errors import EventError, SnapshotError, warn
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.encoding import StringCodes
 from cepheid.events.events import Events
@@ -88,20 +87,26 @@ class ImpreciseSession:
 
     def feed(self, batch: Events) -> Matches:
         """The matches that a batch of events decides."""
+        first_number = self._take(batch)
+        return self._matches(self._evaluate(first_number, self._settled_now()))
+
+    def advance(self, ticks: int | None = None, after: Events | None = None) -> Matches:
+        """The matches that are decided because no later event begins before that time.
+
+        If the time is None, the stream has ended. ``after`` is a batch to read first.
+        """
+        first_number = self._retained.next_number if after is None else self._take(after)
+        self._open(self._retained.time_axis)
+        settled = END if ticks is None else max(self._settled_now(), ticks // self._granule)
+        return self._matches(self._evaluate(first_number, settled))
+
+    def _take(self, batch: Events) -> int:
+        """Retain the events of a batch; the number of the first one."""
         self._open(batch.time_axis)
         first_number = self._retained.next_number
         self._retained.append(self._on_time(batch))
         self._rows += len(batch)
-        return self._matches(self._evaluate(first_number, self._settled_now()))
-
-    def advance(self, ticks: int | None = None) -> Matches:
-        """The matches that are decided because no event to come begins before that time.
-
-        None: the stream has ended.
-        """
-        self._open(self._retained.time_axis)
-        settled = END if ticks is None else max(self._settled, ticks // self._granule)
-        return self._matches(self._evaluate(self._retained.next_number, settled))
+        return first_number
 
     def run(self, events: Events) -> list[Bindings]:
         """All matches of a whole stream."""
@@ -132,6 +137,11 @@ class ImpreciseSession:
         return longest_reach(self.time_axis, self._said)
 
     @property
+    def waiting_until(self) -> int | None:
+        """None: no query reads composite events of a query over uncertain times."""
+        return None
+
+    @property
     def metrics(self) -> Metrics:
         """What the evaluation has done so far."""
         return Metrics(
@@ -146,11 +156,11 @@ class ImpreciseSession:
     def next_completion(self) -> int | None:
         """A time by which the matches that wait are decided if no event comes before."""
         waits = any(each.has_rivals for each in self._alternatives)
-        return self.forgotten_from if waits and len(self._retained) else None
+        return self.evicted_from if waits and len(self._retained) else None
 
     @property
-    def forgotten_from(self) -> int | None:
-        """The time from which on nothing that was fed matters any more; None: it always may."""
+    def evicted_from(self) -> int | None:
+        """The time from which no event fed so far matters; None if there is no such time."""
         if self._window == _LONGEST_WINDOW:
             return None
         if not len(self._retained):
@@ -262,13 +272,11 @@ class ImpreciseSession:
             return batch
         self._late += int(late.sum())
         row = int(batch.rows[int(np.flatnonzero(late)[0])])
-        warnings.warn(
-            f"{int(late.sum())} of {len(batch)} events came too late and are left out, first that "
-            f"in row {row} (counting from 0): they may be earlier than what was already decided. "
-            "max_uncertainty says how long intervals can be, where the stream does not show it at "
-            "once; order the stream otherwise",
-            CepheidWarning,
-            stacklevel=4,
+        warn(
+            f"{int(late.sum())} of {len(batch)} events came too late and are left out, the first "
+            f"in row {row} (counting from 0): they may be earlier than events that decided matches "
+            "already. Give the longest interval as max_uncertainty, or feed events closer to the "
+            "order of their times"
         )
         return _picked(batch, np.flatnonzero(~late))
 

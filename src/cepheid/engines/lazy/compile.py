@@ -11,15 +11,21 @@ from collections.abc import Iterator
 from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent
-from cepheid.analysis.partitions import find_equal_attributes
 from cepheid.codegen.compiled_once import compiled_once
-from cepheid.codegen.layout import MAX_COMPONENTS, UNBOUNDED
+from cepheid.codegen.edges import EventUnit, equivalences_at
+from cepheid.codegen.layout import MAX_COMPONENTS
 from cepheid.codegen.predicates import PredicateWriter, Test, Untranslatable
-from cepheid.codegen.sequences import check_attributes, compile_negation, partition_attributes
-from cepheid.codegen.steps import EventTest, Phase
-from cepheid.engines.base.options import BY_COST, FIRST_CHANCE
+from cepheid.codegen.sequences import check_alternative, check_attributes, compile_negation
+from cepheid.codegen.steps import EventTest, Phase, Update
+from cepheid.engines.base.options import BY_COST
 from cepheid.engines.lazy import layout
-from cepheid.engines.lazy.sharing import SharedAlternatives, is_tested_early
+from cepheid.engines.lazy.placement import (
+    AcrossComponents,
+    LazyPlacement,
+    place_lazily,
+    place_shared,
+)
+from cepheid.engines.lazy.sharing import SharedAlternatives, needed_by
 from cepheid.engines.lazy.tables import (
     LazyAutomaton,
     LazyComponent,
@@ -30,7 +36,6 @@ from cepheid.engines.lazy.tables import (
 )
 from cepheid.engines.lazy.values import PRIOR, SlotVector
 from cepheid.language import syntax as ast
-from cepheid.language.printer import print_expression
 from cepheid.schema import Kind
 
 Literals = tuple[ast.Expression, ...]
@@ -58,13 +63,17 @@ def compile_lazy(query: AnalysedQuery, alternative: Alternative, negation: str) 
 
     ``negation`` is the option: which negations are tested before a match is complete.
     """
-    return _Compiler(query, alternative, negation=negation).compile()
+    check_alternative(query, alternative)
+    placement = place_lazily(query, alternative, negation)
+    return _Compiler(query, alternative, placement, [alternative]).compile()
 
 
 @compiled_once
 def compile_shared(query: AnalysedQuery, shared: SharedAlternatives) -> LazyAutomaton:
     """The lazy automaton of several alternatives: components that they share are one."""
-    return _Compiler(query, shared.union, shared).compile()
+    check_alternative(query, shared.union)
+    members = [query.alternatives[number] for number in shared.numbers]
+    return _Compiler(query, shared.union, place_shared(query, shared), members).compile()
 
 
 class _Compiler:
@@ -72,82 +81,72 @@ class _Compiler:
         self,
         query: AnalysedQuery,
         alternative: Alternative,
-        shared: SharedAlternatives | None = None,
-        negation: str = FIRST_CHANCE,
+        placement: LazyPlacement,
+        members: list[Alternative],
     ) -> None:
-        self._shared = shared
         assert query.schema is not None
         self._query = query
         self._schema = query.schema
         self._alternative = alternative
         self._components = alternative.components
+        self._placement = placement
+        self._members = members
         self._vector = SlotVector(query.schema, alternative.components)
         self._writer = PredicateWriter()
         self._places = {part.variable: ix for ix, part in enumerate(alternative.components)}
-        self._early = [
-            negated
-            for negated in alternative.negations
-            if is_tested_early(alternative, negated, negation)
-        ]
 
     def compile(self) -> LazyAutomaton:
         if len(self._components) + len(self._alternative.negations) > MAX_COMPONENTS:
             raise Untranslatable(f"it has more than {MAX_COMPONENTS} components")
-        attributes = partition_attributes(self._query, self._alternative)
-        on_event: dict[int, list[Literals]] = {ix: [] for ix in range(len(self._components))}
-        tests: dict[int, list[LazyTest]] = {ix: [] for ix in on_event}
-        for clause in self._alternative.clauses:
-            named = [ix for name, ix in self._places.items() if name in clause.variables]
-            if not named or (len(named) == 1 and self._is_on_event(clause, named[0])):
-                on_event[named[0] if named else 0].append(clause.literals)
-                continue
-            check_attributes(self._schema, clause, self._components)
-            for ix in named:
-                tests[ix].extend(self._tests(clause, ix, named))
-        negations = tuple(map(self._negation, self._early))
-        event_tests = [self._component_test(ix, on_event[ix]) for ix in on_event]
+        tests: list[list[LazyTest]] = []
+        for placed in self._placement.components:
+            tests.append([])
+            for condition in placed.across:
+                check_attributes(self._schema, condition.clause, self._components)
+                tests[-1].extend(self._tests(placed.component, condition))
+        negations = tuple(map(self._negation, self._placement.early))
+        event_tests = [
+            self._event_test(placed.component, [clause.literals for clause in placed.on_event])
+            for placed in self._placement.components
+        ]
         # Only now is it known which registers the predicates read.
         components = tuple(
             LazyComponent(
-                component,
+                placed.component,
                 event_tests[ix],
-                self._least(component),
-                (component.bounds.most or UNBOUNDED) if component.bounds else 1,
-                sum(1 << i for i, j in self._alternative.before if j == ix),
-                sum(1 << j for i, j in self._alternative.before if i == ix),
+                placed.least,
+                placed.most,
+                placed.earlier,
+                placed.later,
                 self._rivals(ix),
                 tuple(map(self._with_updates, tests[ix])),
-                self._vector.updates(component, Phase.BEGIN) if component.is_kleene else (),
-                self._vector.updates(component, Phase.TAKE) if component.is_kleene else (),
+                self._updates(placed.component, Phase.BEGIN),
+                self._updates(placed.component, Phase.TAKE),
             )
-            for ix, component in enumerate(self._components)
+            for ix, placed in enumerate(self._placement.components)
         )
-        places: tuple[tuple[int, ...], ...] = (tuple(range(len(components))),)
-        members = [self._alternative]
-        if self._shared is not None:
-            places = self._shared.places
-            members = [self._query.alternatives[number] for number in self._shared.numbers]
         return LazyAutomaton(
-            places,
+            self._placement,
             components,
             negations,
             # Of alternatives together, one may have components in another order than they are here.
-            all(each.is_sequence for each in members) and all(list(p) == sorted(p) for p in places),
-            attributes,
-            self._links(attributes),
+            all(each.is_sequence for each in self._members)
+            and all(list(each) == sorted(each) for each in self._placement.alternatives),
+            self._links(),
             tuple(self._vector.columns.items()),
             tuple(self._vector.registers.values()),
             tuple(self._writer.constants),
             self._writer.source(),
         )
 
+    def _updates(self, component: ast.Component, phase: Phase) -> tuple[Update, ...]:
+        return self._vector.updates(component, phase) if component.is_kleene else ()
+
     # --- clauses across events
 
-    def _tests(self, clause: Clause, ix: int, named: list[int]) -> Iterator[LazyTest]:
-        """The tests of the clause for when this component is the last of its variables."""
-        component = self._components[ix]
-        needs = sum(1 << other for other in named if other != ix)
-        label = print_expression(clause.expression, self._query.query)
+    def _tests(self, component: ast.Component, condition: AcrossComponents) -> Iterator[LazyTest]:
+        """The tests of the condition where this component is bound last."""
+        clause, needs, label = condition.clause, condition.needs, condition.label
         own = component.variable
         others = [name for name in clause.ranges if name != own]
         at_hand = partial(self._vector.at_hand, own=own)
@@ -234,33 +233,12 @@ class _Compiler:
                         return True
         return False
 
-    def _is_on_event(self, clause: Clause, ix: int) -> bool:
-        """Whether the clause speaks of each event of the component by itself."""
-        component = self._components[ix]
-        if component.is_kleene and clause.ranges.get(component.variable) != 1:
-            return False
-        for literal in clause.literals:
-            for node in literal.walk():
-                match node:
-                    case ast.Attribute() | ast.Element(_, ast.Index.CURRENT, _):
-                        continue
-                    case ast.Element() | ast.Length() | ast.Aggregate():
-                        return False
-        return not clause.least_lengths
-
     # --- components
-
-    def _component_test(self, ix: int, clauses: list[Literals]) -> EventTest:
-        component = self._components[ix]
-        values = [
-            (ast.Comparison("=", ast.Attribute(component.variable, test.attribute), test.value),)
-            for test in self._query.equivalences
-            if test.value is not None
-        ]
-        return self._event_test(component, [*clauses, *values])
 
     def _event_test(self, component: ast.Component, clauses: list[Literals]) -> EventTest:
         """The test of an event alone, as far as possible in generated code."""
+        values = equivalences_at(self._query, EventUnit(component, None), None)
+        clauses = [*clauses, *((value,) for value in values)]
         resolve = partial(self._vector.at_hand, own=component.variable, begins=True)
         generated: list[Test] = []
         others: list[Literals] = []
@@ -282,13 +260,6 @@ class _Compiler:
             for name in component.types
         )
 
-    def _least(self, component: ast.Component) -> int:
-        """A Kleene component has at least as many events as the conditions name."""
-        if component.bounds is None:
-            return 1
-        named = [c.least_lengths.get(component.variable, 1) for c in self._alternative.clauses]
-        return max(component.bounds.least, *named, 1)
-
     def _rivals(self, ix: int) -> int:
         """The components without an order to this one that may have events of its types."""
         types = set(self._components[ix].types)
@@ -303,26 +274,18 @@ class _Compiler:
 
     # --- links
 
-    def _links(self, partitions: tuple[str, ...]) -> tuple[Link, ...]:
-        """What events of a component are looked up by, beside the partition.
+    def _links(self) -> tuple[Link, ...]:
+        """The attributes by which events of a component are looked up in a partition.
 
-        Where the window counts the events of a partition there are no links: a group of a
-        quiet partition would not be forgotten.
+        There are none if the window counts the events of a partition: a group of a partition
+        without new events would never be evicted.
         """
         window = self._query.query.window
         if window and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
             return ()
-        everywhere = [
-            tuple((ix, name) for ix in range(len(self._components))) for name in partitions
-        ]
-        groups = [
-            list(terms)
-            for terms in self._equal_attributes()
-            if terms not in everywhere
-            and all(self._schema.kind(name) is not Kind.LIST for _, name in terms)
-        ]
-        for number, negated in enumerate(self._early, start=len(self._components)):
-            for own, other in self._ties(negated, partitions):
+        groups = [list(terms) for terms in self._placement.equal]
+        for number, negated in enumerate(self._placement.early, start=len(self._components)):
+            for own, other in self._ties(negated):
                 group = next((each for each in groups if other in each), None)
                 if group is None:
                     group = [other]
@@ -331,37 +294,10 @@ class _Compiler:
                 break
         return tuple(Link(tuple(group)) for group in groups)
 
-    def _equal_attributes(self) -> list[tuple[tuple[int, str], ...]]:
-        """Groups of attributes that are equal in every match of every alternative.
-
-        Two may be equal in one alternative because of a component that another lacks; such a
-        group is left out.
-        """
-        if self._shared is None:
-            clauses = self._alternative.clauses
-            return list(find_equal_attributes(self._components, clauses, self._schema))
-        found = []
-        for number, places in zip(self._shared.numbers, self._shared.places, strict=True):
-            own = self._query.alternatives[number]
-            groups = find_equal_attributes(own.components, own.clauses, self._schema)
-            named = [tuple((places[ix], name) for ix, name in terms) for terms in groups]
-            found.append((set(places), named))
-        return [
-            terms
-            for terms in dict.fromkeys(terms for _, groups in found for terms in groups)
-            if all(
-                (len(common) < 2 and not any(self._components[ix].is_kleene for ix, _ in common))
-                or any(common <= set(group) for group in groups)
-                for members, groups in found
-                for common in [{term for term in terms if term[0] in members}]
-            )
-        ]
-
-    def _ties(
-        self, negated: NegatedComponent, partitions: tuple[str, ...]
-    ) -> Iterator[tuple[str, tuple[int, str]]]:
+    def _ties(self, negated: NegatedComponent) -> Iterator[tuple[str, tuple[int, str]]]:
         """Attributes of the negated component that equal one of a single component."""
         own = negated.component
+        partitions = self._placement.partition_attributes
         for clause in negated.clauses:
             match clause.literals:
                 case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
@@ -390,32 +326,24 @@ class _Compiler:
         own = component.variable
         on_event: list[Literals] = []
         across: list[Test] = []
-        needs = {*negated.after, *negated.before}
         for clause in negated.clauses:
-            named = {self._places[name] for name in clause.variables if name in self._places}
-            if not named:
+            if clause.variables.isdisjoint(self._places):
                 on_event.append(clause.literals)
                 continue
             for name in clause.ranges:
                 raise Untranslatable(f"every event of {name}[] is compared with the negated {own}")
             check_attributes(self._schema, clause, (*self._components, component))
-            needs |= named
             resolve = partial(self._vector.at_hand, own=own)
             across.append(Test(clause.expression, resolve))
             for name, length in clause.least_lengths.items():
                 longer = ast.Comparison(">=", ast.Length(name), ast.Literal(length))
                 across.append(Test(longer, resolve))
-        values = [
-            (ast.Comparison("=", ast.Attribute(own, test.attribute), test.value),)
-            for test in self._query.equivalences
-            if test.value is not None
-        ]
         predicate = self._writer.add(across) if across else layout.NONE
         return LazyNegation(
             component,
-            self._event_test(component, [*on_event, *values]),
+            self._event_test(component, on_event),
             sum(1 << ix for ix in negated.after),
             sum(1 << ix for ix in negated.before),
-            sum(1 << ix for ix in needs),
+            sum(1 << ix for ix in needed_by(self._alternative, negated)),
             predicate,
         )

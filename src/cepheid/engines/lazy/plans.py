@@ -15,18 +15,16 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.engines.base.statistics import RunningCounts, given_part, given_rates
+from cepheid.engines.base.statistics import RunningCounts
 from cepheid.engines.lazy import layout
 from cepheid.engines.lazy.cost import Workload, best_orders, orders_cost
 from cepheid.engines.lazy.kernels import memory as lazy_memory
+from cepheid.engines.lazy.placement import Orders
 from cepheid.engines.lazy.store import EventStore
 from cepheid.engines.lazy.tables import LazyAutomaton
 from cepheid.events.arrays import Int64s
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.snapshots import Arrays
-
-Orders = tuple[tuple[int, ...], ...]
-"""The components of each alternative in the order in which they are bound."""
 
 _SAMPLE = 256
 """How many pairs of events tell how often a condition holds."""
@@ -54,7 +52,7 @@ class LazyPlans:
         self._window = window
         self._by_partition = by_partition
         count = len(automaton.components)
-        self._members = [frozenset(each) for each in automaton.alternatives]
+        self._members = [frozenset(each) for each in automaton.placement.alternatives]
         size = 1 + sum(map(len, self._members))
         self.steps: npt.NDArray[np.void] = np.zeros((layout.PLANS, size), dtype=layout.STEP)
         self.parts = np.full((count, count), layout.WHOLE, dtype=np.int64)
@@ -70,9 +68,9 @@ class LazyPlans:
         self._selectivities: dict[tuple[int, int], float] = {}
         self._is_given = statistics is not None
         if statistics is not None:
-            rates = given_rates(statistics, [each.component for each in automaton.components])
-            self._note_given(statistics)
-            self._begin(best_orders(self._workload(rates), self._members))
+            self._selectivities = automaton.placement.selectivities(statistics)
+            self._write_parts()
+            self._begin(automaton.placement.given_orders(statistics))
 
     @property
     def fanout(self) -> int:
@@ -187,35 +185,8 @@ class LazyPlans:
         events = self._density * min(self._window, 1e15)
         seen = max(self._counts.seen, 1.0)
         scale = min(events, seen) if self._density else seen
-        if self._is_given:
-            scale = 1.0
-        parts = self._automaton.components
-        before = {
-            (ix, other)
-            for ix, each in enumerate(parts)
-            for other in range(len(parts))
-            if each.later >> other & 1
-        }
-        lists = frozenset(ix for ix, each in enumerate(parts) if each.most > 1)
-        return Workload(
-            [max(rate * scale, 1e-3) for rate in rates],
-            lists,
-            frozenset(before),
-            self._selectivities,
-            self._automaton.linked,
-        )
-
-    def _note_given(self, statistics: Mapping[str, float]) -> None:
-        """Take how often conditions between two components hold from what was given."""
-        for ix, each in enumerate(self._automaton.components):
-            for test in each.tests:
-                other = test.needs.bit_length() - 1
-                part = given_part(statistics, test.label)
-                if part is not None and test.needs == 1 << other and other < ix:
-                    self._selectivities[other, ix] = (
-                        self._selectivities.get((other, ix), 1.0) * part
-                    )
-        self._write_parts()
+        events_of = [rate * scale for rate in rates]
+        return self._automaton.placement.workload(events_of, self._selectivities)
 
     def _write_parts(self) -> None:
         for (a, b), part in self._selectivities.items():

@@ -75,9 +75,14 @@ def is_tested_early(alternative: Alternative, negated: NegatedComponent, negatio
         return False
     if negation != BY_COST:
         return negation == FIRST_CHANCE
-    places = {part.variable: ix for ix, part in enumerate(alternative.components)}
-    named = {places[name] for each in negated.clauses for name in each.variables if name in places}
-    return len(named | negated.after | negated.before) < len(places)
+    return len(needed_by(alternative, negated)) < len(alternative.components)
+
+
+def needed_by(alternative: Alternative, negated: NegatedComponent) -> frozenset[int]:
+    """The components around a negated one and those that its conditions name."""
+    named = {name for clause in negated.clauses for name in clause.variables}
+    parts = enumerate(alternative.components)
+    return negated.after | negated.before | {ix for ix, part in parts if part.variable in named}
 
 
 def sharing_lines(query: AnalysedQuery, negation: str = BY_COST) -> Iterator[str]:

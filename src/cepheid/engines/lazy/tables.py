@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from cepheid.codegen.predicates import Storage
 from cepheid.codegen.steps import EventTest, Update
+from cepheid.engines.lazy.placement import LazyPlacement
 from cepheid.language import syntax as ast
 
 
@@ -90,14 +91,13 @@ class Link:
 class LazyAutomaton:
     """One or more alternatives as plain data: all the kernel needs but orders and events.
 
-    ``alternatives`` has for each the places of its components.
+    ``placement`` is what it was compiled from.
     """
 
-    alternatives: tuple[tuple[int, ...], ...]
+    placement: LazyPlacement
     components: tuple[LazyComponent, ...]
     negations: tuple[LazyNegation, ...]
     in_order: bool
-    partition_attributes: tuple[str, ...]
     links: tuple[Link, ...]
     columns: tuple[tuple[str, Storage], ...]
     registers: tuple[Storage, ...]
@@ -105,15 +105,9 @@ class LazyAutomaton:
     source: str
 
     @property
-    def linked(self) -> frozenset[tuple[int, int]]:
-        """The pairs of components of which one is looked up by the other."""
-        return frozenset(
-            (a, b)
-            for link in self.links
-            for a, _ in link.terms
-            for b, _ in link.terms
-            if a < b < len(self.components)
-        )
+    def partition_attributes(self) -> tuple[str, ...]:
+        """The attributes by which instances are partitioned."""
+        return self.placement.partition_attributes
 
     @property
     def slot_roles(self) -> int:

@@ -13,8 +13,15 @@ from functools import partial
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, PartitionKey
 from cepheid.codegen import layout
 from cepheid.codegen.compiled_once import compiled_once
+from cepheid.codegen.edges import EventUnit, equivalences_at
 from cepheid.codegen.predicates import Storage, Test, Untranslatable
-from cepheid.codegen.sequences import SequenceCompiler, compile_negation
+from cepheid.codegen.sequences import (
+    SequenceCompiler,
+    check_attributes,
+    compile_negation,
+    is_on_event,
+    partition_attributes,
+)
 from cepheid.codegen.steps import EventTest, Phase, Step
 from cepheid.engines.stacks.plan import bound_at, is_implied, usable_keys
 from cepheid.language import syntax as ast
@@ -90,7 +97,7 @@ class _Compiler(SequenceCompiler):
         return InstanceStacks(
             steps,
             tuple(key.attributes for key in keys),
-            self._partition_attributes(),
+            partition_attributes(self._query, self._alternative),
             tuple(self._vector.columns.items()),
             tuple(self._vector.registers.values()),
             tuple(self._writer.constants),
@@ -106,15 +113,13 @@ class _Compiler(SequenceCompiler):
         across: list[Test] = []
         resolve = partial(self._vector.resolve, own="", phase=Phase.BEGIN)
         for clause in self._bound_clauses(ix):
-            if self._is_on_event(clause, component, Phase.BEGIN):
+            if is_on_event(clause.literals, component, Phase.BEGIN):
                 on_event.append(clause.literals)
             elif not is_implied(clause, self._alternative, self._schema, keys):
-                self._check_attributes(clause, self._components)
+                check_attributes(self._schema, clause, self._components)
                 across.append(Test(clause.expression, resolve))
-        for test in self._query.equivalences:
-            if test.value is not None:
-                here = ast.Attribute(component.variable, test.attribute)
-                on_event.append((ast.Comparison("=", here, test.value),))
+        unit = EventUnit(component, None)
+        on_event += ((value,) for value in equivalences_at(self._query, unit, None))
         number = layout.NONE
         if across:
             number = self._writer.add(across)

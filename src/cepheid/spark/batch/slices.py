@@ -8,7 +8,6 @@ before its first. What starts outside of it is left out there, because it is fou
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,8 +15,7 @@ import pyarrow.types as arrow
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
-from cepheid.engines.base.evaluation import IMPRECISE
-from cepheid.errors import CepheidWarning
+from cepheid.errors import warn
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language import syntax as ast
 from cepheid.spark.batch.named_columns import column
@@ -52,15 +50,17 @@ class Slices:
 
 def why_not_sliced(prepared: Prepared) -> str | None:
     """Why the matches cannot be found slice by slice, or None."""
+    if prepared.settings.is_script:
+        return "a script is not cut by time"
     window = prepared.query.query.window
     if window is None:
         return "the query has no window, so that a match can be as long as the stream"
     if window.measure is not ast.WindowMeasure.TIME:
         return f"its window counts events ({window.measure.value}), which only the whole shows"
-    if prepared.settings.evaluation == IMPRECISE:
+    if prepared.planned[0].evaluation.has_confidence:
         return "an event of uncertain time can be in several slices, and match in each"
-    if prepared.settings.output != "all":
-        return f"{prepared.settings.output} depends on all matches before"
+    if prepared.settings.run.output != "all":
+        return f"{prepared.settings.run.output} depends on all matches before"
     return None
 
 
@@ -118,11 +118,9 @@ def has_heavy_key(prepared: Prepared, events: DataFrame) -> bool:
 
 def warn_of_one_partition(reason: str) -> None:
     """Tell the user that one worker does everything, and why."""
-    warnings.warn(
-        "all events go to one worker, because the query has no key by which to spread them, such "
-        f"as an equivalence test [id], and cannot be cut by time either: {reason}",
-        CepheidWarning,
-        stacklevel=5,
+    warn(
+        "all events go to one worker, because the query has no key to partition them by, such as "
+        f"an equivalence test [id], and they cannot be cut by time either: {reason}"
     )
 
 
@@ -143,9 +141,9 @@ def ticks_of(axis: TimeAxis) -> Column:
 
 
 def _place(ticks: Column, bounds: tuple[int, ...], low: int = 0) -> Column:
-    """In how manieth slice a time is: how many bounds are not after it, by halving.
+    """The index of the slice that contains a time: the number of bounds not after it, by halving.
 
-    No time at all is in the last, where a worker will refuse it.
+    A null is in the last slice, where a worker refuses it.
     """
     if not bounds:
         return F.lit(low)

@@ -21,9 +21,8 @@ from cepheid.errors import EventError
 from cepheid.events.order import stream_order
 from cepheid.snapshots import Parts
 from cepheid.spark.stream.packing import from_blob, to_blob
-from cepheid.spark.worker.script_worker import ScriptWorkerSession
 from cepheid.spark.worker.worker_session import WorkerSession
-from cepheid.spark.worker.worker_settings import ScriptSettings, WorkerSettings
+from cepheid.spark.worker.worker_settings import WorkerSettings
 
 _EPOCH = datetime(1970, 1, 1)
 _TICKS = 1_000
@@ -75,19 +74,19 @@ class Bucket:
 
     def __init__(
         self,
-        settings: WorkerSettings | ScriptSettings,
+        settings: WorkerSettings,
         columns: Sequence[str],
         stored: StoredBucket | None = None,
     ) -> None:
         self._settings = settings
         self._columns = list(columns)
         self._waiting: pa.Table | None = None
-        self._session: WorkerSession | ScriptWorkerSession | None = None
+        self._session: WorkerSession | None = None
         self._reached = 0 if stored is None else stored.reached
         if stored is not None and stored.waiting is not None:
             self._waiting = from_blob(stored.waiting)
         if stored is not None and stored.session is not None:
-            self._session = _session(settings, stored.session)
+            self._session = WorkerSession(settings, stored.session)
 
     def step(self, fresh: Sequence[pa.Table], before: int, after: int) -> Step:
         """Take events that have come, and answer up to a watermark.
@@ -116,7 +115,7 @@ class Bucket:
         """The watermark at which the bucket has something to do although no event comes."""
         times = [] if self._waiting is None else [int(self._times(self._waiting).min()) + 1]
         if self._session is not None:
-            for time in (self._session.next_completion, self._session.forgotten_from):
+            for time in (self._session.next_completion, self._session.evicted_from):
                 times.extend([] if time is None else [time])
         due = min((-(-time // _TICKS) for time in times), default=None)
         return None if due is None else max(due, self._reached + 1)
@@ -131,15 +130,15 @@ class Bucket:
             self._reached,
         )
 
-    def _running(self) -> WorkerSession | ScriptWorkerSession:
+    def _running(self) -> WorkerSession:
         if self._session is None:
-            self._session = _session(self._settings)
+            self._session = WorkerSession(self._settings)
         return self._session
 
     def _let_go(self, now: int) -> None:
         assert self._session is not None
-        forgotten = self._session.forgotten_from
-        if forgotten is not None and forgotten <= now:
+        evicted = self._session.evicted_from
+        if evicted is not None and evicted <= now:
             self._session = None
 
     def _without_late(
@@ -178,14 +177,6 @@ class Bucket:
             return None, events
         waiting = None if count == len(order) else events.take(pa.array(order[count:]))
         return events.take(pa.array(order[:count])), waiting
-
-
-def _session(
-    settings: WorkerSettings | ScriptSettings, snapshot: bytes | memoryview | None = None
-) -> WorkerSession | ScriptWorkerSession:
-    if isinstance(settings, ScriptSettings):
-        return ScriptWorkerSession(settings, snapshot)
-    return WorkerSession(settings, snapshot)
 
 
 def _ticks(watermark: int) -> int:

@@ -24,7 +24,7 @@ from cepheid.spark.stream.bucket import Step
 from cepheid.spark.stream.bucket_copies import BucketCopies, local_folder
 from cepheid.spark.stream.bucket_store import Arrived, BucketStore, Head
 from cepheid.spark.stream.packing import GUARD, from_blob, to_blobs
-from cepheid.spark.worker.worker_settings import ScriptSettings, WorkerSettings
+from cepheid.spark.worker.worker_settings import WorkerSettings
 
 ANSWERS = "data binary, is_late boolean, matches long, late long"
 """The columns of what the operator gives: blobs of matches or of late events, and counts."""
@@ -41,7 +41,7 @@ class BucketOperator(StatefulProcessor):
 
     def __init__(
         self,
-        settings: WorkerSettings | ScriptSettings,
+        settings: WorkerSettings,
         columns: Sequence[str],
         made_by: Mapping[str, Any],
         *,

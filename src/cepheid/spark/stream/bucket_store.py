@@ -22,7 +22,7 @@ from cepheid.snapshots import sealed
 from cepheid.spark.stream.bucket import Bucket, StoredBucket
 from cepheid.spark.stream.bucket_copies import BucketCopies
 from cepheid.spark.stream.packing import compressed, decompressed, from_blob
-from cepheid.spark.worker.worker_settings import ScriptSettings, WorkerSettings
+from cepheid.spark.worker.worker_settings import WorkerSettings
 
 # Spark compares these with those of a checkpoint before ``made_by`` is read, and refuses others
 # with words of its own. So they do not change: what they hold has a version.
@@ -72,7 +72,7 @@ class BucketStore:
     def __init__(
         self,
         handle: StatefulProcessorHandle,
-        settings: WorkerSettings | ScriptSettings,
+        settings: WorkerSettings,
         columns: Sequence[str],
         made_by: Mapping[str, Any],
         copies: BucketCopies,

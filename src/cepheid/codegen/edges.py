@@ -1,0 +1,143 @@
+"""The edges of an NFA^b and their conditions [Agrawal08 §3.2].
+
+This is the one description of an automaton: :mod:`cepheid.codegen.sequences` compiles it into the
+tables that kernels run, and :mod:`cepheid.explain` prints and draws it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge
+from cepheid.codegen.layout import UNBOUNDED
+from cepheid.codegen.list_bounds import by_bounds
+from cepheid.language import syntax as ast
+
+
+@dataclass(frozen=True, slots=True)
+class EventUnit:
+    """A unit of the match buffer, such as ``a``, ``b[1]``, ``b[i]`` or ``b[LEN]``."""
+
+    component: ast.Component
+    index: int | ast.Index | None
+
+    def attribute(self, name: str) -> ast.Attribute | ast.Element:
+        """An attribute of the unit, as an expression."""
+        if self.index is None:
+            return ast.Attribute(self.component.variable, name)
+        return ast.Element(self.component.variable, self.index, name)
+
+
+def first_event(component: ast.Component) -> EventUnit:
+    """The event that begins a component."""
+    return EventUnit(component, 1 if component.is_kleene else None)
+
+
+def current_event(component: ast.Component) -> EventUnit:
+    """Any event of a component."""
+    return EventUnit(component, ast.Index.CURRENT if component.is_kleene else None)
+
+
+def last_event(component: ast.Component) -> EventUnit:
+    """The event that ends a component."""
+    return EventUnit(component, ast.Index.LAST if component.is_kleene else None)
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentEdges:
+    """A component, the number of events it takes, and the clauses that its edges test.
+
+    ``begin`` holds for the first event and ``take`` for each later one. ``proceed`` holds for the
+    complete component. Kernels have no proceed edge: they test its clauses together with the
+    begin edge of the next component, or when the run ends.
+    """
+
+    component: ast.Component
+    least: int
+    most: int
+    begin: tuple[Clause, ...]
+    take: tuple[Clause, ...]
+    proceed: tuple[Clause, ...]
+
+
+def edges_of(query: AnalysedQuery, alternative: Alternative) -> tuple[ComponentEdges, ...]:
+    """The edges of each component of a sequence.
+
+    Step 2 of the paper: a clause is on the edge of its last identifier. A clause on every event
+    of a Kleene component is on the begin edge too.
+    """
+    clauses = alternative.clauses
+    # Under skip_till_any_match a lazy automaton, which binds lists last, runs such queries faster.
+    if (
+        query.schema is not None
+        and query.query.strategy is not ast.SelectionStrategy.SKIP_TILL_ANY_MATCH
+    ):
+        clauses = tuple(
+            bound
+            for clause in clauses
+            for bound in by_bounds(clause, alternative.components, query.schema)
+        )
+    return tuple(
+        _edges_of(ix, alternative.components, clauses) for ix in range(len(alternative.components))
+    )
+
+
+def _edges_of(
+    ix: int, components: tuple[ast.Component, ...], clauses: tuple[Clause, ...]
+) -> ComponentEdges:
+    component = components[ix]
+    own = [clause for clause in clauses if clause.component_ix == ix]
+    # A clause without variables is tested with the first event.
+    begin = [
+        clause
+        for clause in clauses
+        if (clause.component_ix is None and ix == 0)
+        or (clause.component_ix == ix and _is_at_first(clause, component.variable))
+    ]
+    return ComponentEdges(
+        component,
+        least_events(component, clauses),
+        most_events(component),
+        tuple(begin),
+        tuple(clause for clause in own if clause.edge is Edge.TAKE),
+        tuple(clause for clause in own if clause.edge is Edge.PROCEED),
+    )
+
+
+def _is_at_first(clause: Clause, variable: str) -> bool:
+    if clause.edge is Edge.TAKE:
+        return clause.ranges.get(variable) == 1 and known_from(clause, variable) == 1
+    return clause.edge is Edge.BEGIN
+
+
+def known_from(clause: Clause, variable: str) -> int:
+    """The number of the first event of a variable with which a clause can be tested."""
+    return clause.least_lengths.get(variable, 1)
+
+
+def least_events(component: ast.Component, clauses: tuple[Clause, ...]) -> int:
+    """The least number of events of a component: its bound, or the greatest k of an ``a[k]``."""
+    if component.bounds is None:
+        return 1
+    return max(component.bounds.least, *(known_from(c, component.variable) for c in clauses), 1)
+
+
+def most_events(component: ast.Component) -> int:
+    """The greatest number of events of a component."""
+    return (component.bounds.most or UNBOUNDED) if component.bounds else 1
+
+
+def equivalences_at(
+    query: AnalysedQuery, unit: EventUnit, first: EventUnit | None
+) -> Iterator[ast.Comparison]:
+    """The equivalence tests of an event in canonical form: compared with the first event, if any.
+
+    Except under strict contiguity no kernel tests ``a.k = b.k``: runs are partitioned by k.
+    """
+    for test in query.equivalences:
+        here = unit.attribute(test.attribute)
+        if test.value is not None:
+            yield ast.Comparison("=", here, test.value)
+        elif first is not None:
+            yield ast.Comparison("=", here, first.attribute(test.attribute))
