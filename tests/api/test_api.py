@@ -246,7 +246,7 @@ def test_all_faults_of_a_query_are_in_one_error():
         ({"evaluation": "referense"}, cep.OptionError, "Did you mean 'reference'?"),
         ({"time_unit": "fortnight"}, cep.OptionError, "is no unit of time"),
         ({"time": "type"}, cep.OptionError, "cannot both be in column 'type'"),
-        ({"type": None}, cep.OptionError, "say which column holds the type"),
+        ({"type": None}, cep.OptionError, "name the column that holds the event type"),
         ({"time": "t"}, cep.EventError, "no time column 't'"),
         ({"tie_break": ["x"]}, cep.EventError, "tie-break column 'x' is null"),
         ({"schema": {"A": "x"}}, cep.OptionError, "given as a list"),

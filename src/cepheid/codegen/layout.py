@@ -26,21 +26,21 @@ STEP = np.dtype(
 UPDATE = np.dtype(
     [
         ("operation", "i8"),
-        ("column", "i8"),  # place of the column in the context
+        ("column", "i8"),  # index of the column in the context
         ("register", "i8"),
         ("argument", "i8"),  # SET_AT: the number of the element
-        ("length_register", "i8"),  # SET_AT: where the length of the variable is
+        ("length_register", "i8"),  # SET_AT: the register with the length of the variable
     ]
 )
 
 NONE = -1
 UNBOUNDED = 2**62
-"""The most of a Kleene component that has no upper bound."""
+"""The maximum of a Kleene component without an upper bound."""
 TAG_SHIFT = 5
 MAX_COMPONENTS = 31
 """A tag has five bits for the component, and a mask two bits for each."""
 MAX_REGISTERS = 62
-"""A run has one bit for each, which says whether its value is known."""
+"""A run has one bit per register: whether its value is known."""
 
 STRICT, PARTITION_CONTIGUITY, NEXT, ANY = 0, 1, 2, 3
 
@@ -48,16 +48,17 @@ SET_INT, SET_FLOAT, SET_INT_AT, SET_FLOAT_AT = 0, 1, 2, 3
 MIN_INT, MIN_FLOAT, MAX_INT, MAX_FLOAT, SUM_INT, SUM_FLOAT, COUNT, LENGTH = 4, 5, 6, 7, 8, 9, 10, 11
 MIN_STRING, MAX_STRING, SUM_AS_FLOAT = 12, 13, 14
 
-# The context: addresses and strides of registers and columns.
+# The context that generated code reads: addresses and strides of registers, constants, lists,
+# strings and, in a lazy evaluation, slots. From CONTEXT_COLUMNS on it has two addresses for each
+# column: the values, and a byte for each value that says whether it is known (0: all are).
 CONTEXT_INTS, CONTEXT_FLOATS, CONTEXT_VALID, CONTEXT_CONSTANTS, CONTEXT_FLOAT_CONSTANTS = range(5)
-CONTEXT_INTS_STRIDE, CONTEXT_FLOATS_STRIDE, CONTEXT_LISTS, CONTEXT_STRINGS, CONTEXT_COLUMNS = range(
-    5, 10
-)
+CONTEXT_INTS_STRIDE, CONTEXT_FLOATS_STRIDE, CONTEXT_LISTS, CONTEXT_STRINGS = range(5, 9)
+CONTEXT_SLOTS, CONTEXT_SLOTS_STRIDE, CONTEXT_COLUMNS = range(9, 12)
 
-# What CONTEXT_LISTS points at: where the lists of the events in memory are. A register holds
-# the number of an event in the stead of its list. LISTS_NUMBERS is 0 where the events are
-# LISTS_COUNT consecutive ones from LISTS_FIRST_EVENT on; from LISTS_FIRST_COLUMN on there are
-# the addresses of the offsets and the values of each column.
+# CONTEXT_LISTS is the address of a table that finds the lists of the events in memory. A register
+# holds the number of an event instead of its list. LISTS_NUMBERS is 0 if the events are
+# LISTS_COUNT consecutive ones from LISTS_FIRST_EVENT on. From LISTS_FIRST_COLUMN on, the table has
+# the addresses of the offsets and of the values of each column.
 LISTS_FIRST_EVENT, LISTS_NUMBERS, LISTS_COUNT, LISTS_FIRST_COLUMN = range(4)
 
 # CONTEXT_STRINGS is the address of a table: the number of known strings, the address of their
