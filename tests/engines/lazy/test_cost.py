@@ -118,6 +118,7 @@ def test_estimates_are_of_evaluations_that_run_the_query() -> None:
     [
         "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 9",
         "PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x AND b.y < c.y WITHIN 9",
+        "PATTERN SEQ(A+ a[], B b, C c) WHERE a[i].x > a[i-1].x AND a[i].x < c.x WITHIN 9",
         "PATTERN AND(A a, SEQ(B b, ~(A n), C c)) WHERE a.x = n.x WITHIN 9",
         "PATTERN SEQ(A a, OR(B b, C c), A d) WHERE a.x < d.x AND b.x = d.x WITHIN 9",
     ],
@@ -134,7 +135,7 @@ def test_explain_and_drawings_show_the_order_that_runs(
     lines = [line for line in shown.splitlines() if "lazy_chain binds" in line]
     assert lines == [f"  lazy_chain binds {', '.join(order)}" for order in orders]
     chart = query.automaton(evaluation="lazy_chain", statistics=statistics)
-    states = re.findall(r'\(\("(\w)"\)\)', chart)
+    states = re.findall(r'\(\("(\w)(?:\[\])?"\)\)', chart)
     assert states == [name for order in orders for name in (*order, "F")]
 
 
