@@ -27,7 +27,7 @@ def choose(
     in_batches: bool = False,
     compressed: bool = False,
 ) -> Choice:
-    """The evaluation of a query: one that weighs matches where something asks for that."""
+    """The evaluation of a query: one with confidences if times are uncertain."""
     asks = uncertain is not None or query.query.confidence is not None
     known = [each for each in EVALUATIONS if each.has_session or not in_batches]
     # A stable order: of those that have a compressed output, and of the rest, the preferred first.

@@ -62,17 +62,17 @@ def warn_of_ignored(options: Options, evaluation: str) -> None:
 
 
 def choose_evaluation(
-    query: AnalysedQuery, wanted: str, evaluations: Sequence[Evaluation], weighs: bool = False
+    query: AnalysedQuery, wanted: str, evaluations: Sequence[Evaluation], is_uncertain: bool = False
 ) -> Choice:
     """The evaluation that was asked for, or the first of these that accepts the query.
 
-    ``weighs`` where times are uncertain; a query that asks for a confidence says so itself.
+    ``is_uncertain`` tells that times are uncertain; a query with WITH CONFIDENCE implies it.
     """
     if wanted == AUTO:
-        weighs = weighs or query.query.confidence is not None
+        is_uncertain = is_uncertain or query.query.confidence is not None
         refusals: list[str] = []
         for evaluation in evaluations:
-            if evaluation.has_confidence != weighs:
+            if evaluation.has_confidence != is_uncertain:
                 continue
             reason = evaluation.refusal(query)
             better = evaluation.better(query) if reason is None else None
@@ -81,7 +81,7 @@ def choose_evaluation(
             if reason is None:
                 return Choice(evaluation, tuple(refusals))
             refusals.append(f"not {evaluation.name}: {reason}")
-        if weighs and not refusals:
+        if is_uncertain and not refusals:
             raise EvaluationError(
                 "WITH CONFIDENCE is for events with uncertain times, and a script has none; run "
                 "the query on its own"
