@@ -1,10 +1,9 @@
-"""The state of a session as bytes: numbers and texts only, checked when they are read.
+"""The state of a session as bytes: numbers and strings only, checked when they are read.
 
 The bytes are a magic word, a version, the CRC-32 of the rest, and then a JSON header and arrays as
-they are in memory, so that reading them is hardly more than finding them. Nothing in them is
-executed. What stays on one machine, and is only used if it was written to its end, need not be
-checked: such a snapshot has another magic word, and is given as the parts that are to be written
-one after the other.
+they are in memory, so reading copies almost nothing. Nothing in them is executed. A snapshot that
+stays on one machine, and is only used if it was written completely, needs no checksum: it has
+another magic word, and consists of parts to be written one after the other.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ VERSION = 4
 _MAGIC = b"cepheid-snapshot"
 _UNCHECKED = b"cepheid-unsealed"
 _START = len(_MAGIC) + 4 + 4
-"""Where what is checked begins."""
+"""Where the bytes with a checksum begin."""
 _ALIGNED = 64
-"""Arrays begin at multiples of this, as compiled code wants them."""
+"""Arrays begin at multiples of this, as compiled code needs them."""
 
 Arrays = dict[str, npt.NDArray[Any]]
 Parts = Sequence[bytes | memoryview]
 
 
 def pack(header: dict[str, Any], arrays: Arrays) -> Parts:
-    """A snapshot of this header and these arrays: the arrays themselves, and what is between them.
+    """The parts of a snapshot with this header and these arrays, which are not copied.
 
     >>> header, arrays = unpack(sealed(pack({"now": 5}, {"x": np.array([1, 2])})))
     >>> header["now"], arrays["x"].tolist()
@@ -58,7 +57,7 @@ def pack(header: dict[str, Any], arrays: Arrays) -> Parts:
 
 
 def sealed(parts: Parts) -> bytes:
-    """The snapshot in one, with its checksum."""
+    """The snapshot in one piece, with its checksum."""
     checksum = 0
     for each in parts[1:]:
         checksum = zlib.crc32(each, checksum)
@@ -66,7 +65,7 @@ def sealed(parts: Parts) -> bytes:
 
 
 def check_snapshot(snapshot: object) -> None:
-    """Refuse what cannot be a snapshot, such as None where nothing was stored."""
+    """Refuse values that cannot be a snapshot, such as None."""
     if not isinstance(snapshot, bytes | bytearray | memoryview):
         raise SnapshotError(
             f"a snapshot is bytes, not {type(snapshot).__name__}; session() begins a new session"
@@ -76,8 +75,7 @@ def check_snapshot(snapshot: object) -> None:
 def unpack(snapshot: bytes | memoryview) -> tuple[dict[str, Any], Arrays]:
     """The header and arrays of a snapshot.
 
-    The arrays can be written to: they are in the snapshot itself where that can be, and copies
-    where it cannot.
+    The arrays are writable: they are in the snapshot itself if it is, and copies otherwise.
 
     Raises:
         SnapshotError: it is not a snapshot, is damaged, or is of another version.
@@ -112,14 +110,14 @@ def _word(number: int) -> bytes:
 
 
 def _as_descr(descr: Any) -> Any:
-    """How NumPy describes a type, of which JSON has made lists."""
+    """NumPy's description of a type, which JSON has turned into lists."""
     if isinstance(descr, str):
         return descr
     return [(name, _as_descr(kind), *map(tuple, shape)) for name, kind, *shape in descr]
 
 
 def prefixed(name: str, arrays: Arrays) -> Arrays:
-    """The arrays, as a part called ``name`` of a larger snapshot."""
+    """The arrays, as the part ``name`` of a larger snapshot."""
     return {f"{name}.{key}": array for key, array in arrays.items()}
 
 

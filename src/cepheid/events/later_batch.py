@@ -1,8 +1,8 @@
-"""Later batches of a stream in the columns of the first.
+"""Later batches of a stream with the columns of the first.
 
-What a session keeps is one table, and a query is analysed once. A batch that was read from text
-or plain Python may have its columns in another order, a column more, or whole numbers where
-there were floats before: it is made like the first where nothing is lost, and refused otherwise.
+A session retains one table, and analyses a query once. A batch that was read from a text file or
+plain Python may have its columns in another order, an extra column, or whole numbers instead of
+floats. It is converted to the columns of the first batch if nothing is lost, and refused otherwise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ALIKE = ({Kind.INTEGER, Kind.FLOAT}, {Kind.DATE, Kind.TIMESTAMP})
 
 
 def like_earlier(batch: Events, earlier: Events) -> Events:
-    """The batch with the columns that earlier ones had, and in their types."""
+    """The batch with the columns and types of earlier ones."""
     known, given = earlier.table.schema, batch.table.schema
     if given.equals(known):
         return batch
@@ -29,7 +29,7 @@ def like_earlier(batch: Events, earlier: Events) -> Events:
         if field.name not in given.names:
             raise EventError(
                 f"the batch has no column {field.name!r}, which the first of the session had; "
-                "give it with nulls where there are no values"
+                "add it, with nulls where there are no values"
             )
         columns.append(_cast(batch, field))
     table = pa.Table.from_arrays(columns, names=known.names)
