@@ -163,6 +163,8 @@ def _unknown(name: str, known: Sequence[str]) -> OptionError:
         return OptionError(f"{name!r} is for {_ON_SPARK[name]}")
     if name in READING:
         return OptionError(f"match has a keyword {name!r}, but here it cannot be used")
+    if name in KEYWORDS:
+        return OptionError(f"{name!r} is for a single query: a script has no uncertain times")
     near = closest(name, [*known, *KEYWORDS, *READING, *_ON_SPARK])
     if not near:
         return OptionError(

@@ -97,9 +97,9 @@ def plain_columns(schema: StructType) -> list[str]:
 def result_schema(
     query: ast.Query, events: Events, *, match_id: bool = False, has_confidence: bool = False
 ) -> pa.Schema:
-    """What the matches of a query over such events look like: as locally, in types of Spark's.
+    """The columns of the matches of a query over such events: as locally, in types that Spark has.
 
-    With ``has_confidence`` each match has one.
+    With ``has_confidence``, each match has a confidence.
 
     >>> from cepheid.language.parser import parse
     >>> from cepheid.events.events import order_events
