@@ -1,4 +1,4 @@
-# Everything runs in .venv, which is made when it is missing. PYTHON chooses the interpreter.
+# Everything runs in .venv, which is created if it does not exist. PYTHON chooses the interpreter.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,18 +8,18 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 .PHONY: help demo test test-cluster test-kafka check fmt bench figures docs clean
 
 help:
-	@echo 'make demo    answer three sample questions with cepheid, on Spark (needs Java 17 or later)'
-	@echo 'make test    run all checks, tests and documentation examples'
-	@echo 'make test-cluster  run a query on a Spark cluster of three JVMs on this machine'
-	@echo 'make test-kafka    run a query between two topics of a Kafka broker on this machine'
-	@echo 'make check   run the linter, the type checker and the import rules'
-	@echo 'make fmt     format the code and mend what the linter can mend'
-	@echo 'make bench   measure speed and memory (some minutes); results in build/benchmarks'
-	@echo 'make figures  draw the figures of the papers with cepheid (some 10 minutes); in build/benchmarks'
-	@echo 'make docs    build these pages as a site, in build/site'
-	@echo 'make clean   remove .venv, caches and build products'
+	@echo 'make demo          run three sample queries on Spark (needs Java 17 or later)'
+	@echo 'make test          run all checks, tests and documentation examples'
+	@echo 'make test-cluster  run a query on a local Spark cluster of three JVMs'
+	@echo 'make test-kafka    run a query between two topics of a local Kafka broker (needs Maven)'
+	@echo 'make check         run the linter, the type checker and the import rules'
+	@echo 'make fmt           format the code and apply automatic lint fixes'
+	@echo 'make bench         measure speed and memory (several minutes); writes build/benchmarks'
+	@echo 'make figures       repeat the experiments of the papers (about 10 minutes); writes build/benchmarks'
+	@echo 'make docs          build the documentation site in build/site'
+	@echo 'make clean         remove .venv, caches and build products'
 	@echo
-	@echo 'PYTHON=...   the interpreter to make .venv with (Python 3.11 or later; default python3)'
+	@echo 'PYTHON=...         the interpreter for .venv (Python 3.11 or later; default: python3)'
 
 demo: $(VENV)/.installed
 	@$(BIN)/cepheid demo --spark 'local[*]'
@@ -30,7 +30,7 @@ test: check
 test-cluster: $(VENV)/.installed-dev
 	CEPHEID_CLUSTER=1 $(BIN)/pytest tests/cluster
 
-# The broker and Spark's connector come from the Java registry, by Maven.
+# Maven downloads the broker and Spark's Kafka connector.
 KAFKA := build/kafka
 FETCH := mvn -q dependency:copy-dependencies -DincludeScope=runtime
 test-kafka: $(VENV)/.installed-dev
@@ -38,7 +38,7 @@ test-kafka: $(VENV)/.installed-dev
 	&& $(FETCH) -f tests/kafka/connector.xml -DoutputDirectory=$(CURDIR)/$(KAFKA)/connector; then \
 		CEPHEID_KAFKA=$(CURDIR)/$(KAFKA) $(BIN)/pytest tests/kafka; \
 	else \
-		echo 'test-kafka is skipped: Maven could not fetch the broker and the connector'; \
+		echo 'test-kafka skipped: Maven could not download the broker and the connector'; \
 	fi
 
 check: $(VENV)/.installed-dev
@@ -78,10 +78,10 @@ clean:
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "cepheid needs Python 3.11 or later, and '$(PYTHON)' is not: name another one," >&2; \
+		echo "cepheid needs Python 3.11 or later, but '$(PYTHON)' is older. Choose another interpreter," >&2; \
 		echo "for example: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; \
 		exit 1; }
-	@echo 'Making $(VENV) with $(PYTHON)'
+	@echo 'Creating $(VENV) with $(PYTHON)'
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python

@@ -1,1 +1,1 @@
-"""How fast cepheid is, and how much memory it takes: see docs/benchmarks.md."""
+"""How fast cepheid is, and how much memory it takes: see docs/results/benchmarks.md."""

@@ -1,4 +1,4 @@
-"""Docstrings as the site shows them: examples in code blocks, names of the code as code."""
+"""Convert docstrings for the site: examples become code blocks, references become code."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ _ROLE = re.compile(r":(?:meth|func|class|mod):`~?([^`]+)`")
 
 
 class Docstrings(griffe.Extension):
-    """Turns the conventions of the code's docstrings into Markdown."""
+    """Converts the docstring conventions of the code into Markdown."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Rewrite the docstring of a module, class, function or attribute."""
@@ -18,9 +18,9 @@ class Docstrings(griffe.Extension):
 
 
 def to_markdown(text: str) -> str:
-    """The text with its examples fenced.
+    """The docstring with fenced examples.
 
-    An example begins with ``>>>`` and ends with the next empty line.
+    An example begins with ``>>>`` and ends at the next empty line.
     """
     lines: list[str] = []
     in_example = False

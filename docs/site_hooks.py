@@ -1,4 +1,4 @@
-"""What the site needs and the pages do not: files outside docs/, and titles of code blocks."""
+"""Adapt the pages to the site: add files from outside docs/, and give code blocks titles."""
 
 import os
 import re
@@ -10,12 +10,12 @@ from mkdocs.structure.files import File, Files
 ROOT_PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/README.md")
 _LINK = re.compile(r'(\]\(|src="|srcset=")([^)"#: ]+)')
 _NAMED_BLOCK = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
-# Nothing of the tests' conventions is known to the highlighter.
+# The highlighter does not know the language names that the tests use.
 _LANGUAGES = {"sase": "sql", "output": "text"}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the root, and every file outside docs/ that a page leads to."""
+    """Add the pages of the root folder, and every file outside docs/ that a page links to."""
     root = Path(config.config_file_path).parent
     wanted = {root / name for name in ROOT_PAGES}
     for page in [*(root / "docs").rglob("*.md"), *wanted]:
@@ -23,7 +23,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             target = Path(os.path.normpath(page.parent / link))
             if target.is_file() and root in target.parents and root / "docs" not in target.parents:
                 wanted.add(target)
-    wanted.discard(root / "README.md")  # its place is taken by index.md
+    wanted.discard(root / "README.md")  # index.md replaces it
     for target in sorted(wanted):
         name = target.relative_to(root).as_posix()
         files.append(File.generated(config, _in_site(name), content=target.read_bytes()))
@@ -31,14 +31,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page, config: MkDocsConfig, **_: object) -> str:
-    """Let links to files outside docs/ lead into the site, and code blocks have titles."""
+    """Redirect links to files outside docs/ into the site, and turn file names into titles."""
     root = Path(config.config_file_path).parent
     uri = PurePosixPath(page.file.src_uri)
     is_outside = page.file.generated_by is not None
     name = uri.as_posix().replace("tests.md", "tests/README.md")
     source = root / name if is_outside else root / "docs" / uri
 
-    def led(found: re.Match[str]) -> str:
+    def redirect(found: re.Match[str]) -> str:
         target = Path(os.path.normpath(source.parent / found[2]))
         if not target.is_file() or root not in target.parents:
             return found[0]
@@ -47,7 +47,7 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, **_: object) -> 
         inside = "index.md" if inside == "README.md" else inside
         return found[1] + os.path.relpath(inside, uri.parent)
 
-    markdown = _LINK.sub(led, markdown)
+    markdown = _LINK.sub(redirect, markdown)
     markdown = _NAMED_BLOCK.sub(r'``` {.\1 title="\2"}', markdown)
     for language, shown in _LANGUAGES.items():
         markdown = markdown.replace(f"```{language}\n", f"```{shown}\n")
@@ -56,5 +56,5 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, **_: object) -> 
 
 
 def _in_site(name: str) -> str:
-    """Where a file of the root is in the site; a README would be the first page of its folder."""
+    """The path of a root file in the site. A README would become the index page of its folder."""
     return "tests.md" if name == "tests/README.md" else name

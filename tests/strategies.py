@@ -84,7 +84,7 @@ _functions = st.sampled_from(function_names()) | names.filter(
     lambda name: name.lower() not in (*function_names(), *ast.AGGREGATES)
 )
 _indices = st.integers(1, 9) | st.sampled_from(ast.Index)
-_short_texts = st.text(max_size=5)
+_short_strings = st.text(max_size=5)
 _LEAVES = (
     "literal", "attribute", "element", "aggregate", "count", "elements", "equivalence",
     "duration", "length", "parameter", "event",
@@ -170,7 +170,7 @@ class _Expressions:
             case "between":
                 return ast.Between(first, self.expression(depth), self.expression(depth))
             case "like":
-                return ast.Like(first, draw(_short_texts))
+                return ast.Like(first, draw(_short_strings))
             case "null":
                 return ast.IsNull(first)
             case "call":

@@ -15,6 +15,7 @@ from benchmarks.c_bound.native import has_compiler
 from benchmarks.timing import time_in_turn
 from benchmarks.wu06.native import NativeStacks
 from benchmarks.wu06.stream import TYPES, Sequence, query_text, table
+from cepheid.engines.base.engine import Chunk
 
 Row = dict[str, Any]
 LENGTH = 3
@@ -211,9 +212,9 @@ def compared_with_c(settings: Settings, domain: int = 10_000) -> Row:
     def stacks() -> list[np.ndarray]:
         engine = engines.pop()
         return [
-            tags.copy()
+            block.tags()[0].copy()
             for batch, partitions, axis in sequence.batches(ids)
-            for tags, _ in engine.feed(batch, partitions, domain, axis)
+            for block in engine.feed(Chunk(batch, partitions, domain, axis), 0)
         ]
 
     with tempfile.TemporaryDirectory() as folder:

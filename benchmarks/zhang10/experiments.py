@@ -163,7 +163,7 @@ def _timed(
 ) -> Iterator[Row]:
     """The query over the events of each method."""
     contestants = {
-        method: partial(compiled.match, events[method], method=method, **reading)
+        method: partial(compiled.match, events[method], options={"method": method}, **reading)
         for method in events
     }
     in_turn = {method: run for method, run in contestants.items() if method != "point"}

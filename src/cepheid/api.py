@@ -1,25 +1,20 @@
-"""The front door: ``cep.query(text)`` and what can be done with a query."""
+"""The public interface: ``cep.query(text)`` and the methods of a query."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from cepheid.engines.base.evaluation import (
-    AUTO,
-    COMPRESSED,
-    INSTANCE_STACKS,
-    OUTPUTS,
-    REFERENCE,
-    Evaluation,
-)
-from cepheid.engines.base.options import DEFAULT_OPTIONS, Options, read_options
+from cepheid.compiled import Compiled
+from cepheid.engines.base.evaluation import AUTO, COMPRESSED, INSTANCE_STACKS, OUTPUTS, REFERENCE
+from cepheid.engines.base.options import READING
 from cepheid.errors import DEFAULT_SOURCE, EvaluationError, OptionError
+from cepheid.events.read_options import ReadKeywords
 from cepheid.events.sources.spark_frames import SPARK, are_spark_frames, refuse_streams
-from cepheid.events.uncertain_time import UncertainTime, split_uncertain_time
 from cepheid.explain.explain import explain
 from cepheid.language import syntax as ast
 from cepheid.language.builder import PatternBuilder
@@ -27,18 +22,20 @@ from cepheid.language.grouping import NO_GROUPS, GroupBy, with_groups
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, parse
 from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import check_output
-from cepheid.preparation import Preparation, Reading, choose
 from cepheid.schema import schema_of
+from cepheid.sessions.run_settings import MatchKeywords, RunSettings
+from cepheid.sessions.script import Script
 
 if TYPE_CHECKING:
-    from cepheid.analysis.model import AnalysedQuery
-    from cepheid.events.events import Events
     from cepheid.explain.diagnosis import Diagnosis
     from cepheid.matches.compressed import CompressedMatches
     from cepheid.matches.match_stream import MatchStream
     from cepheid.matches.matches import Matches
-    from cepheid.sessions.stream import StreamSession
+    from cepheid.sessions.run import PreparedRun
+    from cepheid.sessions.stream import QueryStream
+
+_NOT_EXPLAINED = [name for name in READING if name not in ("time", "evaluation")]
+"""The keywords of ``match`` on which a plan does not depend."""
 
 
 def query(
@@ -48,18 +45,18 @@ def query(
     group_by: GroupBy = NO_GROUPS,
     source: str = DEFAULT_SOURCE,
 ) -> CompiledQuery:
-    """A query from its text, or from a pattern that was built in Python.
+    """A query from its text, or from a pattern built in Python.
 
     Args:
         text: the query.
         parameters: values of the bare names in it, such as T in ``a.price > T``.
         group_by: attributes in which the events of a list agree: ``{"b": "x"}`` is the same as
-            the condition ``b[i].x = b[i-1].x``, and ``{"b": ["x", "y"]}`` as two of them.
-        source: what error messages call the text, for instance the name of its file.
+            the condition ``b[i].x = b[i-1].x``, and ``{"b": ["x", "y"]}`` is two such conditions.
+        source: the name of the text in error messages, for instance its file name.
 
     Raises:
         QuerySyntaxError: the text is not a query.
-        QuerySemanticError: it is one, but makes no sense whatever the events are.
+        QuerySemanticError: the query makes no sense for any events.
 
     >>> q = query("PATTERN SEQ(A a, B b) WHERE a.x < T WITHIN 10", parameters={"T": 3})
     >>> events = {"ts": [1, 2, 3], "type": ["A", "A", "B"], "x": [5, 2, 9]}
@@ -97,27 +94,22 @@ def read_text(path: str | Path) -> str:
         raise OptionError(f"cannot read the query {path}: it is not UTF-8 text") from None
 
 
-class CompiledQuery:
+class CompiledQuery(Compiled):
     """A query that can be run. Make one with :func:`query`."""
 
     def __init__(self, tree: ast.Query, text: str, source: str) -> None:
-        self._tree = tree
-        self._ready = Preparation(tree, text, source)
-        self._ready.analysed(None)
+        super().__init__(Script.of_query(tree, text, source))
 
     @property
     def tree(self) -> ast.Query:
         """The abstract syntax of the query."""
-        return self._tree
-
-    def __str__(self) -> str:
-        return print_query(self._tree)
+        return self.script.queries[0].query
 
     def __repr__(self) -> str:
         return f"cepheid.query({str(self)!r})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the query, and the automaton of one that has one."""
+        """What a notebook shows: the query, and its automaton if it has one."""
         text = f"<pre>{escape(str(self))}</pre>"
         try:
             return text + self.automaton("svg")
@@ -132,11 +124,11 @@ class CompiledQuery:
         evaluation: str = AUTO,
         **options: Any,
     ) -> str:
-        """How the query is understood and what will run it.
+        """How the query is understood, and which evaluation runs it.
 
         ``schema`` is an Arrow schema, a :class:`~cepheid.Schema`, or a mapping of each type to
-        its attributes; with it attributes and kinds are checked too. ``time`` matters where times
-        are uncertain. ``options`` are those of :meth:`match`.
+        its attributes; with it, attributes and kinds are checked too. ``time`` matters only if
+        times are uncertain. ``options`` are those of :meth:`match`.
 
         >>> print(query("PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x").explain())
         PATTERN SEQ(A a, B b)
@@ -158,11 +150,13 @@ class CompiledQuery:
               scan: stacks partitioned by a.id = b.id (PAIS, the only key)
               construction: a.x < b.x, when a is bound
         """
-        column, uncertain, others = split_uncertain_time(time, options)
-        checked = read_options(others)
-        analysed = self._ready.analysed(schema_of(schema))
-        choice = choose(analysed, evaluation, uncertain, checked)
-        return explain(analysed, choice, checked, column, uncertain)
+        settings = self.settings(
+            {**options, "time": time, "evaluation": evaluation}, without=_NOT_EXPLAINED
+        )
+        analysed = self.script.analysed(0, schema_of(schema))
+        choice = self.script.choose(analysed, settings)
+        read = settings.read
+        return explain(analysed, choice, settings.options, read.time, read.uncertain)
 
     def automaton(
         self,
@@ -175,11 +169,11 @@ class CompiledQuery:
         """The automata that run the query, as a drawing.
 
         Args:
-            format: ``mermaid`` for a flowchart in the language of Mermaid, ``svg`` for a picture.
+            format: ``mermaid`` for a Mermaid flowchart, ``svg`` for a picture.
             schema: as for :meth:`explain`.
             evaluation: ``nfa_b`` or ``lazy_chain``; ``auto`` is the first of them that runs it.
-            statistics: for lazy_chain how many events of a type or variable a window has, which
-                decides the order of its states; without them it is that of the pattern.
+            statistics: for lazy_chain, the number of events of a type or variable in a window,
+                which decides the order of the states; by default they are in pattern order.
 
         Raises:
             EvaluationError: the evaluation does not run the query.
@@ -191,25 +185,17 @@ class CompiledQuery:
         from cepheid.explain.drawing import check_drawing, draw, drawn_evaluation
 
         check_drawing(format, evaluation)
-        analysed = self._ready.analysed(schema_of(schema))
+        analysed = self.script.analysed(0, schema_of(schema))
         chosen = drawn_evaluation(analysed, evaluation, statistics)
-        choose(analysed, chosen)
+        self.script.choose(analysed, RunSettings(evaluation=chosen))
         return draw(analysed, format, chosen, statistics)
 
-    def stacks(
-        self,
-        events: Any,
-        *,
-        time: str = "ts",
-        type: str | None = "type",
-        tie_break: str | Sequence[str] | None = None,
-        time_unit: str | None = None,
-        schema: Any = None,
-    ) -> str:
-        """A picture, in SVG, of the instance stacks after these events, 60 of them at most.
+    def stacks(self, events: Any, **keywords: Unpack[ReadKeywords]) -> str:
+        """A picture, in SVG, of the instance stacks after at most 60 events.
 
-        It shows what waits on the stack of each component, and which of it is part of a match
-        that the last event completes. The arguments are those of :meth:`match`.
+        It shows the instances on the stack of each component, and marks those that are part of a
+        match which the last event completes. The keywords describe the events, as for
+        :meth:`match`.
 
         Raises:
             EvaluationError: instance_stacks does not run the query, for instance because it has
@@ -222,8 +208,9 @@ class CompiledQuery:
         """
         from cepheid.explain.stack_pictures import draw_standing_stacks
 
-        reading = Reading(time, type, tie_break, time_unit, schema, whole_events=False)
-        return draw_standing_stacks(self._ready.run(events, reading, INSTANCE_STACKS, "all", {}))
+        settings = self.settings(keywords, without=["evaluation", "output", "whole_events"])
+        settings = replace(_with_rows_only(settings), evaluation=INSTANCE_STACKS)
+        return draw_standing_stacks(self._prepared(events, settings))
 
     @overload
     def match(
@@ -252,34 +239,35 @@ class CompiledQuery:
         Args:
             events: an Arrow table or batch, a pandas or Polars frame, a mapping of columns, the
                 path of a Parquet, CSV or JSON-lines file, or a mapping of type to such a table.
-                Of a Spark DataFrame the matches are a DataFrame: see :mod:`cepheid.spark`.
-            time: the column with the time of an event: integer, float, timestamp or date; or two,
-                with the earliest and the latest time that it can have.
-            type: the column with its type; not needed with a table per type.
-            tie_break: the column or columns that order events of equal time; row order
-                otherwise.
+                For a Spark DataFrame the result is a DataFrame: see :mod:`cepheid.spark`.
+            time: the column with the time of an event: integer, float, timestamp or date; or two
+                columns with its earliest and its latest possible time.
+            type: the column with the type of an event; not needed with a table per type.
+            tie_break: the column or columns that order events of equal time; by default their
+                row order.
             evaluation: ``auto`` or the name of an evaluation.
             output: ``all``, ``non_overlapping``, or ``compressed``: matches that can be counted,
                 sampled and listed without having been built.
-            time_unit: what the numbers of a numeric time column count, such as ``ms``.
-            schema: the attributes of each type, where not every type has every column.
-            whole_events: of Parquet files only the columns are read that the query names, unless
-                it returns whole events, as it does without RETURN. True: all are read, for
-                ``with_events()``; False: none but those, and the events of a match have no
-                others.
-            options: those of the evaluation. Of nfa_b: ``algorithm`` (``merging``, ``basic`` or
-                ``backtrack``) and ``buffer`` (``unions`` or ``versioned``).
-                Of instance_stacks: ``construction`` (``ais`` or ``basic``), ``equivalence``
-                (``dynamic``, ``multi_pais``, ``pais`` or ``selection``), ``window`` (``scan``,
-                ``construction`` or ``selection``), and ``domains``: how many values attributes
-                have, such as ``{"id": 10_000}``. Of the lazy evaluations: ``negation``
-                (``auto``, ``first_chance`` or ``post_processing``). Of all: ``statistics``, how
-                many events of a type or variable a window has and how often conditions hold,
-                such as ``{"A": 0.1, "B": 5, "a.x < b.x": 0.2}``, by which ``auto`` chooses;
-                ``max_runs``, ``max_matches``.
-                For times that are uncertain: ``uncertainty``, ``probabilities``,
-                ``granularity``, ``max_uncertainty``, ``method``, ``min_confidence`` and
-                ``top_k``, see the page on uncertain times.
+            time_unit: the unit of a numeric time column, such as ``ms``.
+            schema: the attributes of each type, if not every type has every column.
+            whole_events: which columns of Parquet files are read. By default those that the query
+                names, or all if it returns whole events, as it does without RETURN. True: all,
+                for ``with_events()``. False: only those that the query names; the events of a
+                match have no others.
+            options: ``options`` is a mapping with variants of an evaluation, such as
+                ``{"algorithm": "basic"}``. For nfa_b: ``algorithm`` (``merging``, ``basic`` or
+                ``backtrack``) and ``buffer`` (``unions`` or ``versioned``). For instance_stacks:
+                ``construction`` (``ais`` or ``basic``), ``equivalence`` (``dynamic``,
+                ``multi_pais``, ``pais`` or ``selection``) and ``window`` (``scan``,
+                ``construction`` or ``selection``). For the lazy evaluations: ``negation``
+                (``auto``, ``first_chance`` or ``post_processing``). For imprecise: ``method``.
+                Other keywords are ``statistics``, by which ``auto`` chooses: the number of events
+                of a type or variable in a window, and how often conditions hold, such as
+                ``{"A": 0.1, "B": 5, "a.x < b.x": 0.2}``; ``domains``, the number of values of
+                attributes, such as ``{"id": 10_000}``; and the limits ``max_runs`` and
+                ``max_matches``. For uncertain times: ``uncertainty``, ``probabilities``,
+                ``granularity``, ``max_uncertainty``, ``min_confidence`` and ``top_k``; see the
+                guide on uncertain times.
 
         >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
         >>> events = {
@@ -290,48 +278,31 @@ class CompiledQuery:
         >>> q.match(events, time_unit="minutes").bindings()
         [{'a': 0, 'c': 3}]
         """
+        keywords = {
+            "time": time,
+            "type": type,
+            "tie_break": tie_break,
+            "evaluation": evaluation,
+            "output": output,
+            "time_unit": time_unit,
+            "schema": schema,
+            **options,
+        }
         if are_spark_frames(events):
-            over_frames = import_module(SPARK).match
-            return over_frames(  # type: ignore[no-any-return]
-                self,
-                events,
-                time=time,
-                type=type,
-                tie_break=tie_break,
-                evaluation=evaluation,
-                output=output,
-                time_unit=time_unit,
-                schema=schema,
-                **options,
-            )
-        from cepheid.matches.matches import Matches
-        from cepheid.sessions.run import run, run_compressed
-
-        check_output(output, (*OUTPUTS, COMPRESSED))
-        reading = Reading(time, type, tie_break, time_unit, schema, whole_events)
-        prepared = self._ready.run(events, reading, evaluation, output, options)
+            return import_module(SPARK).match(self, events, **keywords)  # type: ignore[no-any-return]
+        keywords["whole_events"] = whole_events
+        settings = self.settings(keywords, outputs=(*OUTPUTS, COMPRESSED))
         if output == COMPRESSED:
-            return run_compressed(prepared)
-        parts, metrics = run(prepared)
-        return Matches(self._tree, prepared.events, parts, metrics)
+            from cepheid.sessions.run import run_compressed
 
-    def match_stream(
-        self,
-        events: Any,
-        *,
-        time: str | tuple[str, str] = "ts",
-        type: str | None = "type",
-        tie_break: str | Sequence[str] | None = None,
-        evaluation: str = AUTO,
-        output: str = "all",
-        time_unit: str | None = None,
-        schema: Any = None,
-        whole_events: bool | None = None,
-        **options: Any,
-    ) -> MatchStream:
-        """The matches of the query, made as they are read: for more than memory can hold.
+            return run_compressed(self._prepared(events, settings, compressed=True))
+        (answer,) = self.run(events, settings)
+        return answer.matches
 
-        The arguments are those of :meth:`match`. What is wrong with a limit is known only
+    def match_stream(self, events: Any, **keywords: Unpack[MatchKeywords]) -> MatchStream:
+        """The matches of the query, computed while they are read: for more than fit in memory.
+
+        The keywords are those of :meth:`match`. A limit such as ``max_matches`` raises its error
         when it is reached, in the middle of reading.
 
         >>> q = query("PATTERN SEQ(A a, B+ b[], C c)")
@@ -341,28 +312,14 @@ class CompiledQuery:
         """
         from cepheid.sessions.run import run_stream
 
-        check_output(output)
-        reading = Reading(time, type, tie_break, time_unit, schema, whole_events)
-        return run_stream(self._ready.run(events, reading, evaluation, output, options))
+        return run_stream(self._prepared(events, self.settings(keywords)))
 
-    def count(
-        self,
-        events: Any,
-        *,
-        time: str | tuple[str, str] = "ts",
-        type: str | None = "type",
-        tie_break: str | Sequence[str] | None = None,
-        evaluation: str = AUTO,
-        output: str = "all",
-        time_unit: str | None = None,
-        schema: Any = None,
-        **options: Any,
-    ) -> int:
-        """How many matches there are, exactly and without making them where that can be.
+    def count(self, events: Any, **keywords: Unpack[MatchKeywords]) -> int:
+        """The exact number of matches, computed without building them if possible.
 
-        The arguments are those of :meth:`match`. A query with a negation or OR makes its
-        matches, a part at a time, to see which of them count. Those over a Spark DataFrame that
-        is not streaming are made and counted by Spark.
+        The keywords are those of :meth:`match`. Matches of a query with a negation or OR are
+        built, a part at a time, because each must be checked. Matches over a Spark DataFrame
+        that is not streaming are built and counted by Spark.
 
         >>> q = query("PATTERN SEQ(A a, B+ b[], C c)")
         >>> q.count({"ts": list(range(72)), "type": ["A", *["B"] * 70, "C"]})
@@ -370,43 +327,19 @@ class CompiledQuery:
         """
         if are_spark_frames(events):
             refuse_streams(events)
-            frame: Any = self.match(
-                events,
-                time=time,
-                type=type,
-                tie_break=tie_break,
-                evaluation=evaluation,
-                output=output,
-                time_unit=time_unit,
-                schema=schema,
-                **options,
-            )
-            return int(frame.count())
+            return int(import_module(SPARK).match(self, events, **keywords).count())
         from cepheid.sessions.run import run_count
 
-        check_output(output)
-        reading = Reading(time, type, tie_break, time_unit, schema, whole_events=False)
-        prepared = self._ready.run(events, reading, evaluation, output, options, counts=True)
-        return run_count(prepared)
+        settings = _with_rows_only(self.settings(keywords, without=["whole_events"]))
+        return run_count(self._prepared(events, settings, compressed=True))
 
-    def diagnose(
-        self,
-        events: Any,
-        *,
-        time: str | tuple[str, str] = "ts",
-        type: str | None = "type",
-        tie_break: str | Sequence[str] | None = None,
-        evaluation: str = AUTO,
-        time_unit: str | None = None,
-        schema: Any = None,
-        **options: Any,
-    ) -> Diagnosis:
+    def diagnose(self, events: Any, **keywords: Unpack[MatchKeywords]) -> Diagnosis:
         """Why the query finds nothing, or too little: print it.
 
-        It tells for each component how many events could be it and how many partial matches
-        reached it, what stopped those that got furthest, and what is probably wrong. The
-        arguments are those of :meth:`match`. However many events there are, the work is
-        bounded; where a limit is reached, the diagnosis says so.
+        For each component it shows how many events fit and how many partial matches reached it,
+        what stopped those that got furthest, and what is probably wrong. The keywords are those
+        of :meth:`match`. The work is bounded, however many events there are; if a limit is
+        reached, the diagnosis says so.
 
         >>> q = query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10")
         >>> print(q.diagnose({"ts": [1, 2], "type": ["A", "B"], "id": ["x", "X"]}))
@@ -417,44 +350,24 @@ class CompiledQuery:
         No match among 2 events.
         ...
         """
-        from cepheid.events.events import order_events
         from cepheid.explain.diagnosis import diagnose
 
-        column, uncertain, others = split_uncertain_time(time, options)
-        if uncertain is not None:
+        settings = self.settings(keywords, without=["output", "whole_events"])
+        read, evaluation = settings.read, settings.evaluation
+        if read.uncertain is not None:
             raise OptionError(
                 "diagnose follows partial matches in one order of the events, and uncertain times "
-                f"allow many; see what happens in one of them with time={column!r} alone. A match "
-                "of a possible world is found by match however small its confidence: leave out "
+                f"allow many; see what happens in one of them with time={read.time!r} alone. match "
+                "finds a match of a possible world however small its confidence: leave out "
                 "WITH CONFIDENCE and min_confidence"
             )
-        read_options(others)
-        declared = schema_of(schema)
-        ordered = order_events(
-            events,
-            time=column,
-            type=type,
-            tie_break=tie_break,
-            time_unit=time_unit,
-            schema=declared,
-        )
-        analysed = self._ready.analysed(ordered.schema)
-        choose(analysed, evaluation)
-        window = self.window_ticks(ordered)
-        return diagnose(self._tree, ordered, window, compiled=evaluation != REFERENCE)
+        ordered = read.order(events)
+        analysed = self.script.analysed(0, ordered.schema)
+        self.script.choose(analysed, RunSettings(read, evaluation))
+        window = self.script.window_ticks(0, ordered.time_axis)
+        return diagnose(self.tree, ordered, window, compiled=evaluation != REFERENCE)
 
-    def session(
-        self,
-        *,
-        time: str | tuple[str, str] = "ts",
-        type: str | None = "type",
-        tie_break: str | Sequence[str] | None = None,
-        evaluation: str = AUTO,
-        output: str = "all",
-        time_unit: str | None = None,
-        schema: Any = None,
-        **options: Any,
-    ) -> StreamSession:
+    def session(self, **keywords: Unpack[MatchKeywords]) -> QueryStream:
         """A session over a stream of events that comes in batches; keywords as for ``match``.
 
         >>> q = query("PATTERN SEQ(A a, B b) WITHIN 10")
@@ -464,45 +377,28 @@ class CompiledQuery:
         >>> session.feed({"ts": [4, 20], "type": ["B", "B"]}).bindings()
         [{'a': 0, 'b': 1}]
         """
-        reading = Reading(time, type, tie_break, time_unit, schema)
-        return self._ready.session(reading, evaluation, output, options, None)
+        return self._session(keywords)
 
     def restore(
-        self,
-        snapshot: bytes | memoryview,
-        *,
-        time: str | tuple[str, str] = "ts",
-        type: str | None = "type",
-        tie_break: str | Sequence[str] | None = None,
-        evaluation: str = AUTO,
-        output: str = "all",
-        time_unit: str | None = None,
-        schema: Any = None,
-        **options: Any,
-    ) -> StreamSession:
-        """The session that goes on from a snapshot of the same query, with the same keywords.
+        self, snapshot: bytes | memoryview, **keywords: Unpack[MatchKeywords]
+    ) -> QueryStream:
+        """The session of a snapshot of the same query, with the same keywords.
 
         Raises:
             SnapshotError: the snapshot is damaged, of another version or of another query.
         """
-        from cepheid.snapshots import check_snapshot
+        return self._restored(snapshot, keywords)
 
-        check_snapshot(snapshot)
-        reading = Reading(time, type, tie_break, time_unit, schema)
-        return self._ready.session(reading, evaluation, output, options, snapshot)
+    def _prepared(
+        self, source: Any, settings: RunSettings, *, compressed: bool = False
+    ) -> PreparedRun:
+        """The events in order, and what runs the query over them."""
+        from cepheid.sessions.run import PreparedRun
 
-    def for_events(
-        self,
-        events: Events,
-        evaluation: str = AUTO,
-        uncertain: UncertainTime | None = None,
-        options: Options = DEFAULT_OPTIONS,
-    ) -> tuple[AnalysedQuery, Evaluation, int | None]:
-        """The query as it is about such events, what runs it, and its window in ticks."""
-        analysed = self._ready.analysed(events.schema)
-        chosen = choose(analysed, evaluation, uncertain, options).evaluation
-        return analysed, chosen, self.window_ticks(events)
+        events, (planned,) = self._read(source, settings, compressed=compressed)
+        return PreparedRun(planned, events, settings)
 
-    def window_ticks(self, events: Events) -> int | None:
-        """The extent of WITHIN over these events: in ticks of their time, or in events."""
-        return self._ready.window_ticks(events)
+
+def _with_rows_only(settings: RunSettings) -> RunSettings:
+    """The settings, to read only the columns that the query tests."""
+    return replace(settings, read=replace(settings.read, whole_events=False))

@@ -10,8 +10,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 TYPES = ("A", "B", "C")
-TEXTS = ("{}", "{}", "{}", "upper({})", "lower({})")
-TEXT_AGGREGATES = ("min", "max", "first", "last")
+STRINGS = ("{}", "{}", "{}", "upper({})", "lower({})")
+STRING_AGGREGATES = ("min", "max", "first", "last")
 AGGREGATES = ("min", "max", "sum", "avg", "count", "first", "last")
 STRATEGIES = (
     "skip_till_any_match",
@@ -126,7 +126,7 @@ def conditions(draw: st.DrawFn, parts: list[Part]) -> str:
                     f"{part.variable}[i].{attribute} >= {part.variable}[1].{attribute}",
                     f"{part.variable}[3].x {compare} {part.variable}[1].x",
                     f"{part.variable}[i].s {draw(st.sampled_from(('=', '!=')))} "
-                    f"{draw(st.sampled_from(TEXT_AGGREGATES))}({part.variable}[..i-1].s)",
+                    f"{draw(st.sampled_from(STRING_AGGREGATES))}({part.variable}[..i-1].s)",
                     "",
                 )
             )
@@ -169,7 +169,7 @@ def conditions(draw: st.DrawFn, parts: list[Part]) -> str:
                 st.sampled_from(
                     (
                         f"{each.variable}[i].s",
-                        f"{draw(st.sampled_from(TEXT_AGGREGATES))}({each.variable}[].s)",
+                        f"{draw(st.sampled_from(STRING_AGGREGATES))}({each.variable}[].s)",
                     )
                 )
             )
@@ -177,7 +177,7 @@ def conditions(draw: st.DrawFn, parts: list[Part]) -> str:
             else f"{each.variable}.s"
             for each in (part, other)
         ]
-        first, second = (draw(st.sampled_from(TEXTS)).format(text) for text in texts)
+        first, second = (draw(st.sampled_from(STRINGS)).format(text) for text in texts)
         return f"{first} {draw(st.sampled_from(('=', '!=', '<=', '>')))} {second}"
     return draw(
         st.sampled_from(

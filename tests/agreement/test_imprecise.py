@@ -12,18 +12,18 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from oracles.reference_worlds import UncertainEvent, evaluate_worlds
 
 import cepheid as cep
 from cepheid.engines.base.options import METHODS
 from cepheid.engines.imprecise import (
     confidences,
     next_confidences,
-    partial_orders,
     rivals,
     signatures,
 )
+from cepheid.engines.imprecise.variants import any_state, points
 from cepheid.matches.matches import Matches
-from cepheid.reference_worlds import UncertainEvent, evaluate_worlds
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 EXAMPLES = int(os.environ.get("HYPOTHESIS_EXAMPLES", "4000")) if LONG else 200
@@ -206,11 +206,11 @@ def assert_same(
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything that can be full is full soon, so that growing is tested too."""
-    rooms = {"_IDS": 8, "_MATCHES": 4, "_DEPTH": 3, "_RUNS": 2, "_ENTRIES": 1}
-    for name, room in rooms.items():
+    for name, room in {"_IDS": 8, "_MATCHES": 4, "_DEPTH": 3}.items():
         monkeypatch.setattr(signatures, name, room)
+    monkeypatch.setattr(any_state, "_RUNS", 2)
+    monkeypatch.setattr(points, "_ENTRIES", 1)
     monkeypatch.setattr(rivals, "_RIVALS", 2)
-    monkeypatch.setattr(partial_orders, "_MATCHES", 2)
     for name, room in {"_ROOM": 2, "_GRID": 4, "_EVENTS": 1}.items():
         monkeypatch.setattr(confidences, name, room)
     for name, room in {"_LISTED": 1, "_TIMES": 2, "_GRID": 4}.items():
@@ -233,7 +233,9 @@ def test_every_method_agrees_with_all_possible_worlds(case: Case) -> None:
     wanted = None
     for method in METHODS:
         try:
-            matches = query.match(case.table(), time=("lo", "hi"), probabilities="p", method=method)
+            matches = query.match(
+                case.table(), time=("lo", "hi"), probabilities="p", options={"method": method}
+            )
         except cep.QuerySemanticError:
             return
         except cep.EvaluationError as error:
@@ -252,7 +254,9 @@ def test_next_matches_agree_with_all_possible_worlds(case: Case) -> None:
         return  # A column of nulls has no kind, and a condition across events is refused.
     wanted = expected(query, case)
     for method in ("query_order", "any_state"):
-        matches = query.match(case.table(), time=("lo", "hi"), probabilities="p", method=method)
+        matches = query.match(
+            case.table(), time=("lo", "hi"), probabilities="p", options={"method": method}
+        )
         assert_same(answers(matches), wanted)
     event(f"answers: {min(len(wanted), 5)}")
 
@@ -334,7 +338,11 @@ def test_thresholds_leave_out_only_what_is_less_sure(
     query = compiled(case.query)
     if query is None:
         return
-    keywords: dict[str, Any] = {"time": ("lo", "hi"), "probabilities": "p", "method": method}
+    keywords: dict[str, Any] = {
+        "time": ("lo", "hi"),
+        "probabilities": "p",
+        "options": {"method": method},
+    }
     try:
         whole = answers(query.match(case.table(), **keywords))
     except (cep.EvaluationError, cep.QuerySemanticError):

@@ -120,7 +120,7 @@ def test_an_instance_may_be_out_of_the_window_before_older_ones(window: str, lat
     events = {"ts": times, "type": [*types]}
     query = cep.query("PATTERN SEQ(A a, B b, C c, D d) WITHIN 4")
     found = query.match(
-        events, evaluation="instance_stacks", construction="basic", window=window
+        events, evaluation="instance_stacks", options={"construction": "basic", "window": window}
     ).bindings()
     expected = query.match(events, evaluation="reference").bindings()
     assert sorted(map(str, found)) == sorted(map(str, expected)) != []
@@ -142,7 +142,9 @@ def test_stacks_found_when_they_are_needed_are_those_that_were_kept(
     names = ", ".join(f"{name} {name.lower()}" for name in "ABCDE"[:length])
     query = cep.query(f"PATTERN SEQ({names}) WITHIN {data.draw(st.integers(2, 9))}")
     basic, ais = (
-        query.match(events, evaluation="instance_stacks", construction=way, window=window)
+        query.match(
+            events, evaluation="instance_stacks", options={"construction": way, "window": window}
+        )
         for way in ("basic", "ais")
     )
     assert sorted(map(str, basic.bindings())) == sorted(map(str, ais.bindings()))
@@ -192,11 +194,13 @@ def test_new_instances_take_the_place_of_those_that_have_left_the_window(
     query = cep.query(f"PATTERN SEQ({pattern}) WHERE [k] WITHIN {within}")
     # The reference takes long for a window of a partition; nfa_b agrees with it.
     expected = sorted(comparable(query.match(table, evaluation="nfa_b")))
-    running = query.session(evaluation="instance_stacks", window=window)
+    running = query.session(evaluation="instance_stacks", options={"window": window})
     found: list[str] = []
     for low in range(0, count, 7):
         found += comparable(running.feed(table[low : low + 7]))
         if low % 210 == 0:
-            running = query.restore(running.snapshot(), evaluation="instance_stacks", window=window)
+            running = query.restore(
+                running.snapshot(), evaluation="instance_stacks", options={"window": window}
+            )
     assert sorted(found) == expected
     assert found

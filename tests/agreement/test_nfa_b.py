@@ -66,7 +66,7 @@ def answers(
     """The matches in a form that can be compared, whatever order they come in."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cep.CepheidWarning)
-        matches = query.match(case.table(), evaluation=evaluation, output=output, **options)
+        matches = query.match(case.table(), evaluation=evaluation, output=output, options=options)
     return sorted(comparable(matches))
 
 

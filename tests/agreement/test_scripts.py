@@ -11,13 +11,13 @@ from agreement.script_strategies import script_cases
 from agreement.strategies import Case
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from oracles.reference_script import evaluate_script
 
 import cepheid as cep
 from cepheid.events.events import order_events
 from cepheid.language import syntax as ast
 from cepheid.matches.matches import Match, Matches
 from cepheid.reference.definition import returned
-from cepheid.reference_script import evaluate_script
 from cepheid.sessions import session
 from cepheid.sessions.reference_run import python_events
 

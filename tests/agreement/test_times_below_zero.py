@@ -35,7 +35,7 @@ def test_finds_the_same_as_the_reference(text: str, evaluation: str, options: di
     expected = query.match(EVENTS, evaluation="reference").bindings()
     assert expected
     try:
-        found = query.match(EVENTS, evaluation=evaluation, **options).bindings()
+        found = query.match(EVENTS, evaluation=evaluation, options=options).bindings()
     except cep.EvaluationError:
         pytest.skip("this evaluation refuses the query")
     assert sorted(map(str, found)) == sorted(map(str, expected))

@@ -155,3 +155,37 @@ def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "query.sase"
     path.write_text("PATTERN SEQ(A a, B b)", encoding="utf-8-sig")
     assert len(cep.read_query(path).match(EVENTS)) == 1
+
+
+def test_a_variant_as_a_keyword_of_its_own_works_and_warns() -> None:
+    query = cep.query("PATTERN SEQ(A a, B b)")
+    events = {"ts": [1, 2], "type": ["A", "B"]}
+    with pytest.warns(FutureWarning, match="use options={'algorithm': 'basic'}"):
+        old = query.match(events, evaluation="nfa_b", algorithm="basic")
+    new = query.match(events, evaluation="nfa_b", options={"algorithm": "basic"})
+    assert old.bindings() == new.bindings() == [{"a": 0, "b": 1}]
+
+
+def test_options_that_are_no_options_are_refused() -> None:
+    query = cep.query("PATTERN SEQ(A a, B b)")
+    events = {"ts": [1, 2], "type": ["A", "B"]}
+    with pytest.raises(cep.OptionError, match="options is a mapping"):
+        query.match(events, options=["basic"])
+    with pytest.raises(cep.OptionError, match="Did you mean 'algorithm'"):
+        query.match(events, options={"algoritm": "basic"})
+    with pytest.raises(cep.OptionError, match="max_runs is given twice"):
+        query.match(events, options={"max_runs": 3}, max_runs=2)
+
+
+def test_a_script_has_no_uncertain_times() -> None:
+    script = cep.script("EVENT A; EVENT B")
+    with pytest.raises(cep.OptionError, match="'uncertainty' is for a single query"):
+        script.match(EVENTS, uncertainty=1)
+    with pytest.raises(cep.OptionError, match="a script needs one time for each event"):
+        script.session(time=("ts", "upper"))
+
+
+def test_a_deprecated_keyword_names_the_line_that_uses_it() -> None:
+    with pytest.warns(FutureWarning, match="algorithm is deprecated") as caught:
+        cep.query("PATTERN SEQ(A a, B+ b[])").match(EVENTS, algorithm="basic")
+    assert [Path(each.filename).name for each in caught] == [Path(__file__).name]

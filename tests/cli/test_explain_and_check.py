@@ -139,7 +139,7 @@ def test_statistics_are_read_from_a_file(run, folder):
     result = run("explain", "-q", text, "--statistics", file)
     assert "lazy_chain binds b, a" in result.out
     file.write_text("[1]", encoding="utf-8")
-    assert "are not an object of JSON" in run("explain", "-q", text, "--statistics", file).err
+    assert "are not a JSON object" in run("explain", "-q", text, "--statistics", file).err
     file.write_text('{"A": 900, "B": 1, "a.x < b.y": 0.2}', encoding="utf-8")
     refused = run("explain", "-q", text, "--statistics", file)
     assert "'a.x < b.y', which is no condition of the query; there is 'a.x < b.x'" in refused.err

@@ -183,3 +183,35 @@ def test_a_parameter_that_the_query_does_not_have_is_warned_of_once(run):
 def test_the_command_line_knows_the_suffixes_that_are_read():
     read = {*PARQUET_SUFFIXES, *CSV_DELIMITERS, *JSON_SUFFIXES}
     assert set(EVENT_SUFFIXES) == read
+
+
+def test_an_option_is_given_by_name_or_by_its_short_form(run):
+    by_name = run("match", "-q", PAIRS, "events.csv", "--option", "max_matches=1")
+    assert by_name.code == 1
+    assert "more than 1 matches" in by_name.err
+    assert run("match", "-q", PAIRS, "events.csv", "--max-matches=1").err == by_name.err
+    assert run("match", "-q", PAIRS, "events.csv", "--max-matches", "2").bindings == LEFT
+
+
+def test_a_variant_is_an_option_and_its_old_flag_warns(run):
+    plain = ("match", "-q", PAIRS, "events.csv", "--evaluation", "nfa_b")
+    chosen = run(*plain, "--option", "algorithm=basic")
+    assert chosen.bindings == LEFT
+    assert "warning" not in chosen.err
+    old = run(*plain, "--algorithm", "basic")
+    assert old.bindings == LEFT
+    assert "--algorithm is deprecated; use --option algorithm=basic" in old.err
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("algoritm=basic", "Did you mean 'algorithm'?"),
+        ("algorithm", "is not NAME=VALUE"),
+        ("max_runs=0", "is not a positive whole number"),
+    ],
+)
+def test_a_wrong_option_is_wrong_usage(run, setting, message):
+    wrong = run("match", "-q", PAIRS, "events.csv", "--option", setting)
+    assert wrong.code == 2
+    assert message in " ".join(wrong.err.split())

@@ -339,19 +339,19 @@ def _helper(x):
             "f",
             len,
             "'f' is registered as <built-in function len>; numba compiles functions that are "
-            "written in Python, with def or lambda, and call other such functions only if "
-            "@numba.njit is theirs",
+            "written in Python, with def or lambda; such a function may call others if they have "
+            "@numba.njit",
         ),
         (
             "f",
             _varying,
-            "'f' takes any number of arguments, or arguments by name; the function of a query has "
+            "'f' takes any number of arguments, or keyword arguments; a function of a query has "
             "a fixed list of arguments",
         ),
         (
             "f",
             _named,
-            "'f' takes any number of arguments, or arguments by name; the function of a query has "
+            "'f' takes any number of arguments, or keyword arguments; a function of a query has "
             "a fixed list of arguments",
         ),
     ],
@@ -371,15 +371,15 @@ def _calls_python(x):
     return _helper(x)
 
 
-def _makes_text(x):
+def _makes_string(x):
     return f"{x:.2f}"
 
 
-def _wants_text(x):
+def _wants_string(x):
     return x.upper() == "A"
 
 
-def _gives_text(x):
+def _gives_string(x):
     return "yes" if x else "no"
 
 
@@ -398,18 +398,18 @@ def test_numbas_reason_is_one_line():
         "'f' cannot be compiled: numba says \"Untyped global name '_helper': Cannot determine "
         f"Numba type of <class 'function'>\" (line {_line(_calls_python)})"
     )
-    assert refusal(_makes_text) == (
+    assert refusal(_makes_string) == (
         "'f' cannot be compiled: numba says \"format spec in f-strings not supported yet\" "
-        f"(line {_line(_makes_text)})"
+        f"(line {_line(_makes_string)})"
     )
-    line = _line(_wants_text)
-    assert refusal(_wants_text) == (
+    line = _line(_wants_string)
+    assert refusal(_wants_string) == (
         "'f' cannot be compiled\n"
         f"for numbers: numba says \"Unknown attribute 'upper' of type float64\" (line {line})\n"
         f"for lists: numba says \"Unknown attribute 'upper' of type list\" (line {line})"
     )
-    assert refusal(_gives_text) == (
-        "'f' cannot be compiled: it gives a text, and not a number or a boolean"
+    assert refusal(_gives_string) == (
+        "'f' cannot be compiled: it returns a string, not a number or a boolean"
     )
     assert "'with (context manager) as (variable):' construct is not supported" in refusal(_opens)
     assert "is registered as <function _later" in refusal(_later)

@@ -1,12 +1,12 @@
-"""Every example of README.md and docs/ is run, and does what the page says.
+"""Run every example of README.md and docs/, and compare its output with the page.
 
-The blocks of a page share a folder and a Python session, and run in the order of the page:
+The blocks of a page share a folder and a Python session, and run in page order:
 
-- ``python``: a session (``>>>``) whose output is compared, or a script, whose output is the
+- ``python``: a session (``>>>``) with its output, or a script, whose output is in the
   ``output`` block after it;
-- ``console``: commands after ``$``, each with what it prints; ``cepheid`` runs in this process;
-- ``sase``: a query or script that makes sense; with a name behind it, also written to that file;
-- other languages with a name behind them are files.
+- ``console``: commands after ``$`` with their output; ``cepheid`` runs in this process;
+- ``sase``: a valid query or script, written to a file if a file name follows the language;
+- any other language with a file name is written to that file; other blocks are not run.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ _LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)#]+)?(?:#([^)]*))?\)")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a page: its language, the name of its file, its text and its line."""
+    """A fenced block of a page: its language, file name, text and line number."""
 
     language: str
     file: str | None
@@ -55,7 +55,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:
-    """Each command of a console block, and what it prints."""
+    """Each command of a console block, with its expected output."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, printed = re.sub(r"\n> ", "\n", part).partition("\n")
         while command.endswith("\\"):
@@ -65,7 +65,7 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 
 
 def run_command(command: str) -> str:
-    """What a command prints on a terminal of 80 columns."""
+    """The output of a command on a terminal of 80 columns."""
     words = shlex.split(command, comments=True)
     if words[0] == "cat":
         return "".join(Path(name).read_text() for name in words[1:])
@@ -79,7 +79,7 @@ def run_command(command: str) -> str:
 
 
 class Page:
-    """Runs the blocks of a page, one after the other."""
+    """Runs the blocks of a page in order."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -117,7 +117,7 @@ class Page:
 
     def compare(self, block: Block, expected: str, actual: str) -> None:
         expected, actual = (_SECONDS.sub("in 5 ms", text) for text in (expected, actual))
-        # Tables are padded to the right, which no page shows.
+        # Tables are padded with spaces on the right; the pages leave them out.
         lines = "".join(f"{line.rstrip()}\n" for line in actual.splitlines())
         place = f"{self.path.relative_to(ROOT)}:{block.line}"
         assert doctest.OutputChecker().check_output(expected, lines, doctest.ELLIPSIS), (
@@ -126,7 +126,7 @@ class Page:
 
 
 def on_spark(page: Path) -> bool:
-    return page.stem.startswith(("spark", "streaming"))
+    return "SparkSession.builder" in page.read_text()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from cepheid.events.columns.encoding import (
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 FLOATS = st.floats(allow_nan=False)
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+STRINGS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 EXACT = st.integers(-(2**53), 2**53)
 SECONDS = st.integers(-(2**33), 2**33)
 DATES = st.dates()
@@ -35,8 +35,8 @@ LOSSLESS = {
     pa.uint64(): st.integers(0, 2**63 - 1),
     pa.float64(): FLOATS,
     pa.float32(): st.floats(width=32, allow_nan=False),
-    pa.string(): TEXTS,
-    pa.large_string(): TEXTS,
+    pa.string(): STRINGS,
+    pa.large_string(): STRINGS,
     pa.bool_(): st.booleans(),
     pa.timestamp("s"): SECONDS,
     pa.timestamp("ms", "Europe/Berlin"): SECONDS,
@@ -48,7 +48,7 @@ LOSSLESS = {
     pa.duration("ns"): INT64,
     pa.list_(pa.float64()): st.lists(st.none() | FLOATS, max_size=3),
     pa.list_(pa.int64()): st.lists(st.none() | EXACT, max_size=3),
-    pa.large_list(pa.string()): st.lists(st.none() | TEXTS, max_size=3),
+    pa.large_list(pa.string()): st.lists(st.none() | STRINGS, max_size=3),
     pa.list_(pa.bool_()): st.lists(st.none() | st.booleans(), max_size=3),
     pa.list_(pa.int16(), 2): st.lists(st.none() | st.integers(-9, 9), min_size=2, max_size=2),
     pa.null(): st.none(),
@@ -78,7 +78,7 @@ def test_a_column_comes_back(column):
         assert array is None or (array.flags.c_contiguous and array.flags.writeable)
 
 
-@given(st.lists(st.lists(st.none() | TEXTS, max_size=6), max_size=5), st.booleans())
+@given(st.lists(st.lists(st.none() | STRINGS, max_size=6), max_size=5), st.booleans())
 def test_codes_of_strings_do_not_depend_on_batches(batches, as_dictionary):
     strings = StringCodes()
     codes = []
@@ -203,7 +203,7 @@ def test_dictionary_columns_come_back_as_dictionaries(values):
         (
             pa.array([{"x": 1}]),
             "where",
-            "attribute 'where' has type struct<x: int64>, which no condition can be about",
+            "attribute 'where' has type struct<x: int64>, which conditions cannot use",
         ),
         (
             pa.array([[[1]]]),
@@ -214,12 +214,12 @@ def test_dictionary_columns_come_back_as_dictionaries(values):
         (
             pa.array([b"a"]),
             "raw",
-            "attribute 'raw' has type binary, which no condition can be about",
+            "attribute 'raw' has type binary, which conditions cannot use",
         ),
         (
             pa.array([1], pa.time64("us")),
             "at",
-            "attribute 'at' has type time64[us], which no condition can be about",
+            "attribute 'at' has type time64[us], which conditions cannot use",
         ),
     ],
     ids=lambda value: str(value)[:20].replace("\n", ""),

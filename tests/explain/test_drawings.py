@@ -202,14 +202,14 @@ def test_a_schema_is_checked() -> None:
 @pytest.mark.parametrize("name", ["stock-trend", "theft"])
 def test_the_pictures_of_the_documentation_are_up_to_date(name: str) -> None:
     query = IMAGES / f"{name}.sase"
-    page = (IMAGES.parent / "automata.md").read_text(encoding="utf-8")
+    page = (IMAGES.parent / "explanation/automata.md").read_text(encoding="utf-8")
     assert f"```sase {query.name}\n{query.read_text(encoding='utf-8')}```" in page
     picture = query.with_suffix(".svg").read_text(encoding="utf-8")
     assert picture == cep.read_query(query).automaton("svg")
 
 
 def test_the_picture_of_a_chain_is_up_to_date() -> None:
-    page = (IMAGES.parent / "evaluation.md").read_text(encoding="utf-8")
+    page = (IMAGES.parent / "explanation/evaluation.md").read_text(encoding="utf-8")
     text = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 100"
     assert f'rare = cep.query("{text}")' in page
     drawing = cep.query(text).automaton("svg", statistics={"A": 250, "B": 250, "C": 1})
@@ -254,7 +254,7 @@ def test_a_chain_needs_statistics_of_all_types_or_none() -> None:
 @pytest.mark.parametrize("name", ["stacks", "stacks-by-id"])
 def test_the_pictures_of_stacks_are_up_to_date(name: str) -> None:
     query, events = IMAGES / f"{name}.sase", IMAGES / "stacks.csv"
-    page = (IMAGES.parent / "evaluation.md").read_text(encoding="utf-8")
+    page = (IMAGES.parent / "explanation/evaluation.md").read_text(encoding="utf-8")
     assert f"```sase {query.name}\n{query.read_text(encoding='utf-8')}```" in page
     assert f"```csv {events.name}\n{events.read_text(encoding='utf-8')}```" in page
     picture = query.with_suffix(".svg").read_text(encoding="utf-8")

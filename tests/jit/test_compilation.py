@@ -8,6 +8,7 @@ import numba
 import numpy as np
 import pytest
 
+from cepheid.jit import cache
 from cepheid.jit import decorators as jit
 
 
@@ -31,9 +32,9 @@ def _next(number):
 
 @pytest.fixture
 def empty_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(jit, "FOLDER", tmp_path)
+    monkeypatch.setattr(cache, "FOLDER", tmp_path)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    jit._tell_once.cache_clear()
+    jit._announce_compilation.cache_clear()
 
 
 @pytest.mark.usefixtures("empty_cache")

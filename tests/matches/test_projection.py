@@ -92,7 +92,7 @@ def larger_numbers(smaller: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 NUMBERS = st.recursive(NUMBER_LEAVES, larger_numbers, max_leaves=5)
-TEXTS = st.builds(
+STRINGS = st.builds(
     str.format, st.sampled_from(["{}", "lower({})", "upper({})"]), places("s")
 ) | st.sampled_from(["'a'", "'AB'", "''"])
 TIMES = places("t") | st.builds(
@@ -121,11 +121,11 @@ def compared(operands: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 LIKE_PATTERNS = st.sampled_from(["'a%'", "'_'", "'%\n'", "'A%'", "'_\\'", "'.'", "''"])
 PREDICATES = st.one_of(
     compared(NUMBERS),
-    compared(TEXTS),
+    compared(STRINGS),
     compared(TIMES),
     compared(DURATIONS),
     st.builds("{} {} '2024-05-01 12:00:00'".format, TIMES, COMPARISONS),
-    st.builds("{} LIKE {}".format, TEXTS, LIKE_PATTERNS),
+    st.builds("{} LIKE {}".format, STRINGS, LIKE_PATTERNS),
     places("f"),
 )
 CONDITIONS = st.recursive(
@@ -138,7 +138,7 @@ CONDITIONS = st.recursive(
     max_leaves=4,
 )
 WHOLE = st.sampled_from(["a", "b", "d[]", "d[].x", "d[].y", "d[].s", "d[].t"])
-ITEMS = NUMBERS | TEXTS | TIMES | DURATIONS | CONDITIONS | WHOLE
+ITEMS = NUMBERS | STRINGS | TIMES | DURATIONS | CONDITIONS | WHOLE
 
 
 @given(streams(), st.lists(ITEMS, min_size=1, max_size=4))

@@ -20,6 +20,7 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.events.events import order_events
 from cepheid.sessions import session
+from cepheid.sessions.run_settings import RunSettings
 from cepheid.spark.batch.arrow_schemas import result_schema
 from cepheid.spark.stream import packing
 from cepheid.spark.stream.bucket import Step
@@ -54,15 +55,8 @@ def worker_settings(query: cep.CompiledQuery, table: pa.Table, output: str) -> W
     empty = order_events(table.slice(0, 0), time="ts", type="type")
     return WorkerSettings(
         text=str(query),
-        time="ts",
-        type="type",
-        tie_break=("seq",),
+        run=RunSettings.of({"tie_break": "seq", "output": output}),
         ties=("seq",),
-        evaluation="auto",
-        output=output,
-        time_unit=None,
-        schema=None,
-        options={},
         result=result_schema(query.tree, empty, match_id=True).serialize().to_pybytes(),
         match_id=True,
     )

@@ -15,7 +15,6 @@ from spark.rows import found_together, spark_rows
 from spark.test_files import QUERIES, events
 
 import cepheid as cep
-from cepheid.spark.batch.tie_order import order_with_ties
 from cepheid.spark.files import files
 from cepheid.spark.files.plain_files import plain_files
 
@@ -222,26 +221,3 @@ def test_what_would_be_no_gain_or_is_not_certain_is_left_to_spark(
     assert not goes(old)
     monkeypatch.setattr(files, "MOST_FILES", 0)
     assert not goes(table)
-
-
-def test_rows_are_sorted_by_time_and_one_column_after_another() -> None:
-    random = np.random.default_rng(4)
-    ticks = random.integers(0, 30, 500)
-    columns: list[list[Any]] = [
-        random.integers(-3, 3, 500).tolist(),
-        [None if n == 0 else 1 / n for n in random.integers(-2, 4, 500).tolist()],
-        random.choice(["b", "a", "ab"], 500).tolist(),
-        (random.integers(-2, 2, 500) * 2**62).tolist(),
-    ]
-    found = order_with_ties(ticks, [pa.chunked_array([column]) for column in columns])
-    keys = [
-        (
-            tick,
-            *(
-                (value is not None, value or 0) if ix == 1 else value
-                for ix, value in enumerate(row)
-            ),
-        )
-        for tick, row in zip(ticks.tolist(), zip(*columns, strict=True), strict=True)
-    ]
-    assert found.tolist() == sorted(range(500), key=keys.__getitem__)

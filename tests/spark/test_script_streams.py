@@ -22,8 +22,8 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.sessions import session
 from cepheid.spark.batch.arrow_schemas import spark_schema
-from cepheid.spark.batch.script_preparation import prepare_script
-from cepheid.spark.worker.worker_settings import ScriptSettings
+from cepheid.spark.batch.preparation import prepare
+from cepheid.spark.worker.worker_settings import WorkerSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,20 +36,8 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_FEW_EVENTS", 0)
 
 
-def script_settings(script: cep.CompiledScript, table: pa.Table) -> ScriptSettings:
-    return prepare_script(
-        script,
-        spark_schema(table.schema),
-        time="ts",
-        type="type",
-        tie_break="seq",
-        evaluation="auto",
-        output="all",
-        time_unit=None,
-        declared=None,
-        match_id=True,
-        options={},
-    ).settings
+def script_settings(script: cep.CompiledScript, table: pa.Table) -> WorkerSettings:
+    return prepare(script, spark_schema(table.schema), tie_break="seq", match_id=True).settings
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=25)

@@ -33,9 +33,7 @@ def shown(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def prepared_for(query: cep.CompiledQuery, table: pa.Table, keywords: dict[str, Any]) -> Prepared:
-    options = {name: value for name, value in keywords.items() if name != "time"}
-    schema = spark_schema(table.schema)
-    return prepare(query, schema, time=keywords["time"], match_id=True, options=options)
+    return prepare(query, spark_schema(table.schema), match_id=True, **keywords)
 
 
 class UncertainStream(Stream):

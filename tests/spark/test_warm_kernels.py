@@ -37,4 +37,4 @@ def run_together(log: Path, cache: Path, task: str, count: int) -> list[str]:
 def test_the_first_time_one_works_and_the_others_wait(tmp_path: Path) -> None:
     log = tmp_path / "log"
     assert run_together(log, tmp_path / "cache", "a query", 2) == ["begin", "end"] * 2
-    assert any((tmp_path / "cache").rglob("warm_*"))
+    assert any((tmp_path / "cache").rglob("done_*"))

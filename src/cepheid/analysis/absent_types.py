@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 
-from cepheid.errors import CepheidWarning, closest, list_words
+from cepheid.errors import closest, list_words, warn
 
 
-def warn_of_absent_types(
-    named: set[str], known: Iterable[str], made: Iterable[str] = (), stacklevel: int = 5
-) -> None:
-    """A type that never occurs but is spelt almost like one that does is probably a slip.
+def warn_of_absent_types(named: set[str], known: Iterable[str], made: Iterable[str] = ()) -> None:
+    """Warn of a type that no event has if its name is close to one that events have.
 
     ``made`` are the types that queries of a script make.
     """
@@ -20,9 +17,7 @@ def warn_of_absent_types(
     for name in sorted(named - there):
         near = closest(name, unused | {*made})
         if near:
-            warnings.warn(
+            warn(
                 f"no event has type '{name}'; there are events of type "
-                f"{list_words(sorted(unused | {*made})[:10])}. Did you mean '{near[0]}'?",
-                CepheidWarning,
-                stacklevel=stacklevel,
+                f"{list_words(sorted(unused | {*made})[:10])}. Did you mean '{near[0]}'?"
             )

@@ -8,7 +8,7 @@ from datetime import datetime
 from cepheid.analysis.names import first_word, last_word
 from cepheid.analysis.operations import (
     ORDERED,
-    TIME_TEXT,
+    TIME_STRING,
     TIMES,
     Operand,
     arithmetic_hint,
@@ -187,12 +187,12 @@ class _Checker:
             return
         for (expression, _), other in ((left, kinds[1]), (right, kinds[0])):
             if isinstance(expression, ast.Literal) and other in TIMES:
-                self._check_time_text(expression)
+                self._check_time_string(expression)
         for kind in dict.fromkeys(kinds) if is_ordered else ():
             if not (kind.is_number or kind in ORDERED):
                 self._fault(f"{with_article(kind)} has no order", node, "Compare it with = or !=.")
 
-    def _check_time_text(self, literal: ast.Literal) -> None:
+    def _check_time_string(self, literal: ast.Literal) -> None:
         if isinstance(literal.value, str):
             try:
                 datetime.fromisoformat(literal.value)
@@ -200,7 +200,7 @@ class _Checker:
                 self._fault(
                     f"'{literal.value}' is not a point in time",
                     literal,
-                    f"Write it like {TIME_TEXT}.",
+                    f"Write it like {TIME_STRING}.",
                 )
 
     # --- values
@@ -212,7 +212,7 @@ class _Checker:
                 f"a value of type {type(node.value).__name__} cannot stand in a query",
                 node,
                 "Numbers, texts, TRUE, FALSE and NULL can; "
-                f"a point in time is a text such as {TIME_TEXT}.",
+                f"a point in time is a text such as {TIME_STRING}.",
             )
         return kind or Kind.UNKNOWN
 

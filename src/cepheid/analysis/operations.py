@@ -9,7 +9,7 @@ TIMES = (Kind.TIMESTAMP, Kind.DATE)
 ORDERED = (Kind.STRING, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION, Kind.UNKNOWN)
 """What < can compare, beside numbers."""
 
-TIME_TEXT = "'2024-05-01 09:30:00'"
+TIME_STRING = "'2024-05-01 09:30:00'"
 
 Operand = tuple[ast.Expression, Kind]
 """An expression and its kind."""
@@ -49,7 +49,9 @@ def comparison_hint(side: Operand, other: Operand) -> str | None:
         case Kind.TIMESTAMP | Kind.DATE if kind is Kind.DURATION:
             return "A duration is compared with the difference of two points in time."
         case Kind.TIMESTAMP | Kind.DATE:
-            return f"A point in time is compared with another, or with a text such as {TIME_TEXT}."
+            return (
+                f"A point in time is compared with another, or with a text such as {TIME_STRING}."
+            )
         case Kind.DURATION if kind.is_number and value is not None:
             return f"Give the number a unit, such as {value} seconds."
         case Kind.DURATION if kind.is_number:

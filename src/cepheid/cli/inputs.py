@@ -120,39 +120,6 @@ def read_groups(settings: Iterable[str]) -> dict[str, list[str]]:
     return groups
 
 
-def read_domains(settings: Iterable[str]) -> dict[str, int]:
-    """How many values attributes have, from ``NAME=N`` for each.
-
-    >>> read_domains(["tag_id=10000", "zone=12"])
-    {'tag_id': 10000, 'zone': 12}
-    """
-    domains = {}
-    for setting in settings:
-        name, _, size = setting.partition("=")
-        if not name or not size.isdecimal():
-            raise OptionError(f"--domain needs NAME=N, such as tag_id=10000, not {setting!r}")
-        domains[name] = int(size)
-    return domains
-
-
-def read_statistics(file: Path | None) -> dict[str, Any] | None:
-    """What is known of types, variables and conditions, from a file of JSON."""
-    if file is None:
-        return None
-    try:
-        statistics = json.loads(file.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise OptionError(f"cannot read the statistics {str(file)!r}: {error.strerror}") from None
-    except ValueError as error:
-        raise OptionError(f"the statistics {str(file)!r} are not JSON: {error}") from None
-    if not isinstance(statistics, dict):
-        raise OptionError(
-            f"the statistics {str(file)!r} are not an object of JSON, such as "
-            '{"A": 250, "B": 0.5, "a.x < b.x": 0.1}'
-        )
-    return statistics
-
-
 def parameter(setting: str) -> tuple[str, int | float | bool | str]:
     """A parameter of a query from ``NAME=VALUE``; a value in quotes is always a text.
 
@@ -246,31 +213,6 @@ def time_columns(given: str) -> str | tuple[str, str]:
     """
     first, comma, second = given.partition(",")
     return (first, second) if comma else given
-
-
-def slice_count(given: str | None) -> int | str | None:
-    """Into how many slices of time events are cut.
-
-    >>> slice_count("8"), slice_count("auto"), slice_count(None)
-    (8, 'auto', None)
-    """
-    if given is None or given == "auto":
-        return given
-    if not given.isdecimal() or int(given) < 1:
-        raise typer.BadParameter(f"{given!r} is neither a number nor auto", param_hint="--slices")
-    return int(given)
-
-
-def uncertainty_of(given: str | None) -> str | dict[str, str] | None:
-    """How uncertain times are: a length of time, or one for each type.
-
-    >>> uncertainty_of("5 s"), uncertainty_of("Task=0.5 s, Load=7.5 s")
-    ('5 s', {'Task': '0.5 s', 'Load': '7.5 s'})
-    """
-    if given is None or "=" not in given:
-        return given
-    pairs = (each.partition("=") for each in given.split(","))
-    return {name.strip(): extent.strip() for name, _, extent in pairs}
 
 
 def declared_schema(given: str | None) -> dict[str, Any] | None:

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cepheid.cli.reporting import usage
 from cepheid.engines.base.evaluation import AUTO
-from cepheid.engines.base.options import EQUIVALENCES, WINDOWS
 from cepheid.errors import OptionError, closest, list_words
-from cepheid.planning.registry import EVALUATIONS
+from cepheid.planning.registry import EVALUATIONS, evaluation_named
+
+QUERY, EVENTS, EVALUATION, RESULT, SPARK = "Query", "Events", "Evaluation", "Result", "Spark"
+"""The groups of options in the help of a command."""
 
 _MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|(spark|k8s)://.+")
 """What Spark may run on."""
 
 
 def _check_evaluation(name: str) -> None:
-    known = [AUTO, *(evaluation.name for evaluation in EVALUATIONS)]
-    if name not in known:
-        near = closest(name, known)
-        raise OptionError(
-            f"there is no evaluation {name!r}; there are {list_words(known)}"
-            + (f". Did you mean {near[0]!r}?" if near else "")
-        )
+    if name != AUTO:
+        evaluation_named(name)
 
 
 def _check_unit(name: str) -> None:
@@ -39,7 +35,7 @@ def check_master(name: str) -> None:
     if not _MASTER.fullmatch(name):
         near = closest(name, ("local", "local[*]", "yarn"))
         raise OptionError(
-            f"{name!r} is no master of Spark's; there are local[*], local[N], yarn and the URL of "
+            f"{name!r} is not a Spark master; there are local[*], local[N], yarn and the URL of "
             "a cluster, such as spark://host:7077"
             + (f". Did you mean {near[0]!r}?" if near else "")
         )
@@ -49,12 +45,21 @@ QueryFile = Annotated[str | None, typer.Argument(metavar="QUERYFILE", hidden=Tru
 Events = Annotated[list[str] | None, typer.Argument(metavar="EVENTS", hidden=True)]
 QueryText = Annotated[
     str | None,
-    typer.Option("-q", "--query", metavar="TEXT", help="The query itself, instead of QUERYFILE."),
+    typer.Option(
+        "-q",
+        "--query",
+        metavar="TEXT",
+        help="The query itself, instead of QUERYFILE.",
+        rich_help_panel=QUERY,
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="NAME=VALUE", help="A parameter of the query, such as T=0.5; repeatable."
+        "--set",
+        metavar="NAME=VALUE",
+        help="A parameter of the query, such as T=0.5; repeatable.",
+        rich_help_panel=QUERY,
     ),
 ]
 GroupBy = Annotated[
@@ -62,8 +67,9 @@ GroupBy = Annotated[
     typer.Option(
         "--group-by",
         metavar="VARIABLE=ATTRIBUTE",
-        help="The events of a list agree in an attribute: b=x is the condition "
+        help="The events of a list agree on an attribute: b=x is the condition "
         "b[i].x = b[i-1].x; repeatable.",
+        rich_help_panel=QUERY,
     ),
 ]
 Declaration = Annotated[
@@ -72,6 +78,7 @@ Declaration = Annotated[
         "--schema",
         metavar="JSON",
         help='The attributes of each type, where they differ: a file, or {"Shelf": ["tag_id"]}.',
+        rich_help_panel=EVENTS,
     ),
 ]
 EvaluationName = Annotated[
@@ -81,6 +88,7 @@ EvaluationName = Annotated[
         metavar="NAME",
         callback=usage(_check_evaluation),
         help=f"What runs the query: {AUTO} or {list_words([e.name for e in EVALUATIONS], 'or')}.",
+        rich_help_panel=EVALUATION,
     ),
 ]
 TimeColumn = Annotated[
@@ -88,15 +96,19 @@ TimeColumn = Annotated[
     typer.Option(
         metavar="COLUMN",
         help="The column with the time of an event; two with a comma: its earliest and latest.",
+        rich_help_panel=EVENTS,
     ),
 ]
-TypeColumn = Annotated[str, typer.Option(metavar="COLUMN", help="The column with its type.")]
+TypeColumn = Annotated[
+    str, typer.Option(metavar="COLUMN", help="The column with its type.", rich_help_panel=EVENTS)
+]
 TieBreak = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
         help="What orders events of equal time; repeatable, or several with commas. "
         "Row order otherwise.",
+        rich_help_panel=EVENTS,
     ),
 ]
 TimeUnit = Annotated[
@@ -105,6 +117,7 @@ TimeUnit = Annotated[
         metavar="UNIT",
         callback=usage(_check_unit),
         help="What a numeric time column counts, such as ms.",
+        rich_help_panel=EVENTS,
     ),
 ]
 SparkMaster = Annotated[
@@ -114,45 +127,16 @@ SparkMaster = Annotated[
         metavar="MASTER",
         callback=usage(check_master),
         help="Run on Spark: local[*], or the URL of a cluster.",
+        rich_help_panel=EVALUATION,
     ),
 ]
 
-Construction = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="Of instance_stacks: ais or basic; same matches."),
-]
-EquivalenceTests = Annotated[
-    str,
-    typer.Option(
-        "--equivalence",
-        metavar="NAME",
-        help="Of instance_stacks, where equivalence tests are made: "
-        f"{list_words(EQUIVALENCES, 'or')}; same matches.",
-    ),
-]
-WindowTest = Annotated[
-    str,
-    typer.Option(
-        "--window",
-        metavar="NAME",
-        help="Of instance_stacks, where the window is tested: "
-        f"{list_words(WINDOWS, 'or')}; same matches.",
-    ),
-]
-Domains = Annotated[
+NamedOptions = Annotated[
     list[str] | None,
     typer.Option(
-        "--domain",
-        metavar="NAME=N",
-        help="How many values an attribute has, such as tag_id=10000; repeatable.",
-    ),
-]
-Statistics = Annotated[
-    Path | None,
-    typer.Option(
-        "--statistics",
-        metavar="FILE",
-        help="A file of JSON: how many events of types or variables a window has, and how often "
-        "conditions hold.",
+        "--option",
+        metavar="NAME=VALUE",
+        help="An option by its name, see below; repeatable. --NAME VALUE for short.",
+        rich_help_panel=EVALUATION,
     ),
 ]

@@ -1,4 +1,4 @@
-"""Generated predicate source to a compiled function, kept on disk by the hash of its text."""
+"""Compilation of generated predicate source, cached on disk by a hash of the source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from types import ModuleType
 from typing import Any
 
 from cepheid.codegen.fingerprints import PASSING
-from cepheid.jit import decorators as jit
+from cepheid.jit.cache import FOLDER
+from cepheid.jit.decorators import c_function
 
 _SOURCES: dict[int, str] = {}
 """The source of each predicate function, by its address."""
@@ -30,18 +31,18 @@ def predicate_address(source: str) -> int:
 
 @cache
 def marks_address(predicate: int) -> int:
-    """The address of the ``marks`` function beside the predicate function at an address."""
+    """The address of the ``marks`` function in the same module as a predicate function."""
     source = _SOURCES[predicate]
     return _compiled(_module_of(source).marks, source)
 
 
 def _compiled(function: Callable[..., Any], source: str) -> int:
     try:
-        return jit.c_function(function, cached=PASSING not in source)
+        return c_function(function, cached=PASSING not in source)
     except ImportError:
-        # What was kept calls a function of a module that only the process had that kept it, as
-        # where a function was sent to a worker of Spark.
-        return jit.c_function(function, cached=False)
+        # The cached code calls a function of a module that this process does not have, such as
+        # a function that was sent to a Spark worker.
+        return c_function(function, cached=False)
 
 
 @cache
@@ -50,16 +51,16 @@ def _module_of(source: str) -> ModuleType:
 
 
 def _passing_module(source: str) -> ModuleType:
-    """The module of code that means something in this process only."""
+    """The module of code that is valid in this process only."""
     module = ModuleType("q_passing")
     exec(compile(source, "<predicate>", "exec"), module.__dict__)
     return module
 
 
 def _module(source: str) -> ModuleType:
-    """The module, from a real file: compiled code is cached only for those."""
+    """The module, from a real file: numba caches compiled code for files only."""
     name = "q_" + hashlib.sha256(source.encode()).hexdigest()[:24]
-    path = jit.FOLDER / f"{name}.py"
+    path = FOLDER / f"{name}.py"
     if not path.exists():
         _write_atomically(path, source)
     spec = importlib.util.spec_from_file_location(name, path)

@@ -16,6 +16,7 @@ from functools import partial
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, NegatedComponent
 from cepheid.codegen import layout
 from cepheid.codegen.compiled_once import compiled_once
+from cepheid.codegen.context_reads import register_value
 from cepheid.codegen.edges import EventUnit, current_event, edges_of, equivalences_at, first_event
 from cepheid.codegen.event_tests import EventTestWriter, Literals, is_on_event
 from cepheid.codegen.predicates import (
@@ -54,7 +55,7 @@ def refuse_nfa_b(query: AnalysedQuery) -> str | None:
 
 @compiled_once
 def compile_nfa_b(query: AnalysedQuery, alternative: Alternative) -> NfaB:
-    """The automaton of one alternative of a query, whose schema is known."""
+    """The automaton of one alternative of a query with a known schema."""
     return SequenceCompiler(query, alternative).compile_automaton()
 
 
@@ -149,7 +150,7 @@ class SequenceCompiler:
         final = layout.NONE
         if self._components[-1].is_kleene:
             _, final = self._place(len(placed) - 1, Phase.FINAL, placed[-1][0].proceed)
-        # Only now is it known which registers the predicates read.
+        # Only now all registers that predicates read are known.
         finished = tuple(
             Step(
                 edges.component,
@@ -191,7 +192,7 @@ class SequenceCompiler:
             for name in component.types:
                 if not self._schema.has_attribute(name, test.attribute):
                     raise Untranslatable(f"{name} has no attribute '{test.attribute}'")
-        # Predicate 0 is the one across events, where there is one.
+        # Predicate 0 is the one across events, if there is one.
         if across:
             self._writer.add(across)
         event_test = self._events.event_test(component, on_event, resolve)
@@ -269,7 +270,7 @@ class SequenceCompiler:
                 raise Untranslatable(f"every event of {variable}[] is compared with a numbered one")
 
     def _test(self, clause: Clause, ix: int, phase: Phase) -> Test:
-        """The test of a clause; one on a numbered element is made at that element only."""
+        """The test of a clause; a clause on a numbered element is tested at that element only."""
         variable = self._components[ix].variable
         if phase is not Phase.TAKE or clause.ranges:
             return Test(clause.expression, partial(self._vector.resolve, own=variable, phase=phase))
@@ -278,12 +279,12 @@ class SequenceCompiler:
         return Test(
             clause.expression,
             partial(self._vector.resolve, own=variable, phase=phase, at=number),
-            f"I(c[0])[r * c[5] + {length}] == {number - 1}",
+            f"{register_value(length, is_float=False)} == {number - 1}",
         )
 
 
 def _is_tied(negated: NegatedComponent, attribute: str) -> bool:
-    """Whether a condition equates the attribute of the negated component with a match's."""
+    """Whether a condition equates the attribute with that of an event of the match."""
     own = negated.component.variable
     for clause in negated.clauses:
         match clause.literals:

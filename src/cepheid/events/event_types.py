@@ -1,4 +1,4 @@
-"""The types of events, from their column: numbers, and the names that they stand for."""
+"""The types of events, read from their column: a code for each event, and a name for each code."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pyarrow as pa
 from cepheid.errors import EventError
 from cepheid.events.columns.arrow_arrays import numbers_of, to_numpy
 from cepheid.events.columns.encoding import one_array
-from cepheid.events.columns.text_index import TextIndex
+from cepheid.events.columns.string_index import StringIndex
 from cepheid.schema import Kind, kind_of
 
 _AT_ONCE = 65_536
-"""How many texts are looked at at once: their codes stay in the cache."""
+"""How many strings are encoded in one step; their codes stay in the CPU cache."""
 
 
 def read_types(name: str, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-    """Each event's type as an index into the names of the types.
+    """The type of each event as an index into the type names.
 
     >>> codes, names = read_types("type", pa.chunked_array([["Shelf", "Exit", "Shelf"]]))
     >>> codes.tolist(), names
     ([0, 1, 0], ('Shelf', 'Exit'))
     """
-    if not len(column):  # An empty frame of pandas has columns of floats.
+    if not len(column):  # The columns of an empty pandas frame are floats.
         return np.empty(0, np.int32), ()
     is_null = pa.types.is_null(column.type)
     if kind_of(column.type) not in (Kind.STRING, Kind.INTEGER, Kind.BOOLEAN) and not is_null:
@@ -32,7 +32,7 @@ def read_types(name: str, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32
             "or a boolean"
         )
     array = one_array(column.cast(pa.string()) if is_null else column)
-    codes, names = _text_codes(array) if _is_text(array.type) else _dictionary_codes(array)
+    codes, names = _string_codes(array) if _is_string(array.type) else _dictionary_codes(array)
     nulls = codes < 0
     if nulls.any():
         raise EventError(
@@ -43,29 +43,29 @@ def read_types(name: str, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32
     return codes, names
 
 
-def _is_text(arrow_type: pa.DataType) -> bool:
+def _is_string(arrow_type: pa.DataType) -> bool:
     return kind_of(arrow_type) is Kind.STRING and not pa.types.is_dictionary(arrow_type)
 
 
-def _text_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-    """Texts as indices into those that there are; null is -1."""
-    index, codes = TextIndex(), np.empty(len(array), np.int32)
+def _string_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+    """Strings as indices into the distinct strings; null is -1."""
+    index, codes = StringIndex(), np.empty(len(array), np.int32)
     for low in range(0, len(codes), _AT_ONCE):
         codes[low : low + _AT_ONCE] = index.encode(array.slice(low, _AT_ONCE))
-    return codes, tuple(index.texts.to_pylist())
+    return codes, tuple(index.values.to_pylist())
 
 
 def _dictionary_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-    """The same for texts in a dictionary, and for other values, as texts."""
+    """The same for dictionary-encoded strings, and for other values converted to strings."""
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     # A dictionary may hold a name twice, or null.
-    texts = encoded.dictionary.cast(pa.string()).to_pylist()
+    strings = encoded.dictionary.cast(pa.string()).to_pylist()
     code_of: dict[str | None, int] = {None: -1}
-    for text in texts:
-        code_of.setdefault(text, len(code_of) - 1)
-    names = tuple(text for text in code_of if text is not None)
-    code_at = np.array([*map(code_of.__getitem__, texts), -1], np.int32)
-    if not encoded.indices.null_count and (code_at[:-1] == np.arange(len(texts))).all():
+    for string in strings:
+        code_of.setdefault(string, len(code_of) - 1)
+    names = tuple(string for string in code_of if string is not None)
+    code_at = np.array([*map(code_of.__getitem__, strings), -1], np.int32)
+    if not encoded.indices.null_count and (code_at[:-1] == np.arange(len(strings))).all():
         return numbers_of(encoded.indices.cast(pa.int32())), names
     indices = to_numpy(encoded.indices.cast(pa.int64()).fill_null(-1))
     return code_at[indices], names

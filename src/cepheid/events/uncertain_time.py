@@ -1,4 +1,4 @@
-"""How uncertain the times of events are, as users say it: keywords of ``match``, and flags."""
+"""How uncertain the times of events are."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any
 from cepheid.errors import OptionError
 
 Extent = tuple[Fraction, str | None]
-"""A length of time: an amount and its unit, or None where it is the unit of the time column."""
+"""A length of time: an amount and its unit; None is the unit of the time column."""
 
 _QUANTITY = re.compile(r"\s*(?P<amount>\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>[^\W\d]*)\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class UncertainTime:
-    """What is known of the time of an event [Zhang10 §3.2].
+    """The uncertainty interval of an event [Zhang10 §3.2].
 
-    Either ``upper`` names the column with the latest time, beside the time column with the
-    earliest; or an event is at most ``uncertainty`` away from its time, which may differ by
-    type. ``probabilities`` is a column with a list: the probability of each instant.
-    ``granularity`` is how long an instant is, and ``max_uncertainty`` the length that no interval
-    of the stream exceeds.
+    Either ``upper`` names the column with the latest time, and the time column has the
+    earliest; or the true time of an event is at most ``uncertainty`` away from its time column.
+    That distance may differ by type. ``probabilities`` names a column of lists with the
+    probability of each instant. ``granularity`` is the length of an instant. No interval of the
+    stream is longer than ``max_uncertainty``.
     """
 
     upper: str | None = None
@@ -35,7 +35,7 @@ class UncertainTime:
     max_uncertainty: Any = None
 
     def describe(self) -> dict[str, Any]:
-        """The same as plain data, for a snapshot."""
+        """The fields as plain data, for a snapshot."""
         return {
             name: {key: str(each) for key, each in value.items()}
             if isinstance(value, Mapping)
@@ -45,41 +45,30 @@ class UncertainTime:
             for name, value in asdict(self).items()
         }
 
-    def keywords(self) -> dict[str, Any]:
-        """The keywords of ``match`` that say it, but for the names of columns with times."""
-        given = {name: getattr(self, name) for name in KEYWORDS}
-        return {name: value for name, value in given.items() if value is not None}
-
 
 KEYWORDS = tuple(field.name for field in fields(UncertainTime) if field.name != "upper")
 
 
-def split_uncertain_time(
-    time: str | tuple[str, str], keywords: Mapping[str, Any]
-) -> tuple[str, UncertainTime | None, dict[str, Any]]:
-    """The time column, what is uncertain about it, and the keywords that say something else.
+def read_uncertain_time(time: Any, keywords: Mapping[str, Any]) -> tuple[str, UncertainTime | None]:
+    """The time column, and how uncertain its times are; None if they are certain.
 
-    >>> split_uncertain_time(("low", "high"), {"top_k": 3})[::2]
-    ('low', {'top_k': 3})
-    >>> split_uncertain_time("ts", {})
-    ('ts', None, {})
+    >>> read_uncertain_time("ts", {"time_unit": "s"})
+    ('ts', None)
     """
     said = {name: keywords[name] for name in KEYWORDS if keywords.get(name) is not None}
-    others = {name: value for name, value in keywords.items() if name not in KEYWORDS}
     upper = None
     if not isinstance(time, str):
-        given: object = time
-        columns: tuple[str, ...] = tuple(given) if isinstance(given, Sequence) else ()
+        columns: tuple[Any, ...] = tuple(time) if isinstance(time, Sequence) else ()
         if len(columns) != 2 or not all(isinstance(name, str) for name in columns):
             raise OptionError(
-                "time is the name of a column, or those of the earliest and the latest time of an "
-                f"event: time=('lower', 'upper'), not {time!r}"
+                "time is the name of a column, or the names of two columns with the earliest and "
+                f"the latest time of an event: time=('lower', 'upper'), not {time!r}"
             )
         time, upper = columns
         if time == upper:
             raise OptionError(
-                f"time=({time!r}, {upper!r}) names one column twice; an event whose time is known "
-                f"has one column: time={time!r}"
+                f"time=({time!r}, {upper!r}) names one column twice; if times are certain, name "
+                f"one column: time={time!r}"
             )
         if "uncertainty" in said:
             raise OptionError(
@@ -94,12 +83,12 @@ def split_uncertain_time(
         for each in given.values() if isinstance(given, Mapping) else [given]:
             read_extent("uncertainty", each)
     if upper is None and not said:
-        return time, None, others
-    return time, UncertainTime(upper, **said), others
+        return time, None
+    return time, UncertainTime(upper, **said)
 
 
 def read_extent(name: str, given: Any) -> Extent:
-    """A length of time from a text, a number or a timedelta.
+    """A length of time from a string, a number or a timedelta.
 
     >>> read_extent("uncertainty", "7.5 seconds"), read_extent("granularity", 3)
     ((Fraction(15, 2), 'seconds'), (Fraction(3, 1), None))

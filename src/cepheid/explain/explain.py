@@ -48,7 +48,7 @@ def explain(
         shared = list(sharing_lines(query, options.negation))
         lines += _section("shared", shared) if shared else []
     lines += _section("selection strategy", _selection(query))
-    if evaluation.weighs:
+    if evaluation.has_confidence:
         if uncertain is not None:
             said = uncertainty_lines(query, options, time, uncertain)
             lines += _section("uncertain times", said)

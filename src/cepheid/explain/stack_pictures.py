@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, time
 
 from cepheid.analysis.model import Alternative
-from cepheid.engines.stacks.engine import StandingStacks
+from cepheid.engines.base.engine import StandingStacks
 from cepheid.engines.stacks.layout import NONE
 from cepheid.errors import OptionError
 from cepheid.events.events import Events
@@ -27,7 +27,7 @@ _Positions = dict[str, int]
 
 def draw_standing_stacks(prepared: PreparedRun) -> str:
     """The stacks after the last event, and the matches that the last event completes."""
-    events, query = prepared.events, prepared.query
+    events, query = prepared.events, prepared.planned.analysed
     if len(events) > MOST_EVENTS:
         raise OptionError(
             f"a picture of stacks shows at most {MOST_EVENTS} events, and there are "

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.engines.base.evaluation import (
-    AUTO,
-    IMPRECISE,
-    INSTANCE_STACKS,
-    LAZY_CHAIN,
-    LAZY_TREE,
-    NFA_B,
-    OUTPUTS,
-    REFERENCE,
-    Evaluation,
-)
-from cepheid.engines.base.options import DEFAULT_OPTIONS, WEIGHING, Options
-from cepheid.errors import CepheidWarning, EvaluationError, OptionError, closest, list_words
+from cepheid.engines.base.evaluation import AUTO, IMPRECISE, OUTPUTS, REFERENCE, Evaluation
+from cepheid.engines.base.options import DEFAULT_OPTIONS, UNCERTAIN_ONLY, Options
+from cepheid.errors import EvaluationError, OptionError, list_words, unknown_name, warn
+from cepheid.planning.registry import EVALUATIONS
 
 _MANY_EVENTS = 20_000
 """More than these are worth a word where each of them is read slowly."""
-_OPTIONS_OF = {
-    "algorithm": (NFA_B,),
-    "buffer": (NFA_B,),
-    "construction": (INSTANCE_STACKS,),
-    "equivalence": (INSTANCE_STACKS,),
-    "window": (INSTANCE_STACKS,),
-    "domains": (INSTANCE_STACKS,),
-    "negation": (LAZY_CHAIN, LAZY_TREE),
-}
-"""The evaluations that read an option; all read the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,41 +23,45 @@ class Choice:
     refusals: tuple[str, ...] = ()
 
 
-def warn_of_reference(choice: Choice, events: int) -> None:
-    """Tell that many events are about to be read by the evaluation that is slow, and why."""
-    if choice.evaluation.name == REFERENCE and events > _MANY_EVENTS:
-        warnings.warn(
+def warn_of_reference(evaluation: Evaluation, refusals: Sequence[str], events: int) -> None:
+    """Warn that the slow reference evaluation is about to read many events, and say why."""
+    if evaluation.name == REFERENCE and events > _MANY_EVENTS:
+        warn(
             f"no fast evaluation runs this query, and the reference evaluation may take long over "
-            f"{events:,} events: {'; '.join(choice.refusals)}",
-            CepheidWarning,
-            stacklevel=4,
+            f"{events:,} events: {'; '.join(refusals)}"
         )
 
 
-def warn_of_ignored(options: Options, evaluation: str) -> None:
-    """Tell which of the options are for other evaluations than the one that runs the query."""
-    for name, meant in _OPTIONS_OF.items():
-        if getattr(options, name) != getattr(DEFAULT_OPTIONS, name) and evaluation not in meant:
-            warnings.warn(
-                f"{name} changes nothing here: it is an option of {list_words(meant)}, and "
-                f"{evaluation} runs this query",
-                CepheidWarning,
-                stacklevel=4,
+def warn_of_ignored(options: Options, evaluation: Evaluation) -> None:
+    """Warn of options that only other evaluations read than the one that runs the query."""
+    readers: dict[str, list[str]] = {}
+    for each in EVALUATIONS:
+        for name in each.options:
+            readers.setdefault(name, []).append(each.name)
+    for name, names in readers.items():
+        is_set = getattr(options, name) != getattr(DEFAULT_OPTIONS, name)
+        if is_set and name not in evaluation.options:
+            warn(
+                f"{name} has no effect: it is an option of {list_words(names)}, and "
+                f"{evaluation.name} runs this query"
             )
 
 
 def choose_evaluation(
-    query: AnalysedQuery, wanted: str, evaluations: Sequence[Evaluation], weighs: bool = False
+    query: AnalysedQuery,
+    wanted: str,
+    evaluations: Sequence[Evaluation],
+    has_confidence: bool = False,
 ) -> Choice:
     """The evaluation that was asked for, or the first of these that accepts the query.
 
-    ``weighs`` where times are uncertain; a query that asks for a confidence says so itself.
+    ``has_confidence`` if times are uncertain; it is implied by WITH CONFIDENCE.
     """
     if wanted == AUTO:
-        weighs = weighs or query.query.confidence is not None
+        has_confidence = has_confidence or query.query.confidence is not None
         refusals: list[str] = []
         for evaluation in evaluations:
-            if evaluation.weighs != weighs:
+            if evaluation.has_confidence != has_confidence:
                 continue
             reason = evaluation.refusal(query)
             better = evaluation.better(query) if reason is None else None
@@ -86,7 +70,7 @@ def choose_evaluation(
             if reason is None:
                 return Choice(evaluation, tuple(refusals))
             refusals.append(f"not {evaluation.name}: {reason}")
-        if weighs and not refusals:
+        if has_confidence and not refusals:
             raise EvaluationError(
                 "WITH CONFIDENCE is for events with uncertain times, and a script has none; run "
                 "the query on its own"
@@ -94,7 +78,7 @@ def choose_evaluation(
         raise EvaluationError("no evaluation can run this query: " + "; ".join(refusals))
     by_name = {evaluation.name: evaluation for evaluation in evaluations}
     if wanted not in by_name:
-        raise OptionError(_unknown("evaluation", wanted, [AUTO, *by_name]))
+        raise OptionError(unknown_name("evaluation", wanted, [AUTO, *by_name]))
     refusal = by_name[wanted].refusal(query)
     if refusal is not None:
         raise EvaluationError(f"{wanted} cannot run this query: {refusal}")
@@ -111,7 +95,7 @@ def able_evaluations(
         *(
             each
             for each in later
-            if each.name != REFERENCE and not each.weighs and each.refusal(query) is None
+            if each.name != REFERENCE and not each.has_confidence and each.refusal(query) is None
         ),
     ]
 
@@ -129,14 +113,14 @@ def refuse_compressed(query: AnalysedQuery) -> str | None:
     return None
 
 
-def refuse_weighing(evaluation: str, is_uncertain: bool, options: Options) -> None:
+def refuse_uncertain(evaluation: str, is_uncertain: bool, options: Options) -> None:
     """Refuse what only an evaluation with confidences can do."""
     if is_uncertain:
         raise EvaluationError(
             f"{evaluation} needs one time for each event; times that are uncertain, and WITH "
             f"CONFIDENCE, are for evaluation='{IMPRECISE}'"
         )
-    for name in WEIGHING:
+    for name in UNCERTAIN_ONLY:
         if getattr(options, name) != getattr(DEFAULT_OPTIONS, name):
             raise OptionError(
                 f"{name} is for events with uncertain times; say how uncertain they are, with "
@@ -147,10 +131,4 @@ def refuse_weighing(evaluation: str, is_uncertain: bool, options: Options) -> No
 def check_output(output: str, known: Sequence[str] = OUTPUTS) -> None:
     """Refuse an output mode that does not exist."""
     if output not in known:
-        raise OptionError(_unknown("output mode", output, known))
-
-
-def _unknown(what: str, given: object, known: Sequence[str]) -> str:
-    near = closest(given, known) if isinstance(given, str) else []
-    advice = f". Did you mean {near[0]!r}?" if near else ""
-    return f"there is no {what} {given!r}; there are {list_words(known)}{advice}"
+        raise OptionError(unknown_name("output mode", output, known))

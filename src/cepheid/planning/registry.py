@@ -1,62 +1,35 @@
-"""The evaluations there are, in the order in which ``auto`` prefers them."""
+"""The registry of evaluations, in the order in which ``auto`` prefers them.
+
+To add one, write ``engines/<name>/evaluation.py`` and list its entry here.
+"""
 
 from __future__ import annotations
 
-from cepheid.analysis.model import AnalysedQuery
-from cepheid.codegen.sequences import refuse_nfa_b
-from cepheid.engines.base.evaluation import (
-    IMPRECISE,
-    INSTANCE_STACKS,
-    LAZY_CHAIN,
-    LAZY_TREE,
-    NFA_B,
-    REFERENCE,
-    Evaluation,
-)
-from cepheid.engines.imprecise.tables import refuse_imprecise
-from cepheid.engines.lazy.compile import refuse_lazy
-from cepheid.engines.stacks.plan import better_than_stacks
-from cepheid.engines.stacks.tables import refuse_instance_stacks
-
-
-def _never(_query: AnalysedQuery) -> str | None:
-    return None
-
+from cepheid.engines.base.evaluation import REFERENCE, Evaluation
+from cepheid.engines.imprecise.evaluation import IMPRECISE_EVALUATION
+from cepheid.engines.lazy.evaluation import LAZY_CHAIN_EVALUATION, LAZY_TREE_EVALUATION
+from cepheid.engines.nfa_b.evaluation import NFA_B_EVALUATION
+from cepheid.engines.stacks.evaluation import STACKS_EVALUATION
+from cepheid.errors import OptionError, unknown_name
 
 EVALUATIONS: tuple[Evaluation, ...] = (
-    Evaluation(
-        INSTANCE_STACKS,
-        "sequences scanned and constructed with active instance stacks",
-        refuse_instance_stacks,
-        better=better_than_stacks,
-    ),
-    Evaluation(
-        NFA_B,
-        "runs of an automaton with a buffer, compiled to native code",
-        refuse_nfa_b,
-        has_automaton=True,
-        has_compressed=True,
-    ),
-    Evaluation(
-        LAZY_CHAIN,
-        "instances that bind rare events first, in an order of frequency",
-        refuse_lazy,
-    ),
-    Evaluation(
-        LAZY_TREE,
-        "instances that bind rare events first, in the order that each of them finds best",
-        refuse_lazy,
-    ),
+    STACKS_EVALUATION,
+    NFA_B_EVALUATION,
+    LAZY_CHAIN_EVALUATION,
+    LAZY_TREE_EVALUATION,
     Evaluation(
         REFERENCE,
         "the definition of the language, executed: correct for every query, and slow",
-        _never,
+        lambda _query: None,
         has_session=False,
     ),
-    Evaluation(
-        IMPRECISE,
-        "events with uncertain times: signatures with a range of time and a confidence",
-        refuse_imprecise,
-        weighs=True,
-    ),
+    IMPRECISE_EVALUATION,
 )
+
+
+def evaluation_named(name: str) -> Evaluation:
+    """The registry entry with this name."""
+    for each in EVALUATIONS:
+        if each.name == name:
+            return each
+    raise OptionError(unknown_name("evaluation", name, [each.name for each in EVALUATIONS]))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.codegen.sequences import compile_negation
-from cepheid.engines.base.engine import ColumnEngine, CountingEngine, RenumberingEngine
-from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.engine import Chunk, Engine, EngineTask, StandingStacks
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.retained import Retained
 from cepheid.events.arrays import Int64s, int64s, padded
@@ -22,32 +20,25 @@ from cepheid.events.time_axis import MAX_TICKS
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.kernels import match_lists
+from cepheid.matches.layout import Chains
 from cepheid.matches.match_columns import MatchColumns
 from cepheid.matches.match_list import (
     WINDOW_END,
     MatchList,
     empty_list,
     joined,
-    to_bindings,
 )
 from cepheid.matches.metrics import EngineMetrics
-from cepheid.sessions.engines import EngineTask, make_engine
+from cepheid.planning.registry import evaluation_named
 from cepheid.snapshots import Arrays, part, prefixed
 
 if TYPE_CHECKING:
     from cepheid.engines.negation.filter import NegationFilter
-    from cepheid.engines.nfa_b.engine import NfaBEngine
-    from cepheid.engines.stacks.engine import InstanceStacksEngine, StandingStacks
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Chunk:
-    """Consecutive events with their partitions and what the window measures for them."""
-
-    events: EventBatch
-    partition: Int64s
-    partitions: int
-    axis: Int64s
+def replace_partitions(chunk: Chunk, partition_of: Int64s, partitions: int) -> Chunk:
+    """The chunk with the partitions that an engine reads."""
+    return replace(chunk, partition_of=partition_of, partitions=partitions)
 
 
 class _Waiting:
@@ -111,6 +102,12 @@ def _negation_filters(task: EngineTask) -> list[NegationFilter]:
     ]
 
 
+def _make_engine(evaluation: str, task: EngineTask) -> Engine:
+    make = evaluation_named(evaluation).make_engine
+    assert make is not None
+    return make(task)
+
+
 class AlternativeRun:
     """One alternative of a query: its runs, and the matches that wait for its negations."""
 
@@ -122,8 +119,8 @@ class AlternativeRun:
         numbers: dict[str, int],
     ) -> None:
         query, alternative, window = task.query, task.alternative, task.window
-        self._engine = make_engine(evaluation, task)
-        self._gives_columns = getattr(self._engine, "feed_columns", None) is not None
+        self._engine = _make_engine(evaluation, task)
+        self._is_sequence = alternative.is_sequence
         self._lists = PartitionNumbers()
         self._filters = _negation_filters(task)
         self._window = window
@@ -167,8 +164,6 @@ class AlternativeRun:
             return int64s(0)
         used = int64s(0)
         if self._engine.reads_partitions:
-            if not isinstance(self._engine, RenumberingEngine):
-                return None
             used = self._engine.used_partitions(now)
         kept = [each.partitions for each in self._filters]
         waiting = self._pending.partitions
@@ -181,7 +176,7 @@ class AlternativeRun:
         if not is_numbered:
             return
         if self._engine.reads_partitions:
-            cast("RenumberingEngine", self._engine).renumber_partitions(numbers)
+            self._engine.renumber_partitions(numbers)
         for each in self._filters:
             each.renumber_partitions(numbers)
         if self._filters:
@@ -194,18 +189,16 @@ class AlternativeRun:
     @property
     def counted(self) -> float:
         """How many matches there are, where the engine was told to count them."""
-        if isinstance(self._engine, CountingEngine):
-            return self._engine.counted
-        return float(self._engine.metrics.matches)
+        return self._engine.counted
 
     @property
-    def buffer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], int]:
-        """The nodes and finals of the runs, and the length of the longest match."""
-        return cast("NfaBEngine", self._engine).buffer
+    def buffer(self) -> Chains:
+        """The matches of an engine that keeps all."""
+        return self._engine.buffer
 
     def stacks(self, now: int) -> StandingStacks:
         """The instance stacks at a time, where the engine has them."""
-        return cast("InstanceStacksEngine", self._engine).standing(now)
+        return self._engine.standing(now)
 
     @property
     def metrics(self) -> EngineMetrics:
@@ -240,7 +233,7 @@ class AlternativeRun:
         What negations inside a match say of it is known at once; those after it have to wait.
         """
         lists = self._partitions_of(chunk)
-        partitions = chunk.partition if self._by_test else lists[0]
+        partitions = chunk.partition_of if self._by_test else lists[0]
         for test in self._filters:
             test.read(chunk.events, partitions, chunk.axis)
         at_once = [test for test in self._filters if not test.waits]
@@ -256,21 +249,19 @@ class AlternativeRun:
     def _found(
         self, chunk: Chunk, retained: Retained, lists: tuple[Int64s, int]
     ) -> Iterator[MatchList]:
-        for ids, offsets in self._engine.feed(chunk.events, *lists, chunk.axis):
+        for block in self._engine.feed(replace_partitions(chunk, *lists), 0):
             self._check_limit()
-            yield self._completed(retained, ids, offsets)
+            tags, offsets = block.tags()
+            if not self._is_sequence:
+                match_of = np.repeat(np.arange(len(block)), np.diff(offsets))
+                tags = tags[np.lexsort((tags, match_of))]
+            yield self._completed(retained, tags, offsets)
 
     def found_bindings(self, chunk: Chunk, retained: Retained) -> Iterator[Bindings]:
         """The same, as the places of each variable; without negations these are the answer."""
-        if not self._gives_columns:
-            for found in self.found(chunk, retained):
-                placed = replace(found, ids=retained.places_of(found))
-                yield to_bindings(placed, {part.variable: part for part in self._components})
-            return
-        lists, count = self._partitions_of(chunk)
         base = retained.first_number if retained.are_consecutive else 0
-        engine = cast("ColumnEngine", self._engine)
-        for block in engine.feed_columns(chunk.events, lists, count, chunk.axis, base):
+        read = replace_partitions(chunk, *self._partitions_of(chunk))
+        for block in self._engine.feed(read, base):
             self._check_limit()
             if not retained.are_consecutive:
                 numbers = block.positions.astype(np.int64, copy=False)
@@ -283,7 +274,7 @@ class AlternativeRun:
         """The partitions of the events as the engine reads them, and how many there are."""
         events = chunk.events
         if self._by_test and self._engine.reads_partitions:
-            return chunk.partition, chunk.partitions
+            return chunk.partition_of, chunk.partitions
         if self._engine.reads_partitions or (self._filters and not self._by_test):
             keys = [events.column(name) for name in self._engine.partition_attributes]
             return self._lists.number(keys, len(events)), self._lists.count
@@ -322,7 +313,7 @@ class AlternativeRun:
         waiting = [test for test in self._filters if test.waits]
         ready, _ = _filtered(waiting, ready, partitions, retained, strings)
         for test in self._filters:
-            test.forget(following)
+            test.evict(following)
         renamed = ready.ids.copy()
         match_lists.rename_variables(renamed, self._places)
         return MatchList(renamed, ready.offsets, ready.starts, ready.ends, ready.end_positions)

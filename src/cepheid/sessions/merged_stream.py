@@ -1,4 +1,4 @@
-"""The stream that a query of a script reads: the input, and composite events among it."""
+"""The stream that a query of a script reads: the input merged with composite events."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cepheid.analysis.scripts import ScriptQuery, attributes_named
 from cepheid.errors import EventError
 from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
+from cepheid.events.read_options import ReadOptions
 from cepheid.events.sources.tables import concat_tables
 from cepheid.events.time_axis import TimeAxis
 from cepheid.matches.bindings import bindings_from_rows
@@ -20,23 +21,15 @@ from cepheid.sessions.composites import WINDOW_END, Composites, Unsettled
 
 ANCHOR = "cepheid.anchor"
 PLACE = "cepheid.place"
-"""Columns that no schema has and no query sees: where an event stands in the input, and in the
-stream of its query. A session keeps them with the events that it retains."""
+"""Columns that no schema has and no query sees: the position of an event in the input, and in the
+stream of its query. A session retains them with its events."""
 
 THE_EVENTS = "the events"
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The names of the columns with the time and the type of an event."""
-
-    time: str
-    type: str | None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedStream:
-    """How the stream of one query is made; ``columns`` are those of its table."""
+    """How the stream of one query is merged; ``columns`` are those of its table."""
 
     time: str
     type: str | None
@@ -47,10 +40,10 @@ class MergedStream:
     def merge(
         self, raw: Events, anchors: Int64s, composites: Mapping[int, Composites], queries: int
     ) -> tuple[Events, Int64s]:
-        """The events of the input with the composite events among them, and all their anchors.
+        """The events of the input merged with composite events, and the anchors of all.
 
-        ``queries`` is how many the script has. The row of composite event n of query q is
-        ``composite_row(n, q, queries)``.
+        ``queries`` is the number of queries of the script. The row of composite event n of query
+        q is ``composite_row(n, q, queries)``.
         """
         made = [(ix, composites[ix]) for ix in self.types if len(composites[ix])]
         table = self._aligned(raw.table)
@@ -78,7 +71,7 @@ class MergedStream:
         return merged, np.concatenate([anchors, hooks])[order]
 
     def _aligned(self, table: pa.Table) -> pa.Table:
-        """The table with the columns of the stream; those that it does not have are null."""
+        """The table with the columns of the stream; missing columns are null."""
         columns = []
         for field in self.columns:
             if field.name not in table.column_names:
@@ -110,14 +103,20 @@ class MergedStream:
         return self._aligned(table)
 
 
+def without_places(events: Events) -> Events:
+    """The events without the columns with their places."""
+    hidden = [name for name in (ANCHOR, PLACE) if name in events.table.column_names]
+    return replace(events, table=events.table.drop_columns(hidden)) if hidden else events
+
+
 def composite_row(number: Int64s, query: int, queries: int) -> Int64s:
-    """The row by which a composite event is known: negative, as it is none of the input."""
+    """The row number of a composite event: negative, because it is not in the input."""
     rows: Int64s = -1 - (number * queries + query)
     return rows
 
 
 def name_of_row(row: int, names: Sequence[str]) -> int | str:
-    """What a row is called in answers: its number, or the query and the number of its match.
+    """The name of a row in results: its number, or the query and the number of its match.
 
     >>> name_of_row(7, ["Theft", "Alarm"]), name_of_row(-4, ["Theft", "Alarm"])
     (7, 'Alarm[1]')
@@ -146,9 +145,9 @@ def merged_stream(
     raw: Events,
     made: Mapping[int, pa.Table],
     schema: Schema,
-    names: Columns,
+    read: ReadOptions,
 ) -> MergedStream:
-    """How the stream of a query is made of the input and of what earlier queries make.
+    """How the stream of a query is merged from the input and events of earlier queries.
 
     ``made`` are the columns of their composite events, and ``schema`` is that of the stream.
     """
@@ -164,29 +163,29 @@ def merged_stream(
         tables[f"{type_name} of query {ix + 1}"] = made[ix].select(columns)
     together = concat_tables(tables).schema
     kept = [
-        field.with_type(_no_times(raw).type) if field.name == names.time else field
+        field.with_type(_no_times(raw).type) if field.name == read.time else field
         for field in together
-        if wanted is None or field.name in {*wanted, names.time, names.type}
+        if wanted is None or field.name in {*wanted, read.time, read.type}
     ]
     columns_of = pa.schema(kept)
     kinds = {f.name: kind_of(f.type) for f in kept if schema.kind(f.name) is not Kind.UNKNOWN}
     kinds = {name: kind for name, kind in kinds.items() if kind is not Kind.UNKNOWN}
     types = {ix: str(queries[ix].type_name) for ix in each.reads}
     return MergedStream(
-        names.time,
-        names.type,
+        read.time,
+        read.type,
         types,
         columns_of,
         replace(schema, attributes={**schema.attributes, **kinds}),
     )
 
 
-def kinds_made(columns: pa.Table, raw: Events, names: Columns) -> dict[str, Kind]:
+def kinds_made(columns: pa.Table, raw: Events, read: ReadOptions) -> dict[str, Kind]:
     """The kinds of the attributes of composite events with these columns."""
     kinds = {field.name: kind_of(field.type) for field in columns.schema}
-    kinds[names.time] = kind_of(_no_times(raw).type)
-    if names.type is not None and raw.schema.kind(names.type) is Kind.STRING:
-        kinds[names.type] = Kind.STRING
+    kinds[read.time] = kind_of(_no_times(raw).type)
+    if read.type is not None and raw.schema.kind(read.type) is Kind.STRING:
+        kinds[read.type] = Kind.STRING
     return kinds
 
 
@@ -195,18 +194,18 @@ def _no_times(raw: Events) -> pa.Array:
 
 
 def refuse_taken_types(queries: Sequence[ScriptQuery], events: Events) -> None:
-    """Refuse events of the input that have a type that the script makes and reads."""
+    """Refuse events of the input with a type that the script makes and reads."""
     made = {each.type_name: number for number, each in enumerate(queries, 1) if each.is_read}
     for name in (*events.type_names, *(events.schema.types or ())):
         if name in made:
             raise EventError(
                 f"the events have a type '{name}', and query {made[name]} of the script makes it "
-                f"too; call that one something else: RETURN {name}_found(…)"
+                f"too; give that one another name: RETURN {name}_found(…)"
             )
 
 
 def _merged_order(ticks: Int64s, anchors: Int64s, made: Int64s, hooks: Int64s) -> Int64s:
-    """The order of events of the input followed by composite ones, of which there may be few.
+    """The order of events of the input followed by a few composite events.
 
     ``ticks`` and ``anchors`` increase. What is equal among the composite events keeps its order.
     """

@@ -1,55 +1,57 @@
-"""A script over a stream that comes in batches: a session for each query, one after the other.
+"""A script over a stream that comes in batches: a session for each query.
 
-A query may see an event only when every query that it reads has made all composite events that
-stand before it. How far that is, is the *frontier* of a query: the least (ticks, anchor) at which
-it can still make one. It is behind the input where a match waits that ends before now, which
-happens where a window counts events; otherwise a batch goes through all queries at once.
+A query may read an event only when every query that it reads has made all composite events that
+come before it. The *frontier* of a query is the least (ticks, anchor) at which it can still make
+one. It is behind the input while a match waits that ends before now, which happens if a window
+counts events. Otherwise a batch passes through all queries in one call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from cepheid.analysis.scripts import ScriptQuery
 from cepheid.errors import STREAM_HAS_ENDED, EventError, SnapshotError
 from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
-from cepheid.language.printer import print_query
 from cepheid.matches.bindings import joined_bindings
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
 from cepheid.schema import Schema
 from cepheid.sessions.composites import Composites, Frontier, Unsettled, before
-from cepheid.sessions.merged_stream import ANCHOR, PLACE, refuse_taken_types
-from cepheid.sessions.script_plan import PlannedQuery, Script, named_matches, naming, plan_script
-from cepheid.sessions.session import Session
+from cepheid.sessions.merged_stream import ANCHOR, PLACE, refuse_taken_types, without_places
+from cepheid.sessions.plan import PlannedQuery, naming, plan
+from cepheid.sessions.protocol import QuerySession, Stored, open_session
+from cepheid.sessions.run_settings import RunSettings
+from cepheid.sessions.script import Script
 from cepheid.snapshots import (
     Arrays,
     Parts,
     pack,
     part,
     prefixed,
+    sealed,
     table_bytes,
     table_from,
     unpack,
 )
 
 _WINDOW_END_OF = -1
-"""Less than the anchor of any event: a frontier that all events of its time are behind."""
+"""Less than the anchor of any event: all events of its time come after such a frontier."""
 
 
 class _Node:
-    """One query of a script: its session, what it has not read yet, and what is not settled."""
+    """A query of a script: its session, the events it has not read yet, and what it has made.
 
-    def __init__(
-        self, number: int, planned: PlannedQuery, script: Script, session: Session
-    ) -> None:
-        self.number = number
+    Composite events that the query has made are *unsettled* until their order is final.
+    """
+
+    def __init__(self, planned: PlannedQuery, script: Script, session: QuerySession) -> None:
         self.planned = planned
         self.session = session
         self._queries = script.queries
@@ -65,7 +67,7 @@ class _Node:
         return self.planned.each.reads
 
     def receive(self, raw: Events, anchors: Int64s) -> None:
-        """Take events of the input; they are read when it is time."""
+        """Take events of the input, to be read later."""
         if self._raw is None or not len(self._raw):
             self._raw, self._anchors = raw, anchors
         elif len(raw):
@@ -80,9 +82,9 @@ class _Node:
     def step(
         self, limit: Frontier | None, advancing: bool, until: int | None
     ) -> tuple[Matches, Composites | None]:
-        """Read what stands before the limit; what was found, and what is settled of what is made.
+        """Read the events before the limit: the matches, and the composite events that settle.
 
-        With ``advancing`` time passes to ``until``, None: the stream has ended.
+        With ``advancing``, time passes to ``until``; if that is None, the stream has ended.
         """
         batch = self._read(limit)
         if advancing and until is not None and limit is not None:
@@ -90,13 +92,15 @@ class _Node:
         if advancing:
             matches = self.session.advance(until, after=batch)
         else:
+            assert batch is not None
             matches = self.session.feed(batch)
+        named = self.planned.named
+        if self.planned.makes is None:
+            return named(matches, self._queries), None
         waiting = self.session.waiting_until
         self.frontier = limit
         if waiting is not None and (limit is None or (waiting, _WINDOW_END_OF) < limit):
             self.frontier = (waiting, _WINDOW_END_OF)
-        if self.planned.makes is None:
-            return named_matches(matches, self._queries), None
         if len(matches):
             matches, made = self._made_of(matches)
             held = self._unsettled
@@ -105,7 +109,7 @@ class _Node:
         if self._unsettled is not None:
             settled, self._unsettled = self._unsettled.settled(self.frontier, self._made)
         self._made += len(settled)
-        return named_matches(matches, self._queries), settled
+        return named(matches, self._queries), settled
 
     def _made_of(self, matches: Matches) -> tuple[Matches, Unsettled]:
         """The matches in order, and as composite events."""
@@ -115,12 +119,13 @@ class _Node:
         found, made = Unsettled.of(query, events, joined_bindings(parts), anchors, places)
         return Matches(query, events, [found], matches.metrics), made
 
-    def _read(self, limit: Frontier | None) -> Events:
-        """The stream of the query up to the limit."""
-        assert self._raw is not None
+    def _read(self, limit: Frontier | None) -> Events | None:
+        """The stream of the query up to the limit; None if it has received nothing to read."""
+        if self._raw is None:
+            return None
         stream, anchors = self._raw, self._anchors
         if self.planned.stream is None:
-            self._raw, self._anchors = stream.slice(0, 0), anchors[:0]
+            self._raw = None
         else:
             count = int(np.count_nonzero(before(limit, stream.ticks, anchors)))
             self._raw, self._anchors = stream.slice(count, len(stream)), anchors[count:]
@@ -138,18 +143,18 @@ class _Node:
 
     @property
     def holds_unread(self) -> bool:
-        """Whether there is something that the query, or one that reads it, has not read yet."""
+        """Whether there are events that this query, or one that reads it, has not read yet."""
         held = (self._raw, self._unsettled, *self._inbox.values())
         return any(each is not None and len(each) > 0 for each in held)
 
     def state(self) -> Arrays:
-        """What the node holds, for a snapshot."""
-        assert self._raw is not None
+        """The state of the node, for a snapshot."""
+        raw = self.planned.sample if self._raw is None else self._raw
         arrays: Arrays = {
-            "session": np.frombuffer(self.session.snapshot(), dtype=np.uint8),
+            "session": np.frombuffer(sealed(self.session.snapshot_parts()), dtype=np.uint8),
             "made": np.array([self._made]),
-            "anchors": self._anchors,
-            **prefixed("raw", _events_state(self._raw)),
+            "anchors": self._anchors[: len(raw)],
+            **prefixed("raw", _events_state(raw)),
         }
         for ix, held in self._inbox.items():
             arrays |= prefixed(f"inbox{ix}", held.state())
@@ -158,7 +163,7 @@ class _Node:
         return arrays
 
     def load(self, arrays: Arrays, axis: TimeAxis, schema: Schema) -> None:
-        """Take what a snapshot holds, but for the session."""
+        """Take the state of a snapshot, except the session."""
         self._made = int(arrays["made"][0])
         self._anchors = arrays["anchors"]
         self._raw = _events_from(part("raw", arrays), axis, schema)
@@ -168,35 +173,49 @@ class _Node:
 
 
 class ScriptRun:
-    """A script over a stream that comes in batches of ordered events."""
+    """A script over a stream that comes in batches of ordered events.
 
-    def __init__(self, script: Script, columns: Events) -> None:
-        """The script over events with the columns of these."""
+    The snapshot of a single query is that of its session.
+    """
+
+    def __init__(
+        self, script: Script, settings: RunSettings, columns: Events, stored: Stored | None = None
+    ) -> None:
+        """The script over events with the columns of these, new or from a snapshot."""
         self._script = script
         self._columns = columns.slice(0, 0)
         self._nodes = [
-            _Node(
-                number,
-                planned,
-                script,
-                Session(
-                    planned.analysed,
-                    planned.window,
-                    script.output,
-                    script.options,
-                    evaluation=planned.evaluation,
-                ),
-            )
-            for number, planned in enumerate(plan_script(script, columns))
+            _Node(each, script, _session_of(script, settings, each, stored))
+            for each in plan(script, settings, columns, in_batches=True)
         ]
         self._now: int | None = None
         self._has_ended = False
-        self.rows_read = 0
+
+    @property
+    def first(self) -> QuerySession:
+        """The session of the first query, which reads all events of the input, and no others."""
+        return self._nodes[0].session
+
+    @property
+    def rows_read(self) -> int:
+        """The number of events fed so far."""
+        return self.first.rows_read
+
+    @property
+    def latest(self) -> Events | None:
+        """No events, with the columns, schema and time axis of those fed so far."""
+        latest = self.first.latest
+        return None if latest is None else without_places(latest)
 
     @property
     def time_axis(self) -> TimeAxis:
         """How times become ticks."""
-        return self._columns.time_axis
+        return self.first.time_axis
+
+    @property
+    def lead(self) -> int:
+        """How long before the time in its column an event can begin, in ticks."""
+        return self.first.lead
 
     @property
     def metrics(self) -> dict[str, Metrics]:
@@ -205,21 +224,21 @@ class ScriptRun:
 
     @property
     def next_completion(self) -> int | None:
-        """The first time that completes a match if no event comes before; None: no time does.
+        """The earliest time that completes a match without another event; None if none does.
 
-        What it makes of later queries is complete at that time, or becomes theirs to wait for.
+        Later queries read its composite event at that time, or wait for it themselves.
         """
         times = [node.session.next_completion for node in self._nodes]
         return min((time for time in times if time is not None), default=None)
 
     @property
-    def forgotten_from(self) -> int | None:
-        """The time from which on nothing that was fed matters any more; None: it always may.
+    def evicted_from(self) -> int | None:
+        """The time from which no event fed so far matters; None if there is no such time.
 
-        That is so if time passes and this is still the answer: a match that is complete by then
-        may have made an event that another query remembers for longer.
+        It counts only if it is still the answer at that time: a match completed until then may
+        have made an event that another query retains for longer.
         """
-        times = [node.session.forgotten_from for node in self._nodes]
+        times = [node.session.evicted_from for node in self._nodes]
         if any(node.holds_unread for node in self._nodes):
             return None
         known = [time for time in times if time is not None]
@@ -227,53 +246,47 @@ class ScriptRun:
 
     def feed(self, batch: Events) -> dict[str, Matches]:
         """The matches of each query that a batch of events completes."""
-        self._refuse_after_end()
-        if len(batch) and self._now is not None and int(batch.ticks[0]) < self._now:
-            raise EventError(
-                "a batch begins before the time that the session has reached; events are fed "
-                "in order"
-            )
+        if self._has_ended:
+            raise EventError(STREAM_HAS_ENDED)
         refuse_taken_types(self._script.queries, batch)
-        if len(batch):
-            self._now = int(batch.ticks[-1])
-        return self._step(batch, advancing=False, until=None)
+        now = int(batch.ticks[-1]) if len(batch) else self._now
+        return self._step(batch, now, advancing=False)
 
     def advance(self, ticks: int | None = None) -> dict[str, Matches]:
         """The matches that are complete because time has passed; None: the stream has ended."""
-        self._refuse_after_end()
-        if ticks is None:
-            self._has_ended = True
-        else:
-            self._now = ticks if self._now is None else max(self._now, ticks)
-        return self._step(self._columns, advancing=True, until=ticks)
+        self._has_ended = self._has_ended or ticks is None
+        now = self._now if ticks is None or self._now is None else max(self._now, ticks)
+        return self._step(None, ticks if now is None else now, advancing=True, until=ticks)
 
-    def _refuse_after_end(self) -> None:
-        if self._has_ended:
-            raise EventError(STREAM_HAS_ENDED)
-
-    def _step(self, batch: Events, advancing: bool, until: int | None) -> dict[str, Matches]:
-        anchors = np.arange(self.rows_read, self.rows_read + len(batch), dtype=np.int64)
-        self.rows_read += len(batch)
-        # What comes next has at least this time, and the next anchor.
-        horizon = None if self._has_ended or self._now is None else (self._now, self.rows_read)
+    def _step(
+        self, batch: Events | None, now: int | None, advancing: bool, until: int | None = None
+    ) -> dict[str, Matches]:
+        before = self.rows_read
+        after = before + (0 if batch is None else len(batch))
+        # Later events have at least this time, and the next anchor.
+        horizon = None if self._has_ended or now is None else (now, after)
         found: dict[str, Matches] = {}
         for node in self._nodes:
             limit = horizon
             for ix in node.reads:
                 limit = _earlier(limit, self._nodes[ix].frontier)
-            node.receive(batch, anchors)
-            with naming(node.number, node.planned.each):
+            if batch is not None:
+                node.receive(batch, np.arange(before, after, dtype=np.int64))
+            with naming(self._script, node.planned.number):
                 found[node.planned.each.name], settled = node.step(limit, advancing, until)
             if settled is not None:
                 for later in self._nodes:
-                    if node.number in later.reads:
-                        later.receive_made(node.number, settled)
+                    if node.planned.number in later.reads:
+                        later.receive_made(node.planned.number, settled)
+        self._now = now
         return found
 
     def snapshot_parts(self) -> Parts:
-        """The state in parts, from which :meth:`restore` goes on; valid until the run does."""
+        """The state as the parts of a snapshot, valid until the next call."""
+        if self._script.is_single:
+            return self.first.snapshot_parts()
         header = {
-            "script": _printed(self._script.queries),
+            "script": str(self._script),
             "now": self._now,
             "has_ended": self._has_ended,
             "rows_read": self.rows_read,
@@ -282,39 +295,53 @@ class ScriptRun:
         }
         arrays: Arrays = {"columns": table_bytes(self._columns.table)}
         for node in self._nodes:
-            arrays |= prefixed(f"query{node.number}", node.state())
+            arrays |= prefixed(f"query{node.planned.number}", node.state())
         return pack(header, arrays)
 
     @classmethod
-    def restore(cls, script: Script, snapshot: bytes | memoryview) -> ScriptRun:
+    def restore(
+        cls, script: Script, settings: RunSettings, snapshot: bytes | memoryview
+    ) -> ScriptRun:
         """The run of a snapshot, which must be of the same script.
 
         Raises:
             SnapshotError: it is damaged, of another version or of another script.
         """
         header, arrays = unpack(snapshot)
-        if "script" not in header:
-            raise SnapshotError("the snapshot is of a single query, and not of a script")
-        if header["script"] != _printed(script.queries):
-            raise SnapshotError(
-                "the snapshot is of another script; read the stream from its beginning. "
-                f"It was made by:\n{header['script']}"
-            )
+        _check_made_by(script, header)
         axis, schema = TimeAxis.from_dict(header["time_axis"]), Schema.from_dict(header["schema"])
         none = np.empty(0, dtype=np.int64)
-        columns = Events(
-            table_from(arrays["columns"]), none, none, axis, none.astype(np.int32), (), schema
-        )
-        run = cls(script, columns)
-        run._now, run._has_ended = header["now"], header["has_ended"]
-        run.rows_read = header["rows_read"]
-        for node in run._nodes:
-            state = part(f"query{node.number}", arrays)
-            node.session = Session.restore(
-                node.planned.analysed, state["session"].tobytes(), script.options
-            )
-            node.load(state, axis, schema)
+        table = pa.table({}) if script.is_single else table_from(arrays["columns"])
+        columns = Events(table, none, none, axis, none.astype(np.int32), (), schema)
+        run = cls(script, settings, columns, (header, arrays))
+        run._now = header.get("now")
+        if not script.is_single:
+            run._has_ended = header["has_ended"]
+            for node in run._nodes:
+                node.load(part(f"query{node.planned.number}", arrays), axis, schema)
         return run
+
+
+def _session_of(
+    script: Script, settings: RunSettings, planned: PlannedQuery, stored: Stored | None
+) -> QuerySession:
+    """The session of a query, new or from the snapshot of the script."""
+    if stored is not None and not script.is_single:
+        stored = unpack(stored[1][f"query{planned.number}.session"].tobytes())
+    return open_session(planned, settings, stored)
+
+
+def _check_made_by(script: Script, header: Mapping[str, Any]) -> None:
+    kind = "query" if script.is_single else "script"
+    if kind not in header:
+        kinds = ["a single query", "a script"]
+        wanted = kinds.pop(0 if script.is_single else 1)
+        raise SnapshotError(f"the snapshot is of {kinds[0]}, and not of {wanted}")
+    if header[kind] != str(script):
+        raise SnapshotError(
+            f"the snapshot is of another {kind}; read the stream from its beginning. "
+            f"It was made by:\n{header[kind]}"
+        )
 
 
 def _earlier(one: Frontier | None, other: Frontier | None) -> Frontier | None:
@@ -337,10 +364,6 @@ def _followed_by(first: Events, more: Events) -> Events:
         names,
         first.schema,
     )
-
-
-def _printed(queries: Sequence[ScriptQuery]) -> str:
-    return ";\n\n".join(print_query(each.query) for each in queries)
 
 
 def _events_state(events: Events) -> Arrays:

@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.analysis.text_operations import text_operations
+from cepheid.analysis.string_operations import string_operations
 from cepheid.codegen.compiled_once import compiled_once
+from cepheid.engines.base.engine import Chunk, EngineTask
 from cepheid.engines.base.evaluation import NFA_B
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
 from cepheid.engines.base.retained import Retained
-from cepheid.errors import EventError, SnapshotError
+from cepheid.engines.base.stored import check_header, header_of
+from cepheid.errors import EventError
 from cepheid.events.arrays import Int64s, int64s, lent_numbers, padded
 from cepheid.events.columns.encoding import EncodedColumn, StringCodes
 from cepheid.events.events import Events
 from cepheid.events.partition_numbers import PartitionNumbers
 from cepheid.events.time_axis import MAX_TICKS, TimeAxis
 from cepheid.language import syntax as ast
-from cepheid.language.printer import print_query
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.match_list import (
     MatchList,
@@ -40,13 +41,11 @@ from cepheid.matches.match_list import (
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics, joined_metrics
 from cepheid.schema import Kind
-from cepheid.sessions.alternative_run import AlternativeRun, Chunk
-from cepheid.sessions.engines import EngineTask
+from cepheid.sessions.alternative_run import AlternativeRun
 from cepheid.snapshots import Arrays, Parts, pack, part, prefixed, sealed, unpack
 
 if TYPE_CHECKING:
-    from cepheid.engines.lazy.shared import SharedLazyEngine
-    from cepheid.engines.stacks.engine import StandingStacks
+    from cepheid.engines.base.engine import StandingStacks
     from cepheid.matches.compressed import CompressedMatches
 
 _GAPS = 4
@@ -66,11 +65,14 @@ CHUNK = 131_072
 
 _COUNTING = np.arange(CHUNK, dtype=np.int64)
 
-_text_operations = compiled_once(text_operations)
+_string_operations = compiled_once(string_operations)
 
 
 class Session:
     """A query over a stream that comes in batches, run by the engine of an evaluation."""
+
+    lead = 0
+    """How long before the time in its column an event can begin, in ticks."""
 
     def __init__(
         self,
@@ -89,7 +91,7 @@ class Session:
         self._output = output
         self._window = MAX_TICKS if window is None else window
         self._measure = query.query.window.measure if query.query.window else ast.WindowMeasure.TIME
-        self._strings = StringCodes(_text_operations(query))
+        self._strings = StringCodes(_string_operations(query))
         self._partitions = PartitionNumbers()
         self._counts = int64s(0)
         self._now: int | None = None
@@ -98,7 +100,7 @@ class Session:
         numbers = {name: number for number, name in enumerate(self._variables)}
         by_partition = self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION
         is_simple = len(query.alternatives) == 1 and not query.alternatives[0].negations
-        shared: dict[tuple[int, ...], SharedLazyEngine] = {}
+        shared: dict[tuple[int, ...], Any] = {}
         self._alternatives = [
             AlternativeRun(
                 evaluation,
@@ -195,8 +197,8 @@ class Session:
         return min(waiting, default=None)
 
     @property
-    def forgotten_from(self) -> int | None:
-        """The time from which on nothing that was fed matters any more; None: it always may."""
+    def evicted_from(self) -> int | None:
+        """The time from which no event fed so far matters; None if there is no such time."""
         if self._measure is not ast.WindowMeasure.TIME or self._window == MAX_TICKS:
             return None
         # What comes before a match refuses one that begins up to a window later.
@@ -213,24 +215,17 @@ class Session:
         """The same in parts and without a checksum, valid until the session goes on."""
         if len(self._retained) and self._window != MAX_TICKS:
             self._forget_keys(to_store=True)
-        retained, schema = self._retained, self._query.schema
-        assert schema is not None
         header = {
-            "query": print_query(self._query.query),
+            **header_of(self._query, self._options, self._retained),
             "window": self._window,
             "output": self._output,
             "evaluation": self._evaluation,
-            "options": self._options.shaping(),
             "now": self._now,
             "strings": self._strings.state(),
-            "types": list(retained.type_names),
-            # That for which the query is compiled; later batches may know more.
-            "schema": schema.to_dict(),
-            "time_axis": retained.time_axis.to_dict(),
         }
         arrays = {
             "counts": self._counts,
-            **prefixed("retained", retained.state()),
+            **prefixed("retained", self._retained.state()),
             **prefixed("partitions", self._partitions.state()),
             **prefixed("reported", self._reported.state()),
             **prefixed("held", self._held.state()),
@@ -253,25 +248,12 @@ class Session:
         cls, query: AnalysedQuery, header: dict[str, Any], arrays: Arrays, options: Options
     ) -> Session:
         """The session of a snapshot that was unpacked."""
-        made_by = header.get("query")
-        if made_by is None:
-            raise SnapshotError("the snapshot is of a script, and not of a single query")
-        if made_by != print_query(query.query):
-            raise SnapshotError(
-                "the snapshot is of another query; read the stream from its beginning. "
-                f"It was made by:\n{made_by}"
-            )
+        check_header(header, query, options)
         assert query.schema is not None
-        given = options.shaping()
-        for name, value in header["options"].items():
-            if given.get(name) != value:
-                raise SnapshotError(
-                    f"the snapshot was made with {name}={value!r}; restore it with the same"
-                )
         evaluation = header["evaluation"]
         session = cls(query, header["window"], header["output"], options, evaluation=evaluation)
         session._now = header["now"]
-        session._strings = StringCodes.from_state(header["strings"], _text_operations(query))
+        session._strings = StringCodes.from_state(header["strings"], _string_operations(query))
         session._counts = arrays["counts"]
         axis = TimeAxis.from_dict(header["time_axis"])
         session._retained.load(part("retained", arrays), header["types"], axis, query.schema)
@@ -289,10 +271,8 @@ class Session:
         from cepheid.matches.compressed import CompressedMatches
 
         self._feed(events)
-        nodes, finals, longest = self._alternatives[0].buffer
-        return CompressedMatches(
-            self._query.query, events, self._variables, nodes, finals, longest, self.metrics
-        )
+        chains = self._alternatives[0].buffer
+        return CompressedMatches(self._query.query, events, self._variables, chains, self.metrics)
 
     def run(self, events: Events) -> list[Bindings]:
         """All matches of a whole stream, in parts, in the order of their completion."""

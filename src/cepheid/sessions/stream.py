@@ -1,60 +1,33 @@
-"""A query over a stream that comes in pieces: the session as users hold it."""
+"""A query or a script over a stream that comes in batches: the session that users hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from numbers import Number
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar, cast
 
 import pyarrow as pa
 
-from cepheid.analysis.model import AnalysedQuery
-from cepheid.engines.base.evaluation import IMPRECISE, refuse_output
-from cepheid.engines.base.options import Options
-from cepheid.errors import STREAM_HAS_ENDED, EventError, OptionError
-from cepheid.events.events import Events, order_events
+from cepheid.errors import EventError, OptionError
+from cepheid.events.events import Events
 from cepheid.events.later_batch import like_earlier
 from cepheid.events.time_axis import TimeAxis
-from cepheid.events.uncertain_time import UncertainTime
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
-from cepheid.schema import Kind, Schema
-from cepheid.sessions.session import Session
-from cepheid.snapshots import Arrays, Parts, sealed, unpack
+from cepheid.matches.script_matches import ScriptMatches
+from cepheid.schema import Kind
+from cepheid.sessions.run_settings import RunSettings
+from cepheid.sessions.script import Script
+from cepheid.sessions.script_session import ScriptRun
+from cepheid.snapshots import Parts, sealed
 
-if TYPE_CHECKING:
-    from cepheid.engines.imprecise.session import ImpreciseSession
-
-
-@dataclass(frozen=True, slots=True)
-class StreamSettings:
-    """How the events of a stream are read and the query is run."""
-
-    time: str
-    type: str | None
-    tie_break: str | Sequence[str] | None
-    time_unit: str | None
-    schema: Schema | None
-    output: str
-    options: Options
-    uncertain: UncertainTime | None = None
-
-    def ordered(self, events: Any) -> Events:
-        """A batch of the stream in order."""
-        return order_events(
-            events,
-            time=self.time,
-            type=self.type,
-            tie_break=self.tie_break,
-            time_unit=self.time_unit,
-            schema=self.schema,
-        )
+Found = TypeVar("Found")
+Counted = TypeVar("Counted")
 
 
 def ticks_of(time: Any, axis: TimeAxis) -> int:
-    """A time that a user gives, on the axis of the time column."""
+    """A time that a user gives, in ticks of the time axis."""
     try:
         if isinstance(time, Number) and axis.is_clock:
             raise pa.ArrowInvalid("a number is no point in time")
@@ -62,7 +35,7 @@ def ticks_of(time: Any, axis: TimeAxis) -> int:
         moment = pa.array([time], pa.timestamp("us") if is_time else None).cast(axis.arrow_type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError):
         zone = "Z" if getattr(axis.arrow_type, "tz", None) else ""
-        advice = f"; give a datetime, or a text such as '2024-05-01 09:30:00{zone}'"
+        advice = f"; give a datetime, or a string such as '2024-05-01 09:30:00{zone}'"
         raise OptionError(
             f"{time!r} is not a time of the column {axis.column!r}, which is {axis.arrow_type}"
             + (advice if axis.is_clock else "")
@@ -70,11 +43,13 @@ def ticks_of(time: Any, axis: TimeAxis) -> int:
     return int(axis.encode(moment)[0])
 
 
-class StreamSession:
-    """The state of a query between batches of events. Make one with ``query.session()``.
+class StreamSession(Generic[Found, Counted]):
+    """The state of a query or a script between batches of events.
 
-    The matches are the same however the events are cut into batches, and whether or not the
-    session was stored and restored in between.
+    Make one with ``query.session()`` or ``script.session()``. The session of a query returns
+    :class:`~cepheid.matches.matches.Matches`, that of a script
+    :class:`~cepheid.matches.script_matches.ScriptMatches`. They do not depend on how the stream
+    is cut into batches, nor on whether the session was stored and restored in between.
 
     >>> import cepheid as cep
     >>> q = cep.query("PATTERN SEQ(A a, ~(B b)) WITHIN 5")
@@ -87,144 +62,116 @@ class StreamSession:
     [{'a': 0}]
     >>> len(session.advance())
     0
+
+    >>> script = cep.script('''
+    ...     PATTERN SEQ(A a, ~(B b)) WITHIN 5 RETURN Lonely(x = a.x);
+    ...     PATTERN SEQ(Lonely l, C c) WITHIN 10
+    ... ''')
+    >>> session = script.session()
+    >>> session.feed({"ts": [1, 4], "type": ["A", "C"], "x": [7, 8]})
+    Lonely: 0 matches
+    query_2: 0 matches
+    >>> session = script.restore(session.snapshot())
+    >>> session.feed({"ts": [6], "type": ["C"], "x": [9]})["query_2"].bindings()
+    [{'l': 'Lonely[0]', 'c': 2}]
     """
 
     def __init__(
-        self,
-        settings: StreamSettings,
-        analyse: Callable[..., tuple[AnalysedQuery, str]],
-        window: Callable[[Events], int | None],
-        snapshot: bytes | memoryview | None = None,
+        self, script: Script, settings: RunSettings, snapshot: bytes | memoryview | None = None
     ) -> None:
+        self._script = script
         self._settings = settings
-        self._analyse = analyse
-        self._window = window
-        self._session: Session | ImpreciseSession | None = None
-        self._snapshot = snapshot
-        self._has_ended = False
+        self._run: ScriptRun | None = None
+        if snapshot is not None:
+            self._run = ScriptRun.restore(script, settings, snapshot)
 
-    def feed(self, events: Any) -> Matches:
+    def feed(self, events: Any) -> Found:
         """The matches that a batch of events completes.
 
-        A batch may be in any order itself, but must not begin before an earlier one ended.
-        Rows are counted on from batch to batch. It has the columns of the first one: others are
-        left out, and one that is missing or of another type is refused. An empty list has none.
+        Events of a batch may be in any order, but none may be before the end of an earlier
+        batch. Row numbers continue from batch to batch. A batch needs the columns of the first
+        one: others are ignored, and a missing column or one of another type is refused. An
+        empty list is a batch without events.
         """
-        if self._has_ended:
-            raise EventError(STREAM_HAS_ENDED)
-        is_first = self._session is None and self._snapshot is None
-        is_nothing = isinstance(events, list) and not events
-        earlier = self._advancing().latest if is_nothing and not is_first else None
-        batch = self._settings.ordered(events) if earlier is None else earlier
-        session = self._running(batch)
-        if session.latest is not None:
-            self._check_late_kinds(batch, session.latest)
-            batch = like_earlier(batch, session.latest)
-        return session.feed(batch.counted_from(session.rows_read))
+        run = self._run
+        latest = None if run is None else run.latest
+        if latest is not None and isinstance(events, list) and not events:
+            batch = latest
+        else:
+            batch = self._settings.read.order(events)
+        if run is None:
+            run = self._run = ScriptRun(self._script, self._settings, batch)
+        elif latest is not None:
+            self._check_late_kinds(batch, latest)
+            batch = like_earlier(batch, latest)
+        return self._found(run.feed(batch.counted_from(run.rows_read)))
+
+    def advance(self, time: Any = None) -> Found:
+        """The matches that are complete because time has passed; None: the stream has ended."""
+        run = self._running("advances")
+        return self._found(run.advance(None if time is None else ticks_of(time, run.time_axis)))
+
+    def settle(self, time: Any) -> Found:
+        """The matches that are complete because no later event has an earlier time.
+
+        This is :meth:`advance`, unless events can begin before the time in their column.
+        """
+        run = self._running("advances")
+        return self._found(run.advance(ticks_of(time, run.time_axis) - run.lead))
+
+    def snapshot(self) -> bytes:
+        """The state as bytes, for ``restore()`` in this process or another."""
+        return sealed(self.snapshot_parts())
+
+    def snapshot_parts(self) -> Parts:
+        """The state in parts and without a checksum, valid until the next call."""
+        return self._running("is stored").snapshot_parts()
+
+    @property
+    def next_completion(self) -> int | None:
+        """The earliest time, in ticks, to settle that completes a match without another event."""
+        run = self._run
+        time = None if run is None else run.next_completion
+        return None if run is None or time is None else time + run.lead
+
+    @property
+    def evicted_from(self) -> int | None:
+        """The time, in ticks, to settle from which no event fed so far matters."""
+        run = self._run
+        time = None if run is None else run.evicted_from
+        return None if run is None or time is None else time + run.lead
+
+    @property
+    def metrics(self) -> Counted:
+        """What the evaluation has done so far; of a script, by the name of the query."""
+        found = {} if self._run is None else self._run.metrics
+        if self._script.is_single:
+            return cast("Counted", next(iter(found.values()), Metrics()))
+        return cast("Counted", found)
+
+    def _found(self, found: dict[str, Matches]) -> Found:
+        if self._script.is_single:
+            return cast("Found", next(iter(found.values())))
+        return cast("Found", ScriptMatches(found))
+
+    def _running(self, what: str) -> ScriptRun:
+        if self._run is None:
+            raise EventError(f"a session must be fed, if only with no events, before it {what}")
+        return self._run
 
     def _check_late_kinds(self, batch: Events, earlier: Events) -> None:
-        """Analyse the query again where a column had no value before, and now tells its kind."""
+        """Analyse the queries again if a column that had no values yet now shows its kind."""
         late = {
             field.name: batch.schema.kind(field.name)
             for field in earlier.table.schema
             if earlier.schema.kind(field.name) is Kind.UNKNOWN and pa.types.is_null(field.type)
         }
         if any(kind is not Kind.UNKNOWN for kind in late.values()):
-            attributes = {**earlier.schema.attributes, **late}
-            self._analyse(replace(earlier.schema, attributes=attributes))
-
-    def advance(self, time: Any = None) -> Matches:
-        """The matches that are complete because time has passed; None: the stream has ended."""
-        session = self._advancing()
-        self._has_ended = self._has_ended or time is None
-        return session.advance(None if time is None else ticks_of(time, session.time_axis))
-
-    def settle(self, time: Any) -> Matches:
-        """The matches that are complete because no event to come has an earlier time.
-
-        It is :meth:`advance`, unless events can begin before the time that their column says.
-        """
-        session = self._advancing()
-        return session.advance(ticks_of(time, session.time_axis) - _lead(session))
-
-    def snapshot(self) -> bytes:
-        """The state as bytes, from which ``query.restore()`` goes on, here or elsewhere."""
-        if self._session is None:
-            if self._snapshot is not None:
-                return bytes(self._snapshot)
-            raise EventError("a session must be fed, if only with no events, before it is stored")
-        return sealed(self._session.snapshot_parts())
-
-    def snapshot_parts(self) -> Parts:
-        """The same in parts and without a checksum, valid until the session goes on."""
-        return self._advancing().snapshot_parts()
-
-    @property
-    def next_completion(self) -> int | None:
-        """The first time, in ticks, to settle that completes a match if no event comes before."""
-        time = None if self._session is None else self._session.next_completion
-        return None if time is None else time + _lead(self._session)
-
-    @property
-    def forgotten_from(self) -> int | None:
-        """The time, in ticks, to settle from which on nothing that was fed matters any more."""
-        time = None if self._session is None else self._session.forgotten_from
-        return None if time is None else time + _lead(self._session)
-
-    @property
-    def metrics(self) -> Metrics:
-        """What the evaluation has done so far."""
-        return self._session.metrics if self._session else Metrics()
-
-    def _advancing(self) -> Session | ImpreciseSession:
-        if self._session is None and self._snapshot is None:
-            raise EventError("a session must be fed, if only with no events, before it advances")
-        return self._restored() if self._session is None else self._session
-
-    def _running(self, batch: Events) -> Session | ImpreciseSession:
-        if self._session is None and self._snapshot is not None:
-            self._restored()
-        if self._session is None:
-            query, evaluation = self._analyse(batch.schema, batch)
-            settings = self._settings
-            if evaluation == IMPRECISE:
-                self._session = self._weighing(query, self._window(batch))
-                return self._session
-            self._session = Session(
-                query,
-                self._window(batch),
-                settings.output,
-                settings.options,
-                evaluation=evaluation,
-            )
-        return self._session
-
-    def _restored(self) -> Session | ImpreciseSession:
-        assert self._snapshot is not None
-        header, arrays = unpack(self._snapshot)
-        query, evaluation = self._analyse(Schema.from_dict(header["schema"]))
-        if evaluation == IMPRECISE:
-            self._session = self._weighing(query, None, (header, arrays))
-        else:
-            self._session = Session.load(query, header, arrays, self._settings.options)
-        return self._session
-
-    def _weighing(
-        self,
-        query: AnalysedQuery,
-        window: int | None,
-        stored: tuple[dict[str, Any], Arrays] | None = None,
-    ) -> ImpreciseSession:
-        """The session of a query over uncertain times, new or from a snapshot."""
-        from cepheid.engines.imprecise.session import ImpreciseSession
-
-        refuse_output(self._settings.output)
-        said, options = self._settings.uncertain or UncertainTime(), self._settings.options
-        if stored is not None:
-            return ImpreciseSession.load(query, *stored, said, options)
-        return ImpreciseSession(query, window, said, options)
+            schema = replace(earlier.schema, attributes={**earlier.schema.attributes, **late})
+            for number, each in enumerate(self._script.queries):
+                if not each.reads:
+                    self._script.analysed(number, schema)
 
 
-def _lead(session: Session | ImpreciseSession | None) -> int:
-    """How far an event can begin before the time in its column."""
-    return 0 if session is None or isinstance(session, Session) else session.lead
+QueryStream = StreamSession[Matches, Metrics]
+ScriptStream = StreamSession[ScriptMatches, dict[str, Metrics]]

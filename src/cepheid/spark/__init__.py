@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from cepheid.spark.batch import batch, script_batch
-from cepheid.spark.batch.tables_per_type import one_frame
+from cepheid.spark.batch import batch
 from cepheid.spark.files.files import match_files
 from cepheid.spark.statements import create_view, register
-from cepheid.spark.stream import script_streaming, streaming
+from cepheid.spark.stream import streaming
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,35 +22,38 @@ if TYPE_CHECKING:
 __all__ = ["create_view", "match", "match_files", "match_script", "register"]
 
 
+@overload
 def match(
-    query: CompiledQuery, events: DataFrame | Mapping[str, DataFrame], **keywords: Any
-) -> DataFrame:
-    """The matches of a query over a DataFrame, as a DataFrame: what ``query.match`` does with one.
+    compiled: CompiledQuery, events: DataFrame | Mapping[str, DataFrame], **keywords: Any
+) -> DataFrame: ...
 
-    For the keywords see :func:`cepheid.spark.batch.batch.match`, and of a streaming DataFrame
+
+@overload
+def match(
+    compiled: CompiledScript, events: DataFrame | Mapping[str, DataFrame], **keywords: Any
+) -> dict[str, DataFrame] | DataFrame: ...
+
+
+def match(
+    compiled: CompiledQuery | CompiledScript,
+    events: DataFrame | Mapping[str, DataFrame],
+    **keywords: Any,
+) -> dict[str, DataFrame] | DataFrame:
+    """The matches of a query or a script over a DataFrame; ``query.match`` calls it.
+
+    The matches of a query are a DataFrame. Those of a script are a DataFrame for each query, by
+    its name, or over a streaming DataFrame one for all queries. For the keywords see
+    :func:`cepheid.spark.batch.batch.match`, and for a streaming DataFrame
     :func:`cepheid.spark.stream.streaming.match`.
     """
     frames = list(events.values()) if isinstance(events, Mapping) else [events]
-    over = streaming.match if any(frame.isStreaming for frame in frames) else batch.match
-    return over(query, events, **keywords)
+    if any(frame.isStreaming for frame in frames):
+        return streaming.match(compiled, events, **keywords)
+    return batch.match(compiled, events, **keywords)
 
 
 def match_script(
-    script: CompiledScript,
-    events: DataFrame | Mapping[str, DataFrame],
-    *,
-    type: str | None = "type",
-    schema: Any = None,
-    **keywords: Any,
+    script: CompiledScript, events: DataFrame | Mapping[str, DataFrame], **keywords: Any
 ) -> dict[str, DataFrame] | DataFrame:
-    """The matches of a script over a DataFrame: what ``script.match`` does with one.
-
-    A DataFrame for each query, by its name; of a streaming DataFrame one for all of them. For the
-    keywords see :func:`cepheid.spark.batch.script_batch.match` and
-    :func:`cepheid.spark.stream.script_streaming.match`.
-    """
-    if isinstance(events, Mapping):
-        events, columns = one_frame(events, type or "type")
-        type, schema = type or "type", columns if schema is None else schema
-    over = script_streaming.match if events.isStreaming else script_batch.match
-    return over(script, events, type=type, schema=schema, **keywords)
+    """The matches of a script over a DataFrame: the same as :func:`match`."""
+    return match(script, events, **keywords)

@@ -13,8 +13,8 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.engines.base.options import BY_COST
+from cepheid.engines.base.workload import Workload, best_order, order_cost
 from cepheid.engines.lazy.compile import compile_lazy, compile_shared
-from cepheid.engines.lazy.cost import Workload, best_order, order_cost
 from cepheid.engines.lazy.plans import LazyPlans
 from cepheid.engines.lazy.sharing import shared_alternatives
 from cepheid.engines.lazy.tables import LazyAutomaton
@@ -186,7 +186,7 @@ def test_over_many_events_auto_takes_what_costs_least() -> None:
         ({"statistics": {"A": -1}}, "how many events of 'A' a window has is a number"),
         ({"statistics": {"A": 1}}, "statistics do not say how many events of B"),
         ({"statistics": {"A": 1, "B": 1, "a.x < b.x": 3}}, "'a.x < b.x' is a number from 0 to 1"),
-        ({"negation": "first_chanc"}, "Did you mean 'first_chance'"),
+        ({"options": {"negation": "first_chanc"}}, "Did you mean 'first_chance'"),
     ],
 )
 def test_wrong_options_are_refused(options: dict, message: str) -> None:

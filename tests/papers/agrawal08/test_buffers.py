@@ -34,13 +34,14 @@ def buffer_after(query: str, table: pa.Table, options: Options) -> tuple[set[str
     complete: list[np.void] = []
     retrieve = engine._retrieved
 
-    def retrieved():
-        complete.extend(engine._complete[: engine._tops[0]["complete"]].tolist())
-        return retrieve()
+    def retrieved(first_event: int):
+        shared = engine._shared
+        complete.extend(shared.complete[: shared.tops[0]["complete"]].tolist())
+        return retrieve(first_event)
 
     engine._retrieved = retrieved
     running.feed(events)
-    parts = {name: rows[: engine._tops[0][name]] for name, rows in engine._parts.items()}
+    parts = engine._used
 
     def event(head: int) -> str:
         return f"e{(parts['entries'][head]['tag'] >> 5) + 1}" if head >= 0 else ""
@@ -84,11 +85,11 @@ def test_an_event_is_in_a_stack_once() -> None:
     # e3 is the first event of one run and a later one of the other: two states, two stacks.
     # e4 and e6 were selected by both runs in the same state.
     found = cep.query(QUERY_3).match(
-        FIGURE_3, time_unit="minutes", algorithm="basic", buffer="versioned"
+        FIGURE_3, time_unit="minutes", options={"algorithm": "basic", "buffer": "versioned"}
     )
     first, later = ("e1", "e3"), ("e2", "e3", "e4", "e5", "e6", "e7", "e8")
     assert found.metrics.buffer_nodes == len(first) + len(later)
-    chains = cep.query(QUERY_3).match(FIGURE_3, time_unit="minutes", algorithm="basic")
+    chains = cep.query(QUERY_3).match(FIGURE_3, time_unit="minutes", options={"algorithm": "basic"})
     assert chains.metrics.buffer_nodes == found.metrics.buffer_nodes + len(("e4", "e6"))
     assert sorted(map(str, found.bindings())) == sorted(map(str, chains.bindings()))
 
@@ -101,7 +102,7 @@ def test_a_combined_run_keeps_the_versions_of_both() -> None:
     inner, last = buffer_after(query, FIGURE_3, Options("merging", "versioned"))
     assert {"e3 –1.0→ e2", "e3 –2.0→", "e4 –3.0→"} <= inner
     assert last == {"e6 –3.0.0→ e4"}
-    found = cep.query(query).match(FIGURE_3, time_unit="minutes", buffer="versioned")
+    found = cep.query(query).match(FIGURE_3, time_unit="minutes", options={"buffer": "versioned"})
     assert found.metrics.runs_merged == 1
     assert sorted(binding["a"] for binding in found.bindings()) == [[0, 1, 2, 3], [2, 3]]
 
@@ -113,7 +114,7 @@ def test_one_digit_for_each_state_is_too_little_where_a_run_takes_and_ignores() 
     events = {"ts": range(6), "type": list("ABBBBC")}
     for algorithm in ("basic", "merging"):
         found = cep.query("PATTERN SEQ(A a, B+ b[], C c)").match(
-            events, algorithm=algorithm, buffer="versioned"
+            events, options={"algorithm": algorithm, "buffer": "versioned"}
         )
         assert len({str(binding) for binding in found.bindings()}) == len(found) == 2**4 - 1
 

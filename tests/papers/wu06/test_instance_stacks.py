@@ -36,7 +36,7 @@ def found(query: str, stream: dict[str, list[object]], **options: object) -> lis
 def test_an_instance_follows_all_instances_up_to_its_rip(construction: str) -> None:
     """As in figure 3: b6 can follow a1 and a4, and d9 all that was built for it."""
     stream = events("c1 a2 b3 a4 d5 b6 d9")
-    assert found("PATTERN SEQ(A a, B b, D d)", stream, construction=construction) == [
+    assert found("PATTERN SEQ(A a, B b, D d)", stream, options={"construction": construction}) == [
         "a2 b3 d5",
         "a2 b3 d9",
         "a2 b6 d9",
@@ -49,14 +49,15 @@ def test_two_keys_that_agree_one_by_one_need_not_agree_together(equivalence: str
     """As in figure 5: b6 agrees with a1 on attr1, with a2 on attr2, and with a3 on both."""
     stream = events("a1 a2 a3 b5 b6", attr1=[1, 2, 1, 2, 1], attr2=[1, 3, 3, 1, 3])
     query = "PATTERN SEQ(A a, B b) WHERE [attr1, attr2]"
-    assert found(query, stream, equivalence=equivalence) == ["a3 b6"]
+    assert found(query, stream, options={"equivalence": equivalence}) == ["a3 b6"]
 
 
 def test_multi_pais_constructs_sequences_that_selection_drops() -> None:
     stream = events("a1 a2 a3 b5 b6", attr1=[1, 2, 1, 2, 1], attr2=[1, 3, 3, 1, 3])
     query = cep.query("PATTERN SEQ(A a, B b) WHERE [attr1, attr2]")
     constructed = {
-        name: query.match(stream, equivalence=name).metrics.sequences for name in EQUIVALENCES
+        name: query.match(stream, options={"equivalence": name}).metrics.sequences
+        for name in EQUIVALENCES
     }
     assert constructed == {"dynamic": 1, "multi_pais": 2, "pais": 3, "selection": 6}
 
@@ -154,7 +155,7 @@ def test_compressed_output_is_that_of_nfa_b() -> None:
 def test_options_that_do_not_exist_are_named() -> None:
     query = cep.query("PATTERN SEQ(A a, B b)")
     with pytest.raises(cep.OptionError, match=r"there is no equivalence 'pai'; .*'pais'"):
-        query.explain(equivalence="pai")
+        query.explain(options={"equivalence": "pai"})
     with pytest.raises(cep.OptionError, match="how many values 'id' has is a positive whole"):
         query.explain(domains={"id": 0})
 

@@ -7,11 +7,11 @@ only these make 225 worlds with the printed matches.
 from fractions import Fraction
 
 import pytest
+from oracles.reference_worlds import UncertainEvent, evaluate_worlds
 
 import cepheid as cep
 from cepheid.engines.base.options import METHODS
 from cepheid.language.parser import parse
-from cepheid.reference_worlds import UncertainEvent, evaluate_worlds
 
 EVENTS = {"lower": [1, 3, 3, 4], "upper": [5, 5, 7, 6], "type": ["A", "C", "B", "C"]}
 QUERY = "PATTERN SEQ(A a, B b, C c) WITHIN 4"
@@ -31,7 +31,7 @@ def test_the_possible_worlds_give_15_and_24_of_225():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_gives_the_signatures_of_figure_1(method):
-    matches = cep.query(QUERY).match(EVENTS, time=("lower", "upper"), method=method)
+    matches = cep.query(QUERY).match(EVENTS, time=("lower", "upper"), options={"method": method})
     assert matches.bindings() == [{"a": 0, "b": 2, "c": 1}, {"a": 0, "b": 2, "c": 3}]
     found = matches.to_arrow()
     assert found.column_names == ["start", "end", "confidence", "a", "b", "c"]
@@ -49,7 +49,7 @@ def test_an_event_after_the_nelt_is_never_next(method):
         "type": ["A", "B", "B", "B", "B", "B"],
     }
     query = cep.query("PATTERN SEQ(A a, B b) WHERE skip_till_next_match")
-    matches = query.match(events, time=("lower", "upper"), method=method)
+    matches = query.match(events, time=("lower", "upper"), options={"method": method})
     assert {binding["b"] for binding in matches.bindings()} == {1, 2, 3, 4}
 
 
@@ -57,4 +57,4 @@ def test_an_event_after_the_nelt_is_never_next(method):
 def test_the_window_prunes_what_is_in_order_but_too_far_apart(method):
     """Figure 3(c): a1, b5 and c6 can be in order, but c6 is never within 4 of a1."""
     events = {"lower": [1, 1, 6], "upper": [2, 3, 7], "type": ["A", "B", "C"]}
-    assert not cep.query(QUERY).match(events, time=("lower", "upper"), method=method)
+    assert not cep.query(QUERY).match(events, time=("lower", "upper"), options={"method": method})

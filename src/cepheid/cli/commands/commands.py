@@ -9,29 +9,25 @@ import typer
 
 from cepheid import CompiledScript
 from cepheid.cli.commands.diagnosis import DiagnosisFormat
+from cepheid.cli.named_options import OF_EXPLAIN, Grouped, command_with, named_values
 from cepheid.cli.options import (
-    Construction,
     Declaration,
-    Domains,
-    EquivalenceTests,
     EvaluationName,
     Events,
     GroupBy,
+    NamedOptions,
     QueryFile,
     QueryText,
     Settings,
     SparkMaster,
-    Statistics,
     TieBreak,
     TimeColumn,
     TimeUnit,
     TypeColumn,
-    WindowTest,
 )
 from cepheid.cli.reporting import EXIT_FAULT, busy, one_of, report, reporting, usage
 from cepheid.cli.root import app
 from cepheid.engines.base.evaluation import AUTO
-from cepheid.engines.base.options import DEFAULT_OPTIONS
 from cepheid.errors import CepheidError
 
 
@@ -45,13 +41,14 @@ def _check_scenario(name: str) -> None:
 
 
 @app.command(
+    cls=command_with(OF_EXPLAIN),
     epilog="""\b
 Examples:
   cepheid explain theft.sase
   cepheid explain theft.sase --svg -o theft.svg
   cepheid explain -q 'PATTERN SEQ(Shelf a, Exit c)' few.csv --stacks -o stacks.svg
   cepheid explain -q 'PATTERN SEQ(A a, B+ b[]) WHERE b[i].x > a.x'
-"""
+""",
 )
 def explain(
     query_file: QueryFile = None,
@@ -65,11 +62,7 @@ def explain(
     group_by: GroupBy = None,
     schema: Declaration = None,
     evaluation: EvaluationName = AUTO,
-    construction: Construction = DEFAULT_OPTIONS.construction,
-    equivalence: EquivalenceTests = DEFAULT_OPTIONS.equivalence,
-    window: WindowTest = DEFAULT_OPTIONS.window,
-    domain: Domains = None,
-    statistics: Statistics = None,
+    option: NamedOptions = None,
     mermaid: Annotated[
         bool, typer.Option("--mermaid", help="Draw the automaton instead, as a Mermaid flowchart.")
     ] = False,
@@ -97,9 +90,7 @@ def explain(
         declared_schema,
         events_source,
         find_schema,
-        read_domains,
         read_queries,
-        read_statistics,
         split_columns,
         split_query,
         time_columns,
@@ -134,23 +125,20 @@ def explain(
                 known,
                 time=time_columns(time),
                 evaluation=evaluation,
-                construction=construction,
-                equivalence=equivalence,
-                window=window,
-                domains=read_domains(domain or ()),
-                statistics=read_statistics(statistics),
+                **named_values(option or (), OF_EXPLAIN),
             )
             text = explained + "\n"
         write_text(text, file)
 
 
 @app.command(
+    cls=Grouped,
     epilog="""\b
 Examples:
   cepheid diagnose theft.sase events.parquet
   cepheid diagnose -q 'PATTERN SEQ(Shelf a, Exit c) WHERE a.zone = c.zone' events.parquet
   cepheid diagnose theft.sase events.parquet --format json
-"""
+""",
 )
 def diagnose(
     query_file: QueryFile = None,
@@ -220,11 +208,12 @@ def diagnose(
 
 
 @app.command(
+    cls=Grouped,
     epilog="""\b
 Examples:
   cepheid check theft.sase
   cepheid check theft.sase trend.sase events.parquet
-"""
+""",
 )
 def check(
     query_file: QueryFile = None,
@@ -276,11 +265,12 @@ def check(
 
 
 @app.command(
+    cls=Grouped,
     epilog="""\b
 Examples:
   cepheid demo
   cepheid demo --scenario stock_trend
-"""
+""",
 )
 def demo(
     scenario: Annotated[

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from cepheid.cli.named_options import Grouped
 from cepheid.cli.options import (
     Declaration,
     EvaluationName,
@@ -26,11 +27,12 @@ from cepheid.engines.base.evaluation import AUTO
 
 
 @app.command(
+    cls=Grouped,
     epilog="""\b
 Examples:
   cepheid report theft.sase events.parquet -o thefts.html
   cepheid report thefts.parquet -o thefts.html
-"""
+""",
 )
 def report(
     query_file: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cepheid.cli.named_options import Grouped
 from cepheid.cli.options import (
     Declaration,
     EvaluationName,
@@ -25,13 +26,14 @@ from cepheid.engines.base.evaluation import AUTO
 
 
 @app.command(
+    cls=Grouped,
     epilog="""\b
 Examples:
   cepheid stream theft.sase incoming/ --columns 'ts timestamp, type string, tag_id long' \\
       --lateness '10 minutes' --checkpoint state/ -o thefts/
   cepheid stream theft.sase kafka://localhost:9092/readings -o kafka://localhost:9092/thefts \\
       --columns 'ts timestamp, type string, tag_id long' --lateness '10 minutes' --checkpoint state/
-"""
+""",
 )
 def stream(
     query_file: QueryFile = None,

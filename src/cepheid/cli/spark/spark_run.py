@@ -99,7 +99,7 @@ def match_on_spark(
 
     ``in_place``: the workers read the files.
     """
-    from cepheid.spark import match, match_script
+    from cepheid.spark import match
 
     places = _places(query, chosen, folder)
     with busy("Starting Spark"):
@@ -121,7 +121,7 @@ def match_on_spark(
             else:
                 counts = []
                 events = read_frames(spark, source, moments)
-                found: Any = match_script(query, events, **keywords)
+                found: Any = match(query, events, **keywords)
                 for name, matches in found.items():
                     tree = query.queries[name]
                     count = write_frame(matches, tree, chosen, places[name], limit, name)

@@ -1,94 +1,122 @@
-"""What every engine offers: fed with batches, it finds the matches of positive components."""
+"""What every engine offers: fed with chunks of events, it finds matches of positive components."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.options import Options
 from cepheid.events.arrays import Int64s
+from cepheid.matches.layout import Chains
 from cepheid.matches.match_columns import MatchColumns
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays
 
 
-class Engine(Protocol):
-    """One alternative of a query over a stream, without its negations.
+@dataclass(frozen=True, slots=True, eq=False)
+class EngineTask:
+    """What an engine is made for: one alternative of a query, its window and the options.
 
-    ``partition_attributes`` are those in which all events of a match agree.
-    ``reads_partitions`` says that the engine keeps them apart; else all events are of
-    partition 0.
+    ``by_partition`` says that the window counts the events of a partition. An engine that
+    ``keeps_all`` lists no matches: what it keeps is the answer. One that ``counts`` only needs to
+    find how many there are. One that ``prunes`` may leave out matches that overlap an earlier one
+    of their partition; an engine that cannot prune finds all. ``shared`` holds the engines that
+    several alternatives of the query have in common.
     """
 
+    query: AnalysedQuery
+    alternative: Alternative
+    window: int
+    by_partition: bool
+    options: Options
+    keeps_all: bool = False
+    counts: bool = False
+    prunes: bool = False
+    shared: dict[tuple[int, ...], Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Consecutive events with the partition of each, and its place on the axis of the window."""
+
+    events: EventBatch
+    partition_of: Int64s
+    partitions: int
+    axis: Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StandingStacks:
+    """The instances that a match to come can contain, and what tells partitions apart.
+
+    ``keys`` has for each component the attributes of the key that is pushed into the scan.
+    """
+
+    instances: npt.NDArray[np.void]
+    keys: tuple[tuple[str, ...], ...]
+
+
+class Engine(ABC):
+    """One alternative of a query over a stream, without its negations."""
+
     @property
+    @abstractmethod
     def partition_attributes(self) -> tuple[str, ...]:
-        """Attributes in which all events of a match agree."""
+        """The attributes on which all events of a match agree."""
 
     @property
+    @abstractmethod
     def reads_partitions(self) -> bool:
-        """Whether the engine needs to know the partition of an event."""
+        """Whether the engine keeps partitions apart; otherwise all events are in partition 0."""
 
-    def feed(
-        self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
-    ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Read a batch; the matches that it completes, in blocks of tags and offsets.
+    @abstractmethod
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+        """Read a chunk; the matches that it completes, in blocks.
 
-        A match is ``tags[offsets[m]:offsets[m + 1]]``, its events in stream order; a tag is the
-        event's number times 32 plus that of its component. A block is valid until the next.
+        Positions count from ``first_event``. A block is valid until the next one is requested.
         """
 
+    @abstractmethod
     def state(self) -> Arrays:
-        """What the engine keeps between batches, for a snapshot."""
+        """What the engine keeps between chunks, for a snapshot."""
 
+    @abstractmethod
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
 
     @property
+    @abstractmethod
     def metrics(self) -> EngineMetrics:
         """What the engine has done so far."""
 
-
-@runtime_checkable
-class ColumnEngine(Protocol):
-    """An engine that also gives matches as columns, which is faster.
-
-    A session asks for them where what the engine finds is the answer: one alternative, no
-    negation, all output.
-    """
-
-    def feed_columns(
-        self,
-        batch: EventBatch,
-        partition_of: Int64s,
-        partitions: int,
-        axis: Int64s,
-        first_event: int,
-    ) -> Iterator[MatchColumns]:
-        """Read a batch; the events of each component, as numbers from ``first_event`` on."""
-
-
-@runtime_checkable
-class CountingEngine(Protocol):
-    """An engine that can count matches without making them."""
-
     @property
     def counted(self) -> float:
-        """How many matches there are, where it was told to count them."""
+        """How many matches there are, for an engine that counts; exact below 2 ** 53."""
+        return float(self.metrics.matches)
 
+    @property
+    def buffer(self) -> Chains:
+        """The matches of an engine that keeps all."""
+        raise NotImplementedError
 
-@runtime_checkable
-class RenumberingEngine(Protocol):
-    """An engine that can be told that partitions have other numbers from now on.
+    def standing(self, now: int) -> StandingStacks:
+        """The instance stacks at a time, for an engine that has them."""
+        raise NotImplementedError
 
-    Without it the numbers of partitions are not taken back, and a stream of ever new keys
-    needs ever more memory.
-    """
-
+    @abstractmethod
     def used_partitions(self, now: int) -> Int64s:
-        """For each partition 1 if the engine still keeps something for it, at least.
+        """For each partition 1 if the engine keeps something for it.
 
-        ``now`` is the least that an event to come can measure on the axis of the window.
+        ``now`` is the least place that an event to come can have on the axis of the window.
         """
 
+    @abstractmethod
     def renumber_partitions(self, numbers: Int64s) -> None:
-        """Give what is kept for partition p to partition ``numbers[p]``; unused ones have -1."""
+        """Move what is kept for partition p to partition ``numbers[p]``; unused ones have -1."""

@@ -1,12 +1,17 @@
-"""What describes an evaluation: its name, what it refuses, what it can do."""
+"""What describes an evaluation: its name, what it refuses and why, and the engine that runs it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.engines.base.workload import Workload
 from cepheid.errors import OptionError
+
+if TYPE_CHECKING:
+    from cepheid.engines.base.engine import Engine, EngineTask
 
 AUTO = "auto"
 INSTANCE_STACKS = "instance_stacks"
@@ -21,22 +26,30 @@ COMPRESSED = "compressed"
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A way of running a query: ``refusal`` says in one sentence why it cannot, or is None.
+    """A way of running a query.
 
-    ``has_automaton`` where what runs is the NFA^b of each alternative, which can be shown;
-    ``has_session`` where events can come in batches, ``has_compressed`` where matches can be
-    had as a structure that is not listed. ``better`` names an evaluation that ``auto`` takes in
-    its stead, and says why. ``weighs`` where times are uncertain and matches have a confidence.
+    ``refusal`` says in one sentence why it cannot run a query, or is None. ``make_engine`` makes
+    the engine of one alternative, whose kernels are loaded only then; an evaluation without one
+    does not run by alternatives. ``has_automaton`` where what runs is the NFA^b of each
+    alternative, which can be shown; ``has_session`` where events can come in batches;
+    ``has_compressed`` where matches can be had as a structure that is not listed. ``better``
+    names an evaluation that ``auto`` prefers for a query, and says why. ``has_confidence`` where
+    times are uncertain and matches have a confidence. ``cost`` estimates the cost of one window
+    of an alternative, for ``auto``. ``options`` are the names of the options that only some
+    evaluations read, and this one does.
     """
 
     name: str
     summary: str
     refusal: Callable[[AnalysedQuery], str | None]
+    make_engine: Callable[[EngineTask], Engine] | None = None
     has_automaton: bool = False
     has_session: bool = True
     has_compressed: bool = False
     better: Callable[[AnalysedQuery], tuple[str, str] | None] = lambda _query: None
-    weighs: bool = False
+    has_confidence: bool = False
+    cost: Callable[[Workload], float] | None = None
+    options: tuple[str, ...] = ()
 
 
 def refuse_output(output: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from cepheid.engines.base.statistics import check_statistics
-from cepheid.errors import OptionError, closest, list_words
+from cepheid.errors import OptionError, closest, list_words, unknown_name, warn
 from cepheid.events.uncertain_time import KEYWORDS
 
 BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
@@ -22,7 +22,7 @@ WINDOWS = ("scan", "construction", "selection")
 AUTO_METHOD, POINT, ANY_STATE = "auto", "point", "any_state"
 QUERY_ORDER, SELECTIVITY = "query_order", "selectivity"
 METHODS = (AUTO_METHOD, POINT, ANY_STATE, QUERY_ORDER, SELECTIVITY)
-WEIGHING = ("method", "min_confidence", "top_k")
+UNCERTAIN_ONLY = ("method", "min_confidence", "top_k")
 CHOICES = {
     "algorithm": ALGORITHMS,
     "buffer": BUFFERS,
@@ -72,7 +72,7 @@ class Options:
     instances) and ``max_matches`` are limits that end the evaluation with an error.
 
     The others are for imprecise: ``method`` is how signatures are found [Zhang10 §4, §5];
-    ``min_confidence`` leaves out those with less, ``top_k`` all but the k surest.
+    ``min_confidence`` leaves out those with less, ``top_k`` all but the k with the highest.
     """
 
     algorithm: str = MERGING
@@ -104,22 +104,35 @@ DEFAULT_OPTIONS = Options()
 def read_options(given: Mapping[str, Any]) -> Options:
     """The options, checked.
 
-    >>> read_options({"algorithm": "basic"}).algorithm
+    Variants of an evaluation are given in a mapping called ``options``; as keywords of their own
+    they still work, with a warning.
+
+    >>> read_options({"options": {"algorithm": "basic"}, "max_runs": 5}).algorithm
     'basic'
     """
     known = [field.name for field in fields(Options)]
-    for name in given:
+    keywords = {name: value for name, value in given.items() if name != "options"}
+    for name in keywords:
         if name not in known:
             raise _unknown(name, known)
-    options = Options(**given)
+        if name in CHOICES:
+            warn(
+                f"the keyword {name} is deprecated; use options={{{name!r}: {keywords[name]!r}}}",
+                FutureWarning,
+            )
+    nested = given.get("options") or {}
+    if not isinstance(nested, Mapping):
+        raise OptionError(f"options is a mapping of names to values, not {nested!r}")
+    for name in nested:
+        if name not in known:
+            raise _unknown(name, known)
+        if name in keywords:
+            raise OptionError(f"{name} is given twice: as a keyword and in options")
+    options = Options(**keywords, **nested)
     for name, choices in CHOICES.items():
         chosen = getattr(options, name)
         if chosen not in choices:
-            near = closest(str(chosen), choices)
-            raise OptionError(
-                f"there is no {name} {chosen!r}; there are {list_words(choices)}"
-                + (f". Did you mean {near[0]!r}?" if near else "")
-            )
+            raise OptionError(unknown_name(name, chosen, choices))
     if options.buffer == VERSIONED and options.algorithm == BACKTRACK:
         raise OptionError(
             "a versioned buffer is shared by the runs that read an event together, and backtrack "
@@ -150,6 +163,8 @@ def _unknown(name: str, known: Sequence[str]) -> OptionError:
         return OptionError(f"{name!r} is for {_ON_SPARK[name]}")
     if name in READING:
         return OptionError(f"match has a keyword {name!r}, but here it cannot be used")
+    if name in KEYWORDS:
+        return OptionError(f"{name!r} is for a single query: a script has no uncertain times")
     near = closest(name, [*known, *KEYWORDS, *READING, *_ON_SPARK])
     if not near:
         return OptionError(

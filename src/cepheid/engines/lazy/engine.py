@@ -11,8 +11,8 @@ import numpy as np
 from cepheid.codegen import layout as nfa_b_layout
 from cepheid.codegen.generated import predicate_address
 from cepheid.codegen.predicates import Storage
-from cepheid.engines.base.event_batch import EventBatch
-from cepheid.engines.base.options import BY_COST, Options
+from cepheid.engines.base.engine import Chunk, Engine, EngineTask
+from cepheid.engines.base.options import BY_COST
 from cepheid.engines.lazy import layout
 from cepheid.engines.lazy.groups import Groups
 from cepheid.engines.lazy.kernel_tables import kernel_tables
@@ -24,6 +24,7 @@ from cepheid.engines.lazy.tables import LazyAutomaton
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, grown, int64s
 from cepheid.language.printer import print_pattern
+from cepheid.matches.match_columns import MatchColumns
 from cepheid.matches.metrics import EngineMetrics, bytes_of
 from cepheid.snapshots import Arrays, part, prefixed
 
@@ -40,21 +41,14 @@ _FEW_EVENTS = 4_096
 """Fewer events than this are kept although they have left the window."""
 
 
-class LazyEngine:
+class LazyEngine(Engine):
     """Holds the instances, the input buffers and the events in them between batches.
 
     With ``is_tree`` each instance chooses its next component, otherwise all follow one order.
     """
 
-    def __init__(
-        self,
-        automaton: LazyAutomaton,
-        window: int,
-        by_partition: bool,
-        options: Options,
-        *,
-        is_tree: bool,
-    ) -> None:
+    def __init__(self, automaton: LazyAutomaton, task: EngineTask, *, is_tree: bool) -> None:
+        window, by_partition, options = task.window, task.by_partition, task.options
         self.automaton = automaton
         self._max_runs = options.max_runs
         self._seconds_matching = 0.0
@@ -110,13 +104,16 @@ class LazyEngine:
         """Whether buffers and instances are kept by partition."""
         return bool(self.automaton.partition_attributes)
 
-    def feed(
-        self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
-    ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Read a batch; the tags and offsets of the matches that it completes, in blocks.
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+        """Read a chunk; the matches that it completes, in blocks."""
+        components = [each.component for each in self.automaton.components]
+        for tags, offsets in self.feed_tags(chunk):
+            yield MatchColumns.of_tags(tags, offsets, components, first_event)
 
-        A block is valid until the next one is asked for.
-        """
+    def feed_tags(self, chunk: Chunk) -> Iterator[tuple[Int64s, Int64s]]:
+        """The same as the tags of all events, and where each match begins."""
+        batch, axis = chunk.events, chunk.axis
+        partition_of, partitions = chunk.partition_of, chunk.partitions
         self._forget()
         columns = [batch.column(name) for name, _ in self.automaton.columns]
         self._constants.point((self._context, self._batch_context), batch.strings, batch.lists)

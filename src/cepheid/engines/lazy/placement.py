@@ -21,7 +21,7 @@ from cepheid.codegen.sequences import partition_attributes
 from cepheid.codegen.steps import Phase
 from cepheid.engines.base.options import BY_COST
 from cepheid.engines.base.statistics import given_part, given_rates
-from cepheid.engines.lazy.cost import Workload, best_orders
+from cepheid.engines.base.workload import Workload, best_orders
 from cepheid.engines.lazy.sharing import (
     SharedAlternatives,
     is_tested_early,

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.engine import Chunk, Engine
 from cepheid.engines.lazy.engine import LazyEngine
 from cepheid.engines.lazy.sharing import SharedAlternatives
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.matches.kernels import match_lists
+from cepheid.matches.match_columns import MatchColumns
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays
 
@@ -27,6 +28,8 @@ class SharedLazyEngine:
 
     def __init__(self, engine: LazyEngine, shared: SharedAlternatives) -> None:
         self.engine = engine
+        union = shared.union.components
+        self.components = [[union[ix] for ix in places] for places in shared.places]
         self._numbers = shared.numbers
         self._names = []
         for places in shared.places:
@@ -41,11 +44,9 @@ class SharedLazyEngine:
         """The engine of the alternative with this number."""
         return SharedPart(self, self._numbers.index(number))
 
-    def read(
-        self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
-    ) -> Iterator[Block]:
-        """Read a batch; the matches of the first alternative, while those of others are kept."""
-        for ids, offsets in self.engine.feed(batch, partition_of, partitions, axis):
+    def read(self, chunk: Chunk) -> Iterator[Block]:
+        """Read a chunk; the matches of the first alternative, while those of others are kept."""
+        for ids, offsets in self.engine.feed_tags(chunk):
             kinds = self.engine.kinds[: len(offsets) - 1]
             for place in range(1, len(self._names)):
                 block = self._picked(place, ids, offsets, kinds)
@@ -71,7 +72,7 @@ class SharedLazyEngine:
         return tags, picked
 
 
-class SharedPart:
+class SharedPart(Engine):
     """What a shared engine is for one of its alternatives; the first one drives it."""
 
     def __init__(self, shared: SharedLazyEngine, place: int) -> None:
@@ -88,14 +89,12 @@ class SharedPart:
         """Whether buffers and instances are kept by partition."""
         return self._shared.engine.reads_partitions
 
-    def feed(
-        self, batch: EventBatch, partition_of: Int64s, partitions: int, axis: Int64s
-    ) -> Iterator[Block]:
-        """Read a batch, or take what the first alternative has found when it read it."""
-        if self._place == 0:
-            yield from self._shared.read(batch, partition_of, partitions, axis)
-        else:
-            yield from self._shared.taken(self._place)
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+        """Read a chunk, or take what the first alternative has found when it read it."""
+        shared, place = self._shared, self._place
+        components = shared.components[place]
+        for tags, offsets in shared.read(chunk) if place == 0 else shared.taken(place):
+            yield MatchColumns.of_tags(tags, offsets, components, first_event)
 
     def state(self) -> Arrays:
         """The state of the engine, once, and how many matches there were."""

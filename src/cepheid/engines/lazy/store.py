@@ -143,7 +143,7 @@ class Constants:
         for context in contexts:
             context[nfa_b_layout.CONTEXT_CONSTANTS] = ints.ctypes.data
             context[nfa_b_layout.CONTEXT_FLOAT_CONSTANTS] = floats.ctypes.data
-            context[nfa_b_layout.CONTEXT_TEXTS] = strings.table.address(strings)
+            context[nfa_b_layout.CONTEXT_STRINGS] = strings.table.address(strings)
             if table is not None:
                 context[nfa_b_layout.CONTEXT_LISTS] = table.ctypes.data
 

@@ -120,15 +120,7 @@ class Stream:
         events = self.events
         wanted = self.attributes | {events.time_axis.column}
         names = [name for name in events.table.column_names if name in wanted]
-        part = Events(
-            events.table.select(names).take(pa.array(chosen)),
-            events.rows[chosen],
-            events.ticks[chosen],
-            events.time_axis,
-            events.type_codes[chosen],
-            events.type_names,
-            events.schema,
-        )
+        part = replace(events, table=events.table.select(names)).take(chosen)
         found = python_events(part, self.attributes)
         return {
             position: replace(event, position=position)

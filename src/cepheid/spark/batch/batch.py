@@ -1,20 +1,24 @@
-"""A query over a DataFrame as a Spark job: ``q.match(frame)`` is a DataFrame of its matches.
+"""A query or a script over a DataFrame as a Spark job.
 
-Spark filters, projects, spreads and sorts; a worker runs one session for all keys of its
-partition. What is sent to the workers costs ten to a hundred times what matching it costs.
+Spark filters, projects, partitions and sorts; a worker runs one session for all keys of its
+partition. Sending events to the workers costs ten to a hundred times as much as matching them.
+A worker runs a whole script over its partition, because later queries read composite events of
+earlier ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, overload
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
 from cepheid.api import CompiledQuery
-from cepheid.engines.base.evaluation import AUTO
 from cepheid.errors import OptionError
+from cepheid.scripts import CompiledScript
+from cepheid.spark.batch.arrow_schemas import MATCH_ID
 from cepheid.spark.batch.named_columns import column
 from cepheid.spark.batch.preparation import Prepared, prepare
 from cepheid.spark.batch.slices import (
@@ -28,82 +32,86 @@ from cepheid.spark.batch.slices import (
 from cepheid.spark.batch.tables_per_type import one_frame
 from cepheid.spark.files.files import match_plain_files
 from cepheid.spark.worker.partition_run import SLICE, run_partition, run_slices
+from cepheid.spark.worker.worker_session import QUERY, column_of
+
+
+@overload
+def match(
+    compiled: CompiledQuery, events: DataFrame | Mapping[str, DataFrame], **keywords: Any
+) -> DataFrame: ...
+
+
+@overload
+def match(
+    compiled: CompiledScript, events: DataFrame | Mapping[str, DataFrame], **keywords: Any
+) -> dict[str, DataFrame]: ...
 
 
 def match(
-    query: CompiledQuery,
+    compiled: CompiledQuery | CompiledScript,
     events: DataFrame | Mapping[str, DataFrame],
     *,
-    time: str | tuple[str, str] = "ts",
-    type: str | None = "type",
-    tie_break: str | Sequence[str] | None = None,
-    evaluation: str = AUTO,
-    output: str = "all",
-    time_unit: str | None = None,
-    schema: Any = None,
     slices: int | Literal["auto"] | None = None,
     match_id: bool = False,
     in_place: bool = True,
-    **options: Any,
-) -> DataFrame:
+    **keywords: Any,
+) -> DataFrame | dict[str, DataFrame]:
     """The matches of a query over the rows of a DataFrame, as a DataFrame.
 
-    It is what ``query.match(events)`` does with a DataFrame, and has the columns of the local
-    result; nothing is computed before Spark is asked for rows. Events are spread by the key that
-    all events of a match agree on, for instance that of an equivalence test ``[id]``. Where there
-    is none, or where ``slices`` is given, they are spread by time; then the times of the events
-    are read once, at once, to choose the slices. Large Parquet files in the order of time are read
-    by the workers, and nothing is spread; if their statistics do not tell the times, these are read
-    once, at once.
+    ``query.match(events)`` calls this if the events are a DataFrame. The columns are those of the
+    local result. Nothing is computed before Spark is asked for rows. Events are partitioned by
+    the key that all events of a match agree on, for instance that of an equivalence test
+    ``[id]``. Without a key, or with ``slices``, they are partitioned by time; the times of the
+    events are then read once, immediately, to choose the slices. Workers read large Parquet
+    files in time order directly, and nothing is shuffled; if their statistics lack the times,
+    these are read once, immediately.
+
+    The matches of a script are a DataFrame for each query, by the query's name. All of them
+    select from one DataFrame that runs the script: ``cache()`` it if you read several.
 
     Rows of a DataFrame have no order: name the columns that order events of equal time in
     ``tie_break``. Without it such events are ordered by their other columns.
 
     Args:
-        query: the query.
+        compiled: the query or the script.
         events: a DataFrame that is not streaming, or one for each event type.
-        time: the column with the time of an event; or two, with the earliest and the latest.
-        type: the column with its type.
-        tie_break: the column or columns that order events of equal time.
-        evaluation: ``auto`` or the name of an evaluation.
-        output: ``all`` or ``non_overlapping``.
-        time_unit: what the numbers of a numeric time column count, such as ``ms``.
-        schema: the attributes of each type, where not every type has every column.
-        slices: into how many slices of time the events are cut, also where they have a key: for
-            a key that has most of the events. ``auto`` counts the events of each key, at once,
-            and cuts them where one has too many.
-        match_id: whether the result has a column ``match_id``, the same for the same match
-            whenever it is found.
-        in_place: whether workers may read the files of a frame that is nothing but Parquet files
-            in the order of time. It finds the same, as a rule several times as fast.
-        options: those of the evaluation, as for ``query.match``.
+        slices: into how many slices of time the events are cut, even if they have a key: for
+            a key that has most of the events. ``auto`` counts the events of each key, immediately,
+            and cuts them if one key has too many. Not for scripts.
+        match_id: whether the result has a column ``match_id``, which is the same for the same
+            match in every run.
+        in_place: whether workers may read the files themselves if the DataFrame is nothing but
+            Parquet files in time order. The result is the same, usually several times as fast.
+        keywords: as for ``query.match``.
 
     Raises:
         OptionError: an option cannot be used, or the events cannot be sliced.
     """
-    if isinstance(events, Mapping):
-        events, columns = one_frame(events, type or "type")
-        type, schema = type or "type", columns if schema is None else schema
-    if output == "compressed":
+    frame, keywords = one_frame(events, keywords)
+    if keywords.get("output") == "compressed":
         raise OptionError(
             "output='compressed' is an object in memory; over a DataFrame the output is all or "
             "non_overlapping"
         )
     if slices not in (None, "auto") and not (isinstance(slices, int) and slices >= 1):
         raise OptionError(f"slices is a positive whole number or 'auto', not {slices!r}")
-    prepared = prepare(
-        query,
-        events.schema,
-        time=time,
-        type=type,
-        tie_break=tie_break,
-        evaluation=evaluation,
-        output=output,
-        time_unit=time_unit,
-        declared=schema,
-        match_id=match_id,
-        options=options,
-    )
+    prepared = prepare(compiled, frame.schema, match_id=match_id, **keywords)
+    if not prepared.settings.is_script:
+        return _matches(prepared, frame, slices, in_place)
+    if slices is not None:
+        raise OptionError("'slices' is for a query over a Spark DataFrame that is not streaming")
+    found = _matches(prepared, frame, None, in_place=False)
+    ids = [MATCH_ID] if match_id else []
+    return {
+        name: found.where(F.col(QUERY) == number).select(f"{column_of(number)}.*", *ids)
+        for number, name in enumerate(prepared.names)
+    }
+
+
+def _matches(
+    prepared: Prepared, events: DataFrame, slices: int | Literal["auto"] | None, in_place: bool
+) -> DataFrame:
+    """The rows that workers find in events that are partitioned by key or by time."""
     if in_place and slices is None:
         found = match_plain_files(prepared, events)
         if found is not None:
@@ -126,7 +134,7 @@ def match(
 
 
 def _in_order(prepared: Prepared, spread: DataFrame) -> DataFrame:
-    """The matches of each partition, whose events are put in order."""
+    """The matches of each partition, after its events are sorted."""
     settings, has_session = prepared.sending, prepared.has_session
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -136,7 +144,7 @@ def _in_order(prepared: Prepared, spread: DataFrame) -> DataFrame:
 
 
 def by_slice(prepared: Prepared, events: DataFrame, slices: Slices) -> DataFrame:
-    """The matches that start in each slice, of the events that matter."""
+    """The matches that start in each slice, among the events that matter."""
     copies = slices.spread(events, ticks_of(prepared.axis))
     number = column(SLICE)
     count = len(slices.bounds) + 1

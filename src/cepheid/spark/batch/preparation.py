@@ -1,10 +1,11 @@
-"""A query over a DataFrame, understood: what leaves the JVM, and what workers are told."""
+"""A query or a script over a DataFrame: what leaves the JVM, and what workers are told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Unpack
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -13,17 +14,17 @@ from pyspark.sql.types import StructType
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needed_columns import needed_columns
-from cepheid.api import CompiledQuery
-from cepheid.engines.base.evaluation import AUTO, refuse_output
-from cepheid.engines.base.options import Options, read_options
+from cepheid.compiled import Compiled
+from cepheid.engines.base.evaluation import refuse_output
 from cepheid.engines.imprecise.intervals import read_intervals
 from cepheid.errors import OptionError, list_words
-from cepheid.events.events import Events, order_events
 from cepheid.events.time_axis import TimeAxis
-from cepheid.events.uncertain_time import UncertainTime, split_uncertain_time
-from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import check_output
-from cepheid.schema import Schema, schema_of
+from cepheid.events.uncertain_time import UncertainTime
+from cepheid.language import syntax as ast
+from cepheid.language.printer import item_name
+from cepheid.schema import Schema
+from cepheid.sessions.plan import PlannedQuery, plan
+from cepheid.sessions.run_settings import MatchKeywords, RunSettings
 from cepheid.spark.batch.arrow_schemas import (
     MATCH_ID,
     arrow_schema,
@@ -33,27 +34,25 @@ from cepheid.spark.batch.arrow_schemas import (
     result_schema,
     spark_schema,
 )
-from cepheid.spark.batch.key_columns import key_columns
+from cepheid.spark.batch.key_columns import comparable, equivalence_keys, key_columns
 from cepheid.spark.batch.named_columns import column, map_in_arrow
 from cepheid.spark.batch.row_filter import relevant_rows
 from cepheid.spark.worker.repeated_columns import repeated_columns
+from cepheid.spark.worker.worker_session import QUERY, column_of
 from cepheid.spark.worker.worker_settings import WorkerSettings, functions_in
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A query over events of a certain schema, before anything is read.
+    """A query or a script over events of a known schema, before any event is read.
 
-    ``window`` is in ticks of ``axis``, or in events. ``columns`` are those that the query needs,
-    ``plain`` those that Spark compares as the language does, and ``has_session`` tells whether
-    events can be fed in batches. ``repeated`` are columns of the result and the one that each
-    repeats. There need not be a Spark session for it, but what is made of
-    columns needs one.
+    ``columns`` are those that the queries need, and ``plain`` those that Spark compares as the
+    language does. ``has_session`` tells whether events can be fed in batches. ``repeated`` maps
+    columns of the result to the column that each repeats. Making it needs no Spark session, but
+    its properties that are columns of Spark do.
     """
 
-    query: AnalysedQuery
-    window: int | None
-    axis: TimeAxis
+    planned: tuple[PlannedQuery, ...]
     columns: tuple[str, ...]
     plain: tuple[str, ...]
     has_session: bool
@@ -61,25 +60,66 @@ class Prepared:
     repeated: Mapping[str, str]
 
     @property
+    def query(self) -> AnalysedQuery:
+        """The query, or the first one of a script."""
+        return self.planned[0].analysed
+
+    @property
+    def window(self) -> int | None:
+        """The window of a single query, in ticks of the time axis or in events."""
+        return self.planned[0].window
+
+    @property
+    def axis(self) -> TimeAxis:
+        """How times become ticks."""
+        return self.planned[0].sample.time_axis
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each query of a script."""
+        return [each.each.name for each in self.planned]
+
+    @property
     def rows(self) -> Column | None:
-        """The condition on rows that matter, or None for all."""
+        """The condition on rows that matter to a single query, or None for all rows."""
         settings = self.settings
+        if settings.is_script:
+            return None
         return relevant_rows(self.query, time=settings.time, type=settings.type, plain=self.plain)
 
     @property
     def key(self) -> list[Column]:
-        """What events of one match have in common; nothing where there is no such thing."""
-        return key_columns(self.query, self.settings.output, self.settings.type)
+        """The columns that all events of a match have in common, in every query; may be none."""
+        settings = self.settings
+        if settings.is_script:
+            return [comparable(self.query, name) for name in self.common_keys]
+        return key_columns(self.query, settings.run.output, settings.type)
+
+    @cached_property
+    def tests(self) -> dict[str, list[str]]:
+        """The equivalence attributes by which each query of a script can be partitioned."""
+        return {each.each.name: equivalence_keys(each.analysed) for each in self.planned}
+
+    @property
+    def common_keys(self) -> list[str]:
+        """The equivalence attributes by which all queries of a script can be partitioned.
+
+        A composite event is processed where its match is, so it must have the key of that match.
+        """
+        names = set.intersection(*map(set, self.tests.values()))
+        trees = [each.each.query for each in self.planned]
+        return sorted(name for name in names if not any(loses_key(tree, name) for tree in trees))
 
     @property
     def result(self) -> StructType:
         """The schema of the resulting DataFrame."""
         settings = self.settings
-        return spark_schema(settings.result_schema, never_null(self.query, settings.time))
+        never = () if settings.is_script else never_null(self.query, settings.time)
+        return spark_schema(settings.result_schema, never)
 
     @property
     def sending(self) -> WorkerSettings:
-        """What workers are told that need not send columns that repeat others."""
+        """The settings of workers that do not send repeated columns."""
         schema = self.settings.result_schema
         sent = pa.schema([field for field in schema if field.name not in self.repeated])
         return replace(self.settings, result=sent.serialize().to_pybytes())
@@ -89,7 +129,7 @@ class Prepared:
         run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
         events: DataFrame,
     ) -> DataFrame:
-        """The matches that workers find and send who know what :attr:`sending` says."""
+        """The matches that workers with the settings :attr:`sending` find in events."""
         result = self.result
         sent = StructType([field for field in result.fields if field.name not in self.repeated])
         found = map_in_arrow(events, run, sent)
@@ -105,118 +145,122 @@ class Prepared:
         return kept.select(*map(column, self.columns))
 
     def order(self) -> list[Column]:
-        """By what events are sorted: time as it is compared, then what breaks ties.
+        """The columns that events are sorted by: the time as it is compared, then tie-breaks.
 
-        Rows of a DataFrame have no order of their own. Where nothing was said of ties, events
-        of equal time are ordered by their other columns: events that are alike in all of them
-        are exchangeable, and so the answer does not depend on how Spark spread the rows.
+        Rows of a DataFrame have no order. Without tie_break, events of equal time are ordered by
+        their other columns: events that are equal in all of them can be exchanged, so the answer
+        does not depend on how Spark partitioned the rows.
         """
         return [time_order(self.axis), *map(column, self.settings.ties)]
 
 
 def prepare(
-    query: CompiledQuery,
-    schema: StructType,
+    compiled: Compiled,
+    frame: StructType,
     *,
-    time: str | tuple[str, str] = "ts",
-    type: str | None = "type",
-    tie_break: str | Sequence[str] | None = None,
-    evaluation: str = AUTO,
-    output: str = "all",
-    time_unit: str | None = None,
-    declared: Any = None,
     match_id: bool = False,
-    options: Mapping[str, Any] | None = None,
+    without: Collection[str] = (),
+    **keywords: Unpack[MatchKeywords],
 ) -> Prepared:
-    """The query over a DataFrame of this schema, or why it cannot be run."""
-    check_output(output)
-    moment, uncertain, others = split_uncertain_time(time, options or {})
-    checked = read_options(others)
-    if type is None:
+    """A query or a script over a DataFrame of this schema.
+
+    ``without`` names keywords of ``match`` that cannot be used.
+
+    Raises:
+        OptionError: an option cannot be used.
+        EvaluationError: no evaluation runs the query.
+    """
+    run = compiled.settings(keywords, without=["whole_events", *without])
+    read, script = run.read, compiled.script
+    if read.type is None:
         raise OptionError("say which column of the DataFrame holds the type of an event")
-    _refuse_doubles(schema)
-    whole = arrow_schema(schema)
-    own = schema_of(declared)
-    ties = (tie_break,) if isinstance(tie_break, str) else tuple(tie_break or ())
-    # All columns once, so that a mistake is found in what the user gave.
-    order_events(
-        whole.empty_table(),
-        time=moment,
-        type=type,
-        tie_break=ties,
-        time_unit=time_unit,
-        schema=own,
-    )
-    besides = [] if uncertain is None else [uncertain.upper, uncertain.probabilities]
-    said = [name for name in besides if name is not None]
-    columns = needed_columns(query.tree, whole.names, [moment, type, *ties, *said])
-    own = None if own is None else restricted(own, columns)
-    events = order_events(
-        empty_events(whole, columns), time=moment, type=type, time_unit=time_unit, schema=own
-    )
-    analysed, chosen, window = query.for_events(events, evaluation, uncertain, checked)
-    if chosen.weighs:
-        _check_weighed(events, uncertain or UncertainTime(), output, checked)
-    if match_id and MATCH_ID in result_schema(query.tree, events).names:
-        raise OptionError(f"the query returns a column {MATCH_ID!r} of its own; call it otherwise")
+    _refuse_doubles(frame)
+    whole = arrow_schema(frame)
+    read.order(whole.empty_table())  # With all columns, to find mistakes in the keywords.
+    needed = {
+        name
+        for each in script.queries
+        for name in needed_columns(each.query, whole.names, read.columns)
+    }
+    columns = [name for name in whole.names if name in needed]
+    if read.schema is not None:
+        read = replace(read, schema=_restricted(read.schema, columns))
+    run = replace(run, read=read)
+    planned = plan(script, run, read.order(empty_events(whole, columns)))
+    has_session = all(each.evaluation.has_session for each in planned)
+    repeated: Mapping[str, str] = {}
+    result = [
+        result_schema(each.each.query, each.sample, has_confidence=each.evaluation.has_confidence)
+        for each in planned
+    ]
+    if script.is_single:
+        ((first,), (fields,)) = planned, result
+        run = replace(run, evaluation=first.evaluation.name)
+        if first.evaluation.has_confidence:
+            _check_uncertain(first, run)
+            has_session = not _begins_out_of_order(read.uncertain)
+        else:
+            repeated = repeated_columns(first.analysed, fields, read.time)
+        if match_id and MATCH_ID in fields.names:
+            raise OptionError(
+                f"the query returns a column {MATCH_ID!r} of its own; give it another name"
+            )
+    else:
+        structs = [pa.field(column_of(ix), pa.struct(list(each))) for ix, each in enumerate(result)]
+        fields = pa.schema([pa.field(QUERY, pa.int32()), *structs])
+    fields = fields.append(pa.field(MATCH_ID, pa.string())) if match_id else fields
     settings = WorkerSettings(
-        print_query(query.tree),
-        moment,
-        type,
-        ties,
-        ties or tuple(orderable(schema, columns, besides=moment)),
-        chosen.name,
-        output,
-        time_unit,
-        None if own is None else own.to_dict(),
-        asdict(checked),
-        result_schema(query.tree, events, match_id=match_id, weighs=chosen.weighs)
-        .serialize()
-        .to_pybytes(),
+        str(compiled),
+        run,
+        read.tie_break or tuple(_orderable(frame, columns, besides=read.time)),
+        fields.serialize().to_pybytes(),
+        not script.is_single,
         match_id,
-        functions_in(query.tree),
-        uncertain,
+        functions_in(each.query for each in script.queries),
     )
-    return Prepared(
-        analysed,
-        window,
-        events.time_axis,
-        tuple(columns),
-        tuple(plain_columns(schema)),
-        chosen.has_session and not _begins_out_of_order(uncertain),
-        settings,
-        {} if chosen.weighs else repeated_columns(analysed, settings.result_schema, moment),
+    plain = tuple(plain_columns(frame))
+    return Prepared(tuple(planned), tuple(columns), plain, has_session, settings, repeated)
+
+
+def loses_key(tree: ast.Query, key: str) -> bool:
+    """Whether a query makes composite events without copying this attribute to them."""
+    if tree.returns is None or tree.returns.type_name is None:
+        return False
+    return not any(
+        item_name(item, tree) == key and item.expression.attribute == key
+        for item in tree.returns.items
+        if isinstance(item.expression, ast.Attribute | ast.Element)
     )
 
 
-def _check_weighed(events: Events, uncertain: UncertainTime, output: str, options: Options) -> None:
-    """Refuse now what a worker would refuse about uncertain times."""
-    refuse_output(output)
-    if options.top_k is not None:
+def _check_uncertain(planned: PlannedQuery, run: RunSettings) -> None:
+    """Refuse now the options for uncertain times that a worker would refuse."""
+    refuse_output(run.output)
+    if run.options.top_k is not None:
         raise OptionError(
             "top_k ranks all matches, and each worker knows only its own; take them from the "
-            f"result: .orderBy(F.desc('confidence')).limit({options.top_k})"
+            f"result: .orderBy(F.desc('confidence')).limit({run.options.top_k})"
         )
-    read_intervals(events, uncertain)
+    read_intervals(planned.sample, run.read.uncertain or UncertainTime())
 
 
 def _begins_out_of_order(uncertain: UncertainTime | None) -> bool:
-    """Whether events in the order of their times can begin in another order, by any length.
+    """Whether events in the order of their time column can begin in another order, by any length.
 
-    They can where probabilities leave out the first instants of an interval that is in columns.
+    They can if probabilities exclude the first instants of an interval that is in two columns.
     """
     return uncertain is not None and bool(uncertain.upper and uncertain.probabilities)
 
 
 def time_order(axis: TimeAxis) -> Column:
-    """The time of an event as it is compared: floats count only to a millionth."""
+    """The time of an event as it is compared: floats are rounded to a millionth."""
     moment = column(axis.column)
     if axis.ticks_per_unit > 1:
         return F.rint(moment * F.lit(float(axis.ticks_per_unit)))
     return moment
 
 
-def orderable(schema: StructType, columns: Sequence[str], besides: str) -> list[str]:
+def _orderable(schema: StructType, columns: Sequence[str], besides: str) -> list[str]:
     """The columns by which Spark can sort."""
     return [
         name
@@ -225,8 +269,8 @@ def orderable(schema: StructType, columns: Sequence[str], besides: str) -> list[
     ]
 
 
-def restricted(schema: Schema, columns: Sequence[str]) -> Schema:
-    """What a schema says of these columns."""
+def _restricted(schema: Schema, columns: Sequence[str]) -> Schema:
+    """The part of a schema that is about these columns."""
     kept = frozenset(columns)
     types = schema.types and {name: has & kept for name, has in schema.types.items()}
     kinds = {name: kind for name, kind in schema.attributes.items() if name in kept}

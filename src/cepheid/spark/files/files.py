@@ -8,25 +8,24 @@ slice and of one window more. All that Spark moves is the matches.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.types as arrow
 from pyspark.sql import DataFrame
 
 from cepheid.api import CompiledQuery
-from cepheid.engines.base.evaluation import AUTO
-from cepheid.errors import CepheidWarning, OptionError
+from cepheid.errors import OptionError, warn
+from cepheid.sessions.run_settings import MatchKeywords
 from cepheid.spark.batch.arrow_schemas import arrow_schema
 from cepheid.spark.batch.preparation import Prepared, prepare
 from cepheid.spark.batch.row_filter import relevant_types
 from cepheid.spark.batch.slices import why_not_sliced, with_reach
-from cepheid.spark.batch.tie_order import can_rank
 from cepheid.spark.files.plain_files import plain_files
 from cepheid.spark.files.row_groups import EventFiles, RowGroup, clusters, may_have_nulls, opened
 from cepheid.spark.worker.partition_run import run_slice, starts_in
@@ -51,59 +50,37 @@ def match_files(
     spark: SparkSession,
     paths: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
-    time: str = "ts",
-    type: str = "type",
-    evaluation: str = AUTO,
-    output: str = "all",
-    time_unit: str | None = None,
-    schema: Any = None,
     match_id: bool = False,
-    **options: Any,
+    **keywords: Unpack[MatchKeywords],
 ) -> DataFrame:
     """The matches of a query over Parquet files, as a DataFrame; the workers read the files.
 
-    It is several times as fast as having Spark read them, spread the events by key and sort them.
-    ``query.match(spark.read.parquet(paths))`` does it too, where it is sure of the same answer and
-    of a gain. The files should be in the order of time: each row group is then read by one worker
-    or two. Events of equal time are in the order of the files, by name, and of their rows, as they
-    are for ``query.match`` over the files without Spark.
+    This is several times as fast as letting Spark read the files, partition the events by key and
+    sort them. ``query.match(spark.read.parquet(paths))`` does it too if it is sure of the same
+    answer and of a gain. The files should be in time order: one or two workers then read each row
+    group. Events of equal time are in the order of the files, by name, and of their rows, as for
+    ``query.match`` over the files without Spark.
 
-    What Spark knows of the files besides, such as rights to tables, columns in the names of
-    folders, deleted rows of a lake, does not count here: they have to be plain files, which the
-    workers can open by the URIs that Spark has for them.
+    Only plain files are supported, which the workers can open by the URIs that Spark lists.
+    Access rights to tables, columns in the names of folders and deleted rows of a lake are
+    ignored.
 
     Args:
         query: the query; it has a window of time.
         spark: the session, which lists the files and runs the job.
         paths: a file, a folder or a pattern, or several.
-        time: the column with the time of an event.
-        type: the column with its type.
-        evaluation: ``auto`` or the name of an evaluation.
-        output: ``all``; others depend on more than a slice.
-        time_unit: what the numbers of a numeric time column count, such as ``ms``.
-        schema: the attributes of each type, where not every type has every column.
-        match_id: whether the result has a column ``match_id``, the same for the same match
-            whenever it is found.
-        options: those of the evaluation, as for ``query.match``.
+        match_id: whether the result has a column ``match_id``, which is the same for the same
+            match in every run.
+        keywords: as for ``query.match``, without ``tie_break``. The output is ``all``, because
+            others depend on more than a slice.
 
     Raises:
         OptionError: an option cannot be used, the query cannot be run slice by slice, or the
-            files are in no order of time.
+            files are not in time order.
     """
     given = [paths] if isinstance(paths, str | PathLike) else paths
     frame = spark.read.parquet(*map(str, given))
-    prepared = prepare(
-        query,
-        frame.schema,
-        time=time,
-        type=type,
-        evaluation=evaluation,
-        output=output,
-        time_unit=time_unit,
-        declared=schema,
-        match_id=match_id,
-        options=options,
-    )
+    prepared = prepare(query, frame.schema, match_id=match_id, without=["tie_break"], **keywords)
     refusal = why_not_sliced(prepared)
     if refusal is not None:
         raise OptionError(
@@ -133,10 +110,10 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
     if paths is None or len(paths) > MOST_FILES or why_not_sliced(prepared) is not None:
         return None
     spark, files = frame.sparkSession, _event_files(prepared, frame, ties)
-    if not all(can_rank(files.types[name], name in prepared.plain) for name in ties):
+    if not all(_can_rank(files.types[name], name in prepared.plain) for name in ties):
         return None
     try:
-        sources = _as_spark_reads_them(files, paths, prepared.settings.tie_break)
+        sources = _as_spark_reads_them(files, paths, prepared.settings.run.read.tie_break)
         groups = list(files.groups_of(sources))
     except (OptionError, OSError, pa.ArrowException):  # Whatever it is, Spark may know better.
         return None
@@ -150,6 +127,17 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
     if len(bounds) + 1 < _tasks_at_once(spark):
         return None
     return _by_slice(spark, prepared, files, groups, bounds)
+
+
+def _can_rank(kind: pa.DataType, is_plain: bool) -> bool:
+    """Whether workers sort values of a type in the same order as Spark.
+
+    ``is_plain`` says that Spark compares them without a collation.
+
+    >>> _can_rank(pa.string(), True), _can_rank(pa.list_(pa.string()), False)
+    (True, False)
+    """
+    return is_plain or not (arrow.is_nested(kind) or arrow.is_string(kind))
 
 
 def _is_hopeless(files: EventFiles, groups: Sequence[RowGroup]) -> bool:
@@ -278,7 +266,7 @@ def _tell_of_one_slice(groups: Sequence[RowGroup]) -> None:
             "them sorted by time, or let Spark read them: query.match(spark.read.parquet(...))"
         )
     reason = "the window is as long as all the events" if meetings else "it is one row group"
-    warnings.warn(f"one worker reads all events: {reason}", CepheidWarning, stacklevel=3)
+    warn(f"one worker reads all events: {reason}")
 
 
 def _most_together(groups: Sequence[RowGroup]) -> int:

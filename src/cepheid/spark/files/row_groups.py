@@ -18,8 +18,8 @@ from cepheid.engines.base.kernels.event_masks import places_of_types
 from cepheid.errors import EventError, OptionError, list_words
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import to_numpy
+from cepheid.events.order import stream_order
 from cepheid.events.time_axis import TimeAxis
-from cepheid.spark.batch.tie_order import order_with_ties
 
 _OF_HADOOP = re.compile("^s3[an]://")
 """What Spark calls the file system that is s3:// to everybody else."""
@@ -154,14 +154,9 @@ class EventFiles:
 
     def _in_order(self, table: pa.Table, ticks: Int64s) -> tuple[pa.Table, Int64s]:
         """The rows in order, and their times."""
-        if not self.ties:
-            if (ticks[1:] >= ticks[:-1]).all():
-                return table, ticks
-            order = np.argsort(ticks, kind="stable")
-            return table.take(pa.array(order)), ticks[order]
-        if (ticks[1:] > ticks[:-1]).all():
+        order = stream_order(ticks, [table.column(name) for name in self.ties])
+        if order is None:
             return table, ticks
-        order = order_with_ties(ticks, [table.column(name) for name in self.ties])
         return table.take(pa.array(order)), ticks[order]
 
     def _what_matters(self, table: pa.Table, ticks: Int64s) -> tuple[pa.Table, Int64s]:

@@ -1,9 +1,9 @@
-"""The events of one hash bucket of a stream: those that wait for their turn, and their session.
+"""One hash bucket of a stream: its session, and the events that wait to be fed.
 
-Events come out of order, and a session reads them in order. So an event waits until the watermark
-has passed it: until no event can come, but late ones, that would have to be read before it. The
-answer of a step depends on nothing but the state, the step's events and its watermarks: a step
-that is run again gives the same matches.
+Events arrive out of order, and a session reads them in order. So an event waits until the
+watermark has passed it: until only late events could come before it. The answer of a step depends
+only on the state, the step's events and its watermarks, so running a step again gives the same
+matches.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.errors import EventError
+from cepheid.events.order import stream_order
 from cepheid.snapshots import Parts
 from cepheid.spark.stream.packing import from_blob, to_blob
-from cepheid.spark.worker.script_worker import ScriptWorkerSession
 from cepheid.spark.worker.worker_session import WorkerSession
-from cepheid.spark.worker.worker_settings import ScriptSettings, WorkerSettings
+from cepheid.spark.worker.worker_settings import WorkerSettings
 
 _EPOCH = datetime(1970, 1, 1)
 _TICKS = 1_000
@@ -46,7 +45,7 @@ class StoredBucket:
 
 @dataclass(frozen=True)
 class LeftBucket:
-    """The same as a step has left it, its snapshot in parts: to be written, and not to be kept."""
+    """The state of a bucket after a step, with its snapshot in parts; write it before the next."""
 
     session: Parts
     waiting: bytes | None
@@ -54,13 +53,13 @@ class LeftBucket:
 
     @cached_property
     def session_size(self) -> int:
-        """How many bytes the snapshot has."""
+        """The size of the snapshot in bytes."""
         return sum(map(len, self.session))
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a step gives: batches of matches, and the events that came too late."""
+    """The result of a step: batches of matches, and the events that came too late."""
 
     matches: list[pa.RecordBatch]
     late: pa.Table | None
@@ -69,32 +68,32 @@ class Step:
 class Bucket:
     """The events of a bucket, which advance with the watermark.
 
-    ``columns`` are those that the query or script needs; an event that is late is given with all
-    it has.
+    ``columns`` are those that the query or script needs; a late event is returned with all of its
+    columns.
     """
 
     def __init__(
         self,
-        settings: WorkerSettings | ScriptSettings,
+        settings: WorkerSettings,
         columns: Sequence[str],
         stored: StoredBucket | None = None,
     ) -> None:
         self._settings = settings
         self._columns = list(columns)
         self._waiting: pa.Table | None = None
-        self._session: WorkerSession | ScriptWorkerSession | None = None
+        self._session: WorkerSession | None = None
         self._reached = 0 if stored is None else stored.reached
         if stored is not None and stored.waiting is not None:
             self._waiting = from_blob(stored.waiting)
         if stored is not None and stored.session is not None:
-            self._session = _session(settings, stored.session)
+            self._session = WorkerSession(settings, stored.session)
 
     def step(self, fresh: Sequence[pa.Table], before: int, after: int) -> Step:
-        """Take events that have come, and answer up to a watermark.
+        """Take fresh events, and answer up to a watermark.
 
-        Watermarks are in milliseconds, and 0 is none yet. An event is late that is older than the
-        watermark ``before`` the step, or than one that the bucket has reached. ``after`` the step
-        no event comes, but late ones, that is older than that watermark.
+        Watermarks are in milliseconds, and 0 means that there is none yet. An event is late if it
+        is older than the watermark ``before`` the step, or than one that the bucket has reached.
+        Events after the step that are older than the watermark ``after`` it are late.
         """
         late, in_time = self._without_late(fresh, _ticks(max(before, self._reached)))
         self._reached = max(before, self._reached, after)
@@ -113,16 +112,16 @@ class Bucket:
 
     @property
     def due(self) -> int | None:
-        """The watermark at which the bucket has something to do although no event comes."""
+        """The watermark at which the bucket has something to do even without events."""
         times = [] if self._waiting is None else [int(self._times(self._waiting).min()) + 1]
         if self._session is not None:
-            for time in (self._session.next_completion, self._session.forgotten_from):
+            for time in (self._session.next_completion, self._session.evicted_from):
                 times.extend([] if time is None else [time])
         due = min((-(-time // _TICKS) for time in times), default=None)
         return None if due is None else max(due, self._reached + 1)
 
     def left(self) -> LeftBucket | None:
-        """The state; None where there is nothing to remember."""
+        """The state; None if there is nothing to store."""
         if self._waiting is None and self._session is None:
             return None
         return LeftBucket(
@@ -131,15 +130,15 @@ class Bucket:
             self._reached,
         )
 
-    def _running(self) -> WorkerSession | ScriptWorkerSession:
+    def _running(self) -> WorkerSession:
         if self._session is None:
-            self._session = _session(self._settings)
+            self._session = WorkerSession(self._settings)
         return self._session
 
     def _let_go(self, now: int) -> None:
         assert self._session is not None
-        forgotten = self._session.forgotten_from
-        if forgotten is not None and forgotten <= now:
+        evicted = self._session.evicted_from
+        if evicted is not None and evicted <= now:
             self._session = None
 
     def _without_late(
@@ -167,67 +166,18 @@ class Bucket:
         return times
 
     def _in_order(self, events: pa.Table, now: int) -> tuple[pa.Table | None, pa.Table | None]:
-        """The events before a time in order, and the others.
-
-        They are ordered by time, and those of one time by the columns that break ties.
-        """
+        """The events before a time in stream order, and the others."""
         events = events.combine_chunks()
         times = self._times(events)
-        order = _sorted_by(times)
+        order = stream_order(times, [events.column(name) for name in self._settings.ties])
+        if order is None:
+            order = np.arange(len(times))
         count = int(np.searchsorted(times, now, sorter=order))
         if not count:
             return None, events
         waiting = None if count == len(order) else events.take(pa.array(order[count:]))
-        order = order[:count]
-        same = np.diff(times[order]) == 0
-        if same.any():
-            tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
-            keys = _sort_keys(events.take(pa.array(order[tied])), self._settings.ties)
-            table = pa.table({"time": times[order[tied]], **keys})
-            among = pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
-            order[tied] = order[tied][among.to_numpy()]
-        return events.take(pa.array(order)), waiting
-
-
-def _sorted_by(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The stable order of the times.
-
-    NumPy sorts numbers several times as fast as it finds their order, so the place of each is
-    made a part of it where there is room.
-
-    >>> _sorted_by(np.array([30, 10, 30, 20])).tolist()
-    [1, 3, 0, 2]
-    """
-    count = len(times)
-    first, last = (int(times.min()), int(times.max())) if count else (0, 0)
-    if (last - first + 1) * count >= 2**63:
-        return np.argsort(times, kind="stable")
-    keys = (times - first) * count + np.arange(count)
-    keys.sort()
-    return keys % count
-
-
-def _session(
-    settings: WorkerSettings | ScriptSettings, snapshot: bytes | memoryview | None = None
-) -> WorkerSession | ScriptWorkerSession:
-    if isinstance(settings, ScriptSettings):
-        return ScriptWorkerSession(settings, snapshot)
-    return WorkerSession(settings, snapshot)
+        return events.take(pa.array(order[:count])), waiting
 
 
 def _ticks(watermark: int) -> int:
     return watermark * _TICKS if watermark else _NO_TIME
-
-
-def _sort_keys(events: pa.Table, ties: Sequence[str]) -> dict[str, pa.ChunkedArray]:
-    """What orders events of equal time: nulls come first and NaN last, as Spark has it."""
-    keys: dict[str, pa.ChunkedArray] = {}
-    for number, name in enumerate(ties):
-        column = events.column(name)
-        if column.null_count:
-            keys[f"value {number}"] = column.is_valid()
-        if pa.types.is_floating(column.type):
-            keys[f"nan {number}"] = pc.is_nan(column)
-        if not pa.types.is_nested(column.type):
-            keys[f"tie {number}"] = column
-    return keys

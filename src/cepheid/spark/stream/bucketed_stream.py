@@ -1,21 +1,20 @@
-"""A stream that is cut into buckets, whose sessions are the state: rows in, rows of matches out.
+"""A stream that is cut into buckets: rows in, rows of matches out. The state is their sessions.
 
-What Spark is told to do: filter and project; give each row the number of its bucket; pack the rows
-of a bucket (:mod:`cepheid.spark.stream.packing`); advance the buckets, which are the state
-(:mod:`.bucket_operator`); unpack the answers. It is the same for a query and for a
-script.
+Spark filters and projects; gives each row the number of its bucket; packs the rows of a bucket
+(:mod:`cepheid.spark.stream.packing`); advances the buckets (:mod:`.bucket_operator`); and unpacks
+the answers. A query and a script run the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkTypeError
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
 
@@ -23,16 +22,16 @@ from cepheid.errors import OptionError, list_words
 from cepheid.snapshots import VERSION
 from cepheid.spark.batch.arrow_schemas import arrow_schema, spark_schema
 from cepheid.spark.batch.named_columns import column, map_in_arrow, quoted
+from cepheid.spark.batch.preparation import Prepared
 from cepheid.spark.stream.bucket_operator import ANSWERS, BucketOperator
 from cepheid.spark.stream.packing import BUCKET, PACKED, Packer, bucket_labels, from_blob
-from cepheid.spark.worker.worker_settings import ScriptSettings, WorkerSettings
 
 LATE_POLICIES = ("drop", "emit")
 LATE_EVENT = "late_event"
 """The column with an event that came too late; null in the rows of matches."""
 
 LARGE = 4 << 20
-"""Buckets of so many bytes are logged step by step, and copied on their executor."""
+"""Buckets of at least this many bytes are logged step by step, and copied on their executor."""
 
 _DELAY = "spark.watermarkDelayMs"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -41,7 +40,7 @@ _ROCKSDB = "RocksDBStateStoreProvider"
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """How a stream is run: its lateness, what becomes of late events, and how it is counted."""
+    """How a stream is run: its lateness, how late events are handled, the name of its metrics."""
 
     lateness: str | None
     late: str
@@ -54,24 +53,17 @@ class StreamOptions:
 
 
 def bucketed(
-    events: DataFrame,
-    settings: WorkerSettings | ScriptSettings,
-    *,
-    rows: Column | None,
-    key: Sequence[Column],
-    columns: Sequence[str],
-    made_by: Mapping[str, Any],
-    options: StreamOptions,
+    prepared: Prepared, events: DataFrame, made_by: Mapping[str, Any], options: StreamOptions
 ) -> DataFrame:
-    """The matches of a streaming DataFrame, by buckets of a key; without one there is one bucket.
+    """The matches of a streaming DataFrame, by buckets of a key; without a key, by one bucket.
 
-    ``rows`` is the condition on rows that matter, and ``columns`` are those that a session is
-    fed with. ``made_by`` names what the state depends on, besides what all streams depend on.
+    ``made_by`` names the settings that the state depends on, besides those of all streams.
     """
+    settings, columns, key = prepared.settings, prepared.columns, prepared.key
     check_stream(events, settings.time, options.late)
     marked = _with_watermark(events, settings.time, options.lateness)
-    relevant = marked if rows is None else marked.filter(rows)
-    sent = events.columns if options.emits_late else list(columns)
+    relevant = marked if prepared.rows is None else marked.filter(prepared.rows)
+    sent = events.columns if options.emits_late else columns
     if BUCKET in sent:
         raise OptionError(f"a column of the events is called {BUCKET!r}; rename it")
     partitions = int(str(events.sparkSession.conf.get("spark.sql.shuffle.partitions")))

@@ -1,4 +1,4 @@
-"""One partition of a DataFrame in a Python worker: its events in order, its matches out."""
+"""One partition of a DataFrame in a Python worker: events in time order in, matches out."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from cepheid.spark.worker.worker_session import Answers, WorkerSession
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
 SLICE = "cepheid slice"
-"""The column that says in which slice of time a copy of an event is."""
+"""The column with the index of the time slice that a copy of an event belongs to."""
 
 FED_AT_ONCE = 65_536
-"""How many events are gathered before they are fed: Spark sends some ten thousand at a time."""
+"""How many events are collected before they are fed: Spark sends about 10,000 at a time."""
 
 
 def run_partition(
     settings: WorkerSettings, has_session: bool, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The matches among the events of a partition, which come in the order of time."""
+    """The matches among the events of a partition, which arrive in time order."""
     yield from run_slice(settings, has_session, batches, None)
 
 
@@ -33,16 +33,16 @@ def run_slices(
 ) -> Iterator[pa.RecordBatch]:
     """The matches that start in the slices of a partition.
 
-    The events come slice by slice, and in the order of time in each. ``bounds`` are the ticks at
-    which one slice ends and the next begins. A match belongs to the slice in which it starts;
-    what starts in the overlap is found again, in its own slice, and left out here.
+    The events arrive slice by slice, and in time order within each. ``bounds`` are the ticks at
+    which one slice ends and the next begins. A match belongs to the slice in which it starts. One
+    that starts in the overlap is left out here, because it is found again in its own slice.
     """
     for number, events in _slices(batches):
         yield from run_slice(settings, has_session, events, starts_in(bounds, number))
 
 
 def starts_in(bounds: Sequence[int], number: int) -> tuple[float, float]:
-    """Where the slice of this number begins, and where the next one does.
+    """The ticks at which a slice begins and at which the next one does.
 
     >>> starts_in([10, 20], 1)
     (10, 20)
@@ -57,13 +57,14 @@ def run_slice(
     batches: Iterable[pa.RecordBatch],
     starts: tuple[float, float] | None,
 ) -> Iterator[pa.RecordBatch]:
-    """The matches among events that come in the order of time, of those that start in a slice."""
+    """The matches that start in a slice, among events that arrive in time order."""
     if not has_session:
         whole = list(batches)
         if whole:
-            query = settings.query()
-            matches = query.match(pa.Table.from_batches(whole), **settings.reading())
-            yield from Answers(query.tree, settings).batches(matches, starts)
+            compiled = settings.compiled()
+            found = compiled.run(pa.Table.from_batches(whole), settings.run)
+            answers = Answers(compiled.script, settings)
+            yield from answers.batches([each.matches for each in found], starts)
         return
     session: WorkerSession | None = None
     for events in gathered(batches):
@@ -75,7 +76,7 @@ def run_slice(
 
 
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The same events in fewer pieces."""
+    """The same events in fewer, larger tables."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
@@ -90,7 +91,7 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _slices(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
-    """The events of each slice, without the column that says so; to be read one after another."""
+    """The events of each slice without its index; slices must be read one after the other."""
     pieces = _pieces(batches)
     current = next(pieces, None)
     while current is not None:

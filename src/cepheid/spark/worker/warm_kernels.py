@@ -1,28 +1,16 @@
-"""A query prepared once on a machine: of several workers that start at once one does, others wait.
+"""Compile the conditions of a query once per machine.
 
-Its conditions are compiled then, and kept in a folder that all processes of a user share.
-Without this every worker that finds them missing would compile by itself, all of them at the
-same time. Kernels see to it by themselves.
+All processes of a user share the folder of compiled code. Without this, every worker that does not
+find the conditions there would compile them, all at the same time. Kernels do the same themselves.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 
-@contextmanager
-def compiled_once(task: str) -> Iterator[None]:
-    """Alone on this machine, if this task is done for the first time in this version."""
-    from cepheid.jit import decorators as jit
-    from cepheid.jit.file_lock import locked
+def compiled_once(task: str) -> AbstractContextManager[bool]:
+    """While a task runs for the first time in this version, other workers wait for it."""
+    from cepheid.jit.cache import first_time
 
-    name = hashlib.sha256(task.encode()).hexdigest()[:24]
-    done = jit.FOLDER / f"warm_{name}"
-    if done.exists():
-        yield
-        return
-    with locked(jit.FOLDER / "warm.lock"):
-        yield
-        done.touch()
+    return first_time(task)

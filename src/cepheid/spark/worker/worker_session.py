@@ -1,26 +1,33 @@
-"""A query in a Python worker of Spark: Arrow batches in, matches with the declared schema out."""
+"""A query or a script in a Python worker of Spark: Arrow batches in, batches of matches out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from cepheid.language import syntax as ast
 from cepheid.matches.ids import MatchIds
 from cepheid.matches.matches import Matches
+from cepheid.matches.script_matches import ScriptMatches
+from cepheid.sessions.merged_stream import without_places
+from cepheid.sessions.script import Script
+from cepheid.sessions.stream import StreamSession
 from cepheid.snapshots import Parts
+from cepheid.spark.batch.arrow_schemas import MATCH_ID
 from cepheid.spark.worker.warm_kernels import compiled_once
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
+QUERY = "query"
+"""The column with the number of the query that a match of a script belongs to."""
+
 
 class WorkerSession:
-    """A session whose answers are batches of exactly the schema that Spark was told.
+    """A session that answers with batches of exactly the schema that Spark was given.
 
-    Events are fed in the order of their times, with the columns that the query needs and no
-    others: they are what a match's id is made of. ``starts`` is the interval of ticks, its end
-    excluded, in which the matches begin that are wanted.
+    Events are fed in time order, with the columns that the queries need and no others: match ids
+    are made of them. ``starts`` is the half-open interval of ticks in which the wanted matches
+    start.
     """
 
     def __init__(
@@ -29,13 +36,11 @@ class WorkerSession:
         snapshot: bytes | memoryview | None = None,
         starts: tuple[float, float] | None = None,
     ) -> None:
-        query, reading = settings.query(), settings.reading()
-        self._session = (
-            query.session(**reading) if snapshot is None else query.restore(snapshot, **reading)
-        )
-        self._answers = Answers(query.tree, settings)
+        script = settings.compiled().script
+        self._session: StreamSession[Any, Any] = StreamSession(script, settings.run, snapshot)
+        self._answers = Answers(script, settings)
         self._starts = starts
-        self._task = f"{settings.text} {reading}"
+        self._task = f"{settings.text} {settings.run}"
         self._is_warm = False
 
     def feed(self, events: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -44,53 +49,96 @@ class WorkerSession:
             with compiled_once(f"{self._task} {events.schema}"):
                 self._session.feed(events.slice(0, 0))
             self._is_warm = True
-        yield from self._answers.batches(self._session.feed(events), self._starts)
+        yield from self._batches(self._session.feed(events))
 
     def advance(self, time: Any = None) -> Iterator[pa.RecordBatch]:
-        """The matches that are complete because no event to come has an earlier time.
+        """The matches that are complete because no later event has an earlier time.
 
-        None: the stream has ended.
+        If the time is None, the stream has ended.
         """
-        matches = self._session.advance() if time is None else self._session.settle(time)
+        yield from self._batches(
+            self._session.advance() if time is None else self._session.settle(time)
+        )
+
+    def _batches(self, found: Matches | ScriptMatches) -> Iterator[pa.RecordBatch]:
+        matches = [found] if isinstance(found, Matches) else list(found.values())
         yield from self._answers.batches(matches, self._starts)
 
     def snapshot_parts(self) -> Parts:
-        """The state as parts of a snapshot, for the next session; valid until this goes on."""
+        """The state as the parts of a snapshot, valid until the next call."""
         return self._session.snapshot_parts()
 
     @property
     def next_completion(self) -> int | None:
-        """The first time, in ticks, that completes a match if no event comes before."""
+        """The earliest time, in ticks, that completes a match without another event."""
         return self._session.next_completion
 
     @property
-    def forgotten_from(self) -> int | None:
-        """The time, in ticks, from which on nothing that was fed matters any more."""
-        return self._session.forgotten_from
+    def evicted_from(self) -> int | None:
+        """The time, in ticks, from which no event fed so far matters."""
+        return self._session.evicted_from
 
 
 class Answers:
-    """Matches as batches of the declared schema."""
+    """Matches as batches of the schema that Spark was given.
 
-    def __init__(self, query: ast.Query, settings: WorkerSettings) -> None:
-        self._query = query
+    The matches of each query of a script are in a column of their own, which is null in the rows
+    of the other queries.
+    """
+
+    def __init__(self, script: Script, settings: WorkerSettings) -> None:
+        self._script = script
         self._schema = settings.result_schema
         self._match_id = settings.match_id
 
     def batches(
-        self, matches: Matches, starts: tuple[float, float] | None = None
+        self, found: Sequence[Matches], starts: tuple[float, float] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The matches, some ten thousand at a time; only those that start in an interval."""
-        if not len(matches):
-            return
-        ids = MatchIds(self._query, *matches.parts()) if self._match_id else None
-        for part, table in matches.pieces(wanted=self._schema.names):
+        """The matches of each query, in batches; only those that start in an interval."""
+        for number, matches in enumerate(found):
+            if len(matches):
+                for table in self._tables(number, matches, starts):
+                    yield from table.cast(self._schema).combine_chunks().to_batches()
+
+    def _tables(
+        self, number: int, matches: Matches, starts: tuple[float, float] | None
+    ) -> Iterator[pa.Table]:
+        ids = self._ids(number, matches) if self._match_id else None
+        wanted = self._schema.names if self._script.is_single else None
+        for part, table in matches.pieces(wanted=wanted):
             if not len(part):
                 continue
-            if ids is not None:
-                id_field = self._schema.field(len(self._schema) - 1)
-                table = table.append_column(id_field, ids.of(part))
-            are_here = None if starts is None else part.times.start_in(*starts)
-            if are_here is not None:
-                table = table.filter(pa.array(are_here))
-            yield from table.cast(self._schema).combine_chunks().to_batches()
+            own_ids = None if ids is None else ids.of(part)
+            if not self._script.is_single:
+                table = self._nested(number, table, own_ids)
+            elif own_ids is not None:
+                table = table.append_column(self._schema.field(len(self._schema) - 1), own_ids)
+            if starts is not None:
+                table = table.filter(pa.array(part.times.start_in(*starts)))
+            yield table
+
+    def _nested(self, number: int, table: pa.Table, ids: pa.Array | None) -> pa.Table:
+        """The matches of a query of a script, in its column."""
+        own = self._schema.field(column_of(number))
+        items = table.cast(pa.schema(list(own.type))).combine_chunks().to_struct_array()
+        given = {QUERY: pa.repeat(number, len(table)), own.name: items, MATCH_ID: ids}
+        columns = {
+            field.name: given.get(field.name, pa.nulls(len(table), field.type))
+            for field in self._schema
+        }
+        return pa.table(columns)
+
+    def _ids(self, number: int, matches: Matches) -> MatchIds:
+        each = self._script.queries[number]
+        events, parts = matches.parts()
+        if self._script.is_single:
+            return MatchIds(each.query, events, parts)
+        return MatchIds(each.query, without_places(events), parts, each.name)
+
+
+def column_of(number: int) -> str:
+    """The column with the matches of a query of a script.
+
+    It is not the query's name, because Spark ignores case in the names of columns.
+    """
+    return f"q{number}"

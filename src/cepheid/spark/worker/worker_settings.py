@@ -2,115 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType
-from typing import Any
 
 import pyarrow as pa
 
 from cepheid.api import CompiledQuery, query
 from cepheid.codegen.registered import register_function, registered_python
 from cepheid.errors import OptionError
-from cepheid.events.uncertain_time import UncertainTime
 from cepheid.functions import REGISTERED
 from cepheid.language import syntax as ast
-from cepheid.schema import Schema
 from cepheid.scripts import CompiledScript, script
+from cepheid.sessions.run_settings import RunSettings
 
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """A query and how it is run, as it travels to the workers.
+    """A query or a script and how it is run, as it travels to the workers.
 
-    Spark pickles it with the function that it ships; no session is ever pickled, nor any state.
-    ``text`` has the values of parameters in it. ``tie_break`` is what the user said, ``ties`` the
-    columns that order events of equal time, whether he said so or not. ``schema`` is the
-    declaration of types as plain values, ``result`` the serialised Arrow schema of the matches.
-    ``functions`` are those that the query calls and the program registered: a worker is another
-    process, and registers them itself. ``uncertain`` is what is said of times that are not
-    certain.
+    Spark pickles it with the function that it ships; sessions and their state are never pickled.
+    ``text`` contains the values of parameters. ``ties`` are the columns that order events of
+    equal time: those that the user named, or else all that Spark can sort by. ``result`` is the
+    serialised Arrow schema of the matches. ``functions`` are the registered functions that the
+    queries call: a worker is another process, and must register them itself.
     """
 
     text: str
-    time: str
-    type: str
-    tie_break: tuple[str, ...]
+    run: RunSettings
     ties: tuple[str, ...]
-    evaluation: str
-    output: str
-    time_unit: str | None
-    schema: Mapping[str, Any] | None
-    options: Mapping[str, Any]
     result: bytes
+    is_script: bool = False
     match_id: bool = False
     functions: Mapping[str, FunctionType] = field(default_factory=dict)
-    uncertain: UncertainTime | None = None
+
+    @property
+    def time(self) -> str:
+        """The column with the time of an event."""
+        return self.run.read.time
+
+    @property
+    def type(self) -> str:
+        """The column with the type of an event."""
+        assert self.run.read.type is not None
+        return self.run.read.type
 
     @property
     def result_schema(self) -> pa.Schema:
         """The Arrow schema of the matches."""
         return pa.ipc.read_schema(pa.py_buffer(self.result))
 
-    def query(self) -> CompiledQuery:
-        """The query, compiled in this process."""
+    def compiled(self) -> CompiledQuery | CompiledScript:
+        """The query or the script, compiled in this process."""
         refuse_zip_file()
         register_missing(self.functions)
-        return query(self.text)
-
-    def reading(self) -> dict[str, Any]:
-        """The keywords of ``match`` and ``session``."""
-        said = self.uncertain or UncertainTime()
-        return {
-            "time": self.time if said.upper is None else (self.time, said.upper),
-            "type": self.type,
-            "tie_break": self.tie_break or None,
-            "evaluation": self.evaluation,
-            "output": self.output,
-            "time_unit": self.time_unit,
-            "schema": None if self.schema is None else Schema.from_dict(self.schema),
-            **self.options,
-            **said.keywords(),
-        }
-
-
-@dataclass(frozen=True)
-class ScriptSettings:
-    """A script and how it is run, as it travels to the workers.
-
-    ``keywords`` are those of ``match`` and ``session`` but for the schema; the rest is as for a
-    query.
-    """
-
-    text: str
-    keywords: Mapping[str, Any]
-    ties: tuple[str, ...]
-    schema: Mapping[str, Any] | None
-    result: bytes
-    match_id: bool
-    functions: Mapping[str, FunctionType]
-
-    @property
-    def time(self) -> str:
-        """The column with the time of an event."""
-        return str(self.keywords["time"])
-
-    @property
-    def result_schema(self) -> pa.Schema:
-        """The Arrow schema of the matches of all queries."""
-        return pa.ipc.read_schema(pa.py_buffer(self.result))
-
-    def script(self) -> CompiledScript:
-        """The script, compiled in this process."""
-        refuse_zip_file()
-        register_missing(self.functions)
-        return script(self.text)
-
-    def reading(self) -> dict[str, Any]:
-        """The keywords of ``match`` and ``session``."""
-        schema = None if self.schema is None else Schema.from_dict(self.schema)
-        return {**self.keywords, "schema": schema}
+        return script(self.text) if self.is_script else query(self.text)
 
 
 def refuse_zip_file() -> None:
@@ -127,15 +74,16 @@ def refuse_zip_file() -> None:
         )
 
 
-def functions_in(tree: ast.Query) -> dict[str, FunctionType]:
-    """The registered functions that a query calls."""
-    called = {node.function for node in tree.walk() if isinstance(node, ast.Call)}
+def functions_in(trees: Iterable[ast.Query]) -> dict[str, FunctionType]:
+    """The registered functions that the queries call."""
+    nodes = (node for tree in trees for node in tree.walk())
+    called = {node.function for node in nodes if isinstance(node, ast.Call)}
     found = {name: registered_python(name) for name in sorted(called)}
     return {name: function for name, function in found.items() if function is not None}
 
 
 def register_missing(functions: Mapping[str, FunctionType]) -> None:
-    """Register in this process what was registered where the query was made."""
+    """Register in this process the functions that the driver has registered."""
     for name, function in functions.items():
         if name not in REGISTERED:
             register_function(name, function)

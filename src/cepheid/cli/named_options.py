@@ -1,0 +1,273 @@
+"""Options that are given by name: ``--option NAME=VALUE``, or ``--NAME VALUE`` for short.
+
+They are rarely needed. A command lists them at the end of its help, grouped by what they are for,
+and has no parameter for each of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from cepheid.cli.reporting import say
+from cepheid.engines.base.options import CHOICES
+from cepheid.errors import OptionError, list_words, unknown_name
+
+
+def read_domains(text: str) -> dict[str, int]:
+    """How many values attributes have.
+
+    >>> read_domains("tag_id=10000,zone=12")
+    {'tag_id': 10000, 'zone': 12}
+    """
+    domains = {}
+    for setting in text.split(","):
+        name, _, size = setting.partition("=")
+        if not name or not size.isdecimal():
+            raise OptionError(f"--domain needs NAME=N, such as tag_id=10000, not {setting!r}")
+        domains[name] = int(size)
+    return domains
+
+
+def read_statistics(text: str) -> dict[str, Any]:
+    """What is known of types, variables and conditions, from a JSON file."""
+    try:
+        statistics = json.loads(Path(text).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise OptionError(f"cannot read the statistics {text!r}: {error.strerror}") from None
+    except ValueError as error:
+        raise OptionError(f"the statistics {text!r} are not JSON: {error}") from None
+    if not isinstance(statistics, dict):
+        raise OptionError(
+            f"the statistics {text!r} are not a JSON object, such as "
+            '{"A": 250, "B": 0.5, "a.x < b.x": 0.1}'
+        )
+    return statistics
+
+
+def read_slices(text: str) -> int | str:
+    """The number of time slices.
+
+    >>> read_slices("8"), read_slices("auto")
+    (8, 'auto')
+    """
+    if text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise typer.BadParameter(f"{text!r} is neither a number nor auto", param_hint="--slices")
+    return int(text)
+
+
+def read_uncertainty(text: str) -> str | dict[str, str]:
+    """How uncertain times are: one duration, or one for each type.
+
+    >>> read_uncertainty("5 s"), read_uncertainty("Task=0.5 s, Load=7.5 s")
+    ('5 s', {'Task': '0.5 s', 'Load': '7.5 s'})
+    """
+    if "=" not in text:
+        return text
+    pairs = (each.partition("=") for each in text.split(","))
+    return {name.strip(): extent.strip() for name, _, extent in pairs}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedOption:
+    """An option that is given by name.
+
+    ``read`` turns its text into a value. A ``flag`` is the short form where it is not ``--name``;
+    an option without a ``metavar`` is a switch. Variants are the papers' alternative algorithms:
+    their short forms are deprecated.
+    """
+
+    name: str
+    metavar: str
+    help: str
+    read: Callable[[str], Any] = str
+    flag: str | None = None
+
+    @property
+    def flags(self) -> str:
+        """The short form."""
+        return self.flag or f"--{self.name.replace('_', '-')}"
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether it chooses one of a paper's algorithms."""
+        return self.name in CHOICES
+
+
+def _whole(name: str) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < 1:
+            raise typer.BadParameter(
+                f"{text!r} is not a positive whole number", param_hint=f"--{name}"
+            )
+        return int(text)
+
+    return read
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is not a number", param_hint="--min-confidence"
+        ) from None
+
+
+def _variant(name: str, meaning: str) -> NamedOption:
+    return NamedOption(name, "NAME", f"{meaning}: {list_words(CHOICES[name], 'or')}")
+
+
+LIMITS = (
+    NamedOption("max_matches", "N", "stop with an error at more matches", _whole("max-matches")),
+    NamedOption("max_runs", "N", "stop with an error at more runs", _whole("max-runs")),
+)
+PLANNING = (
+    NamedOption("domains", "NAME=N", "how many values an attribute has", read_domains, "--domain"),
+    NamedOption("statistics", "FILE", "JSON: event frequencies and selectivities", read_statistics),
+)
+UNCERTAIN_TIMES = (
+    NamedOption(
+        "uncertainty",
+        "EXTENT",
+        "how far an event can be from its time: '7 s', or 'Task=0.5 s,Load=7 s'",
+        read_uncertainty,
+    ),
+    NamedOption("probabilities", "COLUMN", "the probability of each instant"),
+    NamedOption("granularity", "EXTENT", "how long an instant is, such as '100 ms'"),
+    NamedOption("min_confidence", "P", "only matches with at least this confidence", _number),
+    NamedOption("top_k", "N", "only the N matches with the highest confidence", _whole("top-k")),
+)
+ON_SPARK = (
+    NamedOption(
+        "slices", "N", "cut the events into N time slices; auto: where a key is hot", read_slices
+    ),
+    NamedOption(
+        "in_place",
+        "",
+        "workers read time-ordered Parquet files directly",
+        lambda text: text.lower() in ("", "true", "1", "yes"),
+    ),
+)
+STACKS_VARIANTS = (
+    _variant("construction", "instance_stacks: how sequences are constructed"),
+    _variant("equivalence", "instance_stacks: where equivalence tests are made"),
+    _variant("window", "instance_stacks: where the window is tested"),
+)
+VARIANTS = (
+    _variant("algorithm", "nfa_b"),
+    _variant("buffer", "nfa_b"),
+    *STACKS_VARIANTS,
+    _variant("negation", "lazy_chain and lazy_tree"),
+    _variant("method", "imprecise"),
+)
+
+Groups = dict[str, tuple[NamedOption, ...]]
+
+OF_MATCH: Groups = {
+    "Limits": LIMITS,
+    "Planning": PLANNING,
+    "Uncertain times": UNCERTAIN_TIMES,
+    "On Spark": ON_SPARK,
+    "Variants of the papers (same matches)": VARIANTS,
+}
+OF_EXPLAIN: Groups = {
+    "Planning": PLANNING,
+    "Variants of the papers (same matches)": STACKS_VARIANTS,
+}
+
+
+def named_values(settings: Iterable[str], groups: Groups) -> dict[str, Any]:
+    """The keywords that ``--option NAME=VALUE`` stands for; variants below ``options``."""
+    known = {option.name: option for options in groups.values() for option in options}
+    values: dict[str, Any] = {}
+    variants: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        name = name.replace("-", "_")
+        if not equals and name not in ("in_place",):
+            raise typer.BadParameter(f"{setting!r} is not NAME=VALUE", param_hint="--option")
+        if name not in known:
+            raise typer.BadParameter(unknown_name("option", name, [*known]), param_hint="--option")
+        value = known[name].read(text)
+        if known[name].is_variant:
+            variants[name] = value
+        elif isinstance(value, dict) and isinstance(values.get(name), dict):
+            values[name] |= value
+        else:
+            values[name] = value
+    return {**values, **({"options": variants} if variants else {})}
+
+
+def command_with(groups: Groups) -> type[TyperCommand]:
+    """A command that takes the short forms of these options, and lists the options in its help."""
+    options = [option for each in groups.values() for option in each]
+
+    class Command(TyperCommand):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            plain: list[str] = super().parse_args(ctx, list(_without_short_forms(args, options)))
+            return plain
+
+        def format_options(self, ctx: Any, formatter: Any) -> None:
+            write_panels(self, ctx, formatter)
+            for title, each in groups.items():
+                with formatter.section(f"{title}, by --option NAME=VALUE"):
+                    formatter.write_dl(
+                        [(f"{o.name}={o.metavar}" if o.metavar else o.name, o.help) for o in each]
+                    )
+
+    return Command
+
+
+def _without_short_forms(args: Sequence[str], options: Sequence[NamedOption]) -> Iterator[str]:
+    """The arguments, with each ``--name value`` as ``--option name=value``."""
+    by_flag = {option.flags: option for option in options}
+    rest = iter(args)
+    for argument in rest:
+        if argument == "--":
+            yield argument
+            yield from rest
+            return
+        flag, equals, text = argument.partition("=")
+        option = by_flag.get(flag)
+        if option is None:
+            yield argument
+            continue
+        if option.metavar and not equals:
+            try:
+                text = next(rest)
+            except StopIteration:
+                raise typer.BadParameter("requires an argument", param_hint=flag) from None
+        if option.is_variant:
+            say(f"warning: {flag} is deprecated; use --option {option.name}={text}")
+        yield "--option"
+        yield f"{option.name}={text}"
+
+
+class Grouped(TyperCommand):
+    """A command whose help groups options by what they are for."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options, a section for each group."""
+        write_panels(self, ctx, formatter)
+
+
+def write_panels(command: Any, ctx: Any, formatter: Any) -> None:
+    """Write the options of a command, a section for each panel that they name."""
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for parameter in command.get_params(ctx):
+        record = parameter.get_help_record(ctx)
+        if record is not None:
+            panel = getattr(parameter, "rich_help_panel", None) or "Options"
+            panels.setdefault(panel, []).append(record)
+    for panel, records in panels.items():
+        with formatter.section(panel):
+            formatter.write_dl(records)

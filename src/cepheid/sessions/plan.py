@@ -1,0 +1,139 @@
+"""A script over events with known columns: the stream that each query reads, and its evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.analysis.scripts import ScriptQuery
+from cepheid.engines.base.evaluation import AUTO, Evaluation
+from cepheid.errors import EvaluationError, LimitError, OptionError
+from cepheid.events.events import Events
+from cepheid.matches.matches import Matches
+from cepheid.planning.evaluations import Choice
+from cepheid.schema import Kind
+from cepheid.sessions.composites import Composites
+from cepheid.sessions.merged_stream import (
+    MergedStream,
+    composite_columns,
+    kinds_made,
+    merged_stream,
+    name_of_row,
+    refuse_taken_types,
+)
+from cepheid.sessions.run_settings import RunSettings
+from cepheid.sessions.script import Script
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedQuery:
+    """A query of a script, what runs it, what it reads and what it makes.
+
+    ``sample`` has no events, but the columns of those that the query reads. ``stream`` merges
+    these with composite events; it is None if the query reads only the input. ``makes`` has the
+    columns of the query's composite events; it is None if no query reads them.
+    """
+
+    number: int
+    each: ScriptQuery
+    analysed: AnalysedQuery
+    evaluation: Evaluation
+    refusals: tuple[str, ...]
+    window: int | None
+    sample: Events
+    stream: MergedStream | None
+    makes: pa.Table | None
+
+    def no_composites(self) -> Composites:
+        """None of the composite events of the query."""
+        none = np.empty(0, dtype=np.int64)
+        assert self.makes is not None
+        return Composites(self.makes, none, none, 0)
+
+    def named(self, matches: Matches, queries: Sequence[ScriptQuery]) -> Matches:
+        """The matches, with composite events named after the query that made them."""
+        if self.stream is None:
+            return matches
+        names = [each.name for each in queries]
+        return matches.with_rows_named(lambda row: name_of_row(row, names))
+
+
+def plan(
+    script: Script,
+    settings: RunSettings,
+    events: Events,
+    *,
+    in_batches: bool = False,
+    compressed: bool = False,
+) -> list[PlannedQuery]:
+    """What runs each query over events with these columns; there may be no events.
+
+    Args:
+        script: the queries.
+        settings: how they are run.
+        events: the input, or its first batch. ``auto`` chooses by its frequencies.
+        in_batches: evaluations must have sessions.
+        compressed: evaluations with a compressed output are preferred.
+    """
+    read = settings.read
+    script.check_reserved(read)
+    refuse_taken_types(script.queries, events)
+    planned: list[PlannedQuery] = []
+    made: dict[int, pa.Table] = {}
+    kinds: dict[int, dict[str, Kind]] = {}
+    for number, each in enumerate(script.queries):
+        stream, sample = None, events.slice(0, 0)
+        if each.reads:
+            schema = script.schema_read(number, events.schema, kinds)
+            stream = merged_stream(number, script.queries, sample, made, schema, read)
+            none = {ix: planned[ix].no_composites() for ix in each.reads}
+            nowhere = np.empty(0, dtype=np.int64)
+            sample, _ = stream.merge(sample, nowhere, none, len(script.queries))
+        analysed = script.analysed(number, sample.schema)
+        with naming(script, number):
+            choice = script.choose(analysed, settings, in_batches=in_batches, compressed=compressed)
+            window = script.window_ticks(number, events.time_axis)
+        chosen = choice.evaluation
+        if script.is_single and not compressed:
+            chosen = _cheapest(analysed, settings, events, window, choice)
+        makes = None
+        if each.is_read:
+            makes = made[number] = composite_columns(each, sample)
+            kinds[number] = kinds_made(makes, events, read)
+        planned.append(
+            PlannedQuery(
+                number, each, analysed, chosen, choice.refusals, window, sample, stream, makes
+            )
+        )
+    return planned
+
+
+@contextmanager
+def naming(script: Script, number: int) -> Iterator[None]:
+    """Name the query of a script in errors that do not point to the text."""
+    try:
+        yield
+    except (EvaluationError, LimitError, OptionError) as error:
+        if script.is_single:
+            raise
+        name = script.queries[number].name
+        raise type(error)(f"query {number + 1} ({name}): {error}") from error
+
+
+def _cheapest(
+    query: AnalysedQuery, settings: RunSettings, events: Events, window: int | None, choice: Choice
+) -> Evaluation:
+    """The evaluation with the lowest estimated cost, unless the user said which one or why."""
+    accepted = choice.evaluation
+    has_said = settings.evaluation != AUTO or settings.options.statistics is not None
+    if has_said or accepted.has_confidence:
+        return accepted
+    from cepheid.planning.frequencies import choose_by_cost
+    from cepheid.planning.registry import EVALUATIONS
+
+    return choose_by_cost(query, events, window, accepted, EVALUATIONS)

@@ -1,0 +1,68 @@
+"""How a query or a script is run: the keywords of ``match`` and ``session``, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cepheid.engines.base.evaluation import AUTO, OUTPUTS
+from cepheid.engines.base.options import DEFAULT_OPTIONS, Options, read_options
+from cepheid.events.read_options import DEFAULT_READING, ReadKeywords, ReadOptions
+from cepheid.planning.evaluations import check_output
+
+
+class MatchKeywords(ReadKeywords, total=False):
+    """The keywords of :meth:`cepheid.CompiledQuery.match`, which documents them."""
+
+    evaluation: str
+    output: str
+    options: Mapping[str, Any]
+    algorithm: str
+    buffer: str
+    construction: str
+    equivalence: str
+    window: str
+    domains: Mapping[str, int]
+    max_runs: int | None
+    max_matches: int | None
+    negation: str
+    statistics: Mapping[str, float] | None
+    method: str
+    min_confidence: float | None
+    top_k: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How events are read, and how they are matched."""
+
+    read: ReadOptions = DEFAULT_READING
+    evaluation: str = AUTO
+    output: str = OUTPUTS[0]
+    options: Options = DEFAULT_OPTIONS
+
+    @classmethod
+    def of(
+        cls,
+        keywords: Mapping[str, Any],
+        *,
+        without: Collection[str] = (),
+        outputs: Collection[str] = OUTPUTS,
+    ) -> RunSettings:
+        """The settings that these keywords give.
+
+        Args:
+            keywords: those of ``match``.
+            without: keywords of ``match`` that cannot be used here.
+            outputs: the output modes that can be used here.
+
+        Raises:
+            OptionError: a keyword is unknown or cannot be used here, or a value is wrong.
+        """
+        output = keywords.get("output", OUTPUTS[0])
+        check_output(output, tuple(outputs))
+        known = {*ReadKeywords.__annotations__, "evaluation", "output"} - {*without}
+        others = {name: value for name, value in keywords.items() if name not in known}
+        options = read_options(others)
+        return cls(ReadOptions.of(keywords), keywords.get("evaluation", AUTO), output, options)
