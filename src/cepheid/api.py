@@ -1,4 +1,4 @@
-"""The front door: ``cep.query(text)`` and what can be done with a query."""
+"""The public interface: ``cep.query(text)`` and the methods of a query."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ def query(
     group_by: GroupBy = NO_GROUPS,
     source: str = DEFAULT_SOURCE,
 ) -> CompiledQuery:
-    """A query from its text, or from a pattern that was built in Python.
+    """A query from its text, or from a pattern built in Python.
 
     Args:
         text: the query.
         parameters: values of the bare names in it, such as T in ``a.price > T``.
         group_by: attributes in which the events of a list agree: ``{"b": "x"}`` is the same as
-            the condition ``b[i].x = b[i-1].x``, and ``{"b": ["x", "y"]}`` as two of them.
-        source: what error messages call the text, for instance the name of its file.
+            the condition ``b[i].x = b[i-1].x``, and ``{"b": ["x", "y"]}`` is two such conditions.
+        source: the name of the text in error messages, for instance its file name.
 
     Raises:
         QuerySyntaxError: the text is not a query.
-        QuerySemanticError: it is one, but makes no sense whatever the events are.
+        QuerySemanticError: the query makes no sense for any events.
 
     >>> q = query("PATTERN SEQ(A a, B b) WHERE a.x < T WITHIN 10", parameters={"T": 3})
     >>> events = {"ts": [1, 2, 3], "type": ["A", "A", "B"], "x": [5, 2, 9]}
@@ -109,7 +109,7 @@ class CompiledQuery(Compiled):
         return f"cepheid.query({str(self)!r})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the query, and the automaton of one that has one."""
+        """What a notebook shows: the query, and its automaton if it has one."""
         text = f"<pre>{escape(str(self))}</pre>"
         try:
             return text + self.automaton("svg")
@@ -124,11 +124,11 @@ class CompiledQuery(Compiled):
         evaluation: str = AUTO,
         **options: Any,
     ) -> str:
-        """How the query is understood and what will run it.
+        """How the query is understood, and which evaluation runs it.
 
         ``schema`` is an Arrow schema, a :class:`~cepheid.Schema`, or a mapping of each type to
-        its attributes; with it attributes and kinds are checked too. ``time`` matters where times
-        are uncertain. ``options`` are those of :meth:`match`.
+        its attributes; with it, attributes and kinds are checked too. ``time`` matters only if
+        times are uncertain. ``options`` are those of :meth:`match`.
 
         >>> print(query("PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x").explain())
         PATTERN SEQ(A a, B b)
@@ -169,11 +169,11 @@ class CompiledQuery(Compiled):
         """The automata that run the query, as a drawing.
 
         Args:
-            format: ``mermaid`` for a flowchart in the language of Mermaid, ``svg`` for a picture.
+            format: ``mermaid`` for a Mermaid flowchart, ``svg`` for a picture.
             schema: as for :meth:`explain`.
             evaluation: ``nfa_b`` or ``lazy_chain``; ``auto`` is the first of them that runs it.
-            statistics: for lazy_chain how many events of a type or variable a window has, which
-                decides the order of its states; without them it is that of the pattern.
+            statistics: for lazy_chain, the number of events of a type or variable in a window,
+                which decides the order of the states; by default they are in pattern order.
 
         Raises:
             EvaluationError: the evaluation does not run the query.
@@ -239,34 +239,35 @@ class CompiledQuery(Compiled):
         Args:
             events: an Arrow table or batch, a pandas or Polars frame, a mapping of columns, the
                 path of a Parquet, CSV or JSON-lines file, or a mapping of type to such a table.
-                Of a Spark DataFrame the matches are a DataFrame: see :mod:`cepheid.spark`.
-            time: the column with the time of an event: integer, float, timestamp or date; or two,
-                with the earliest and the latest time that it can have.
-            type: the column with its type; not needed with a table per type.
-            tie_break: the column or columns that order events of equal time; row order
-                otherwise.
+                For a Spark DataFrame the result is a DataFrame: see :mod:`cepheid.spark`.
+            time: the column with the time of an event: integer, float, timestamp or date; or two
+                columns with its earliest and its latest possible time.
+            type: the column with the type of an event; not needed with a table per type.
+            tie_break: the column or columns that order events of equal time; by default their
+                row order.
             evaluation: ``auto`` or the name of an evaluation.
             output: ``all``, ``non_overlapping``, or ``compressed``: matches that can be counted,
                 sampled and listed without having been built.
-            time_unit: what the numbers of a numeric time column count, such as ``ms``.
-            schema: the attributes of each type, where not every type has every column.
-            whole_events: of Parquet files only the columns are read that the query names, unless
-                it returns whole events, as it does without RETURN. True: all are read, for
-                ``with_events()``; False: none but those, and the events of a match have no
-                others.
-            options: those of the evaluation. Of nfa_b: ``algorithm`` (``merging``, ``basic`` or
-                ``backtrack``) and ``buffer`` (``unions`` or ``versioned``).
-                Of instance_stacks: ``construction`` (``ais`` or ``basic``), ``equivalence``
-                (``dynamic``, ``multi_pais``, ``pais`` or ``selection``), ``window`` (``scan``,
-                ``construction`` or ``selection``), and ``domains``: how many values attributes
-                have, such as ``{"id": 10_000}``. Of the lazy evaluations: ``negation``
-                (``auto``, ``first_chance`` or ``post_processing``). Of all: ``statistics``, how
-                many events of a type or variable a window has and how often conditions hold,
-                such as ``{"A": 0.1, "B": 5, "a.x < b.x": 0.2}``, by which ``auto`` chooses;
-                ``max_runs``, ``max_matches``.
-                For times that are uncertain: ``uncertainty``, ``probabilities``,
-                ``granularity``, ``max_uncertainty``, ``method``, ``min_confidence`` and
-                ``top_k``, see the page on uncertain times.
+            time_unit: the unit of a numeric time column, such as ``ms``.
+            schema: the attributes of each type, if not every type has every column.
+            whole_events: which columns of Parquet files are read. By default those that the query
+                names, or all if it returns whole events, as it does without RETURN. True: all,
+                for ``with_events()``. False: only those that the query names; the events of a
+                match have no others.
+            options: ``options`` is a mapping with variants of an evaluation, such as
+                ``{"algorithm": "basic"}``. For nfa_b: ``algorithm`` (``merging``, ``basic`` or
+                ``backtrack``) and ``buffer`` (``unions`` or ``versioned``). For instance_stacks:
+                ``construction`` (``ais`` or ``basic``), ``equivalence`` (``dynamic``,
+                ``multi_pais``, ``pais`` or ``selection``) and ``window`` (``scan``,
+                ``construction`` or ``selection``). For the lazy evaluations: ``negation``
+                (``auto``, ``first_chance`` or ``post_processing``). For imprecise: ``method``.
+                Other keywords are ``statistics``, by which ``auto`` chooses: the number of events
+                of a type or variable in a window, and how often conditions hold, such as
+                ``{"A": 0.1, "B": 5, "a.x < b.x": 0.2}``; ``domains``, the number of values of
+                attributes, such as ``{"id": 10_000}``; and the limits ``max_runs`` and
+                ``max_matches``. For uncertain times: ``uncertainty``, ``probabilities``,
+                ``granularity``, ``max_uncertainty``, ``min_confidence`` and ``top_k``; see the
+                guide on uncertain times.
 
         >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
         >>> events = {

@@ -158,12 +158,12 @@ def closest(word: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(by_folded[name] for name in near)
 
 
-def warn(message: str) -> None:
+def warn(message: str, category: type[Warning] = CepheidWarning) -> None:
     """Warn the user of the library: the warning points to the first line outside the package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, CepheidWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _is_ours(module: object) -> bool:

@@ -360,7 +360,7 @@ def test_a_slow_evaluation_of_many_events_is_told() -> None:
 
 def test_an_option_of_another_evaluation_is_told() -> None:
     query = cep.query("PATTERN SEQ(A a, B b)")
-    told = "algorithm changes nothing here: it is an option of nfa_b, and instance_stacks runs"
+    told = "algorithm has no effect: it is an option of nfa_b, and instance_stacks runs"
     with pytest.warns(cep.CepheidWarning, match=told):
         assert (
             len(query.match({"ts": [1, 2], "type": ["A", "B"]}, options={"algorithm": "basic"}))

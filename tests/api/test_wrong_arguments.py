@@ -175,3 +175,17 @@ def test_options_that_are_no_options_are_refused() -> None:
         query.match(events, options={"algoritm": "basic"})
     with pytest.raises(cep.OptionError, match="max_runs is given twice"):
         query.match(events, options={"max_runs": 3}, max_runs=2)
+
+
+def test_a_script_has_no_uncertain_times() -> None:
+    script = cep.script("EVENT A; EVENT B")
+    with pytest.raises(cep.OptionError, match="'uncertainty' is for a single query"):
+        script.match(EVENTS, uncertainty=1)
+    with pytest.raises(cep.OptionError, match="a script needs one time for each event"):
+        script.session(time=("ts", "upper"))
+
+
+def test_a_deprecated_keyword_names_the_line_that_uses_it() -> None:
+    with pytest.warns(FutureWarning, match="algorithm is deprecated") as caught:
+        cep.query("PATTERN SEQ(A a, B+ b[])").match(EVENTS, algorithm="basic")
+    assert [Path(each.filename).name for each in caught] == [Path(__file__).name]

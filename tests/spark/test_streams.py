@@ -211,7 +211,7 @@ def test_a_changed_query_is_refused_at_once(rocksdb: SparkSession, tmp_path: Pat
     feed.put(readings((1, "B", 2, 5)))
     other = cep.query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 16 seconds")
     message = re.compile(
-        r"the checkpoint holds the state of another stream; different are\s+query: then "
+        r"the checkpoint holds the state of another stream, which differs in\s+query: then "
         r".*15 seconds.*, now .*16 seconds.*or start anew with another checkpointLocation",
         re.DOTALL,
     )

@@ -1,7 +1,6 @@
-"""The fields of the tables and state of an NFA^b, and of the context of generated code.
+"""Compiled steps as arrays: what each field of them is, and of the context of predicates.
 
-This module needs NumPy only, so that a plan can be made and explained without loading the
-compiler.
+This needs only NumPy, so that a plan can be made and explained without loading the compiler.
 """
 
 from __future__ import annotations
@@ -33,77 +32,8 @@ UPDATE = np.dtype(
         ("length_register", "i8"),  # SET_AT: the register with the length of the variable
     ]
 )
-RUN = np.dtype(
-    [
-        ("state", "i8"),  # 2 × component when waiting for it, + 1 inside it; FREE
-        ("count", "i8"),  # events of the Kleene component that it is inside
-        ("start", "i8"),  # where it starts, on the axis that the window measures
-        ("head", "i8"),  # its latest node
-        ("root", "i8"),  # its first node
-        ("length", "i8"),  # events selected
-        ("next", "i8"),  # next run of the partition, or of the free list
-    ]
-)
-PARTITION = np.dtype(
-    [
-        ("first", "i8"),  # list of live runs
-        ("live", "i8"),  # how many
-        ("now", "i8"),  # the latest point of the partition, on the axis that the window measures
-    ]
-)
-NODE = np.dtype(
-    [
-        ("tag", "i8"),  # event × 32 + component; of a union: -1 - its other branch
-        ("previous", "i8"),  # the node selected before, or NONE; of a union: one branch
-        ("youngest", "i8"),  # the latest start of the chains that end here
-        ("oldest", "i8"),  # the earliest start of these chains
-        ("chains", "f8"),  # number of these chains
-    ]
-)
-FINAL = np.dtype(
-    [
-        ("head", "i8"),  # the node where the chains of some matches end, or NONE
-        ("tag", "i8"),  # the event after it that completes them, or NONE
-        ("after", "i8"),  # the chains that start after this are in the window
-    ]
-)
-CONTROL = np.dtype(
-    [
-        ("strategy", "i8"),
-        ("window", "i8"),
-        ("counts", "i8"),  # 1: matches are only counted, so what is needed to list them is left out
-        ("prunes", "i8"),  # 1: a match ends all runs of its partition
-        ("max_runs", "i8"),  # more concurrent runs than this are an error
-        ("merging", "i8"),  # 1: equivalent runs are merged
-        ("stamp", "i8"),  # number of the event for which the table of runs was filled
-        ("finals", "i8"),  # finals written
-        ("longest", "i8"),  # events of the longest run
-        ("runs_merged", "i8"),
-        ("predicate", "i8"),  # address of the predicate function
-        ("context", "i8"),  # address of the context
-        ("base_event", "i8"),  # absolute number of the first event of the batch
-        ("free", "i8"),  # first run of the free list
-        ("live", "i8"),  # live runs of all partitions
-        ("top_node", "i8"),  # absolute number of the next node
-        ("base_node", "i8"),  # absolute number of the first node that is kept
-        ("runs_created", "i8"),
-        ("runs_expired", "i8"),
-        ("runs_peak", "i8"),
-        ("nodes_created", "i8"),
-        ("matches_found", "i8"),
-        ("ids_found", "i8"),
-        ("counted", "f8"),  # matches that were counted
-    ]
-)
 
 NONE = -1
-FREE = -1
-DEAD = -2
-"""A branch of a union with no chain in the window any more."""
-VERY_FEW_RUNS = 8
-"""Up to this many runs of a partition are compared pairwise, without a hash table."""
-FEW_RUNS = 64
-"""If a partition has more runs, those that an event does not change are not compared again."""
 UNBOUNDED = 2**62
 """The maximum of a Kleene component without an upper bound."""
 TAG_SHIFT = 5
@@ -113,7 +43,6 @@ MAX_REGISTERS = 62
 """A run has one bit per register: whether its value is known."""
 
 STRICT, PARTITION_CONTIGUITY, NEXT, ANY = 0, 1, 2, 3
-DONE, NEED_RUNS, NEED_NODES, NEED_FINALS, TOO_MANY_RUNS = 0, 1, 2, 3, 4
 
 SET_INT, SET_FLOAT, SET_INT_AT, SET_FLOAT_AT = 0, 1, 2, 3
 MIN_INT, MIN_FLOAT, MAX_INT, MAX_FLOAT, SUM_INT, SUM_FLOAT, COUNT, LENGTH = 4, 5, 6, 7, 8, 9, 10, 11

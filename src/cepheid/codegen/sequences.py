@@ -18,6 +18,7 @@ from cepheid.codegen import layout
 from cepheid.codegen.compiled_once import compiled_once
 from cepheid.codegen.context_reads import register_value
 from cepheid.codegen.edges import EventUnit, current_event, edges_of, equivalences_at, first_event
+from cepheid.codegen.event_tests import EventTestWriter, Literals, is_on_event
 from cepheid.codegen.predicates import (
     PredicateWriter,
     Storage,
@@ -129,6 +130,7 @@ class SequenceCompiler:
         self._components = alternative.components
         self._vector = ValueVector(self._schema, self._components)
         self._writer = PredicateWriter()
+        self._events = EventTestWriter(self._schema, self._writer)
         self._edges: list[tuple[int, str]] = []
         check_alternative(query, alternative)
 
@@ -183,34 +185,21 @@ class SequenceCompiler:
 
     def compile_negation(self, negated: NegatedComponent) -> NegationTest:
         """The test of one negated component."""
-        own = negated.component.variable
-        on_event: list[tuple[ast.Expression, ...]] = []
-        across: list[Test] = []
-        resolve = partial(self._vector.resolve, own=own, phase=Phase.BEGIN)
-        for clause in negated.clauses:
-            if clause.ranges:
-                name = next(iter(clause.ranges))
-                raise Untranslatable(f"every event of {name}[] is compared with the negated {own}")
-            if is_on_event(clause.literals, negated.component, Phase.BEGIN):
-                on_event.append(clause.literals)
-                continue
-            check_attributes(self._schema, clause, (*self._components, negated.component))
-            across.append(Test(clause.expression, resolve))
-            for name, length in clause.least_lengths.items():
-                longer = ast.Comparison(">=", ast.Length(name), ast.Literal(length))
-                across.append(Test(longer, resolve))
-        unit = EventUnit(negated.component, None)
+        component = negated.component
+        resolve = partial(self._vector.resolve, own=component.variable, phase=Phase.BEGIN)
+        on_event, across = self._events.negation_tests(negated, self._components, resolve)
+        unit = EventUnit(component, None)
         on_event += ((value,) for value in equivalences_at(self._query, unit, None))
         for test in self._query.equivalences:
-            for name in negated.component.types:
+            for name in component.types:
                 if not self._schema.has_attribute(name, test.attribute):
                     raise Untranslatable(f"{name} has no attribute '{test.attribute}'")
         # Predicate 0 is the one across events, if there is one.
         if across:
             self._writer.add(across)
-        event_test = self._event_test(negated.component, Phase.BEGIN, on_event, [])
+        event_test = self._events.event_test(component, on_event, resolve)
         return NegationTest(
-            negated.component,
+            component,
             event_test,
             sum(1 << ix for ix in negated.after),
             sum(1 << ix for ix in negated.before),
@@ -240,22 +229,22 @@ class SequenceCompiler:
         """The test of an event and the predicate for this component and phase."""
         component = self._components[ix]
         self._vector.state = 2 * ix if phase is Phase.BEGIN else 2 * ix + 1
-        on_event: list[tuple[ast.Expression, ...]] = []
+        on_event: list[Literals] = []
         across: list[Test] = []
         for clause in clauses:
             if phase is not Phase.FINAL and is_on_event(clause.literals, component, phase):
                 on_event.append(clause.literals)
             else:
-                check_attributes(self._schema, clause, self._components)
+                self._events.check_attributes(clause, self._components)
                 across.append(self._test(clause, ix, phase))
-        present: list[str] = []
+        present: tuple[str, ...] = ()
+        resolve = partial(self._vector.resolve, own=component.variable, phase=phase)
         if phase is not Phase.FINAL:
             first = None
             if self._query.query.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY:
-                present = [test.attribute for test in self._query.equivalences]
+                present = tuple(test.attribute for test in self._query.equivalences)
                 if ix > 0 or phase is Phase.TAKE:
                     first = first_event(self._components[0])
-            resolve = partial(self._vector.resolve, own=component.variable, phase=phase)
             for same in equivalences_at(self._query, current_event(component), first):
                 if is_on_event((same,), component, phase):
                     on_event.append((same,))
@@ -265,38 +254,7 @@ class SequenceCompiler:
         if across:
             number = self._writer.add(across)
             self._edges.append((number, f"{component.variable}_{phase.value}"))
-        return self._event_test(component, phase, on_event, present), number
-
-    def _event_test(
-        self,
-        component: ast.Component,
-        phase: Phase,
-        clauses: list[tuple[ast.Expression, ...]],
-        present: list[str],
-    ) -> EventTest:
-        """The test of an event alone, as far as possible in generated code."""
-        resolve = partial(self._vector.resolve, own=component.variable, phase=phase)
-        generated: list[Test] = []
-        others: list[tuple[ast.Expression, ...]] = []
-        for literals in clauses:
-            test = Test(literals[0] if len(literals) == 1 else ast.Or(literals), resolve)
-            if self._has_attributes(component, literals) and self._writer.can_add(test):
-                generated.append(test)
-            else:
-                others.append(literals)
-        number = self._writer.add_event_test(generated) if generated else layout.NONE
-        return EventTest(component.types, number, tuple(others), tuple(present))
-
-    def _has_attributes(
-        self, component: ast.Component, literals: tuple[ast.Expression, ...]
-    ) -> bool:
-        return all(
-            self._schema.has_attribute(name, attribute)
-            for literal in literals
-            for node in literal.walk()
-            if (attribute := getattr(node, "attribute", None)) is not None
-            for name in component.types
-        )
+        return self._events.event_test(component, on_event, resolve, present), number
 
     def _check_ranges(self, clause: Clause) -> None:
         here = None
@@ -322,39 +280,6 @@ class SequenceCompiler:
             partial(self._vector.resolve, own=variable, phase=phase, at=number),
             f"{register_value(length, is_float=False)} == {number - 1}",
         )
-
-
-def is_on_event(
-    literals: tuple[ast.Expression, ...], component: ast.Component, phase: Phase
-) -> bool:
-    """Whether a disjunction reads the current event only."""
-    for literal in literals:
-        for node in literal.walk():
-            match node:
-                case ast.Attribute(variable) | ast.Element(variable, ast.Index.CURRENT, _):
-                    if variable != component.variable:
-                        return False
-                case ast.Element(variable, 1, _):
-                    if variable != component.variable or phase is not Phase.BEGIN:
-                        return False
-                case ast.Element() | ast.Length() | ast.Aggregate():
-                    return False
-    return True
-
-
-def check_attributes(schema: Schema, clause: Clause, components: tuple[ast.Component, ...]) -> None:
-    """Refuse a clause across events with types that lack one of its attributes."""
-    for component in components:
-        for literal in clause.literals:
-            for node in literal.walk():
-                attribute = getattr(node, "attribute", None)
-                if getattr(node, "variable", None) == component.variable and attribute:
-                    for name in component.types:
-                        if not schema.has_attribute(name, attribute):
-                            raise Untranslatable(
-                                f"{name} has no attribute '{attribute}', and a condition "
-                                "compares it across events"
-                            )
 
 
 def _is_tied(negated: NegatedComponent, attribute: str) -> bool:

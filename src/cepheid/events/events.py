@@ -95,6 +95,18 @@ class Events:
             return replace(self, row_numbers=range(rows.start + first, rows.stop + first))
         return replace(self, row_numbers=rows + first)
 
+    def take(self, positions: Int64s) -> Events:
+        """A copy of the events at these positions."""
+        return Events(
+            self.table.take(from_numpy(positions)),
+            self.rows[positions],
+            self.ticks[positions],
+            self.time_axis,
+            self.type_codes[positions],
+            self.type_names,
+            self.schema,
+        )
+
     def slice(self, low: int, high: int) -> Events:
         """The events at positions ``low`` to ``high``, without a copy."""
         return Events(

@@ -19,13 +19,13 @@ from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, MatchTimes
 from cepheid.matches.kernels import unions
+from cepheid.matches.layout import FINAL, Chains
 from cepheid.matches.match_columns import MatchLister
 from cepheid.matches.match_list import MatchList, to_bindings
 from cepheid.matches.matches import Match, Matches
 from cepheid.matches.metrics import Metrics
 
 _EXACT = 2.0**53
-_BASE = 0  # nodes are never dropped, so that their numbers are their places
 
 
 class CompressedMatches:
@@ -48,18 +48,16 @@ class CompressedMatches:
         query: ast.Query,
         events: Events,
         variables: Mapping[str, ast.Component],
-        nodes: npt.NDArray[np.void],
-        finals: npt.NDArray[np.void],
-        longest: int,
+        chains: Chains,
         metrics: Metrics,
     ) -> None:
         self.metrics = metrics
         self._query = query
         self._events = events
         self._variables = variables
-        self._nodes = nodes
-        self._finals = finals
-        self._longest = longest
+        # Nodes are never dropped, so that their numbers are their places.
+        self._chains = chains
+        self._nodes, self._finals = chains.nodes, chains.finals
 
     def count(self) -> int:
         """How many matches there are; exact, however many."""
@@ -103,7 +101,7 @@ class CompressedMatches:
     def _count(self, finals: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
         counts = np.zeros(len(finals))
         stack = int64s(len(self._nodes) + 2)
-        unions.count_finals(self._nodes, _BASE, finals, len(finals), stack, counts)
+        unions.count_finals(self._chains._replace(finals=finals), stack, counts)
         return counts
 
     def _exact_count(self) -> int:
@@ -138,10 +136,7 @@ class CompressedMatches:
     # --- listing
 
     def _blocks(self) -> Iterator[Bindings]:
-        lister = MatchLister(len(self._variables))
-        blocks = lister.blocks(
-            self._nodes, _BASE, self._finals, self._longest, 0, len(self._events)
-        )
+        blocks = MatchLister(len(self._variables)).blocks(self._chains, 0, len(self._events))
         ticks = self._events.ticks
         for block in blocks:
             variables = block.variables(list(self._variables.values()))
@@ -158,7 +153,7 @@ class CompressedMatches:
                 path.append(tag)
                 node = previous
             else:
-                branches = np.zeros(2, dtype=layout.FINAL)
+                branches = np.zeros(2, dtype=FINAL)
                 branches["head"] = previous, -1 - tag
                 branches["after"] = final["after"]
                 left, right = self._count(branches)

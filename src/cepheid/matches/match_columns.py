@@ -16,6 +16,7 @@ from cepheid.language import syntax as ast
 from cepheid.matches.bindings import ListPositions, SinglePositions
 from cepheid.matches.kernels import match_columns as kernel
 from cepheid.matches.kernels import match_lists
+from cepheid.matches.layout import Chains
 
 ROOM_EVENTS = 1 << 19
 """How many events of a component a block has room for."""
@@ -156,64 +157,48 @@ class BlockMemory:
 
 
 class MatchLister:
-    """Lists the matches of finals, in blocks."""
+    """Lists the matches of chains, in blocks."""
 
     def __init__(self, components: int) -> None:
-        self._components = components
         self._memory = BlockMemory(components)
         # All matches begin at 0.
         self._offsets = np.zeros((components, _ROOM_MATCHES + 1), np.int64)
-        self._stack = np.empty((2, 3), np.int64)
         self._path: PositionArray = np.empty(0, np.int32)
-        self._begins = np.zeros(components, np.int64)
-        self._pieces = np.empty((0, kernel.PIECE_FIELDS), np.int64)
-        # All zeros between calls of the kernel.
-        self._memo = np.zeros(0, np.int64)
-        self._memos = np.empty((_MEMOS, kernel.MEMO_FIELDS), np.int64)
+        # The memo is all zeros between calls of the kernel.
+        self._listing = kernel.Listing(
+            cursor=np.zeros(kernel.CURSOR_FIELDS, np.int64),
+            stack=np.empty((2, 3), np.int64),
+            begins=np.zeros(components, np.int64),
+            pieces=np.empty((0, kernel.PIECE_FIELDS), np.int64),
+            memos=np.empty((_MEMOS, kernel.MEMO_FIELDS), np.int64),
+        )
         self.seconds = 0.0
 
-    def blocks(
-        self,
-        nodes: npt.NDArray[np.void],
-        base: int,
-        finals: npt.NDArray[np.void],
-        longest: int,
-        first_event: int,
-        next_event: int,
-    ) -> Iterator[MatchColumns]:
-        """The matches of the finals, whose events are all before ``next_event``.
+    def blocks(self, chains: Chains, first_event: int, next_event: int) -> Iterator[MatchColumns]:
+        """The matches of the finals; their events are all before ``next_event``.
 
         Positions count from ``first_event``.
         """
         width = width_of(first_event, next_event)
-        if len(self._memo) < len(nodes):
-            self._memo = np.zeros(2 * len(nodes), np.int64)
-            self._stack = np.empty((2 * len(nodes) + 2, 3), np.int64)
+        nodes, longest = len(chains.nodes), chains.longest
+        if len(self._listing.memo) < nodes:
+            self._listing = self._listing._replace(
+                memo=np.zeros(2 * nodes, np.int64), stack=np.empty((2 * nodes + 2, 3), np.int64)
+            )
         if len(self._path) <= longest or self._path.dtype != width:
             self._path = np.empty(2 * longest + 2, width)
-            self._pieces = np.empty((2 * longest + 2, kernel.PIECE_FIELDS), np.int64)
+            pieces = np.empty((2 * longest + 2, kernel.PIECE_FIELDS), np.int64)
+            self._listing = self._listing._replace(pieces=pieces)
         # The kernel leaves as much room as the path is long.
         path = self._path[: longest + 1]
         cursor = np.zeros(kernel.CURSOR_FIELDS, np.int64)
+        listing = self._listing._replace(cursor=cursor)
         status = kernel.FULL
         while status == kernel.FULL:
             self._memory.make_room(max(ROOM_EVENTS, 2 * (longest + 1)), width)
             begun = perf_counter()
             status = kernel.list_columns(
-                nodes,
-                base,
-                finals,
-                len(finals),
-                first_event,
-                self._stack,
-                path,
-                self._begins,
-                self._pieces,
-                self._memo,
-                self._memos,
-                cursor,
-                self._memory.positions,
-                self._offsets,
+                chains, listing, first_event, path, self._memory.positions, self._offsets
             )
             self.seconds += perf_counter() - begun
             if cursor[kernel.AT_MATCH]:

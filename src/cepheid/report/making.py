@@ -1,4 +1,4 @@
-"""Reports of a query over events, and of matches that were stored."""
+"""Makes reports of a query over events, and of stored matches."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def report_query(
     """
     if are_spark_frames(events):
         raise EventError(
-            "a report is of events in memory, and not of a Spark DataFrame; give a part of it: "
-            "df.limit(100_000).toArrow()"
+            "a report reads events in memory, not a Spark DataFrame; give it a part of the "
+            "DataFrame: df.limit(100_000).toArrow()"
         )
     matches = query.match(events, whole_events=True, **keywords)
     fields = {name: keywords[name] for name in ("time", "type") if name in keywords}
@@ -56,14 +56,14 @@ def report_query(
 
 
 def report_file(path: str, *, time: str = "ts", type: str | None = "type") -> Report:
-    """A report of matches that ``cepheid match`` has written to a file."""
+    """A report of matches in a file written by ``cepheid match``."""
     table = read_source(path)
     title = Path(path).name
     return Report(title, draw_timeline(table.to_batches(), table.num_rows, time=time, type=type))
 
 
 def _with_events(matches: Matches, query: CompiledQuery) -> Iterator[pa.RecordBatch]:
-    """The events of each match, and what RETURN makes of them."""
+    """The events of each match, and its RETURN items."""
     if query.tree.returns is None:
         yield from matches.to_batches()
         return

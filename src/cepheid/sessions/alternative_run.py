@@ -10,7 +10,7 @@ import numpy as np
 
 from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.codegen.sequences import compile_negation
-from cepheid.engines.base.engine import Buffer, Chunk, Engine, EngineTask, StandingStacks
+from cepheid.engines.base.engine import Chunk, Engine, EngineTask, StandingStacks
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.retained import Retained
 from cepheid.events.arrays import Int64s, int64s, padded
@@ -20,6 +20,7 @@ from cepheid.events.time_axis import MAX_TICKS
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.kernels import match_lists
+from cepheid.matches.layout import Chains
 from cepheid.matches.match_columns import MatchColumns
 from cepheid.matches.match_list import (
     WINDOW_END,
@@ -191,8 +192,8 @@ class AlternativeRun:
         return self._engine.counted
 
     @property
-    def buffer(self) -> Buffer:
-        """The nodes and finals of the runs, and the length of the longest match."""
+    def buffer(self) -> Chains:
+        """The matches of an engine that keeps all."""
         return self._engine.buffer
 
     def stacks(self, now: int) -> StandingStacks:
@@ -312,7 +313,7 @@ class AlternativeRun:
         waiting = [test for test in self._filters if test.waits]
         ready, _ = _filtered(waiting, ready, partitions, retained, strings)
         for test in self._filters:
-            test.forget(following)
+            test.evict(following)
         renamed = ready.ids.copy()
         match_lists.rename_variables(renamed, self._places)
         return MatchList(renamed, ready.offsets, ready.starts, ready.ends, ready.end_positions)

@@ -1,11 +1,11 @@
 """Composite events in columns: made of matches, put in order, merged with other events.
 
-The order of a stream with composite events is that of (ticks, anchor). The anchor of an event
-of the input is its position there; that of a composite event is the anchor of the event that
-completes its match, so that it stands right behind it, or -1 where the match ends with its window,
-so that it stands before all events of that time. Those that are equal in both come in the order
-of their queries; within a query by the event that completes them, and then by their events in the
-order of the pattern.
+A stream with composite events is ordered by (ticks, anchor). The anchor of an event of the input
+is its position there. The anchor of a composite event is that of the event that completes its
+match, so it comes directly after that event; or -1 if the match ends with its window, so it comes
+before all events of that time. Composite events that are equal in both are in the order of their
+queries; within a query, in the order of the events that complete them, and then in the order of
+their events by pattern position.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cepheid.matches.projection import project
 from cepheid.snapshots import Arrays, table_bytes, table_from
 
 WINDOW_END = -1
-"""The anchor of a composite event whose match ends with its window."""
+"""The anchor of a composite event made by a match that ends with its window."""
 
 _END_OF_LIST = -1
 _SHORTER = -2
@@ -47,12 +47,12 @@ class Composites:
         return len(self.ticks)
 
     def split(self, limit: Frontier | None) -> tuple[Composites, Composites]:
-        """Those before the limit, and the rest."""
+        """The events before the limit, and the rest."""
         count = int(np.count_nonzero(before(limit, self.ticks, self.anchors)))
         return self._slice(0, count), self._slice(count, len(self))
 
     def followed_by(self, more: Composites) -> Composites:
-        """These and then those, which follow in number."""
+        """These events and then more, which have the next numbers."""
         if not len(self) or not len(more):
             return self if len(self) else more
         return Composites(
@@ -88,10 +88,10 @@ class Composites:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unsettled:
-    """Composite events of one query to which earlier ones may still come.
+    """Composite events of one query that are not in final order: earlier ones may still come.
 
-    ``keys`` from ``offsets[i]`` to ``offsets[i + 1]`` order event i among those of equal ticks
-    and anchor: numbers that are compared from left to right.
+    ``keys`` from ``offsets[i]`` to ``offsets[i + 1]`` order event i among those with equal ticks
+    and anchor; they are compared from left to right.
     """
 
     table: pa.Table
@@ -104,7 +104,7 @@ class Unsettled:
     def of(
         cls, query: ast.Query, events: Events, found: Bindings, anchors: Int64s, places: Int64s
     ) -> tuple[Bindings, Unsettled]:
-        """The matches in order, and as events.
+        """The matches in order, and their composite events.
 
         ``anchors`` and ``places`` are those of the events in memory.
         """
@@ -130,7 +130,7 @@ class Unsettled:
         return len(self.ticks)
 
     def joined(self, more: Unsettled) -> Unsettled:
-        """These and those."""
+        """These events and more, in any order."""
         if not len(self) or not len(more):
             return self if len(self) else more
         return Unsettled(
@@ -142,7 +142,7 @@ class Unsettled:
         )
 
     def settled(self, limit: Frontier | None, first: int) -> tuple[Composites, Unsettled]:
-        """Those before the limit in order, numbered from ``first`` on, and the rest."""
+        """The events before the limit in order, numbered from ``first``, and the rest."""
         ready = before(limit, self.ticks, self.anchors)
         if not ready.all():
             rest = self._pick(np.flatnonzero(~ready))
@@ -179,7 +179,7 @@ class Unsettled:
 
 
 def before(limit: Frontier | None, ticks: Int64s, anchors: Int64s) -> npt.NDArray[np.bool_]:
-    """Which events stand before the limit; without one all do."""
+    """Which events come before the limit; without a limit all do."""
     if limit is None:
         return np.ones(len(ticks), dtype=np.bool_)
     earlier: npt.NDArray[np.bool_] = (ticks < limit[0]) | (
@@ -189,9 +189,9 @@ def before(limit: Frontier | None, ticks: Int64s, anchors: Int64s) -> npt.NDArra
 
 
 def _keys(found: Bindings, places: Int64s, completion: Int64s) -> tuple[Int64s, Int64s]:
-    """The place of each match's completion, and then of its events in the order of the pattern.
+    """The place of each match's completion, then the places of its events in pattern order.
 
-    A list ends with a number that is less than any place, as a list is before its continuations.
+    A list ends with a number below any place, so it comes before its continuations.
     """
     columns = list(found.variables.values())
     lengths = np.ones(len(found), dtype=np.int64)
@@ -219,8 +219,8 @@ def _keys(found: Bindings, places: Int64s, completion: Int64s) -> tuple[Int64s, 
 def ragged_order(heads: Sequence[Int64s], offsets: Int64s, keys: Int64s) -> Int64s:
     """The order of rows by their heads, and then by their lists of keys from left to right.
 
-    Only rows that are equal so far are looked at again, so that the work grows with what has to
-    be compared.
+    Only rows that are equal so far are compared again, so the work grows with the number of
+    comparisons that are needed.
 
     >>> keys = np.array([5, 1, 5, 5, 0])
     >>> ragged_order([np.zeros(3, np.int64)], np.array([0, 2, 3, 5]), keys).tolist()

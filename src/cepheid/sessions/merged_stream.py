@@ -1,4 +1,4 @@
-"""The stream that a query of a script reads: the input, and composite events among it."""
+"""The stream that a query of a script reads: the input merged with composite events."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from cepheid.sessions.composites import WINDOW_END, Composites, Unsettled
 
 ANCHOR = "cepheid.anchor"
 PLACE = "cepheid.place"
-"""Columns that no schema has and no query sees: where an event stands in the input, and in the
-stream of its query. A session keeps them with the events that it retains."""
+"""Columns that no schema has and no query sees: the position of an event in the input, and in the
+stream of its query. A session retains them with its events."""
 
 THE_EVENTS = "the events"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedStream:
-    """How the stream of one query is made; ``columns`` are those of its table."""
+    """How the stream of one query is merged; ``columns`` are those of its table."""
 
     time: str
     type: str | None
@@ -40,10 +40,10 @@ class MergedStream:
     def merge(
         self, raw: Events, anchors: Int64s, composites: Mapping[int, Composites], queries: int
     ) -> tuple[Events, Int64s]:
-        """The events of the input with the composite events among them, and all their anchors.
+        """The events of the input merged with composite events, and the anchors of all.
 
-        ``queries`` is how many the script has. The row of composite event n of query q is
-        ``composite_row(n, q, queries)``.
+        ``queries`` is the number of queries of the script. The row of composite event n of query
+        q is ``composite_row(n, q, queries)``.
         """
         made = [(ix, composites[ix]) for ix in self.types if len(composites[ix])]
         table = self._aligned(raw.table)
@@ -71,7 +71,7 @@ class MergedStream:
         return merged, np.concatenate([anchors, hooks])[order]
 
     def _aligned(self, table: pa.Table) -> pa.Table:
-        """The table with the columns of the stream; those that it does not have are null."""
+        """The table with the columns of the stream; missing columns are null."""
         columns = []
         for field in self.columns:
             if field.name not in table.column_names:
@@ -110,13 +110,13 @@ def without_places(events: Events) -> Events:
 
 
 def composite_row(number: Int64s, query: int, queries: int) -> Int64s:
-    """The row by which a composite event is known: negative, as it is none of the input."""
+    """The row number of a composite event: negative, because it is not in the input."""
     rows: Int64s = -1 - (number * queries + query)
     return rows
 
 
 def name_of_row(row: int, names: Sequence[str]) -> int | str:
-    """What a row is called in answers: its number, or the query and the number of its match.
+    """The name of a row in results: its number, or the query and the number of its match.
 
     >>> name_of_row(7, ["Theft", "Alarm"]), name_of_row(-4, ["Theft", "Alarm"])
     (7, 'Alarm[1]')
@@ -147,7 +147,7 @@ def merged_stream(
     schema: Schema,
     read: ReadOptions,
 ) -> MergedStream:
-    """How the stream of a query is made of the input and of what earlier queries make.
+    """How the stream of a query is merged from the input and events of earlier queries.
 
     ``made`` are the columns of their composite events, and ``schema`` is that of the stream.
     """
@@ -194,18 +194,18 @@ def _no_times(raw: Events) -> pa.Array:
 
 
 def refuse_taken_types(queries: Sequence[ScriptQuery], events: Events) -> None:
-    """Refuse events of the input that have a type that the script makes and reads."""
+    """Refuse events of the input with a type that the script makes and reads."""
     made = {each.type_name: number for number, each in enumerate(queries, 1) if each.is_read}
     for name in (*events.type_names, *(events.schema.types or ())):
         if name in made:
             raise EventError(
                 f"the events have a type '{name}', and query {made[name]} of the script makes it "
-                f"too; call that one something else: RETURN {name}_found(…)"
+                f"too; give that one another name: RETURN {name}_found(…)"
             )
 
 
 def _merged_order(ticks: Int64s, anchors: Int64s, made: Int64s, hooks: Int64s) -> Int64s:
-    """The order of events of the input followed by composite ones, of which there may be few.
+    """The order of events of the input followed by a few composite events.
 
     ``ticks`` and ``anchors`` increase. What is equal among the composite events keeps its order.
     """

@@ -80,14 +80,11 @@ def open_session(
         SnapshotError: the snapshot was made by another query or with other options.
     """
     query, evaluation, options = planned.analysed, planned.evaluation, settings.options
-    if (
-        stored is not None
-        and (stored[0].get("evaluation") == IMPRECISE) != evaluation.has_confidence
-    ):
-        kind = "certain" if evaluation.has_confidence else "uncertain"
+    was_uncertain = stored is not None and stored[0].get("evaluation") == IMPRECISE
+    if stored is not None and was_uncertain != evaluation.has_confidence:
         raise SnapshotError(
-            f"the snapshot was made for events with {kind} times; restore it with the keywords of "
-            "the session that made it"
+            f"the snapshot was made for events with {'un' if was_uncertain else ''}certain times; "
+            "restore it with the same keywords"
         )
     if evaluation.has_confidence:
         from cepheid.engines.imprecise.session import ImpreciseSession

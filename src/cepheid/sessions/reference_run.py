@@ -49,7 +49,7 @@ def attributes_tested(query: ast.Query) -> set[str]:
 
 
 def python_events(events: Events, attributes: set[str]) -> list[Event]:
-    """The events as Python values, each with those of the attributes that its type has."""
+    """The events as Python values, each with the attributes that its type has."""
     present = [name for name in events.table.column_names if name in attributes]
     columns = {name: _python_values(events.table.column(name)) for name in present}
     names_of_type = [

@@ -74,7 +74,7 @@ def prepare(
             warn_of_absent_types({*uncertain.uncertainty}, events.type_names)
         if settings.evaluation == AUTO:
             warn_of_reference(only.evaluation, only.refusals, len(events))
-        warn_of_ignored(settings.options, only.evaluation.name)
+        warn_of_ignored(settings.options, only.evaluation)
     return planned
 
 

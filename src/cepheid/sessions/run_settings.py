@@ -17,6 +17,7 @@ class MatchKeywords(ReadKeywords, total=False):
 
     evaluation: str
     output: str
+    options: Mapping[str, Any]
     algorithm: str
     buffer: str
     construction: str

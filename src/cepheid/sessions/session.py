@@ -21,14 +21,14 @@ from cepheid.engines.base.evaluation import NFA_B
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
 from cepheid.engines.base.retained import Retained
-from cepheid.errors import EventError, SnapshotError
+from cepheid.engines.base.stored import check_header, header_of
+from cepheid.errors import EventError
 from cepheid.events.arrays import Int64s, int64s, lent_numbers, padded
 from cepheid.events.columns.encoding import EncodedColumn, StringCodes
 from cepheid.events.events import Events
 from cepheid.events.partition_numbers import PartitionNumbers
 from cepheid.events.time_axis import MAX_TICKS, TimeAxis
 from cepheid.language import syntax as ast
-from cepheid.language.printer import print_query
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.match_list import (
     MatchList,
@@ -215,24 +215,17 @@ class Session:
         """The same in parts and without a checksum, valid until the session goes on."""
         if len(self._retained) and self._window != MAX_TICKS:
             self._forget_keys(to_store=True)
-        retained, schema = self._retained, self._query.schema
-        assert schema is not None
         header = {
-            "query": print_query(self._query.query),
+            **header_of(self._query, self._options, self._retained),
             "window": self._window,
             "output": self._output,
             "evaluation": self._evaluation,
-            "options": self._options.shaping(),
             "now": self._now,
             "strings": self._strings.state(),
-            "types": list(retained.type_names),
-            # That for which the query is compiled; later batches may know more.
-            "schema": schema.to_dict(),
-            "time_axis": retained.time_axis.to_dict(),
         }
         arrays = {
             "counts": self._counts,
-            **prefixed("retained", retained.state()),
+            **prefixed("retained", self._retained.state()),
             **prefixed("partitions", self._partitions.state()),
             **prefixed("reported", self._reported.state()),
             **prefixed("held", self._held.state()),
@@ -255,21 +248,8 @@ class Session:
         cls, query: AnalysedQuery, header: dict[str, Any], arrays: Arrays, options: Options
     ) -> Session:
         """The session of a snapshot that was unpacked."""
-        made_by = header.get("query")
-        if made_by is None:
-            raise SnapshotError("the snapshot is of a script, and not of a single query")
-        if made_by != print_query(query.query):
-            raise SnapshotError(
-                "the snapshot is of another query; read the stream from its beginning. "
-                f"It was made by:\n{made_by}"
-            )
+        check_header(header, query, options)
         assert query.schema is not None
-        given = options.shaping()
-        for name, value in header["options"].items():
-            if given.get(name) != value:
-                raise SnapshotError(
-                    f"the snapshot was made with {name}={value!r}; restore it with the same"
-                )
         evaluation = header["evaluation"]
         session = cls(query, header["window"], header["output"], options, evaluation=evaluation)
         session._now = header["now"]
@@ -291,11 +271,8 @@ class Session:
         from cepheid.matches.compressed import CompressedMatches
 
         self._feed(events)
-        kept = self._alternatives[0].buffer
-        nodes, finals = kept.nodes, kept.finals
-        return CompressedMatches(
-            self._query.query, events, self._variables, nodes, finals, kept.longest, self.metrics
-        )
+        chains = self._alternatives[0].buffer
+        return CompressedMatches(self._query.query, events, self._variables, chains, self.metrics)
 
     def run(self, events: Events) -> list[Bindings]:
         """All matches of a whole stream, in parts, in the order of their completion."""

@@ -14,6 +14,7 @@ from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import Options
 from cepheid.events.arrays import Int64s
+from cepheid.matches.layout import Chains
 from cepheid.matches.match_columns import MatchColumns
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays
@@ -49,15 +50,6 @@ class Chunk:
     partition_of: Int64s
     partitions: int
     axis: Int64s
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Buffer:
-    """The nodes and finals of an engine that keeps all, and the length of its longest match."""
-
-    nodes: npt.NDArray[np.void]
-    finals: npt.NDArray[np.void]
-    longest: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +102,7 @@ class Engine(ABC):
         return float(self.metrics.matches)
 
     @property
-    def buffer(self) -> Buffer:
+    def buffer(self) -> Chains:
         """The matches of an engine that keeps all."""
         raise NotImplementedError
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.engines.base.workload import Workload
 from cepheid.errors import OptionError
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ class Evaluation:
     alternative, which can be shown; ``has_session`` where events can come in batches;
     ``has_compressed`` where matches can be had as a structure that is not listed. ``better``
     names an evaluation that ``auto`` prefers for a query, and says why. ``has_confidence`` where
-    times are uncertain and matches have a confidence.
+    times are uncertain and matches have a confidence. ``cost`` estimates the cost of one window
+    of an alternative, for ``auto``. ``options`` are the names of the options that only some
+    evaluations read, and this one does.
     """
 
     name: str
@@ -45,6 +48,8 @@ class Evaluation:
     has_compressed: bool = False
     better: Callable[[AnalysedQuery], tuple[str, str] | None] = lambda _query: None
     has_confidence: bool = False
+    cost: Callable[[Workload], float] | None = None
+    options: tuple[str, ...] = ()
 
 
 def refuse_output(output: str) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from cepheid.engines.base.statistics import check_statistics
-from cepheid.errors import OptionError, closest, list_words, unknown_name
+from cepheid.errors import OptionError, closest, list_words, unknown_name, warn
 from cepheid.events.uncertain_time import KEYWORDS
 
 BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
@@ -23,7 +22,7 @@ WINDOWS = ("scan", "construction", "selection")
 AUTO_METHOD, POINT, ANY_STATE = "auto", "point", "any_state"
 QUERY_ORDER, SELECTIVITY = "query_order", "selectivity"
 METHODS = (AUTO_METHOD, POINT, ANY_STATE, QUERY_ORDER, SELECTIVITY)
-WEIGHING = ("method", "min_confidence", "top_k")
+UNCERTAIN_ONLY = ("method", "min_confidence", "top_k")
 CHOICES = {
     "algorithm": ALGORITHMS,
     "buffer": BUFFERS,
@@ -73,7 +72,7 @@ class Options:
     instances) and ``max_matches`` are limits that end the evaluation with an error.
 
     The others are for imprecise: ``method`` is how signatures are found [Zhang10 §4, §5];
-    ``min_confidence`` leaves out those with less, ``top_k`` all but the k surest.
+    ``min_confidence`` leaves out those with less, ``top_k`` all but the k with the highest.
     """
 
     algorithm: str = MERGING
@@ -117,10 +116,9 @@ def read_options(given: Mapping[str, Any]) -> Options:
         if name not in known:
             raise _unknown(name, known)
         if name in CHOICES:
-            warnings.warn(
+            warn(
                 f"the keyword {name} is deprecated; use options={{{name!r}: {keywords[name]!r}}}",
                 FutureWarning,
-                stacklevel=2,
             )
     nested = given.get("options") or {}
     if not isinstance(nested, Mapping):
@@ -165,6 +163,8 @@ def _unknown(name: str, known: Sequence[str]) -> OptionError:
         return OptionError(f"{name!r} is for {_ON_SPARK[name]}")
     if name in READING:
         return OptionError(f"match has a keyword {name!r}, but here it cannot be used")
+    if name in KEYWORDS:
+        return OptionError(f"{name!r} is for a single query: a script has no uncertain times")
     near = closest(name, [*known, *KEYWORDS, *READING, *_ON_SPARK])
     if not near:
         return OptionError(

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.errors import EventError
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.arrow_arrays import empty_table, from_numpy
+from cepheid.events.columns.arrow_arrays import empty_table
 from cepheid.events.columns.encoding import StringCodes
 from cepheid.events.columns.list_columns import ListColumns
 from cepheid.events.event_view import EventView
@@ -200,7 +200,7 @@ class Retained:
             # A slice keeps all of its table in memory. One of the latest batch is left as it is:
             # usually the next one makes it go as a whole.
             if 2 * len(first) <= self._whole and len(self._pieces) > 1:
-                first = _taken(first, np.arange(len(first)))
+                first = first.take(np.arange(len(first)))
                 self._whole = len(first)
             self._pieces[0] = first
 
@@ -235,7 +235,7 @@ class Retained:
         places = np.flatnonzero(wanted)
         self._gaps = self._without_gaps(self.numbers[places])
         self._lists = None
-        kept = _taken(self.events, places)
+        kept = self.events.take(places)
         self._pieces = deque([kept])
         self._whole = len(kept)
         self._each_tail(lambda tail: tail.keep(places))
@@ -363,19 +363,6 @@ def _nothing_like(events: Events) -> Events:
         np.empty(0, dtype=np.int64),
         events.time_axis,
         np.empty(0, dtype=np.int32),
-        events.type_names,
-        events.schema,
-    )
-
-
-def _taken(events: Events, places: Int64s) -> Events:
-    """A copy of the events at these places."""
-    return Events(
-        events.table.take(from_numpy(places)),
-        events.rows[places],
-        events.ticks[places],
-        events.time_axis,
-        events.type_codes[places],
         events.type_names,
         events.schema,
     )

@@ -14,12 +14,11 @@ from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Partition
 from cepheid.codegen import layout
 from cepheid.codegen.compiled_once import compiled_once
 from cepheid.codegen.edges import EventUnit, equivalences_at
+from cepheid.codegen.event_tests import Literals, is_on_event
 from cepheid.codegen.predicates import Storage, Test, Untranslatable
 from cepheid.codegen.sequences import (
     SequenceCompiler,
-    check_attributes,
     compile_negation,
-    is_on_event,
     partition_attributes,
 )
 from cepheid.codegen.steps import EventTest, Phase, Step
@@ -109,14 +108,15 @@ class _Compiler(SequenceCompiler):
     def _place_bound(self, ix: int, keys: tuple[PartitionKey, ...]) -> tuple[EventTest, int]:
         """The test of an event alone, and the predicate for when the component is bound."""
         component = self._components[ix]
-        on_event: list[tuple[ast.Expression, ...]] = []
+        on_event: list[Literals] = []
         across: list[Test] = []
+        here = partial(self._vector.resolve, own=component.variable, phase=Phase.BEGIN)
         resolve = partial(self._vector.resolve, own="", phase=Phase.BEGIN)
         for clause in self._bound_clauses(ix):
             if is_on_event(clause.literals, component, Phase.BEGIN):
                 on_event.append(clause.literals)
             elif not is_implied(clause, self._alternative, self._schema, keys):
-                check_attributes(self._schema, clause, self._components)
+                self._events.check_attributes(clause, self._components)
                 across.append(Test(clause.expression, resolve))
         unit = EventUnit(component, None)
         on_event += ((value,) for value in equivalences_at(self._query, unit, None))
@@ -124,7 +124,7 @@ class _Compiler(SequenceCompiler):
         if across:
             number = self._writer.add(across)
             self._edges.append((number, f"{component.variable}_bound"))
-        return self._event_test(component, Phase.BEGIN, on_event, []), number
+        return self._events.event_test(component, on_event, here), number
 
     def _bound_clauses(self, ix: int) -> list[Clause]:
         return [

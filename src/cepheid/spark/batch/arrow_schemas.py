@@ -95,11 +95,11 @@ def plain_columns(schema: StructType) -> list[str]:
 
 
 def result_schema(
-    query: ast.Query, events: Events, *, match_id: bool = False, weighs: bool = False
+    query: ast.Query, events: Events, *, match_id: bool = False, has_confidence: bool = False
 ) -> pa.Schema:
-    """What the matches of a query over such events look like: as locally, in types of Spark's.
+    """The columns of the matches of a query over such events: as locally, in types that Spark has.
 
-    Where matches are weighed, each has its confidence.
+    With ``has_confidence``, each match has a confidence.
 
     >>> from cepheid.language.parser import parse
     >>> from cepheid.events.events import order_events
@@ -108,7 +108,7 @@ def result_schema(
     ['start', 'end', 'n']
     """
     nothing = bindings_from_rows(query.pattern, (), (), ())
-    nothing = replace(nothing, confidences=np.empty(0)) if weighs else nothing
+    nothing = replace(nothing, confidences=np.empty(0)) if has_confidence else nothing
     schema = schema_for_spark(project(query, events, nothing).schema)
     return schema.append(pa.field(MATCH_ID, pa.string())) if match_id else schema
 

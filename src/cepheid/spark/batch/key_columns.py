@@ -1,8 +1,8 @@
-"""By which columns events can be spread over workers, so that no match is torn apart.
+"""The columns by which events can be partitioned without splitting a match.
 
-Events that are in one match agree on the partition keys of the query. What a key is decides the
-analysis; here it is only asked which column of an event has it, and whether something besides
-matches, such as contiguity, must not be torn apart either.
+Events of one match agree on the partition keys of the query, which the analysis finds. This module
+finds the column of an event that has the key, and checks whether anything else, such as
+contiguity, depends on events of other keys.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KeyOfType = Mapping[str, str]
 
 
 def key_columns(query: AnalysedQuery, output: str, type: str) -> list[Column]:
-    """What events of one match have in common, as columns; none where there is no such thing."""
+    """The columns that all events of a match have in common; there may be none."""
     assert query.schema is not None
     tests = equivalence_keys(query)
     if tests:
@@ -41,7 +41,7 @@ def key_columns(query: AnalysedQuery, output: str, type: str) -> list[Column]:
 
 
 def equivalence_keys(query: AnalysedQuery) -> list[str]:
-    """The attributes of equivalence tests by which all events can be spread."""
+    """The attributes of equivalence tests by which all events can be partitioned."""
     tree, schema = query.query, query.schema
     window = tree.window
     if tree.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY or (
@@ -72,13 +72,13 @@ def equivalence_keys(query: AnalysedQuery) -> list[str]:
 
 
 def _is_about_more_than_matches(query: ast.Query, output: str) -> bool:
-    """Whether events besides those of a match decide about it, by their order or number."""
+    """Whether other events decide about a match, by their order or number."""
     counts = query.window is not None and query.window.measure is not ast.WindowMeasure.TIME
     return not query.strategy.skips or counts or output == "non_overlapping"
 
 
 def _common_keys(query: AnalysedQuery) -> Iterator[KeyOfType]:
-    """Keys by which every alternative can be spread: one attribute for each type."""
+    """Keys by which every alternative can be partitioned: one attribute for each type."""
 
     def join(found: list[dict[str, str]], alternative: Alternative) -> list[dict[str, str]]:
         return [
@@ -133,7 +133,7 @@ def _equated(
 
 
 def comparable(query: AnalysedQuery, attribute: str) -> Column:
-    """The column in a form in which values that are equal to the language are the same."""
+    """The column in a form in which values that the language takes as equal are equal."""
     assert query.schema is not None
     value = column(attribute)
     if query.schema.kind(attribute) is Kind.FLOAT:

@@ -190,14 +190,14 @@ def prepare(
     has_session = all(each.evaluation.has_session for each in planned)
     repeated: Mapping[str, str] = {}
     result = [
-        result_schema(each.each.query, each.sample, weighs=each.evaluation.has_confidence)
+        result_schema(each.each.query, each.sample, has_confidence=each.evaluation.has_confidence)
         for each in planned
     ]
     if script.is_single:
         ((first,), (fields,)) = planned, result
         run = replace(run, evaluation=first.evaluation.name)
         if first.evaluation.has_confidence:
-            _check_weighed(first, run)
+            _check_uncertain(first, run)
             has_session = not _begins_out_of_order(read.uncertain)
         else:
             repeated = repeated_columns(first.analysed, fields, read.time)
@@ -233,7 +233,7 @@ def loses_key(tree: ast.Query, key: str) -> bool:
     )
 
 
-def _check_weighed(planned: PlannedQuery, run: RunSettings) -> None:
+def _check_uncertain(planned: PlannedQuery, run: RunSettings) -> None:
     """Refuse now the options for uncertain times that a worker would refuse."""
     refuse_output(run.output)
     if run.options.top_k is not None:

@@ -1,9 +1,9 @@
-"""Slices of time: how a stream without a key, or with a heavy one, is spread over workers.
+"""Slices of time: how events without a key, or with a heavy one, are divided among workers.
 
 A match lies within one window. So a slice gets its own events and those of one window after it,
-and, where something before a match can violate it, of one window before. All matches that start
-in the slice can be found there, by any selection strategy, since a run depends on no event
-before its first. What starts outside of it is left out there, because it is found elsewhere.
+and, if an event before a match can violate it, those of one window before. All matches that start
+in the slice can be found there, with any selection strategy, because a run depends on no event
+before its first. Matches that start outside the slice are left out: another slice finds them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from cepheid.spark.batch.preparation import Prepared
 from cepheid.spark.worker.partition_run import SLICE
 
 EVENTS_PER_SLICE = 250_000
-"""How many events make a slice worth a worker's while, where nobody says how many slices."""
+"""How many events a slice has if the user does not say how many slices."""
 
 _QUANTILES = 256
 _HEAVY = 1.5
-"""So many times the events of an average partition are too many for one key."""
+"""A key with more than this many times the events of an average partition is too heavy."""
 _MICROSECONDS_PER_DAY = 86_400_000_000
 _MAX = 2**63 - 1
 
@@ -41,7 +41,7 @@ class Slices:
     back: int
 
     def spread(self, events: DataFrame, ticks: Column) -> DataFrame:
-        """The events, each in every slice that needs it, with the number of the slice."""
+        """The events, each in every slice that needs it, with the index of the slice."""
         last = _place(ticks + F.lit(self.back), self.bounds)
         first = _place(ticks - F.lit(self.ahead), self.bounds)
         numbers = F.explode(F.sequence(first, last))
@@ -54,9 +54,9 @@ def why_not_sliced(prepared: Prepared) -> str | None:
         return "a script is not cut by time"
     window = prepared.query.query.window
     if window is None:
-        return "the query has no window, so that a match can be as long as the stream"
+        return "the query has no window, so a match can be as long as the stream"
     if window.measure is not ast.WindowMeasure.TIME:
-        return f"its window counts events ({window.measure.value}), which only the whole shows"
+        return f"its window counts events ({window.measure.value}), which a slice cannot do"
     if prepared.planned[0].evaluation.has_confidence:
         return "an event of uncertain time can be in several slices, and match in each"
     if prepared.settings.run.output != "all":
@@ -65,7 +65,7 @@ def why_not_sliced(prepared: Prepared) -> str | None:
 
 
 def with_reach(prepared: Prepared, bounds: Sequence[int]) -> Slices:
-    """Slices with these bounds, which increase, that read as far as the query reaches."""
+    """Slices with these increasing bounds, with the reach that the query needs."""
     assert prepared.window is not None
     looks_back = any(
         not negated.after
@@ -73,14 +73,14 @@ def with_reach(prepared: Prepared, bounds: Sequence[int]) -> Slices:
         for negated in alternative.negations
     )
     window = min(prepared.window, _MAX // 4)
-    # A window is less than its extent: an event just so much later is in another one.
+    # A match is shorter than its window: an event one extent later is not in it.
     return Slices(tuple(bounds), window, window - 1 if looks_back else 0)
 
 
 def plan_slices(prepared: Prepared, events: DataFrame, wanted: int | None) -> Slices:
-    """Slices of about equally many events; ``wanted`` or as many as are worth it.
+    """Slices of about equally many events: ``wanted`` slices, or as many as pay off.
 
-    The times of the events are read for it, in a Spark job of its own.
+    A separate Spark job reads the times of the events.
     """
     assert prepared.window is not None
     steps = [step / _QUANTILES for step in range(1, _QUANTILES)]
@@ -94,7 +94,7 @@ def plan_slices(prepared: Prepared, events: DataFrame, wanted: int | None) -> Sl
     bounds: list[int] = []
     for slice_ix in range(1, min(number, _QUANTILES) if found else 1):
         bound = found[slice_ix * _QUANTILES // number - 1]
-        # A slice shorter than what it reads besides would make more work than it shares.
+        # A slice shorter than its reach would add more work than it takes away.
         if not bounds or bound - bounds[-1] > (0 if wanted else prepared.window):
             bounds.append(bound)
     if not bounds and row["count"] >= 2 * EVENTS_PER_SLICE and wanted is None:
@@ -105,7 +105,7 @@ def plan_slices(prepared: Prepared, events: DataFrame, wanted: int | None) -> Sl
 def has_heavy_key(prepared: Prepared, events: DataFrame) -> bool:
     """Whether one key has so many events that its worker is busy long after the others.
 
-    The keys of all events are counted for it, in a Spark job of its own.
+    A separate Spark job counts the events of each key.
     """
     key = [each.alias(f"key {number}") for number, each in enumerate(prepared.key)]
     counts = events.groupBy(*key).count()
@@ -117,7 +117,7 @@ def has_heavy_key(prepared: Prepared, events: DataFrame) -> bool:
 
 
 def warn_of_one_partition(reason: str) -> None:
-    """Tell the user that one worker does everything, and why."""
+    """Warn that one worker does everything, and say why."""
     warn(
         "all events go to one worker, because the query has no key to partition them by, such as "
         f"an equivalence test [id], and they cannot be cut by time either: {reason}"

@@ -1,9 +1,9 @@
-"""The events of one hash bucket of a stream: those that wait for their turn, and their session.
+"""One hash bucket of a stream: its session, and the events that wait to be fed.
 
-Events come out of order, and a session reads them in order. So an event waits until the watermark
-has passed it: until no event can come, but late ones, that would have to be read before it. The
-answer of a step depends on nothing but the state, the step's events and its watermarks: a step
-that is run again gives the same matches.
+Events arrive out of order, and a session reads them in order. So an event waits until the
+watermark has passed it: until only late events could come before it. The answer of a step depends
+only on the state, the step's events and its watermarks, so running a step again gives the same
+matches.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class StoredBucket:
 
 @dataclass(frozen=True)
 class LeftBucket:
-    """The same as a step has left it, its snapshot in parts: to be written, and not to be kept."""
+    """The state of a bucket after a step, with its snapshot in parts; write it before the next."""
 
     session: Parts
     waiting: bytes | None
@@ -53,13 +53,13 @@ class LeftBucket:
 
     @cached_property
     def session_size(self) -> int:
-        """How many bytes the snapshot has."""
+        """The size of the snapshot in bytes."""
         return sum(map(len, self.session))
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a step gives: batches of matches, and the events that came too late."""
+    """The result of a step: batches of matches, and the events that came too late."""
 
     matches: list[pa.RecordBatch]
     late: pa.Table | None
@@ -68,8 +68,8 @@ class Step:
 class Bucket:
     """The events of a bucket, which advance with the watermark.
 
-    ``columns`` are those that the query or script needs; an event that is late is given with all
-    it has.
+    ``columns`` are those that the query or script needs; a late event is returned with all of its
+    columns.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class Bucket:
             self._session = WorkerSession(settings, stored.session)
 
     def step(self, fresh: Sequence[pa.Table], before: int, after: int) -> Step:
-        """Take events that have come, and answer up to a watermark.
+        """Take fresh events, and answer up to a watermark.
 
-        Watermarks are in milliseconds, and 0 is none yet. An event is late that is older than the
-        watermark ``before`` the step, or than one that the bucket has reached. ``after`` the step
-        no event comes, but late ones, that is older than that watermark.
+        Watermarks are in milliseconds, and 0 means that there is none yet. An event is late if it
+        is older than the watermark ``before`` the step, or than one that the bucket has reached.
+        Events after the step that are older than the watermark ``after`` it are late.
         """
         late, in_time = self._without_late(fresh, _ticks(max(before, self._reached)))
         self._reached = max(before, self._reached, after)
@@ -112,7 +112,7 @@ class Bucket:
 
     @property
     def due(self) -> int | None:
-        """The watermark at which the bucket has something to do although no event comes."""
+        """The watermark at which the bucket has something to do even without events."""
         times = [] if self._waiting is None else [int(self._times(self._waiting).min()) + 1]
         if self._session is not None:
             for time in (self._session.next_completion, self._session.evicted_from):
@@ -121,7 +121,7 @@ class Bucket:
         return None if due is None else max(due, self._reached + 1)
 
     def left(self) -> LeftBucket | None:
-        """The state; None where there is nothing to remember."""
+        """The state; None if there is nothing to store."""
         if self._waiting is None and self._session is None:
             return None
         return LeftBucket(

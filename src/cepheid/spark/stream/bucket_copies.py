@@ -1,9 +1,9 @@
-"""Copies of large buckets in files of the executor, so that their state need not be read.
+"""Copies of large buckets in files of the executor, to avoid reading their state from Spark.
 
-Spark gives a bucket to any of the Python workers of an executor, so that a copy in the memory of
-one would be of little use. A copy is used only where the state names its token, which is a new one
-in every attempt at a step: whatever became of the attempt that made the copy, and on whatever
-machine others ran, a copy that is used is the state itself. Without one the state is read.
+Spark gives a bucket to any Python worker of an executor, so a copy in the memory of one worker
+would be of little use. A copy is used only if the state names its token, and every attempt at a
+step writes a new token. So a copy that is used equals the state, whatever happened to the attempt
+that made it. Without a copy the state is read.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from time import time
 from cepheid.spark.stream.bucket import LeftBucket, StoredBucket
 
 _PREFIX = "cepheid-bucket-"
-_FORGOTTEN_SECONDS = 3_600
+_UNUSED_SECONDS = 3_600
 _ALIGNED = 64
 
 
 def local_folder() -> Path | None:
-    """A folder of Spark's own on this machine, which it removes when the executor ends."""
+    """A folder of Spark on this machine, which Spark removes when the executor ends."""
     first, *_ = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     return Path(first) if first else None
 
@@ -30,9 +30,9 @@ def local_folder() -> Path | None:
 class BucketCopies:
     """The copies that the workers of an executor have made of the buckets of a stream.
 
-    ``stream`` is a name that no other stream has. A copy that was not touched for an hour is of a
-    stream that was stopped, or of a bucket that has moved, and is removed with the next that is
-    written. Without a folder there are no copies.
+    ``stream`` is a unique name. A copy that was not written for an hour belongs to a stopped
+    stream or to a bucket that has moved; the next write removes it. Without a folder there are no
+    copies.
     """
 
     def __init__(self, stream: str, folder: Path | None) -> None:
@@ -56,7 +56,7 @@ class BucketCopies:
         return StoredBucket(octets[_ALIGNED:end] or None, bytes(octets[end:]) or None, reached)
 
     def write(self, bucket: int, token: str, left: LeftBucket) -> None:
-        """Keep a copy in the stead of the last one; none where the disk has no room."""
+        """Replace the copy of a bucket; there is none if the disk is full."""
         path = self._path(bucket)
         if path is None:
             return
@@ -67,7 +67,7 @@ class BucketCopies:
                 for part in (head, *left.session, left.waiting or b""):
                     file.write(part)
             beside.replace(path)
-            self._remove_forgotten(path.parent)
+            self._remove_unused(path.parent)
         except OSError:
             with suppress(OSError):
                 beside.unlink()
@@ -82,8 +82,8 @@ class BucketCopies:
     def _path(self, bucket: int) -> Path | None:
         return self._folder and self._folder / f"{_PREFIX}{self._stream}-{bucket}"
 
-    def _remove_forgotten(self, folder: Path) -> None:
+    def _remove_unused(self, folder: Path) -> None:
         for path in folder.glob(f"{_PREFIX}*"):
             with suppress(OSError):
-                if path.stat().st_mtime < time() - _FORGOTTEN_SECONDS:
+                if path.stat().st_mtime < time() - _UNUSED_SECONDS:
                     path.unlink()

@@ -1,8 +1,7 @@
-"""The stateful operator of a stream: a bucket is taken from the state store, advanced, put back.
+"""The stateful operator of a stream: it takes a bucket from the state store and advances it.
 
-Spark runs a micro-batch again when it failed, from the state that the one before it left: what a
-bucket answers depends on that state and the events alone, and so what it answers the second time
-is what it answered the first.
+If a micro-batch fails, Spark runs it again from the state after the previous one. The answer of a
+bucket depends only on that state and the events, so it is the same the second time.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from cepheid.spark.stream.packing import GUARD, from_blob, to_blobs
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
 ANSWERS = "data binary, is_late boolean, matches long, late long"
-"""The columns of what the operator gives: blobs of matches or of late events, and counts."""
+"""The columns that the operator returns: blobs of matches or of late events, and counts."""
 
 
 class BucketOperator(StatefulProcessor):
     """Advances the buckets of a stream.
 
-    ``made_by`` names all that the state depends on; ``stream`` is a name that no other stream has;
-    buckets of ``large`` bytes and more are logged and copied.
-    ``lateness_ms`` is how far behind the newest event one may be that is not late, and None where
-    Spark alone knows it, which tells its watermark a micro-batch later.
+    ``made_by`` names all settings that the state depends on. ``stream`` is a unique name. Buckets
+    of at least ``large`` bytes are logged and copied. ``lateness_ms`` is how far behind the newest
+    event an event may be; it is None if only Spark knows it, which reports its watermark one
+    micro-batch later.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class BucketOperator(StatefulProcessor):
         rows: Iterator[Any],
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[Row]:
-        """Called by Spark for each bucket that events have come for."""
+        """Called by Spark for each bucket that has new events."""
         came = sorted(rows, key=attrgetter("part"))
         blobs = [bytes(row.data) for row in came if row.data is not None]
         if key[0] == GUARD:
@@ -91,7 +90,7 @@ class BucketOperator(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002, N803
     ) -> Iterator[Row]:
-        """Called by Spark for each bucket that asked for it, when the watermark has got there."""
+        """Called by Spark for each bucket whose timer the watermark has reached."""
         head = self._store.head()
         if head is not None:
             now = timerValues.getCurrentWatermarkInMs()
@@ -104,8 +103,8 @@ class BucketOperator(StatefulProcessor):
         bucket = self._store.bucket(label, head)
         fresh = [from_blob(blob) for blob in arrived.blobs]
         step = bucket.step(fresh, arrived.before, arrived.after)
-        # Spark deletes a timer after it went off, so that the next one must be another. It is:
-        # a bucket is due only after the watermark that it has reached.
+        # Spark deletes a timer after it expires, so the next one must differ. It does: a bucket is
+        # due only after the watermark that it has reached.
         timer = bucket.due
         if timer is not None:
             self._handle.registerTimer(timer)
@@ -113,7 +112,7 @@ class BucketOperator(StatefulProcessor):
         yield from self._answers(step)
 
     def _watermark_after(self, newest_us: Sequence[int | None]) -> int:
-        """The watermark that the events of a micro-batch make: 0 for none, or before 1970."""
+        """The watermark after the events of a micro-batch; 0 if there is none, or before 1970."""
         known = [time for time in newest_us if time is not None]
         if self._lateness_ms is None or not known:
             return 0
@@ -129,9 +128,9 @@ class BucketOperator(StatefulProcessor):
 
 
 def _rows(table: pa.Table, is_late: bool = False) -> Iterator[Row]:
-    """The blobs of a table; the first of them has the count of all.
+    """The blobs of a table; the first one has the count of all rows.
 
-    They are not compressed, since the next operator of the same task reads them at once.
+    They are not compressed, because the next operator of the same task reads them immediately.
     """
     count = len(table)
     for blob in to_blobs(table, is_compressed=False):

@@ -1,10 +1,10 @@
-"""The state of a bucket as Spark keeps it: a snapshot, and a log of the steps since then.
+"""The state of a bucket as Spark stores it: a snapshot, and a log of the steps since then.
 
-To write all of a large bucket in every micro-batch would cost more than matching. So a step is
-logged as it came, its events still packed, until the log is some times as large as the snapshot;
-then there is a new snapshot, and the log is empty. Reading the state runs the steps of the log
-again. That happens when a stream starts, or after a failure: otherwise the executor has a copy
-(:mod:`cepheid.spark.stream.bucket_copies`).
+Writing a whole large bucket in every micro-batch would cost more than matching. So a step is
+logged as it arrived, its events still packed, until the log is several times as large as the
+snapshot. Then a new snapshot is written, and the log is empty. Reading the state runs the steps of
+the log again. That happens when a stream starts or after a failure: otherwise the executor has a
+copy (:mod:`cepheid.spark.stream.bucket_copies`).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from cepheid.spark.stream.bucket_copies import BucketCopies
 from cepheid.spark.stream.packing import compressed, decompressed, from_blob
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
-# Spark compares these with those of a checkpoint before ``made_by`` is read, and refuses others
-# with words of its own. So they do not change: what they hold has a version.
+# Spark compares these schemas with those of a checkpoint before ``made_by`` is read, and refuses
+# others with a message of its own. So they never change: their contents have a version.
 HEAD = "made_by string, token string, timer long, steps long, stored long, logged long"
 ENTRY = "session binary, waiting binary, reached long, blobs array<binary>, before long, after long"
-"""The first is the snapshot. Each of the others has a blob of a step, and the last of a step its
-watermarks."""
+"""The first entry is the snapshot. Each of the others has a blob of a step, and the last entry of
+a step has its watermarks."""
 _PARTS = 1 << 20
-"""A step has fewer blobs; the numbers of its entries begin with this many times its own."""
+"""More than the blobs of a step; the entries of step n are numbered from n times this."""
 
 _LOG_TO_SNAPSHOT = 4
 _MOST_STEPS = 32
@@ -39,10 +39,10 @@ _MOST_STEPS = 32
 
 @dataclass(frozen=True)
 class Head:
-    """What is read of a bucket in every micro-batch.
+    """The part of a bucket that is read in every micro-batch.
 
-    ``token`` is that of its copy and ``timer`` the watermark that wakes it. The snapshot has
-    ``stored`` bytes, and the log ``steps`` of ``logged`` bytes.
+    ``token`` identifies its copy, and ``timer`` is the watermark that wakes it. The snapshot has
+    ``stored`` bytes, and the log has ``steps`` of ``logged`` bytes.
     """
 
     token: str | None
@@ -62,11 +62,11 @@ class Arrived:
 
 
 class BucketStore:
-    """The state of the bucket that Spark has called an operator for.
+    """The state of the bucket for which Spark calls an operator.
 
-    ``made_by`` names all that the state depends on, by what a message calls it: a stream that
-    goes on from a state which another query left would give answers that are nobody's. Buckets of
-    fewer bytes than ``large`` are neither logged nor copied: to write them whole is cheap.
+    ``made_by`` names all settings that the state depends on, as messages call them: a stream that
+    continued from the state of another query would give wrong answers. Buckets of fewer bytes than
+    ``large`` are neither logged nor copied, because writing them whole is cheap.
     """
 
     def __init__(
@@ -87,12 +87,12 @@ class BucketStore:
         self._log = handle.getMapState("log", "step long", ENTRY)
 
     def guard(self) -> None:
-        """Remember by what the states of all buckets are made."""
+        """Store the settings with which the states of all buckets are made."""
         if self.head() is None:
             self._head.update((self._made_by, None, None, 0, 0, 0))
 
     def head(self) -> Head | None:
-        """What is known of the bucket; None where it has no state.
+        """The head of the bucket; None if it has no state.
 
         Raises:
             SnapshotError: the state was made by another stream.
@@ -125,7 +125,7 @@ class BucketStore:
     def keep(
         self, label: int, bucket: Bucket, timer: int | None, head: Head | None, arrived: Arrived
     ) -> None:
-        """Keep what a step has left; ``head`` is what was known before it."""
+        """Store the state after a step; ``head`` is the one from before it."""
         left = bucket.left()
         if left is None:
             self._head.clear()
@@ -153,7 +153,7 @@ class BucketStore:
             self._copies.write(label, token, left)
 
     def _add(self, step: int, arrived: Arrived) -> None:
-        """Add a step to the log, each of its blobs as a value of its own."""
+        """Add a step to the log, each of its blobs as a separate value."""
         pieces = [[blob] for blob in arrived.blobs] or [[]]
         last = len(pieces) - 1
         for part, blobs in enumerate(pieces):
@@ -162,7 +162,7 @@ class BucketStore:
             self._log.updateValue((step * _PARTS + part,), entry)
 
     def _arrived(self, step: int) -> Arrived:
-        """What a step of the log took."""
+        """The arguments of a step of the log."""
         found: list[bytes] = []
         for part in range(_PARTS):
             *_, blobs, before, after = self._entry(step * _PARTS + part)
@@ -187,6 +187,7 @@ def _changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
         if then.get(name) != now.get(name)
     )
     return (
-        f"the checkpoint holds the state of another stream; different are\n{changes}\n"
-        "Start with what it was made with, or start anew with another checkpointLocation"
+        f"the checkpoint holds the state of another stream, which differs in\n{changes}\n"
+        "Start the stream with the settings of the checkpoint, or start anew with another "
+        "checkpointLocation"
     )

@@ -1,8 +1,8 @@
-"""Events on their way to a stateful operator: a blob of Arrow for every hash bucket.
+"""Events on their way to a stateful operator: an Arrow blob for every hash bucket.
 
-A row costs a stateful operator of Spark's ten times what it costs ``mapInArrow``, and a state for
-each key ten times what one for many keys costs. So a stream is cut into *buckets* by a hash of the
-partition key, and the rows of a bucket travel through the shuffle as one value.
+A row costs ten times as much in a stateful operator of Spark as in ``mapInArrow``, and a state per
+key costs ten times as much as one for many keys. So a stream is cut into *buckets* by a hash of
+the partition key, and the rows of a bucket pass through the shuffle as one value.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ BUCKET = "bucket"
 PACKED = f"{BUCKET} int, part int, newest_us long, data binary"
 """A row of packed events: the bucket, the partition they were in, the newest time there, a blob."""
 GUARD = -1
-"""The bucket without events: it remembers by what the state of all the others was made."""
+"""The bucket without events: it stores the settings with which all states were made."""
 
 MOST_ROWS = 1_000_000
-"""So many rows of a partition are packed at once."""
+"""How many rows of a partition are packed together."""
 
 BLOB_BYTES = 1 << 19
-"""So many bytes, before they are compressed, are one blob.
+"""The size of a blob in bytes, before compression.
 
-An object of more than half a megabyte can be too large for the usual ways of Java's memory, whose
-collector then works twice as much.
+Java's garbage collector handles objects of more than half a megabyte separately, which doubles its
+work.
 """
 
-_SEED = 42  # With this one Spark spreads rows over the partitions of a shuffle.
+_SEED = 42  # Spark assigns rows to the partitions of a shuffle with this seed.
 _CODEC = "zstd"
 _FORMAT = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 def bucket_labels(partitions: int) -> list[int]:
-    """For each partition of a shuffle an integer that Spark sends there.
+    """For each partition of a shuffle, an integer that Spark sends there.
 
     >>> bucket_labels(4)
     [12, 6, 2, 0]
@@ -70,12 +70,12 @@ def _rotated(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint3
 
 @dataclass(frozen=True)
 class Packer:
-    """Rows with the number of their bucket become one blob for each bucket.
+    """Packs rows with the number of their bucket into one blob for each bucket.
 
-    A partition also tells every bucket the newest time of its rows, blob or not: a shuffle ends
-    before the operator behind it begins, which so knows how far time has got in its micro-batch.
-    The guard is told too, and so finds out in the first micro-batch whether the state that a
-    stream goes on from is its own.
+    A partition also sends every bucket the newest time of its rows, with or without a blob. A
+    shuffle ends before the operator after it begins, so the operator knows the newest time of its
+    micro-batch. The guard receives it too, and so checks in the first micro-batch that the
+    checkpoint belongs to this stream.
     """
 
     labels: Sequence[int]
@@ -99,13 +99,13 @@ class Packer:
             yield self.packed(held, part)
 
     def packed(self, held: Sequence[pa.RecordBatch], part: int) -> pa.RecordBatch:
-        """Rows of each bucket, with blobs where it has events."""
+        """The rows for each bucket, with blobs if it has events."""
         table = pa.Table.from_batches(held).combine_chunks()
         bucket_of = table.column(BUCKET).to_numpy().astype(np.uint16)
         order = np.argsort(bucket_of, kind="stable")
         events = table.drop_columns([BUCKET]).take(pa.array(order))
         ends = np.cumsum(np.bincount(bucket_of, minlength=len(self.labels))).tolist()
-        # Every bucket is told the time, also one without events.
+        # Every bucket receives the time, even without events.
         rows = [
             (label, blob)
             for label, low, high in zip(self.labels, [0, *ends[:-1]], ends, strict=True)
@@ -139,7 +139,7 @@ def to_blob(table: pa.Table, is_compressed: bool = True) -> bytes:
 
 
 def to_blobs(table: pa.Table, is_compressed: bool = True) -> Iterator[bytes]:
-    """A table as bytes in pieces, none of them large unless a row is.
+    """A table as bytes in pieces; none is large unless a row is.
 
     >>> table = pa.table({"x": range(100_000)})
     >>> pa.concat_tables(map(from_blob, to_blobs(table))).equals(table)
@@ -156,7 +156,7 @@ def from_blob(blob: bytes) -> pa.Table:
 
 
 def compressed(octets: bytes | memoryview) -> bytes:
-    """Bytes that take less room: of a snapshot a fifth.
+    """The bytes, compressed; a snapshot shrinks to about a fifth.
 
     >>> len(compressed(bytes(1_000_000))) < 1_000
     True
