@@ -208,8 +208,7 @@ def test_dictionary_columns_come_back_as_dictionaries(values):
         (
             pa.array([[[1]]]),
             "deep",
-            "attribute 'deep' has type list<item: list<item: int64>>, which no condition can be "
-            "about",
+            "attribute 'deep' has type list<item: list<item: int64>>, which conditions cannot use",
         ),
         (
             pa.array([b"a"]),

@@ -500,7 +500,7 @@ def test_a_file_that_is_not_utf_8(tmp_path, text):
     path = tmp_path / "events.csv"
     path.write_bytes(text.encode("latin1"))
     assert message_of(path).endswith(
-        "is not UTF-8 text; convert the file first, if it is Latin-1 with "
+        "is not UTF-8; convert the file first. If it is Latin-1: "
         f"iconv -f latin1 -t utf-8 {path} > utf8.csv"
     )
 

@@ -147,7 +147,7 @@ def test_a_text_that_pandas_has_as_nan_is_null(make):
 
 def test_a_folder_of_csv_files_is_refused_with_a_way_to_read_it(tmp_path):
     write(tmp_path, "e.csv")
-    with pytest.raises(EventError, match=r"no Parquet file\. .* whole folders of them by Spark"):
+    with pytest.raises(EventError, match=r"no Parquet file\. .* Spark reads whole folders"):
         read_source(tmp_path)
 
 
@@ -192,7 +192,7 @@ def test_a_mapping_is_of_types_when_every_value_is_a_table(source, expected):
     [
         (
             42,
-            "events cannot be read from a int; they are read from an Arrow table, batch or reader, "
+            "events cannot be read from a int; give an Arrow table, batch or reader, "
             "a pandas or Polars frame, a list of dicts, a mapping from column to values, or a path",
         ),
         ([1, "a"], "events cannot be read from a list of int and str;"),
