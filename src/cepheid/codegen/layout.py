@@ -26,7 +26,7 @@ STEP = np.dtype(
 UPDATE = np.dtype(
     [
         ("operation", "i8"),
-        ("column", "i8"),  # place of the column in the context
+        ("column", "i8"),  # position of the column in the context
         ("register", "i8"),
         ("argument", "i8"),  # SET_AT: the number of the element
         ("length_register", "i8"),  # SET_AT: where the length of the variable is
@@ -40,7 +40,7 @@ TAG_SHIFT = 5
 MAX_COMPONENTS = 31
 """A tag has five bits for the component, and a mask two bits for each."""
 MAX_REGISTERS = 62
-"""A run has one bit for each, which says whether its value is known."""
+"""A run has one bit for each register, which says whether its value is known."""
 
 STRICT, PARTITION_CONTIGUITY, NEXT, ANY = 0, 1, 2, 3
 
@@ -55,7 +55,7 @@ CONTEXT_INTS_STRIDE, CONTEXT_FLOATS_STRIDE, CONTEXT_LISTS, CONTEXT_TEXTS, CONTEX
 )
 
 # What CONTEXT_LISTS points at: where the lists of the events in memory are. A register holds
-# the number of an event in the stead of its list. LISTS_NUMBERS is 0 where the events are
+# the position of an event instead of its list. LISTS_NUMBERS is 0 where the events are
 # LISTS_COUNT consecutive ones from LISTS_FIRST_EVENT on; from LISTS_FIRST_COLUMN on there are
 # the addresses of the offsets and the values of each column.
 LISTS_FIRST_EVENT, LISTS_NUMBERS, LISTS_COUNT, LISTS_FIRST_COLUMN = range(4)

@@ -1,4 +1,4 @@
-"""An automaton as plain data: what compilation gives and kernels are fed with."""
+"""An automaton as plain data: the result of compilation."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class NfaB:
-    """An automaton as plain data: everything the kernel needs but the events.
+    """An automaton as plain data: everything that the kernel needs except the events.
 
-    ``read_until`` has, for each register, the last state in which it is read: the masks by
-    which runs that have become equivalent are found [Agrawal08 §5.2.2].
+    ``read_until`` has, for each register, the last state in which it is read, to find runs that
+    have become equivalent [Agrawal08 §5.2.2].
     """
 
     steps: tuple[Step, ...]

@@ -94,7 +94,7 @@ def link_run(state, partition, run_ix):
 
 @small
 def unlink_runs(state, partition):
-    """Leave a partition without runs; the first of those that it had."""
+    """Leave a partition without runs; the first of the runs that it had."""
     partitions = state.partitions
     run_ix = partitions[partition].first
     partitions[partition].first = NONE
