@@ -19,16 +19,16 @@ from cepheid.matches.kernels import match_lists
 from cepheid.matches.layout import Chains
 
 ROOM_EVENTS = 1 << 19
-"""How many events of a component a block has room for."""
+"""The number of events of a component that a block has room for."""
 _ROOM_MATCHES = 1 << 16
-"""How many matches with lists a block has room for."""
+"""The number of matches with lists that a block has room for."""
 _MEMOS = 1 << 13
 _MOST_NARROW = 2**31 - 1
-"""The greatest position that four bytes hold."""
+"""The greatest position that fits into four bytes."""
 
 
 def width_of(first_event: int, next_event: int) -> np.dtype[Any]:
-    """What the positions of events are kept in, from one event to before another.
+    """The type of positions from one event to before another.
 
     >>> width_of(2**40, 2**40 + 10_000), width_of(0, 2**40)
     (dtype('int32'), dtype('int64'))
@@ -40,8 +40,8 @@ def width_of(first_event: int, next_event: int) -> np.dtype[Any]:
 class MatchColumns:
     """Matches of a sequence, as the events of each of its components, in stream order.
 
-    Those of component c in match m are ``positions[c, offsets[c, m]:offsets[c, m + 1]]``, and
-    only ``positions[c, m]`` without offsets.
+    Component c of match m has ``positions[c, offsets[c, m]:offsets[c, m + 1]]``; without offsets
+    it has the one event ``positions[c, m]``.
     """
 
     positions: PositionArray
@@ -55,14 +55,14 @@ class MatchColumns:
     def of_tags(
         cls, tags: Int64s, begins: Int64s, components: Sequence[ast.Component], first_event: int
     ) -> MatchColumns:
-        """Matches that were written one after the other, as the tags of their events."""
+        """Matches from the tags of their events, one match after the other."""
         count = len(begins) - 1
         if not any(component.is_kleene for component in components):
             positions = np.empty((len(components), count), dtype=np.int64)
             match_lists.split_single_variables(tags, first_event, positions)
             return cls(positions, None, count)
         counts = np.zeros((len(components), count), dtype=np.int64)
-        # Room for all events in each component: what is not written costs no memory.
+        # Room for all events in each component: pages that are not written take no memory.
         positions = np.empty((len(components), len(tags)), dtype=np.int64)
         totals = np.zeros(len(components), dtype=np.int64)
         match_lists.split_variables(tags, begins, first_event, positions, counts, totals)
@@ -72,7 +72,7 @@ class MatchColumns:
 
     @property
     def events(self) -> int:
-        """How many events all matches have."""
+        """The number of events of all matches."""
         if self.offsets is None:
             return len(self.positions) * self.count
         return int(self.offsets[:, self.count].sum())
@@ -123,13 +123,13 @@ class MatchColumns:
 
 
 _IDLE: dict[tuple[int, int, str], list[npt.NDArray[Any]]] = {}
-"""Memory of blocks that nobody holds, by its shape and what it is made of."""
+"""Memory of blocks that nobody holds, by shape and type."""
 
 
 class BlockMemory:
     """Memory into which the events of each component are written, a block at a time.
 
-    That of a block that nobody holds any more is used again, unless it is uncommonly large.
+    The memory of a block that nobody holds any more is used again, unless it is very large.
     """
 
     def __init__(self, components: int) -> None:
@@ -137,7 +137,7 @@ class BlockMemory:
         self.positions: PositionArray = np.empty((components, 0), np.int32)
 
     def make_room(self, room: int, width: np.dtype[Any]) -> None:
-        """Have room for so many events of each component, each of a width."""
+        """Have room for this many events of each component, as numbers of a width."""
         if self.positions.shape[1] < room or self.positions.dtype != width:
             shape = (self._components, room)
             idle = _IDLE.setdefault((*shape, width.char), []) if room <= ROOM_EVENTS else []
@@ -148,7 +148,7 @@ class BlockMemory:
             self.positions = lent(memory, idle)
 
     def taken(self, used: int) -> PositionArray:
-        """What was written: the memory itself where much of it is used, otherwise a copy."""
+        """The positions written: the memory itself if much of it is used, otherwise a copy."""
         positions = self.positions
         if 16 * used <= positions.shape[1]:
             return positions[:, :used].copy()

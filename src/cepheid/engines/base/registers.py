@@ -1,4 +1,4 @@
-"""Automata as the arrays that kernels read: steps, updates, registers, context."""
+"""Compiled steps as the arrays that kernels read: steps, updates, registers, context."""
 
 from __future__ import annotations
 

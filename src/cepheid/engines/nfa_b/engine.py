@@ -17,7 +17,7 @@ from cepheid.engines.base.options import MERGING
 from cepheid.engines.base.registers import Registers, step_tables
 from cepheid.engines.nfa_b import layout
 from cepheid.engines.nfa_b.kernels import advance, memory
-from cepheid.engines.nfa_b.layout import Batch, State, Tables
+from cepheid.engines.nfa_b.layout import Batch, Merging, Output, State, Tables
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, address_of, grown, int64s, lent_numbers
 from cepheid.language.printer import print_pattern
@@ -56,9 +56,9 @@ class NfaBEngine(Engine):
         self._tests = [
             test for step in automaton.steps for test in (step.begin_test, step.take_test)
         ]
-        until = np.array(automaton.read_until, dtype=np.int64)
         steps = step_tables(automaton.steps, automaton.columns)
-        self._tables = Tables(*steps, until, self._registers.context)
+        self._tables = Tables(*steps, self._registers.context)
+        self._merging = Merging(until=np.array(automaton.read_until, dtype=np.int64))
         control = np.zeros(1, dtype=layout.CONTROL)
         control["strategy"] = automaton.strategy
         control["window"] = task.window
@@ -73,9 +73,11 @@ class NfaBEngine(Engine):
             control=control,
             # Memory that was used before has its pages; nodes are written before they are read.
             nodes=lent_numbers(_FIRST_NODES * NODE.itemsize // 8).view(NODE),
+        )
+        self._out = Output(
             finals=np.zeros(_FINALS, dtype=FINAL),
-            stack=int64s(_FIRST_NODES + 2 if task.counts else 0),
             evaluations=int64s(max(automaton.predicate_count, 1)),
+            stack=int64s(_FIRST_NODES + 2 if task.counts else 0),
         )
         self._grow_runs(_FIRST_RUNS)
 
@@ -102,7 +104,9 @@ class NfaBEngine(Engine):
         """Read a chunk; the matches that it completes, in blocks."""
         batch, at = self._begin_batch(chunk), int64s(1)
         yield from self._drive(
-            lambda: advance.advance_runs(self._tables, self._state, batch, at),
+            lambda: advance.advance_runs(
+                self._tables, self._state, self._merging, batch, at, self._out
+            ),
             {
                 layout.NEED_RUNS: lambda: self._make_room_for_runs(int(batch.axis[at[0]])),
                 layout.NEED_NODES: lambda: self._make_room_for_nodes(first_event),
@@ -148,7 +152,7 @@ class NfaBEngine(Engine):
         control = self._control[0]
         base = int(control["base_node"])
         nodes = self._state.nodes[: int(control["top_node"]) - base]
-        finals = self._state.finals[: int(control["finals"])]
+        finals = self._out.finals[: int(control["finals"])]
         return Chains(nodes, finals, base, self._longest(len(nodes)))
 
     def used_partitions(self, now: int) -> Int64s:
@@ -172,7 +176,7 @@ class NfaBEngine(Engine):
             "runs": self._state.runs,
             "nodes": self.buffer.nodes,
             "partitions": self._state.partitions,
-            "evaluations": self._state.evaluations,
+            "evaluations": self._out.evaluations,
             **prefixed("registers", self._registers.state()),
         }
 
@@ -189,10 +193,9 @@ class NfaBEngine(Engine):
             registers=self._registers.arrays,
             partitions=state["partitions"],
             nodes=grown(state["nodes"], max(2 * len(state["nodes"]), _FIRST_NODES)),
-            evaluations=state["evaluations"],
-            slots=int64s(4 * len(runs)),
-            stamps=int64s(4 * len(runs)),
         )
+        self._out = self._out._replace(evaluations=state["evaluations"])
+        self._clear_slots()
 
     def _make_room_for_runs(self, now: int) -> None:
         before = int(self._control[0]["live"])
@@ -225,26 +228,26 @@ class NfaBEngine(Engine):
         added["next"][-1] = self._control[0]["free"]
         self._control[0]["free"] = old
         self._registers.resize(size)
-        self._state = self._state._replace(
-            runs=runs,
-            registers=self._registers.arrays,
-            slots=int64s(4 * size),
-            stamps=int64s(4 * size),
-        )
+        self._state = self._state._replace(runs=runs, registers=self._registers.arrays)
+        self._clear_slots()
+
+    def _clear_slots(self) -> None:
+        """A hash table with room for all runs."""
+        size = 4 * len(self._state.runs)
+        self._merging = self._merging._replace(slots=int64s(size), stamps=int64s(size))
 
     def _make_room_for_nodes(self, first_event: int) -> Iterator[MatchColumns]:
         yield from self._listed(first_event)
         if self._keeps_all or self._drop_nodes() <= len(self._state.nodes) // 2:
-            nodes, stack = self._state.nodes, self._state.stack
-            self._state = self._state._replace(
-                nodes=grown(nodes, 2 * len(nodes)),
-                stack=int64s(2 * len(nodes) + 2) if len(stack) else stack,
-            )
+            size = 2 * len(self._state.nodes)
+            self._state = self._state._replace(nodes=grown(self._state.nodes, size))
+            if len(self._out.stack):
+                self._out = self._out._replace(stack=int64s(size + 2))
 
     def _make_room_for_finals(self, first_event: int) -> Iterator[MatchColumns]:
         if not self._control[0]["finals"] or self._keeps_all:
-            finals = self._state.finals
-            self._state = self._state._replace(finals=grown(finals, 2 * len(finals)))
+            finals = self._out.finals
+            self._out = self._out._replace(finals=grown(finals, 2 * len(finals)))
         return self._listed(first_event)
 
     def _drop_nodes(self) -> int:
@@ -266,7 +269,7 @@ class NfaBEngine(Engine):
     @property
     def metrics(self) -> EngineMetrics:
         """What the runs have done so far."""
-        control, evaluations = self._control[0], self._state.evaluations
+        control, evaluations = self._control[0], self._out.evaluations
         return EngineMetrics(
             runs_created=int(control["runs_created"]),
             runs_merged=int(control["runs_merged"]),

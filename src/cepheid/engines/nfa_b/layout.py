@@ -71,27 +71,37 @@ class Tables(NamedTuple):
 
     steps: Rows = no_rows(STEP)
     updates: Rows = no_rows(UPDATE)
-    until: Rows = no_rows(np.int64)  # for each register the last state that reads it
     context: Rows = no_rows(np.int64)
 
 
 class State(NamedTuple):
-    """All runs and what they share.
-
-    ``slots`` and ``stamps`` are a hash table of the runs that an event has changed: the stamp of
-    a slot in use is that of the event.
-    """
+    """All runs and what they share."""
 
     control: Rows = no_rows(CONTROL)
     runs: Rows = no_rows(RUN)
     registers: RegisterArrays = RegisterArrays()
     partitions: Rows = no_rows(PARTITION)
     nodes: Rows = no_rows(NODE)
-    finals: Rows = no_rows(FINAL)
-    stack: Rows = no_rows(np.int64)  # room for counting chains
+
+
+class Merging(NamedTuple):
+    """How equivalent runs are found.
+
+    ``slots`` and ``stamps`` are a hash table of the runs that an event has changed: the stamp of
+    a slot in use is that of the event.
+    """
+
+    until: Rows = no_rows(np.int64)  # for each register the last state that reads it
     slots: Rows = no_rows(np.int64)
     stamps: Rows = no_rows(np.int64)
+
+
+class Output(NamedTuple):
+    """What runs write as they read events."""
+
+    finals: Rows = no_rows(FINAL)
     evaluations: Rows = no_rows(np.int64)  # how often each predicate was evaluated
+    stack: Rows = no_rows(np.int64)  # room for counting chains
 
 
 class Batch(NamedTuple):

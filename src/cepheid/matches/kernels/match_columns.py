@@ -47,9 +47,8 @@ class Listing(NamedTuple):
 
 
 @helper
-def _copy_piece(listing, row, component, at, path, positions, offsets):
+def _copy_piece(memos, row, component, at, path, begins, positions, offsets):
     """Put a piece that was written before in front of the path; where the path then begins."""
-    memos, begins = listing.memos, listing.begins
     match, end, left = memos[row, MEMO_MATCH], memos[row, MEMO_END], memos[row, MEMO_LENGTH]
     while True:
         size = min(left, end - offsets[component, match])
@@ -160,7 +159,7 @@ def list_columns(chains, listing, first_event, path, positions, offsets):
                 is_open = True
             row = memo[place] - 1
             if row >= 0:
-                at = _copy_piece(listing, row, tag & _COMPONENT, at, path, positions, offsets)
+                at = _copy_piece(memos, row, tag & _COMPONENT, at, path, begins, positions, offsets)
                 node = memos[row, MEMO_NEXT]
             else:
                 at -= 1

@@ -34,6 +34,8 @@ from cepheid.engines.nfa_b.layout import (
     NEED_RUNS,
     TOO_MANY_RUNS,
     Batch,
+    Merging,
+    Output,
     State,
     Tables,
 )
@@ -57,20 +59,22 @@ def _next_event(batch, partitions, first_bit, contiguous, event_ix):
 
 
 @small
-def _lack(state, live):
+def _lack(state, out, live):
     """What there is not enough room for, where an event is read by this many runs."""
     control = state.control
     if control[0].live + 2 * live + 1 > len(state.runs):
         return NEED_RUNS
     if control[0].top_node - control[0].base_node + 4 * live + 4 > len(state.nodes):
         return NEED_NODES
-    if control[0].finals + live + 2 > len(state.finals):
+    if control[0].finals + live + 2 > len(out.finals):
         return NEED_FINALS
     return DONE
 
 
-@kernel(I64(type_of(Tables), type_of(State), type_of(Batch), I64S))
-def advance_runs(tables, state, batch, at):
+@kernel(
+    I64(type_of(Tables), type_of(State), type_of(Merging), type_of(Batch), I64S, type_of(Output))
+)
+def advance_runs(tables, state, merging, batch, at, out):
     """Read events from ``at[0]`` on, which becomes the first event that was not read."""
     steps, control, runs, partitions = tables.steps, state.control, state.runs, state.partitions
     mask = batch.mask
@@ -86,7 +90,7 @@ def advance_runs(tables, state, batch, at):
             break
         bits, partition = mask[i], batch.partition_of[i]
         live = partitions[partition].live
-        status = _lack(state, live)
+        status = _lack(state, out, live)
         if status != DONE:
             at[0] = i
             return status
@@ -108,57 +112,57 @@ def advance_runs(tables, state, batch, at):
             begins = True
             if inside:
                 step = steps[component]
-                takes = bits & step.take_bit != 0 and holds(state, step.take, i, run_ix)
+                takes = bits & step.take_bit != 0 and holds(state, out, step.take, i, run_ix)
                 target = component + 1
                 begins = target <= last and runs[run_ix].count >= step.least
             begins = (
                 begins
                 and bits & steps[target].begin_bit != 0
-                and holds(state, steps[target].begin, i, run_ix)
+                and holds(state, out, steps[target].begin, i, run_ix)
             )
             stays = not contiguous and (strategy == ANY or inside == 1 or not begins)
             moved = False
             if begins:
                 if target == last and single_last:
-                    emit(state, runs[run_ix].head, tag_of(state, target, i), now)
+                    emit(state, out, runs[run_ix].head, tag_of(state, target, i), now)
                 elif stays or takes:
                     copy = clone_run(state, run_ix)
-                    if begin(tables, state, copy, target, i, now):
-                        join_run(tables, state, partition, live, copy)
+                    if begin(tables, state, out, copy, target, i, now):
+                        join_run(steps, state, merging, partition, live, copy)
                     else:
                         free_run(state, copy)
                 else:
                     moved = True
-                    stays = begin(tables, state, run_ix, target, i, now)
+                    stays = begin(tables, state, out, run_ix, target, i, now)
             if takes:
                 taker = run_ix
                 if strategy == ANY:
                     taker = clone_run(state, run_ix)
-                lives = take(tables, state, taker, component, i, now)
+                lives = take(tables, state, out, taker, component, i, now)
                 if strategy != ANY:
                     moved = True
                     stays = lives
                 elif lives:
-                    join_run(tables, state, partition, live, taker)
+                    join_run(steps, state, merging, partition, live, taker)
                 else:
                     free_run(state, taker)
             if stays and not moved and live > FEW_RUNS:
                 link_run(state, partition, run_ix)
             elif stays:
-                join_run(tables, state, partition, live, run_ix)
+                join_run(steps, state, merging, partition, live, run_ix)
             else:
                 free_run(state, run_ix)
             run_ix = following
         if bits & first_bit != 0:
             run_ix = start_run(state, now)
-            if not holds(state, steps[0].begin, i, run_ix):
+            if not holds(state, out, steps[0].begin, i, run_ix):
                 control[0].runs_created -= 1
                 free_run(state, run_ix)
             elif last == 0 and single_last:
-                emit(state, NONE, tag_of(state, 0, i), now)
+                emit(state, out, NONE, tag_of(state, 0, i), now)
                 free_run(state, run_ix)
-            elif begin(tables, state, run_ix, 0, i, now):
-                join_run(tables, state, partition, live, run_ix)
+            elif begin(tables, state, out, run_ix, 0, i, now):
+                join_run(steps, state, merging, partition, live, run_ix)
             else:
                 free_run(state, run_ix)
         if control[0].prunes != 0 and control[0].finals > found:

@@ -17,9 +17,8 @@ _FRACTIONS = 1_048_576.0
 
 
 @small
-def _new_run(state):
+def _new_run(control, runs):
     """Take a run from the free list."""
-    control, runs = state.control, state.runs
     run_ix = control[0].free
     control[0].free = runs[run_ix].next
     control[0].live += 1
@@ -33,7 +32,7 @@ def _new_run(state):
 def start_run(state, now):
     """A new run that has selected nothing."""
     runs, ints = state.runs, state.registers.ints
-    run_ix = _new_run(state)
+    run_ix = _new_run(state.control, runs)
     runs[run_ix].state = 0
     runs[run_ix].count = 0
     runs[run_ix].start = now
@@ -46,11 +45,15 @@ def start_run(state, now):
     return run_ix
 
 
-@helper
+@small
 def clone_run(state, run_ix):
     """A new run in the same state, with the same past and registers."""
-    runs, registers = state.runs, state.registers
-    copy = _new_run(state)
+    return _clone_run(state.control, state.runs, state.registers, run_ix)
+
+
+@helper
+def _clone_run(control, runs, registers, run_ix):
+    copy = _new_run(control, runs)
     runs[copy] = runs[run_ix]
     for register in range(registers.ints.shape[1]):
         registers.ints[copy, register] = registers.ints[run_ix, register]
@@ -91,7 +94,7 @@ def link_run(state, partition, run_ix):
 
 @small
 def unlink_runs(state, partition):
-    """Leave a partition without runs; the first of those that it had."""
+    """Leave a partition without runs; the first of the runs that it had."""
     partitions = state.partitions
     run_ix = partitions[partition].first
     partitions[partition].first = NONE
@@ -100,14 +103,11 @@ def unlink_runs(state, partition):
 
 
 @helper
-def are_distinct(tables, state, run_ix, other):
+def _are_distinct(steps, runs, registers, until, run_ix, other):
     """Whether two runs can still behave differently: state, count, or a register to be read."""
-    runs, registers, until = state.runs, state.registers, tables.until
     ints, floats, valid = registers.ints, registers.floats, registers.valid
     here = runs[run_ix].state
-    if here != runs[other].state or _counted(tables, state, run_ix) != _counted(
-        tables, state, other
-    ):
+    if here != runs[other].state or _counted(steps, runs, run_ix) != _counted(steps, runs, other):
         return True
     unknown = valid[run_ix] ^ valid[other]
     for register in range(len(until)):
@@ -123,25 +123,24 @@ def are_distinct(tables, state, run_ix, other):
 
 
 @small
-def _counted(tables, state, run_ix):
+def _counted(steps, runs, run_ix):
     """The count of a Kleene component, as far as its bounds still depend on it."""
-    here = state.runs[run_ix].state
+    here = runs[run_ix].state
     if here & 1 == 0:
         return 0
-    step = tables.steps[here >> 1]
-    count = state.runs[run_ix].count
+    step = steps[here >> 1]
+    count = runs[run_ix].count
     if step.most < UNBOUNDED:
         return count
     return min(count, step.least)
 
 
 @helper
-def fingerprint(tables, state, run_ix):
-    """A hash of everything that :func:`are_distinct` compares."""
-    registers, until = state.registers, tables.until
+def _fingerprint(steps, runs, registers, until, run_ix):
+    """A hash of everything that :func:`_are_distinct` compares."""
     ints, floats, valid = registers.ints, registers.floats, registers.valid
-    here = state.runs[run_ix].state
-    x = here * 31 + _counted(tables, state, run_ix)
+    here = runs[run_ix].state
+    x = here * 31 + _counted(steps, runs, run_ix)
     for register in range(len(until)):
         if until[register] >= here:
             value = (valid[run_ix] >> register) & 1
@@ -155,15 +154,16 @@ def fingerprint(tables, state, run_ix):
     return x
 
 
-@helper
-def equivalent_run(tables, state, run_ix):
+@small
+def equivalent_run(steps, state, merging, run_ix):
     """The run in the hash table that is equivalent to this one; or NONE, and this one is added."""
-    slots, stamps, stamp = state.slots, state.stamps, state.control[0].stamp
+    runs, registers, until = state.runs, state.registers, merging.until
+    slots, stamps, stamp = merging.slots, merging.stamps, state.control[0].stamp
     mask = len(slots) - 1
-    slot = fingerprint(tables, state, run_ix) & mask
+    slot = _fingerprint(steps, runs, registers, until, run_ix) & mask
     while stamps[slot] == stamp:
         other = slots[slot]
-        if not are_distinct(tables, state, run_ix, other):
+        if not _are_distinct(steps, runs, registers, until, run_ix, other):
             return other
         slot = (slot + 1) & mask
     stamps[slot] = stamp
@@ -172,7 +172,7 @@ def equivalent_run(tables, state, run_ix):
 
 
 @small
-def join_run(tables, state, partition, live, run_ix):
+def join_run(steps, state, merging, partition, live, run_ix):
     """Link a run to its partition, or merge it with an equivalent one.
 
     ``live`` is the number of runs that the partition had before the event.
@@ -182,27 +182,28 @@ def join_run(tables, state, partition, live, run_ix):
     ):
         link_run(state, partition, run_ix)
     else:
-        _compare_run(tables, state, partition, live, run_ix)
+        _compare_run(steps, state, merging, partition, live, run_ix)
 
 
 @helper
-def _compare_run(tables, state, partition, live, run_ix):
+def _compare_run(steps, state, merging, partition, live, run_ix):
+    runs, registers, until = state.runs, state.registers, merging.until
     if live <= VERY_FEW_RUNS:
         other = state.partitions[partition].first
-        while other >= 0 and are_distinct(tables, state, run_ix, other):
-            other = state.runs[other].next
+        while other >= 0 and _are_distinct(steps, runs, registers, until, run_ix, other):
+            other = runs[other].next
     else:
-        other = equivalent_run(tables, state, run_ix)
+        other = equivalent_run(steps, state, merging, run_ix)
     if other >= 0:
-        _merge(state, other, run_ix)
+        _merge(state.control, runs, state.nodes, other, run_ix)
+        free_run(state, run_ix)
     else:
         link_run(state, partition, run_ix)
 
 
 @helper
-def _merge(state, into, run_ix):
+def _merge(control, runs, nodes, into, run_ix):
     """Let one run represent both: it lives as long as the younger, and its chain is a union."""
-    control, runs, nodes = state.control, state.runs, state.nodes
     base = control[0].base_node
     left, right = runs[into].head, runs[run_ix].head
     if nodes[left - base].youngest < nodes[right - base].youngest:
@@ -219,4 +220,3 @@ def _merge(state, into, run_ix):
     runs[into].head = node
     runs[into].start = max(runs[into].start, runs[run_ix].start)
     runs[into].length = max(runs[into].length, runs[run_ix].length)
-    free_run(state, run_ix)

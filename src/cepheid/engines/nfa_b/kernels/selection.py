@@ -15,11 +15,11 @@ from cepheid.matches.kernels.unions import chains_after
 
 
 @small
-def holds(state, predicate, event_ix, run_ix):
+def holds(state, out, predicate, event_ix, run_ix):
     """Whether the predicate with this number, if there is one, holds for an event and a run."""
     if predicate < 0:
         return True
-    state.evaluations[predicate] += 1
+    out.evaluations[predicate] += 1
     c = state.control[0]
     return call_predicate(c.predicate, predicate, c.context, event_ix, run_ix) != 0
 
@@ -57,17 +57,21 @@ def _select(state, run_ix, tag):
         control[0].longest = runs[run_ix].length
 
 
-@helper
-def emit(state, head, tag, now):
+@small
+def emit(state, out, head, tag, now):
     """Note the matches that end with a tagged event after the chains of a node, or count them.
 
     Without a tag the chains themselves are the matches.
     """
-    control, finals = state.control, state.finals
+    _emit(state.control, state.nodes, out.finals, out.stack, head, tag, now)
+
+
+@helper
+def _emit(control, nodes, finals, stack, head, tag, now):
     after = window_edge(now, control[0].window)
     if control[0].counts != 0:
         control[0].counted += (
-            chains_after(state.nodes, control[0].base_node, head, after, state.stack)
+            chains_after(nodes, control[0].base_node, head, after, stack)
             if control[0].merging != 0
             else 1.0
         )
@@ -80,7 +84,7 @@ def emit(state, head, tag, now):
 
 
 @helper
-def begin(tables, state, run_ix, component, event_ix, now):
+def begin(tables, state, out, run_ix, component, event_ix, now):
     """A run takes its first event of a component; whether it lives on."""
     step = tables.steps[component]
     _select(state, run_ix, tag_of(state, component, event_ix))
@@ -92,11 +96,11 @@ def begin(tables, state, run_ix, component, event_ix, now):
         state.runs[run_ix].state = 2 * (component + 1)
         return True
     state.runs[run_ix].count = 1
-    return _settle(tables, state, run_ix, component, event_ix, now)
+    return _settle(tables, state, out, run_ix, component, event_ix, now)
 
 
 @small
-def take(tables, state, run_ix, component, event_ix, now):
+def take(tables, state, out, run_ix, component, event_ix, now):
     """A run takes a later event of the Kleene component that it is in; whether it lives on."""
     step = tables.steps[component]
     _select(state, run_ix, tag_of(state, component, event_ix))
@@ -106,17 +110,17 @@ def take(tables, state, run_ix, component, event_ix, now):
             state.registers,
         )  # fmt: skip
     state.runs[run_ix].count += 1
-    return _settle(tables, state, run_ix, component, event_ix, now)
+    return _settle(tables, state, out, run_ix, component, event_ix, now)
 
 
 @small
-def _settle(tables, state, run_ix, component, event_ix, now):
+def _settle(tables, state, out, run_ix, component, event_ix, now):
     """A Kleene component has taken an event: a trailing one yields a match, a full one ends."""
     step, run = tables.steps[component], state.runs[run_ix]
     last = component == len(tables.steps) - 1
     count = run.count
-    if last and count >= step.least and holds(state, step.final, event_ix, run_ix):
-        emit(state, run.head, NONE, now)
+    if last and count >= step.least and holds(state, out, step.final, event_ix, run_ix):
+        emit(state, out, run.head, NONE, now)
     if count == step.most:
         state.runs[run_ix].state = 2 * (component + 1)
         return not last

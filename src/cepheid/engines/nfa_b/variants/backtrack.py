@@ -35,7 +35,7 @@ class BacktrackEngine(NfaBEngine):
 
         def search() -> int:
             at = backtrack.Search(self._postponed, heads, following, cursor)
-            status: int = backtrack.search_runs(self._tables, self._state, batch, at)
+            status: int = backtrack.search_runs(self._tables, self._state, batch, at, self._out)
             return status
 
         def now() -> int:

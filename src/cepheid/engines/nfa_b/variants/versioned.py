@@ -69,7 +69,7 @@ class VersionedEngine(NfaBEngine):
 
         def advance() -> int:
             status: int = versioned.advance_versioned_runs(
-                self._tables, self._state, self._shared, batch, at
+                self._tables, self._state, self._shared, self._merging, batch, at, self._out
             )
             if len(batch.axis):
                 self._now = int(batch.axis[min(at[0], len(batch.axis) - 1)])

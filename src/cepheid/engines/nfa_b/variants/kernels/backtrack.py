@@ -30,6 +30,7 @@ from cepheid.engines.nfa_b.layout import (
     NEED_NODES,
     NEED_RUNS,
     Batch,
+    Output,
     State,
     Tables,
 )
@@ -83,20 +84,19 @@ def _push(stack, top, run_ix, event_ix, moves):
 
 
 @helper
-def _lack(state):
+def _lack(control, runs, nodes, finals):
     """What there is not enough room for, whichever move a run makes."""
-    control = state.control
-    if control[0].live + 2 > len(state.runs):
+    if control[0].live + 2 > len(runs):
         return NEED_RUNS
-    if control[0].top_node - control[0].base_node + 4 > len(state.nodes):
+    if control[0].top_node - control[0].base_node + 4 > len(nodes):
         return NEED_NODES
-    if control[0].finals + 2 > len(state.finals):
+    if control[0].finals + 2 > len(finals):
         return NEED_FINALS
     return DONE
 
 
-@kernel(I64(type_of(Tables), type_of(State), type_of(Batch), type_of(Search)))
-def search_runs(tables, state, batch, search):
+@kernel(I64(type_of(Tables), type_of(State), type_of(Batch), type_of(Search), type_of(Output)))
+def search_runs(tables, state, batch, search, out):
     """Search all runs through a batch, from where the cursor is."""
     steps, control, runs, partitions = tables.steps, state.control, state.runs, state.partitions
     mask, axis = batch.mask, batch.axis
@@ -136,20 +136,20 @@ def search_runs(tables, state, batch, search):
                     control[0].runs_expired += 1
                     free_run(state, run_ix)
                     break
-                status = _lack(state)
+                status = _lack(control, runs, state.nodes, out.finals)
                 if status != DONE:
                     top = _push(stack, top, run_ix, at, moves)
                     break
                 cursor[READ] += 1
                 if moves == _UNKNOWN:
-                    moves = moves_of(tables, state, run_ix, mask[at], at)
+                    moves = moves_of(tables, state, out, run_ix, mask[at], at)
                 component = runs[run_ix].state >> 1
                 target = component + (runs[run_ix].state & 1)
                 others = moves & (TAKES | STAYS)
                 lives = True
                 if moves & BEGINS:
                     if target == last and single_last:
-                        emit(state, runs[run_ix].head, tag_of(state, target, at), now)
+                        emit(state, out, runs[run_ix].head, tag_of(state, target, at), now)
                         # The run is complete: back to what it could have done instead.
                         if others:
                             moves = others
@@ -159,12 +159,12 @@ def search_runs(tables, state, batch, search):
                         if others:
                             copy = clone_run(state, run_ix)
                             top = _push(stack, top, copy, at, others)
-                        lives = begin(tables, state, run_ix, target, at, now)
+                        lives = begin(tables, state, out, run_ix, target, at, now)
                 elif moves & TAKES:
                     if moves & STAYS:
                         copy = clone_run(state, run_ix)
                         top = _push(stack, top, copy, at, STAYS)
-                    lives = take(tables, state, run_ix, component, at, now)
+                    lives = take(tables, state, out, run_ix, component, at, now)
                 elif moves & STAYS == 0:
                     lives = False
                 if not lives:
@@ -175,17 +175,17 @@ def search_runs(tables, state, batch, search):
             if status != DONE:
                 break
         if status == DONE and done == _RESUMED and mask[i] & steps[0].begin_bit != 0:
-            status = _lack(state)
+            status = _lack(control, runs, state.nodes, out.finals)
             if status == DONE:
                 done = _STARTED
                 run_ix = start_run(state, axis[i])
                 lives = False
-                if not holds(state, steps[0].begin, i, run_ix):
+                if not holds(state, out, steps[0].begin, i, run_ix):
                     control[0].runs_created -= 1
                 elif last == 0 and single_last:
-                    emit(state, NONE, tag_of(state, 0, i), axis[i])
+                    emit(state, out, NONE, tag_of(state, 0, i), axis[i])
                 else:
-                    lives = begin(tables, state, run_ix, 0, i, axis[i])
+                    lives = begin(tables, state, out, run_ix, 0, i, axis[i])
                 if lives:
                     top = _push(stack, top, run_ix, following[i], _UNKNOWN)
                 else:

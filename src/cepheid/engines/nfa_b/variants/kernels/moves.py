@@ -11,7 +11,7 @@ BEGINS, TAKES, STAYS = 1, 2, 4
 
 
 @helper
-def moves_of(tables, state, run_ix, bits, event_ix):
+def moves_of(tables, state, out, run_ix, bits, event_ix):
     """All moves of a run at an event, as bits; a run without a move fails.
 
     Under skip_till_next_match an event that can be taken is not ignored as well.
@@ -23,13 +23,13 @@ def moves_of(tables, state, run_ix, bits, event_ix):
     target = component
     if inside:
         step = steps[component]
-        takes = bits & step.take_bit != 0 and holds(state, step.take, event_ix, run_ix)
+        takes = bits & step.take_bit != 0 and holds(state, out, step.take, event_ix, run_ix)
         target = component + 1
         begins = target < len(steps) and runs[run_ix].count >= step.least
     begins = (
         begins
         and bits & steps[target].begin_bit != 0
-        and holds(state, steps[target].begin, event_ix, run_ix)
+        and holds(state, out, steps[target].begin, event_ix, run_ix)
     )
     moves = 0
     if begins:

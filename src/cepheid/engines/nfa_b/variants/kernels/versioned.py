@@ -30,6 +30,8 @@ from cepheid.engines.nfa_b.layout import (
     NEED_NODES,
     NEED_RUNS,
     Batch,
+    Merging,
+    Output,
     State,
     Tables,
 )
@@ -76,35 +78,37 @@ def _complete(state, shared, version, head, tag, now):
 
 
 @helper
-def _begin(tables, state, shared, partition, run_ix, component, event_ix, now):
+def _begin(tables, state, shared, batch, out, run_ix, component, event_ix):
     """A run takes its first event of a component; whether it lives on."""
-    step = tables.steps[component]
-    _select(
-        state, shared, partition, run_ix, 2 * component, tag_of(state, component, event_ix), now
-    )
+    step, stack, tag = tables.steps[component], 2 * component, tag_of(state, component, event_ix)
+    partition, now = batch.partition_of[event_ix], batch.axis[event_ix]
+    _select(state, shared, partition, run_ix, stack, tag, now)
     apply_updates(
         tables.updates, step.begin_low, step.begin_high, tables.context, event_ix, run_ix,
         state.registers,
     )  # fmt: skip
     state.runs[run_ix].count = 1
-    return _settle(tables, state, shared, run_ix, component, event_ix, now)
+    return _settle(tables, state, shared, out, run_ix, component, event_ix, now)
 
 
 @helper
-def _take(tables, state, shared, partition, run_ix, component, event_ix, now):
+def _take(tables, state, shared, batch, out, run_ix, component, event_ix):
     """A run takes a later event of the Kleene component that it is in; whether it lives on."""
-    step, stack = tables.steps[component], 2 * component + 1
-    _select(state, shared, partition, run_ix, stack, tag_of(state, component, event_ix), now)
+    step, stack, tag = (
+        tables.steps[component], 2 * component + 1, tag_of(state, component, event_ix),
+    )  # fmt: skip
+    partition, now = batch.partition_of[event_ix], batch.axis[event_ix]
+    _select(state, shared, partition, run_ix, stack, tag, now)
     apply_updates(
         tables.updates, step.take_low, step.take_high, tables.context, event_ix, run_ix,
         state.registers,
     )  # fmt: skip
     state.runs[run_ix].count += 1
-    return _settle(tables, state, shared, run_ix, component, event_ix, now)
+    return _settle(tables, state, shared, out, run_ix, component, event_ix, now)
 
 
 @helper
-def _settle(tables, state, shared, run_ix, component, event_ix, now):
+def _settle(tables, state, shared, out, run_ix, component, event_ix, now):
     """A component has taken an event: the new state of the run, and whether it lives on."""
     step, runs = tables.steps[component], state.runs
     last = component == len(tables.steps) - 1
@@ -112,7 +116,7 @@ def _settle(tables, state, shared, run_ix, component, event_ix, now):
         runs[run_ix].state = 2 * (component + 1)
         return True
     count = runs[run_ix].count
-    if last and count >= step.least and holds(state, step.final, event_ix, run_ix):
+    if last and count >= step.least and holds(state, out, step.final, event_ix, run_ix):
         _complete(state, shared, shared.version_of[run_ix], runs[run_ix].head, NONE, now)
     if count == step.most:
         runs[run_ix].state = 2 * (component + 1)
@@ -133,11 +137,11 @@ def _add_member(shared, version, run, following):
 
 
 @helper
-def _join(tables, state, shared, partition, run_ix):
+def _join(steps, state, shared, merging, partition, run_ix):
     """Link a run to its partition, or merge it with an equivalent one."""
     other = NONE
     if state.control[0].merging != 0:
-        other = equivalent_run(tables, state, run_ix)
+        other = equivalent_run(steps, state, merging, run_ix)
     if other >= 0:
         _merge(state, shared, other, run_ix)
     else:
@@ -183,8 +187,13 @@ def _lack(state, shared, live):
     return DONE
 
 
-@kernel(I64(type_of(Tables), type_of(State), type_of(Shared), type_of(Batch), I64S))
-def advance_versioned_runs(tables, state, shared, batch, at):
+@kernel(
+    I64(
+        type_of(Tables), type_of(State), type_of(Shared), type_of(Merging), type_of(Batch), I64S,
+        type_of(Output),
+    )
+)  # fmt: skip
+def advance_versioned_runs(tables, state, shared, merging, batch, at, out):
     """Read events from ``at[0]`` on, which becomes the first event that was not read."""
     steps, control, runs, partitions = tables.steps, state.control, state.runs, state.partitions
     mask, version_of, stacks = batch.mask, shared.version_of, shared.stacks
@@ -217,7 +226,7 @@ def advance_versioned_runs(tables, state, shared, batch, at):
                 free_run(state, run_ix)
                 run_ix = following
                 continue
-            moves = moves_of(tables, state, run_ix, bits, i)
+            moves = moves_of(tables, state, out, run_ix, bits, i)
             component = runs[run_ix].state >> 1
             target = component + (runs[run_ix].state & 1)
             others = moves & (TAKES | STAYS) != 0
@@ -237,11 +246,11 @@ def advance_versioned_runs(tables, state, shared, batch, at):
                     else:
                         selects = True
                     version_of[mover] = moved_on(shared, version)
-                    lives = _begin(tables, state, shared, partition, mover, target, i, now)
+                    lives = _begin(tables, state, shared, batch, out, mover, target, i)
                     if not others:
                         stays = lives
                     elif lives:
-                        _join(tables, state, shared, partition, mover)
+                        _join(steps, state, shared, merging, partition, mover)
                     else:
                         free_run(state, mover)
             if moves & TAKES:
@@ -251,33 +260,33 @@ def advance_versioned_runs(tables, state, shared, batch, at):
                     version = version_of[run_ix]
                     version_of[taker] = moved_on(shared, version)
                     version_of[run_ix] = stayed(shared, version)
-                lives = _take(tables, state, shared, partition, taker, component, i, now)
+                lives = _take(tables, state, shared, batch, out, taker, component, i)
                 if taker == run_ix:
                     selects = True
                     stays = lives
                 elif lives:
-                    _join(tables, state, shared, partition, taker)
+                    _join(steps, state, shared, merging, partition, taker)
                 else:
                     free_run(state, taker)
             if stays and not selects and live > FEW_RUNS:
                 link_run(state, partition, run_ix)
             elif stays:
-                _join(tables, state, shared, partition, run_ix)
+                _join(steps, state, shared, merging, partition, run_ix)
             else:
                 free_run(state, run_ix)
             run_ix = following
         if bits & steps[0].begin_bit != 0:
             run_ix = start_run(state, now)
             lives = False
-            if not holds(state, steps[0].begin, i, run_ix):
+            if not holds(state, out, steps[0].begin, i, run_ix):
                 control[0].runs_created -= 1
             elif last == 0 and single_last:
                 _complete(state, shared, NONE, NONE, tag_of(state, 0, i), now)
             else:
                 version_of[run_ix] = initiated(shared)
-                lives = _begin(tables, state, shared, partition, run_ix, 0, i, now)
+                lives = _begin(tables, state, shared, batch, out, run_ix, 0, i)
             if lives:
-                _join(tables, state, shared, partition, run_ix)
+                _join(steps, state, shared, merging, partition, run_ix)
             else:
                 free_run(state, run_ix)
     at[0] = len(mask)
