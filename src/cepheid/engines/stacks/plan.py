@@ -1,7 +1,7 @@
-"""The operators of a sequence plan, and what of a query is pushed into which [Wu06 §3.1, §4].
+"""The operators of a sequence plan, and the tests that are pushed into each [Wu06 §3.1, §4].
 
 A plan is sequence scan and construction, selection, window, negation and transformation, each
-fed by the one before. Whatever an earlier operator can decide is pushed down into it.
+fed by the one before. A test that an earlier operator can make is pushed down into it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def counts_partitions(query: AnalysedQuery) -> bool:
 def usable_keys(query: AnalysedQuery, alternative: Alternative) -> tuple[PartitionKey, ...]:
     """The equivalence keys of an alternative by which stacks can be split or searched.
 
-    Where the window counts the events of a partition, these are the tests that make partitions;
-    a match of one event agrees with itself whatever the conditions say.
+    If the window counts the events of a partition, only the tests that define partitions are
+    usable. The same holds for a match of one event, which always agrees with itself.
     """
     if counts_partitions(query) or len(alternative.components) == 1:
         return tuple(key for key in alternative.partition_keys if key.is_test)
@@ -82,10 +82,9 @@ def _is_implied(
     schema: Schema | None,
     keys: Sequence[PartitionKey],
 ) -> bool:
-    """Whether the clause is an equality that holds wherever the keys do.
+    """Whether the clause is an equality that holds wherever the keys agree.
 
-    Of numbers with a fraction it is not: a key knows them by their bits, and a value that is
-    not a number is not equal to itself.
+    An equality of floats is not implied: keys compare their bits, and NaN is not equal to itself.
     """
     match clause.literals:
         case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
@@ -100,9 +99,9 @@ def _is_implied(
 def better_than_stacks(query: AnalysedQuery) -> tuple[str, str] | None:
     """The evaluation that is faster than stacks for the query, and why, or None.
 
-    Construction starts with the last event of a sequence. Where no key and no condition ties
-    it to others, but conditions tie those, every such event searches all of them again, while
-    a run of an automaton has found out once what goes together.
+    Construction starts with the last event of a sequence. If no key and no condition relates it
+    to the other events, but conditions relate those to each other, every last event searches all
+    of them again. A run of an automaton finds the events that go together only once.
     """
     for alternative in query.alternatives:
         across = [clause for clause in alternative.clauses if len(clause.variables) > 1]
@@ -119,7 +118,7 @@ def better_than_stacks(query: AnalysedQuery) -> tuple[str, str] | None:
 def pushed_key(
     keys: Sequence[tuple[str, ...]], domains: Mapping[str, int], counted: Sequence[int]
 ) -> int:
-    """The key with most values: by the sizes that are given, or those that were counted.
+    """The index of the key with most values, by the given sizes or else the counted ones.
 
     >>> pushed_key([("ward", "ward"), ("patient", "patient")], {}, [20, 900])
     1
@@ -133,14 +132,14 @@ def pushed_key(
 
 @dataclass(frozen=True, slots=True)
 class SequencePlan:
-    """The operators for one alternative, as lines of text."""
+    """The operators of one alternative, as lines of text."""
 
     query: AnalysedQuery
     alternative: Alternative
     options: Options
 
     def lines(self) -> Iterator[str]:
-        """The operators, the last one first, and below each what feeds it."""
+        """The operators, the last one first; below each the one that feeds it."""
         operators = [
             self._transformation(),
             *self._negations(),
@@ -160,7 +159,7 @@ class SequencePlan:
 
     @property
     def _pushed(self) -> PartitionKey | None:
-        """The key that is pushed into the scan, as far as it is known before any event."""
+        """The key that is pushed into the scan, as far as this is known before the first event."""
         if not self._keys or (
             self.options.equivalence == "selection" and not counts_partitions(self.query)
         ):

@@ -1,8 +1,8 @@
 """A sequence compiled for active instance stacks: tests, predicates and equivalence keys [Wu06 §4].
 
 Construction binds the components from the last one back. A condition is therefore tested when
-the first component that it names, in pattern order, is bound: everything else that it speaks
-of has been bound before. What later tests read of an event is kept with its instance.
+the first component that it names, in pattern order, is bound: its other variables are bound by
+then. The values of an event that later tests read are kept with its instance.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _NO_EVENT = EventTest(())
 
 @dataclass(frozen=True, slots=True)
 class InstanceStacks:
-    """A sequence as plain data: everything the kernel needs but the events.
+    """A sequence as plain data: everything that the kernels need except the events.
 
     ``keys`` has, for each equivalence key, its attribute in every component; all events of a
-    match agree on it. ``partition_attributes`` are those of them by which negated components
-    are found. The ``begin`` predicate of a step is tested when its component is bound.
+    match agree on it. Negated components are found by ``partition_attributes``. The ``begin``
+    predicate of a step is tested when its component is bound.
     """
 
     steps: tuple[Step, ...]
@@ -76,7 +76,7 @@ def refuse_instance_stacks(query: AnalysedQuery) -> str | None:
 
 @compiled_once
 def compile_instance_stacks(query: AnalysedQuery, alternative: Alternative) -> InstanceStacks:
-    """The stacks of one alternative of a query, whose schema is known."""
+    """The stacks of one alternative of a query with a known schema."""
     return _Compiler(query, alternative).compile_stacks()
 
 

@@ -103,6 +103,7 @@ def advance_plain_stacks(tables, state, pool, search, batch, older, newer, found
     """
     plan, control, span = tables.plan, state.control, batch.span
     tops, instances, places = state.tops, pool.instances, batch.places
+    cursor, path = search.cursor, search.path
     base_event, first_event = span[0].base_event, span[0].first_event
     components = len(tables.steps)
     last = components - 1
@@ -169,16 +170,16 @@ def advance_plain_stacks(tables, state, pool, search, batch, older, newer, found
             ending = Ending(last, top, base_event + i - first_event, oldest, first_event)
             if level < 0:
                 if last > 1 and instances[top].start > oldest:
-                    made = construct_shared(instances, search, older, newer, found, ending, matches)
+                    made = construct_shared(
+                        instances, cursor, search.marks, older, newer, found, ending, matches
+                    )
                     if made >= 0:
                         matches = made
                         continue
-                search.cursor[last - 1] = top
-                search.path[last] = ending.event
+                cursor[last - 1] = top
+                path[last] = ending.event
                 level = last - 1
-            matches, level = _construct(
-                instances, search.cursor, search.path, found, ending, level, matches
-            )
+            matches, level = _construct(instances, cursor, path, found, ending, level, matches)
             if level >= 0:
                 status = NEED_OUTPUT
                 stopped_at = place

@@ -66,7 +66,7 @@ def drop_instances(tables, state, pool, variant, places, now):
         if multi:
             drop_from_others(pool, variant, places, row, stack % components, components)
         if basic:
-            drop_cell(tops, variant, places, row, stack - stack % components + components - 1)
+            drop_cell(tops, variant.cells, places, row, stack - stack % components + components - 1)
     for row in range(kept, used):
         pool.instances[row].start = UNUSED
     control[0].used = control[0].head = kept

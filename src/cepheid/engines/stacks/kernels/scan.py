@@ -211,7 +211,7 @@ def advance_stacks(tables, state, pool, search, variant, batch, found):
                 if multi:
                     push_on_others(variant, here, row, component, components)
                 if basic:
-                    push_cell(tops, variant, row, stack - component + last)
+                    push_cell(tops, variant.cells, row, stack - component + last)
                 continue
             if last == 0:
                 match = control[0].matches
@@ -224,8 +224,9 @@ def advance_stacks(tables, state, pool, search, variant, batch, found):
                 continue
             if control[0].level < 0:
                 if basic:
-                    link_stacks(plan, instances, variant, tops[stack], components, now)
-                    top = variant.links[0, last - 1]
+                    cells, links = variant.cells, variant.links
+                    link_stacks(plan, instances, cells, links, components, tops[stack], now)
+                    top = links[0, last - 1]
                 search.cursor[last - 1] = top
                 search.path[last] = event - first_event
                 control[0].level = last - 1
@@ -234,6 +235,8 @@ def advance_stacks(tables, state, pool, search, variant, batch, found):
                 return NEED_OUTPUT
         if basic and control[0].used == used:
             partition = numbers[term_of[0, 0], i] if pushed else 0
-            add_cell(state, instances, variant, partition, components, now)
+            if partition >= 0:
+                control[0].used = used + 1
+                add_cell(instances, tops, variant.cells, used, partition * components + last, now)
     span[0].next = len(batch.mask)
     return DONE

@@ -35,14 +35,14 @@ def _fill(target, column, at, count, value):
 
 
 @small
-def construct_shared(instances, search, older, newer, found, ending, matches):
+def construct_shared(instances, tops, marks, older, newer, found, ending, matches):
     """Write all matches of the last event; the number of matches then, or -1 without room.
 
-    ``older`` and ``newer`` have room for the rows of single components. ``marks`` gets, for each
-    instance, the first row that ends with it. Without room the state is as before.
+    ``older`` and ``newer`` have room for the rows of single components. ``tops`` gets the instance
+    of each component to start from, and ``marks`` the first row that ends with an instance.
+    Without room the state is as before.
     """
     last, oldest, first_event = ending.component, ending.oldest, ending.first_event
-    tops, marks = search.cursor, search.marks
     tops[last - 1] = ending.top
     for component in range(last - 1, 0, -1):
         tops[component - 1] = instances[tops[component]].rip

@@ -14,35 +14,30 @@ _BELOW = -2
 
 
 @helper
-def push_cell(tops, variant, row, runtime_stack):
+def push_cell(tops, cells, row, runtime_stack):
     """Put an instance on the runtime stack of its partition."""
-    variant.cells[row] = tops[runtime_stack]
+    cells[row] = tops[runtime_stack]
     tops[runtime_stack] = row
 
 
 @helper
-def add_cell(state, instances, variant, partition, components, now):
-    """Put an event that is on no stack on the runtime stack of its partition, if it has one."""
-    if partition < 0:
-        return
-    row = state.control[0].used
-    state.control[0].used = row + 1
-    stack = partition * components + components - 1
+def add_cell(instances, tops, cells, row, runtime_stack, now):
+    """Put an event that is on no stack on the runtime stack of its partition."""
     instances[row].start = now
-    instances[row].stack = stack
+    instances[row].stack = runtime_stack
     instances[row].previous = NONE
     instances[row].rip = NONE
-    push_cell(state.tops, variant, row, stack)
+    push_cell(tops, cells, row, runtime_stack)
 
 
 @helper
-def link_stacks(plan, instances, variant, cell, components, now):
+def link_stacks(plan, instances, cells, links, components, cell, now):
     """Link the stacks of a partition by one search back through its runtime stack.
 
     Row 0 of ``links`` gets the top of each stack, row 1 the instance that the search reached last,
     and row 2 the topmost instance without a RIP so far.
     """
-    last, links = components - 1, variant.links
+    last = components - 1
     for component in range(components):
         links[0, component] = links[1, component] = links[2, component] = NONE
     in_window = plan[0].window_in_construction != 0
@@ -69,21 +64,21 @@ def link_stacks(plan, instances, variant, cell, components, now):
                 instances[row].rip = cell
                 row = instances[row].previous
             links[2, component + 1] = NONE
-        cell = variant.cells[cell]
+        cell = cells[cell]
 
 
 @helper
-def drop_cell(tops, variant, places, row, runtime_stack):
+def drop_cell(tops, cells, places, row, runtime_stack):
     """Move a cell to its new place; where it is dropped, ``places`` leads to the cells below it.
 
     In a runtime stack there may be younger instances below a dropped one.
     """
-    place, cell = places[row], variant.cells[row]
+    place, cell = places[row], cells[row]
     below = NONE
     if cell >= 0:
         below = places[cell] if places[cell] >= 0 else _BELOW - places[cell]
     if place >= 0:
-        variant.cells[place] = below
+        cells[place] = below
     else:
         places[row] = _BELOW - below
     if tops[runtime_stack] == row:
