@@ -229,3 +229,15 @@ def schema_of(schema: Any) -> Schema | None:
         "a schema is an Arrow schema or a mapping of each type to its attributes, "
         f"not {type(schema).__name__}"
     )
+
+
+ORDERED = (Kind.STRING, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION, Kind.UNKNOWN)
+"""What < can compare, beside numbers."""
+"""The kinds with an order, beside numbers."""
+
+
+def with_article(kind: Kind) -> str:
+    """The kind with an article."""
+    if kind is Kind.OTHER:
+        return "a value of another kind"
+    return f"{'an' if kind.value[0] in 'aeiou' else 'a'} {kind.value}"

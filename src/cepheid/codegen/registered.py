@@ -13,10 +13,10 @@ from itertools import islice, product
 from types import FunctionType
 from typing import Any, TypeVar, overload
 
+from cepheid.aggregates import AGGREGATES
 from cepheid.errors import OptionError
 from cepheid.functions import BUILT_IN, REGISTERED, Compiled, Function, Uncallable
 from cepheid.language.parser import KEYWORDS, STRATEGIES
-from cepheid.language.syntax import AGGREGATES
 from cepheid.schema import Kind
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
@@ -104,7 +104,7 @@ def _check_name(name: object) -> None:
         )
     taken = {
         "a built-in function": BUILT_IN,
-        "an aggregate": AGGREGATES,
+        "an aggregate": tuple(AGGREGATES),
         "a word of the language": (*map(str.lower, KEYWORDS), *STRATEGIES),
     }
     for what, names in taken.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from cepheid.aggregates import AGGREGATES, FIRST, LAST, SUM, TOTAL
 from cepheid.codegen import context_reads, layout
 from cepheid.codegen.predicates import Storage, Untranslatable, Value, storage_of
 from cepheid.codegen.steps import Phase, Update
@@ -104,14 +105,24 @@ class ValueVector:
 
     def _aggregate(self, function: str, variable: str, attribute: str | None) -> Value:
         assert attribute is not None
-        if function in ("first", "last"):
-            return self._stored(variable, "last" if function == "last" else "at 1", attribute)
-        if function in ("sum", "avg"):
-            return self._total(function, variable, attribute)
-        return self._stored(variable, function, attribute)
+        aggregate = AGGREGATES[function]
+        folds = [self._fold(fold, variable, attribute) for fold in aggregate.folds]
+        if aggregate.native is None:
+            return folds[0]
+        code = aggregate.native(*(f"float({fold.code})" for fold in folds))
+        known = " and ".join(f"({fold.known})" for fold in folds)
+        return Value(f"({code})", f"{known} and ({code}) == ({code})", Kind.FLOAT)
 
-    def _total(self, function: str, variable: str, attribute: str) -> Value:
-        """A sum or mean. A sum of integers is null if it does not fit into 64 bits.
+    def _fold(self, fold: str, variable: str, attribute: str) -> Value:
+        """A running value of the attribute, over the events of a list so far."""
+        if fold in (FIRST, LAST):
+            return self._stored(variable, "last" if fold == LAST else "at 1", attribute)
+        if fold in (SUM, TOTAL):
+            return self._sum(fold, variable, attribute)
+        return self._stored(variable, fold, attribute)
+
+    def _sum(self, fold: str, variable: str, attribute: str) -> Value:
+        """A sum, or as a total a float. A sum of integers is null if 64 bits do not hold it.
 
         It is then off by a multiple of 2**64, which a sum in floats reveals.
         """
@@ -121,12 +132,9 @@ class ValueVector:
             rough = self._stored(variable, ROUGH_SUM, attribute)
             wraps = f"round(({rough.code} - {number}) / {_WRAP})"
             number, known = f"({number} + {_WRAP} * {wraps})", f"{wraps} == 0"
-        if function == "sum":
+        if fold == SUM:
             return replace(total, known=f"({total.known}) and {known}")
-        count = self._stored(variable, "count", attribute)
-        # The count is positive if the sum is known.
-        mean = f"{number} / float(max({count.code}, 1))"
-        return Value(mean, f"({total.known}) and {number} == {number}", Kind.FLOAT)
+        return Value(number, f"({total.known}) and {number} == {number}", Kind.FLOAT)
 
     def column(self, attribute: str) -> int:
         """The number of a column, which is added if it is not there."""

@@ -9,7 +9,6 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.engines.base.evaluation import AUTO, IMPRECISE, OUTPUTS, REFERENCE, Evaluation
 from cepheid.engines.base.options import DEFAULT_OPTIONS, UNCERTAIN_ONLY, Options
 from cepheid.errors import EvaluationError, OptionError, list_words, unknown_name, warn
-from cepheid.planning.registry import EVALUATIONS
 
 _MANY_EVENTS = 20_000
 """More than these are worth a word where each of them is read slowly."""
@@ -34,6 +33,8 @@ def warn_of_reference(evaluation: Evaluation, refusals: Sequence[str], events: i
 
 def warn_of_ignored(options: Options, evaluation: Evaluation) -> None:
     """Warn of options that only other evaluations read than the one that runs the query."""
+    from cepheid.planning.registry import EVALUATIONS  # its tables need NumPy
+
     readers: dict[str, list[str]] = {}
     for each in EVALUATIONS:
         for name in each.options:

@@ -39,7 +39,7 @@ from cepheid.spark.batch.named_columns import column, map_in_arrow
 from cepheid.spark.batch.row_filter import relevant_rows
 from cepheid.spark.worker.repeated_columns import repeated_columns
 from cepheid.spark.worker.worker_session import QUERY, column_of
-from cepheid.spark.worker.worker_settings import WorkerSettings, functions_in
+from cepheid.spark.worker.worker_settings import Additions, WorkerSettings
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def prepare(
         fields.serialize().to_pybytes(),
         not script.is_single,
         match_id,
-        functions_in(each.query for each in script.queries),
+        Additions.used_by(each.query for each in script.queries),
     )
     plain = tuple(plain_columns(frame))
     return Prepared(tuple(planned), tuple(columns), plain, has_session, settings, repeated)

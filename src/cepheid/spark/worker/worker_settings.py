@@ -9,6 +9,7 @@ from types import FunctionType
 
 import pyarrow as pa
 
+from cepheid.aggregates import AGGREGATES, BUILT_IN, Aggregate
 from cepheid.api import CompiledQuery, query
 from cepheid.codegen.registered import register_function, registered_python
 from cepheid.errors import OptionError
@@ -19,14 +20,42 @@ from cepheid.sessions.run_settings import RunSettings
 
 
 @dataclass(frozen=True)
+class Additions:
+    """Functions and aggregates that are not built in, and that some queries use."""
+
+    functions: Mapping[str, FunctionType] = field(default_factory=dict)
+    aggregates: tuple[Aggregate, ...] = ()
+
+    @classmethod
+    def used_by(cls, trees: Iterable[ast.Query]) -> Additions:
+        """What these queries use."""
+        nodes = [node for tree in trees for node in tree.walk()]
+        called = {node.function for node in nodes if isinstance(node, ast.Call)}
+        found = {name: registered_python(name) for name in sorted(called)}
+        names = {node.function for node in nodes if isinstance(node, ast.Aggregate)} - BUILT_IN
+        return cls(
+            {name: function for name, function in found.items() if function is not None},
+            tuple(AGGREGATES[name] for name in sorted(names)),
+        )
+
+    def register(self) -> None:
+        """Register in this process what is missing."""
+        for name, function in self.functions.items():
+            if name not in REGISTERED:
+                register_function(name, function)
+        for aggregate in self.aggregates:
+            AGGREGATES.setdefault(aggregate.name, aggregate)
+
+
+@dataclass(frozen=True)
 class WorkerSettings:
     """A query or a script and how it is run, as it travels to the workers.
 
     Spark pickles it with the function that it ships; sessions and their state are never pickled.
     ``text`` contains the values of parameters. ``ties`` are the columns that order events of
     equal time: those that the user named, or else all that Spark can sort by. ``result`` is the
-    serialised Arrow schema of the matches. ``functions`` are the registered functions that the
-    queries call: a worker is another process, and must register them itself.
+    serialised Arrow schema of the matches. ``additions`` are what the driver has registered and
+    the queries use: a worker is another process, and must register them itself.
     """
 
     text: str
@@ -35,7 +64,7 @@ class WorkerSettings:
     result: bytes
     is_script: bool = False
     match_id: bool = False
-    functions: Mapping[str, FunctionType] = field(default_factory=dict)
+    additions: Additions = field(default_factory=Additions)
 
     @property
     def time(self) -> str:
@@ -56,7 +85,7 @@ class WorkerSettings:
     def compiled(self) -> CompiledQuery | CompiledScript:
         """The query or the script, compiled in this process."""
         refuse_zip_file()
-        register_missing(self.functions)
+        self.additions.register()
         return script(self.text) if self.is_script else query(self.text)
 
 
@@ -72,18 +101,3 @@ def refuse_zip_file() -> None:
             "it as an archive, which Spark unpacks: spark.archives=cepheid.zip#shipped and "
             "spark.executorEnv.PYTHONPATH=shipped"
         )
-
-
-def functions_in(trees: Iterable[ast.Query]) -> dict[str, FunctionType]:
-    """The registered functions that the queries call."""
-    nodes = (node for tree in trees for node in tree.walk())
-    called = {node.function for node in nodes if isinstance(node, ast.Call)}
-    found = {name: registered_python(name) for name in sorted(called)}
-    return {name: function for name, function in found.items() if function is not None}
-
-
-def register_missing(functions: Mapping[str, FunctionType]) -> None:
-    """Register in this process the functions that the driver has registered."""
-    for name, function in functions.items():
-        if name not in REGISTERED:
-            register_function(name, function)
