@@ -15,7 +15,6 @@ from cepheid.engines.base.options import READING
 from cepheid.errors import DEFAULT_SOURCE, EvaluationError, OptionError
 from cepheid.events.read_options import ReadKeywords
 from cepheid.events.sources.spark_frames import SPARK, are_spark_frames, refuse_streams
-from cepheid.explain.explain import explain
 from cepheid.language import syntax as ast
 from cepheid.language.builder import PatternBuilder
 from cepheid.language.grouping import NO_GROUPS, GroupBy, with_groups
@@ -150,6 +149,8 @@ class CompiledQuery(Compiled):
               scan: stacks partitioned by a.id = b.id (PAIS, the only key)
               construction: a.x < b.x, when a is bound
         """
+        from cepheid.explain.explain import explain  # it compiles tables, which needs NumPy
+
         settings = self.settings(
             {**options, "time": time, "evaluation": evaluation}, without=_NOT_EXPLAINED
         )
