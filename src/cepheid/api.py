@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cepheid.engines.base.evaluation import (
     AUTO,
-    COMPRESSED,
     INSTANCE_STACKS,
-    OUTPUTS,
     REFERENCE,
     Evaluation,
 )
@@ -27,7 +25,7 @@ from cepheid.language.grouping import NO_GROUPS, GroupBy, with_groups
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, parse
 from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import check_output
+from cepheid.matches.modes.registry import check_output, output_mode
 from cepheid.preparation import Preparation, Reading, choose
 from cepheid.schema import schema_of
 
@@ -307,10 +305,10 @@ class CompiledQuery:
         from cepheid.matches.matches import Matches
         from cepheid.sessions.run import run, run_compressed
 
-        check_output(output, (*OUTPUTS, COMPRESSED))
+        mode = output_mode(output)
         reading = Reading(time, type, tie_break, time_unit, schema, whole_events)
         prepared = self._ready.run(events, reading, evaluation, output, options)
-        if output == COMPRESSED:
+        if mode.needs_buffer:
             return run_compressed(prepared)
         parts, metrics = run(prepared)
         return Matches(self._tree, prepared.events, parts, metrics)

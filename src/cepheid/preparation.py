@@ -14,11 +14,12 @@ from cepheid.analysis.absent_types import warn_of_absent_types
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needed_columns import needed_columns
-from cepheid.engines.base.evaluation import AUTO, COMPRESSED, Evaluation
+from cepheid.engines.base.evaluation import AUTO, Evaluation
 from cepheid.engines.base.options import Options, read_options
 from cepheid.events.uncertain_time import UncertainTime, split_uncertain_time
 from cepheid.language import syntax as ast
-from cepheid.planning.evaluations import Choice, check_output, warn_of_ignored, warn_of_reference
+from cepheid.matches.modes.registry import check_output, output_mode
+from cepheid.planning.evaluations import Choice, warn_of_ignored, warn_of_reference
 from cepheid.schema import Schema, schema_of
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Preparation:
             needed=None if uncertain is not None else needed,
         )
         analysed = self.analysed(ordered.schema)
-        compressed = counts or output == COMPRESSED
+        compressed = counts or output_mode(output).needs_buffer
         choice = choose(analysed, evaluation, uncertain, checked, compressed=compressed)
         named = {name for part, _ in ast.components(self.tree.pattern) for name in part.types}
         warn_of_absent_types(named, ordered.type_names, stacklevel=4)

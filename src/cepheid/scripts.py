@@ -26,7 +26,8 @@ from cepheid.language import syntax as ast
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, parse_script
 from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import check_output, choose_evaluation
+from cepheid.matches.modes.registry import check_output
+from cepheid.planning.evaluations import choose_evaluation
 from cepheid.schema import Kind, Schema, schema_of
 
 if TYPE_CHECKING:

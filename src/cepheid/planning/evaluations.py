@@ -14,7 +14,6 @@ from cepheid.engines.base.evaluation import (
     LAZY_CHAIN,
     LAZY_TREE,
     NFA_B,
-    OUTPUTS,
     REFERENCE,
     Evaluation,
 )
@@ -120,15 +119,6 @@ def _accepts(query: AnalysedQuery, name: str, evaluations: Sequence[Evaluation])
     return any(each.name == name and each.refusal(query) is None for each in evaluations)
 
 
-def refuse_compressed(query: AnalysedQuery) -> str | None:
-    """Why a query has no compressed answer, or None."""
-    if len(query.alternatives) > 1:
-        return "it has OR or a star, which make several automata"
-    if query.alternatives[0].negations:
-        return "it has a negation, which removes matches one by one"
-    return None
-
-
 def refuse_weighing(evaluation: str, is_uncertain: bool, options: Options) -> None:
     """Refuse what only an evaluation with confidences can do."""
     if is_uncertain:
@@ -142,9 +132,3 @@ def refuse_weighing(evaluation: str, is_uncertain: bool, options: Options) -> No
                 f"{name} is for events with uncertain times; say how uncertain they are, with "
                 "time=('lower', 'upper') or uncertainty='5 seconds'"
             )
-
-
-def check_output(output: str, known: Sequence[str] = OUTPUTS) -> None:
-    """Refuse an output mode that does not exist."""
-    if output not in known:
-        raise OptionError(unknown_name("output mode", output, known))

@@ -6,14 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.engines.base.evaluation import IMPRECISE, NFA_B, REFERENCE, refuse_output
+from cepheid.engines.base.evaluation import IMPRECISE, NFA_B, REFERENCE
 from cepheid.engines.base.options import BACKTRACK, MERGING, UNIONS, VERSIONED, Options
 from cepheid.errors import OptionError
 from cepheid.events.events import Events
 from cepheid.events.uncertain_time import UncertainTime
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.metrics import Metrics
-from cepheid.planning.evaluations import refuse_compressed
+from cepheid.matches.modes.all import ALL
+from cepheid.matches.modes.compressed import COMPRESSED
+from cepheid.matches.modes.registry import output_mode, refuse_output, refuse_query
 
 if TYPE_CHECKING:
     from cepheid.matches.compressed import CompressedMatches
@@ -48,6 +50,7 @@ def run(prepared: PreparedRun) -> tuple[list[Bindings], Metrics]:
     if prepared.evaluation == REFERENCE:
         from cepheid.sessions.reference_run import run_reference
 
+        refuse_query(output_mode(prepared.output), query)
         found = run_reference(
             query.query, events, prepared.window, prepared.output, options.max_matches
         )
@@ -84,7 +87,7 @@ def run_count(prepared: PreparedRun) -> int:
     """How many matches the query has; made only where they have to be looked at to be counted."""
     query, options = prepared.query, prepared.options
     makes_unions = options.buffer == UNIONS and options.algorithm != BACKTRACK
-    is_plain = prepared.output == "all" and refuse_compressed(query) is None
+    is_plain = not output_mode(prepared.output).chooses and COMPRESSED.refusal(query) is None
     if prepared.evaluation != NFA_B or not makes_unions or not is_plain:
         return run_stream(prepared).exhaust()
     from cepheid.engines.base.limits import too_many_matches
@@ -105,16 +108,17 @@ def run_compressed(prepared: PreparedRun) -> CompressedMatches:
     from cepheid.sessions.session import Session
 
     query, options = prepared.query, prepared.options
-    refusal = refuse_compressed(query)
     if prepared.evaluation != NFA_B:
-        refusal = f"only {NFA_B} has it, and {prepared.evaluation} runs this query"
-    if refusal is not None:
-        raise OptionError(f"there is no compressed output for this query: {refusal}")
+        raise OptionError(
+            f"there is no {COMPRESSED.name} output for this query: only {NFA_B} has it, and "
+            f"{prepared.evaluation} runs this query"
+        )
+    refuse_query(COMPRESSED, query)
     if options.buffer != UNIONS or options.algorithm == BACKTRACK:
         raise OptionError(
             f"compressed output is a buffer of {UNIONS}, which neither buffer {VERSIONED!r} nor "
             f"algorithm {BACKTRACK!r} makes; leave these options out, or use output 'all'"
         )
     merging = replace(options, algorithm=MERGING)
-    session = Session(query, prepared.window, "all", merging, keeps_all=True)
+    session = Session(query, prepared.window, ALL.name, merging, keeps_all=True)
     return session.run_compressed(prepared.events)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.engines.base.evaluation import IMPRECISE, refuse_output
+from cepheid.engines.base.evaluation import IMPRECISE
 from cepheid.engines.base.options import Options
 from cepheid.errors import STREAM_HAS_ENDED, EventError, OptionError
 from cepheid.events.events import Events, order_events
@@ -20,6 +20,7 @@ from cepheid.events.time_axis import TimeAxis
 from cepheid.events.uncertain_time import UncertainTime
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
+from cepheid.matches.modes.registry import refuse_output
 from cepheid.schema import Kind, Schema
 from cepheid.sessions.session import Session
 from cepheid.snapshots import Arrays, Parts, sealed, unpack

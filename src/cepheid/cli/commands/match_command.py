@@ -35,7 +35,7 @@ from cepheid.cli.root import app
 from cepheid.engines.base.evaluation import AUTO
 from cepheid.engines.base.options import DEFAULT_OPTIONS, METHODS
 from cepheid.errors import list_words
-from cepheid.planning.evaluations import check_output
+from cepheid.matches.modes.registry import check_output, listed_outputs
 
 
 @app.command(
@@ -63,7 +63,7 @@ def match(
         typer.Option(
             metavar="MODE",
             callback=usage(check_output),
-            help="Which matches: all or non_overlapping.",
+            help=f"Which matches: {list_words(listed_outputs(), 'or')}.",
         ),
     ] = "all",
     format: Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,33 +15,16 @@ from cepheid.engines.imprecise.frame import Frame
 from cepheid.engines.imprecise.intervals import Floats
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s
-from cepheid.matches.kernels import match_lists
-from cepheid.matches.match_list import MatchList, empty_list, joined
+from cepheid.matches.bindings import (
+    Bindings,
+    MatchTimes,
+    joined_bindings,
+    no_matches,
+    picked_places,
+)
 
 _SLACK = 1 - 1e-9
 """So that rounding never leaves out a signature that is just sure enough."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Weighed:
-    """Signatures and their confidences."""
-
-    matches: MatchList
-    confidences: Floats
-
-    def pick(self, chosen: Int64s) -> Weighed:
-        """These signatures, in this order."""
-        return Weighed(self.matches.pick(chosen), self.confidences[chosen])
-
-
-def joined_weighed(parts: list[Weighed]) -> Weighed:
-    """All signatures of these parts."""
-    if not parts:
-        return Weighed(empty_list(), np.zeros(0))
-    return Weighed(
-        joined([part.matches for part in parts]),
-        np.concatenate([part.confidences for part in parts]),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +52,6 @@ class ImpreciseAlternative:
         query: AnalysedQuery,
         alternative: Alternative,
         window: int,
-        numbers: dict[str, int],
         threshold: Threshold,
         options: Options,
     ) -> None:
@@ -84,9 +66,6 @@ class ImpreciseAlternative:
         self.looks_back = self._weighing.looks_back
         self._components = alternative.components
         self._strategy = query.query.strategy
-        self._places = np.array(
-            [numbers[component.variable] for component in alternative.components], dtype=np.int64
-        )
         self._threshold = threshold
         self._top_k = options.top_k
         self._max_matches = options.max_matches
@@ -97,13 +76,13 @@ class ImpreciseAlternative:
         """How many partial matches, runs or points were looked at."""
         return self._search.paths
 
-    def found(self, frame: Frame, place_of: Int64s) -> Weighed:
-        """The signatures of a frame that are sure enough, in terms of the query's variables.
+    def found(self, frame: Frame, place_of: Int64s) -> Bindings:
+        """The signatures of a frame that pass the threshold, with their confidences.
 
         ``place_of`` is where each event of the frame is among those in memory.
         """
         least = np.array([self._threshold.bound])
-        parts: list[Weighed] = []
+        parts = [replace(no_matches(self._components), confidences=np.zeros(0))]
         is_first = True
         for ids, offsets, known in self._search.found(frame, not self.has_rivals, least):
             if is_first:
@@ -111,25 +90,35 @@ class ImpreciseAlternative:
                 is_first = False
             if len(offsets) < 2:
                 continue
-            matches = MatchList(ids, offsets, offsets[1:], offsets[1:], offsets[1:])
             if self.has_rivals:
                 decided = np.flatnonzero(self._weighing.decided(frame, ids, offsets))
-                matches, known = matches.pick(decided), None
+                offsets, at = picked_places(offsets, decided)
+                ids, known = ids[at], None
             if known is None:
-                known = self._weighing.weigh(frame, matches.ids, matches.offsets)
+                known = self._weighing.weigh(frame, ids, offsets)
             chosen = np.flatnonzero(self._threshold.passed(known[0]))
-            parts.append(_kept(matches, known, chosen))
+            parts.append(self._kept(ids, offsets, known, chosen))
             self._check(len(chosen))
             if self._top_k is not None:
-                parts = [surest(joined_weighed(parts), self._top_k)]
-                if len(parts[0].matches) == self._top_k:
-                    least[0] = max(least[0], parts[0].confidences.min() * _SLACK)
-        weighed = joined_weighed(parts)
-        found = weighed.matches
-        tags = np.empty_like(found.ids)
-        match_lists.place_tags(found.ids, place_of, self._places, tags)
-        renamed = MatchList(tags, found.offsets, found.starts, found.ends, found.end_positions)
-        return Weighed(renamed, weighed.confidences)
+                parts = [surest(joined_bindings(parts), self._top_k)]
+                sure = parts[0].confidences
+                if sure is not None and len(sure) == self._top_k:
+                    least[0] = max(least[0], sure.min() * _SLACK)
+        return joined_bindings(parts).moved(lambda events: place_of[events])
+
+    def _kept(
+        self, ids: Int64s, offsets: Int64s, known: tuple[Floats, Int64s, Int64s], chosen: Int64s
+    ) -> Bindings:
+        confidences, starts, ends = known
+        if len(chosen) < len(confidences):
+            offsets, at = picked_places(offsets, chosen)
+            ids = ids[at]
+        return replace(
+            Bindings.of_tags(ids, offsets, self._components, 0),
+            known_times=MatchTimes.of(starts[chosen], ends[chosen]),
+            completed_at=ends[chosen],
+            confidences=confidences[chosen],
+        )
 
     def _check(self, found: int) -> None:
         self.count += found
@@ -137,16 +126,7 @@ class ImpreciseAlternative:
             raise too_many_matches(self._max_matches, self._components, self._strategy)
 
 
-def surest(weighed: Weighed, count: int) -> Weighed:
-    """The signatures with the highest confidences, those first."""
-    order = np.argsort(-weighed.confidences, kind="stable")[:count]
-    return weighed.pick(np.ascontiguousarray(order))
-
-
-def _kept(matches: MatchList, known: tuple[Floats, Int64s, Int64s], chosen: Int64s) -> Weighed:
-    confidences, starts, ends = known
-    picked = matches.copy() if len(chosen) == len(matches) else matches.pick(chosen)
-    return Weighed(
-        MatchList(picked.ids, picked.offsets, starts[chosen], ends[chosen], ends[chosen]),
-        confidences[chosen],
-    )
+def surest(matches: Bindings, count: int) -> Bindings:
+    """The ``count`` matches with the highest confidences, in descending order."""
+    assert matches.confidences is not None
+    return matches.pick(np.argsort(-matches.confidences, kind="stable")[:count])

@@ -15,13 +15,14 @@ from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.codegen.sequences import compile_nfa_b
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.options import Options
-from cepheid.engines.imprecise.alternative import Threshold, Weighed
+from cepheid.engines.imprecise.alternative import Threshold
 from cepheid.engines.imprecise.frame import Frame
 from cepheid.engines.imprecise.kernels import partial_orders, search
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.engines.imprecise.tables import as_sequence
 from cepheid.events.arrays import Int64s, int64s
-from cepheid.matches.match_list import MatchList
+from cepheid.language import syntax as ast
+from cepheid.matches.bindings import Bindings, MatchTimes, SinglePositions
 
 _MATCHES = 1 << 16
 
@@ -37,15 +38,12 @@ class PartialOrders:
         query: AnalysedQuery,
         alternatives: Sequence[Alternative],
         window: int,
-        numbers: dict[str, int],
         threshold: Threshold,
         options: Options,
     ) -> None:
-        self._variables = sorted(
-            (component.variable for component in alternatives[0].components),
-            key=numbers.__getitem__,
-        )
-        self._numbers = np.array([numbers[name] for name in self._variables], dtype=np.int64)
+        named = {component.variable for component in alternatives[0].components}
+        pattern = ast.components(query.query.pattern)
+        self._variables = [each.variable for each, _ in pattern if each.variable in named]
         self._searches = [
             _Search(query, alternative, window, self._variables, options)
             for alternative in alternatives
@@ -65,8 +63,8 @@ class PartialOrders:
         """How many partial matches were looked at."""
         return sum(each.signatures.paths for each in self._searches)
 
-    def found(self, frame: Frame, place_of: Int64s) -> Weighed:
-        """The signatures of a frame that are sure enough, in terms of the query's variables.
+    def found(self, frame: Frame, place_of: Int64s) -> Bindings:
+        """The signatures of a frame that pass the threshold, with their confidences.
 
         ``place_of`` is where each event of the frame is among those in memory.
         """
@@ -97,10 +95,14 @@ class PartialOrders:
         self.count += len(chosen)
         if self._max_matches is not None and self.count > self._max_matches:
             raise too_many_matches(self._max_matches, self._components, self._strategy)
-        tags = (place_of[events[chosen]] << TAG_SHIFT) | self._numbers
-        offsets = np.arange(len(chosen) + 1, dtype=np.int64) * len(self._variables)
-        matches = MatchList(tags.reshape(-1), offsets, starts[chosen], ends[chosen], ends[chosen])
-        return Weighed(matches, confidences[chosen])
+        places = np.ascontiguousarray(place_of[events[chosen]].T)
+        return Bindings(
+            {name: SinglePositions(row) for name, row in zip(self._variables, places, strict=True)},
+            len(chosen),
+            MatchTimes.of(starts[chosen], ends[chosen]),
+            completed_at=ends[chosen],
+            confidences=confidences[chosen],
+        )
 
 
 class _Search:

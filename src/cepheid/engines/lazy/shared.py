@@ -11,7 +11,7 @@ from cepheid.engines.base.engine import Chunk, Engine
 from cepheid.engines.lazy.engine import LazyEngine
 from cepheid.engines.lazy.sharing import SharedAlternatives
 from cepheid.events.arrays import Int64s, int64s
-from cepheid.matches.kernels import match_lists
+from cepheid.matches.kernels import match_tags
 from cepheid.matches.match_columns import MatchColumns
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays
@@ -66,7 +66,7 @@ class SharedLazyEngine:
         picked = np.concatenate([int64s(1), np.cumsum(lengths)])
         at = np.arange(picked[-1]) + np.repeat(offsets[own] - picked[:-1], lengths)
         tags = ids[at]
-        match_lists.rename_variables(tags, self._names[place])
+        match_tags.rename_components(tags, self._names[place])
         self.matches[place] += len(own)
         self.events_in_matches[place] += len(tags)
         return tags, picked

@@ -23,7 +23,8 @@ from cepheid.engines.negation.kernels import violations as negation
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.columns.encoding import EncodedColumn, StringCodes
 from cepheid.events.time_axis import MAX_TICKS
-from cepheid.matches.match_list import MatchList
+from cepheid.matches.bindings import Bindings, greatest, least
+from cepheid.matches.stored import tags_of
 from cepheid.snapshots import Arrays
 
 
@@ -67,25 +68,27 @@ class NegationFilter:
         self._index.add(Span.of(places + batch.first_event, partitions[places], axis[places], kept))
 
     def violated(
-        self, matches: MatchList, partitions: Int64s, retained: Retained, strings: StringCodes
+        self, matches: Bindings, partitions: Int64s, retained: Retained, strings: StringCodes
     ) -> Bools:
         """Which of the matches, whose partitions these are, an event has violated."""
         violated = int64s(len(matches))
         test = self._test
-        places = retained.at(matches.ids)
-        firsts = retained.axis[places[matches.offsets[:-1]]]
-        lasts = retained.axis[places[matches.offsets[1:] - 1]]
-        filled_ids = matches.ids
-        lists = retained.lists(strings) if test.is_across else None
+        firsts = retained.axis[retained.places(matches.first_events())]
+        lasts = retained.axis[retained.places(matches.last_events())]
+        lower, upper = self._bounds(matches)
+        tags, begins, lists = int64s(0), int64s(0), None
         if test.is_across:
-            filled_ids = self._point_at(matches.ids, places, retained, strings)
+            lists = retained.lists(strings)
+            tags, begins = tags_of(matches)
+            tags = self._point_at(tags, retained, strings)
         for span in self._index.spans:
             if test.is_across:
                 self._registers.point_at(span.columns, strings, lists)
             negation.find_violated(
-                matches.ids,
-                filled_ids,
-                matches.offsets,
+                lower,
+                upper,
+                tags,
+                begins,
                 partitions,
                 firsts,
                 lasts,
@@ -100,17 +103,23 @@ class NegationFilter:
                 span.partitions,
                 span.axis,
                 self._window,
-                test.after,
-                test.before,
                 self._predicate if test.is_across else 0,
                 self._registers.context.ctypes.data,
             )
         return np.asarray(violated != 0, dtype=np.bool_)
 
-    def _point_at(
-        self, ids: Int64s, places: Int64s, retained: Retained, strings: StringCodes
-    ) -> Int64s:
-        """Let columns be those of the events of the matches; the tags, with numbers in them."""
+    def _bounds(self, matches: Bindings) -> tuple[Int64s, Int64s]:
+        """The events of each match after and before which the negated component is."""
+        columns = list(enumerate(matches.variables.values()))
+        after = [each.lasts() for ix, each in columns if (self._test.after >> ix) & 1]
+        before = [each.firsts() for ix, each in columns if (self._test.before >> ix) & 1]
+        lower = greatest(iter(after)) if after else np.full(len(matches), -1, dtype=np.int64)
+        upper = least(iter(before)) if before else np.full(len(matches), 1 << 62, dtype=np.int64)
+        return lower.astype(np.int64, copy=False), upper.astype(np.int64, copy=False)
+
+    def _point_at(self, tags: Int64s, retained: Retained, strings: StringCodes) -> Int64s:
+        """Read the columns of the events of the matches; the tags, with their rows as events."""
+        places = retained.places(tags >> TAG_SHIFT)
         chosen, inverse = np.unique(places, return_inverse=True)
         names = [name for name, _ in self._test.columns]
         table = retained.events.table.select(names).take(pa.array(chosen))
@@ -126,7 +135,7 @@ class NegationFilter:
                 column = EncodedColumn(retained.numbers[chosen], column.valid)
             columns.append(column)
         self._columns.point_at(columns, strings, retained.lists(strings))
-        component = ids & ((1 << TAG_SHIFT) - 1)
+        component = tags & ((1 << TAG_SHIFT) - 1)
         return np.ascontiguousarray((inverse.astype(np.int64) << TAG_SHIFT) | component)
 
     def forget(self, following: Int64s) -> None:

@@ -43,7 +43,7 @@ class NfaBEngine(Engine):
         tests = tuple(test.attribute for test in task.query.equivalences)
         listed_by = automaton.partition_attributes if automaton.lists_by_partition else ()
         self.automaton = automaton
-        self._lister = MatchLister(len(automaton.steps))
+        self._lister = MatchLister([step.component for step in automaton.steps])
         self._keeps_all = task.keeps_all
         self._seconds_matching = 0.0
         self._by_partition = task.by_partition

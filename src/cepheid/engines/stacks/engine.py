@@ -151,7 +151,8 @@ class InstanceStacksEngine(Engine):
                 self._make_room(int(axis[at[0] if places is None else places[at[0]]]))
             elif state[0]["matches"]:
                 count, state[0]["matches"] = int(state[0]["matches"]), 0
-                yield MatchColumns(self._memory.taken(count), None, count)
+                components = [step.component for step in self._compiled.steps]
+                yield MatchColumns.of_columns(self._memory.taken(count), None, count, components)
             if status == layout.DONE:
                 break
         state[0]["peak"] = max(state[0]["peak"], state[0]["used"])

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame
 
 from cepheid.api import CompiledQuery
 from cepheid.engines.base.evaluation import AUTO
-from cepheid.errors import OptionError
+from cepheid.errors import OptionError, list_words
+from cepheid.matches.modes.registry import all_outputs, listed_outputs, output_mode
 from cepheid.spark.batch.named_columns import column
 from cepheid.spark.batch.preparation import Prepared, prepare
 from cepheid.spark.batch.slices import (
@@ -84,10 +85,10 @@ def match(
     if isinstance(events, Mapping):
         events, columns = one_frame(events, type or "type")
         type, schema = type or "type", columns if schema is None else schema
-    if output == "compressed":
+    if output in all_outputs() and output_mode(output).needs_buffer:
         raise OptionError(
-            "output='compressed' is an object in memory; over a DataFrame the output is all or "
-            "non_overlapping"
+            f"output={output!r} is an object in memory; over a DataFrame the output is "
+            f"{list_words(listed_outputs(), 'or')}"
         )
     if slices not in (None, "auto") and not (isinstance(slices, int) and slices >= 1):
         raise OptionError(f"slices is a positive whole number or 'auto', not {slices!r}")

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needed_columns import needed_columns
 from cepheid.api import CompiledQuery
-from cepheid.engines.base.evaluation import AUTO, refuse_output
+from cepheid.engines.base.evaluation import AUTO
 from cepheid.engines.base.options import Options, read_options
 from cepheid.engines.imprecise.intervals import read_intervals
 from cepheid.errors import OptionError, list_words
@@ -22,7 +22,7 @@ from cepheid.events.events import Events, order_events
 from cepheid.events.time_axis import TimeAxis
 from cepheid.events.uncertain_time import UncertainTime, split_uncertain_time
 from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import check_output
+from cepheid.matches.modes.registry import check_output, refuse_output
 from cepheid.schema import Schema, schema_of
 from cepheid.spark.batch.arrow_schemas import (
     MATCH_ID,

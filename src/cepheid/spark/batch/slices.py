@@ -20,6 +20,7 @@ from cepheid.engines.base.evaluation import IMPRECISE
 from cepheid.errors import CepheidWarning
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language import syntax as ast
+from cepheid.matches.modes.registry import output_mode
 from cepheid.spark.batch.named_columns import column
 from cepheid.spark.batch.preparation import Prepared
 from cepheid.spark.worker.partition_run import SLICE
@@ -59,7 +60,7 @@ def why_not_sliced(prepared: Prepared) -> str | None:
         return f"its window counts events ({window.measure.value}), which only the whole shows"
     if prepared.settings.evaluation == IMPRECISE:
         return "an event of uncertain time can be in several slices, and match in each"
-    if prepared.settings.output != "all":
+    if output_mode(prepared.settings.output).needs_whole_partitions:
         return f"{prepared.settings.output} depends on all matches before"
     return None
 

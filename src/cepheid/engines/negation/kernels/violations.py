@@ -7,13 +7,10 @@ across events are tested from there on, with the registers that the match fills.
 
 from __future__ import annotations
 
-from cepheid.codegen.layout import STEP, TAG_SHIFT, UPDATE
+from cepheid.codegen.layout import STEP, UPDATE
 from cepheid.engines.base.kernels.registers import fill_registers
 from cepheid.jit.decorators import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
 from cepheid.jit.pointers import call_predicate
-
-_COMPONENT = (1 << TAG_SHIFT) - 1
-_FAR = 1 << 62
 
 
 @helper
@@ -44,42 +41,35 @@ def _first_within(axis, low, high, last, window):
 
 @kernel(
     I64(
-        I64S, I64S, I64S, I64S, I64S, I64S, I64S, array_of(STEP), array_of(UPDATE), I64S, I64S_2D,
-        F64S_2D, I64S, I64S, I64S, I64S, I64, I64, I64, I64, I64,
+        I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S, array_of(STEP), array_of(UPDATE), I64S,
+        I64S_2D, F64S_2D, I64S, I64S, I64S, I64S, I64, I64, I64,
     )
 )  # fmt: skip
 def find_violated(
-    ids, filled_ids, offsets, match_partitions, firsts, lasts, violated, steps, updates, columns,
-    ints, floats, valid, events, partitions, axis, window, after, before, predicate, context,
+    lower, upper, tags, begins, match_partitions, firsts, lasts, violated, steps, updates, columns,
+    ints, floats, valid, events, partitions, axis, window, predicate, context,
 ):  # fmt: skip
-    """Set ``violated[m]`` for every match at whose place one of the events stands.
+    """Set ``violated[m]`` for every match m that one of the events violates.
 
     The events, with their partitions and places on the axis of the window, are in the order of
-    partition and stream; ``firsts`` and ``lasts`` have those places of the first and the last
-    event of each match. ``after`` and ``before`` are sets of components, as bits. ``predicate``
-    is the address of the conditions across events, or 0; for it the registers of a match are
-    filled from ``columns``, in which its events are numbered as in ``filled_ids``.
+    partition and stream. Those after ``lower[m]`` and before ``upper[m]`` can violate match m;
+    ``firsts`` and ``lasts`` are the places on the axis of the first and the last event of each
+    match. ``predicate`` is the address of the conditions across events, or 0; for it the
+    registers of a match are filled from ``columns``, in which ``tags`` number its events.
     """
     count = 0
-    for m in range(len(offsets) - 1):
+    for m in range(len(violated)):
         partition = match_partitions[m]
         if violated[m] != 0 or partition < 0:
             continue
-        lower, upper = -1, _FAR
-        for at in range(offsets[m], offsets[m + 1]):
-            event, component = ids[at] >> TAG_SHIFT, ids[at] & _COMPONENT
-            if (after >> component) & 1 and event > lower:
-                lower = event
-            if (before >> component) & 1 and event < upper:
-                upper = event
-        place = _first_after(partitions, events, partition, lower)
-        high = _first_after(partitions, events, partition, upper - 1)
+        place = _first_after(partitions, events, partition, lower[m])
+        high = _first_after(partitions, events, partition, upper[m] - 1)
         place = _first_within(axis, place, high, lasts[m], window)
         filled = False
         while place < high and axis[place] - firsts[m] < window:
             if predicate != 0 and not filled:
                 fill_registers(
-                    filled_ids, offsets[m], offsets[m + 1], 0, steps, updates, columns, ints,
+                    tags, begins[m], begins[m + 1], 0, steps, updates, columns, ints,
                     floats, valid,
                 )  # fmt: skip
                 filled = True
