@@ -22,7 +22,7 @@ from cepheid.events.events import Events, order_events
 from cepheid.events.time_axis import TimeAxis
 from cepheid.events.uncertain_time import UncertainTime, split_uncertain_time
 from cepheid.language.printer import print_query
-from cepheid.matches.modes.registry import check_output, refuse_output
+from cepheid.matches.modes.registry import added_mode, check_output, refuse_output
 from cepheid.schema import Schema, schema_of
 from cepheid.spark.batch.arrow_schemas import (
     MATCH_ID,
@@ -176,6 +176,7 @@ def prepare(
         match_id,
         functions_in(query.tree),
         uncertain,
+        added_mode(output),
     )
     return Prepared(
         analysed,

@@ -18,6 +18,7 @@ from cepheid.events.events import order_events
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
+from cepheid.matches.modes.registry import added_mode
 from cepheid.schema import Schema, schema_of
 from cepheid.scripts import CompiledScript
 from cepheid.spark.batch.arrow_schemas import MATCH_ID, arrow_schema, empty_events, schema_for_spark
@@ -120,6 +121,7 @@ def prepare_script(
             for tree in compiled.queries.values()
             for name, function in functions_in(tree).items()
         },
+        added_mode(output),
     )
     return PreparedScript(
         tuple(answers),

@@ -16,6 +16,8 @@ from cepheid.errors import OptionError
 from cepheid.events.uncertain_time import UncertainTime
 from cepheid.functions import REGISTERED
 from cepheid.language import syntax as ast
+from cepheid.matches.modes.mode import OutputMode
+from cepheid.matches.modes.registry import all_outputs, register_mode
 from cepheid.schema import Schema
 from cepheid.scripts import CompiledScript, script
 
@@ -29,8 +31,8 @@ class WorkerSettings:
     columns that order events of equal time, whether he said so or not. ``schema`` is the
     declaration of types as plain values, ``result`` the serialised Arrow schema of the matches.
     ``functions`` are those that the query calls and the program registered: a worker is another
-    process, and registers them itself. ``uncertain`` is what is said of times that are not
-    certain.
+    process, and registers them itself; ``mode`` is likewise the output mode if the program added
+    it. ``uncertain`` is what is said of times that are not certain.
     """
 
     text: str
@@ -47,6 +49,7 @@ class WorkerSettings:
     match_id: bool = False
     functions: Mapping[str, FunctionType] = field(default_factory=dict)
     uncertain: UncertainTime | None = None
+    mode: OutputMode | None = None
 
     @property
     def result_schema(self) -> pa.Schema:
@@ -57,6 +60,7 @@ class WorkerSettings:
         """The query, compiled in this process."""
         refuse_zip_file()
         register_missing(self.functions)
+        register_missing_mode(self.mode)
         return query(self.text)
 
     def reading(self) -> dict[str, Any]:
@@ -90,6 +94,7 @@ class ScriptSettings:
     result: bytes
     match_id: bool
     functions: Mapping[str, FunctionType]
+    mode: OutputMode | None = None
 
     @property
     def time(self) -> str:
@@ -105,6 +110,7 @@ class ScriptSettings:
         """The script, compiled in this process."""
         refuse_zip_file()
         register_missing(self.functions)
+        register_missing_mode(self.mode)
         return script(self.text)
 
     def reading(self) -> dict[str, Any]:
@@ -139,3 +145,9 @@ def register_missing(functions: Mapping[str, FunctionType]) -> None:
     for name, function in functions.items():
         if name not in REGISTERED:
             register_function(name, function)
+
+
+def register_missing_mode(mode: OutputMode | None) -> None:
+    """Register in this process the output mode that the driver has registered."""
+    if mode is not None and mode.name not in all_outputs():
+        register_mode(mode)
