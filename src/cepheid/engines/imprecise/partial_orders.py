@@ -42,8 +42,8 @@ class PartialOrders:
         options: Options,
     ) -> None:
         named = {component.variable for component in alternatives[0].components}
-        pattern = ast.components(query.query.pattern)
-        self._variables = [each.variable for each, _ in pattern if each.variable in named]
+        pattern = dict.fromkeys(each.variable for each, _ in ast.components(query.query.pattern))
+        self._variables = [name for name in pattern if name in named]
         self._searches = [
             _Search(query, alternative, window, self._variables, options)
             for alternative in alternatives
