@@ -24,9 +24,7 @@ from cepheid.engines.base.retained import Retained
 from cepheid.engines.base.stored import check_header, header_of
 from cepheid.engines.imprecise.alternative import (
     ImpreciseAlternative,
-    Scored,
     Threshold,
-    joined_scored,
     most_confident,
 )
 from cepheid.engines.imprecise.frame import Frame
@@ -45,8 +43,13 @@ from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
 from cepheid.events.uncertain_time import UncertainTime
 from cepheid.language import syntax as ast
-from cepheid.matches.bindings import Bindings, MatchTimes
-from cepheid.matches.match_list import MatchList, to_bindings
+from cepheid.matches.bindings import (
+    Bindings,
+    MatchTimes,
+    joined_bindings,
+    no_matches,
+    with_variables,
+)
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
 from cepheid.snapshots import Arrays, Parts, pack, part, prefixed
@@ -220,23 +223,21 @@ class ImpreciseSession:
             else:
                 at_least = max(at_least, float(clause.least))
         threshold = Threshold(more_than, at_least)
-        numbers = {name: number for number, name in enumerate(self._variables)}
         self._alternatives = [
-            self._compiled(group, numbers, threshold)
-            for group in by_variables(self._query.alternatives)
+            self._compiled(group, threshold) for group in by_variables(self._query.alternatives)
         ]
 
     def _compiled(
-        self, group: list[Alternative], numbers: dict[str, int], threshold: Threshold
+        self, group: list[Alternative], threshold: Threshold
     ) -> ImpreciseAlternative | PartialOrders:
         """The search for the matches of alternatives that have the same variables."""
         query, window, options = self._query, self._window, self._options
         if is_one_sequence(group):
-            return ImpreciseAlternative(query, group[0], window, numbers, threshold, options)
+            return ImpreciseAlternative(query, group[0], window, threshold, options)
         # Loaded when it is needed first, since its kernels take a while to compile.
         from cepheid.engines.imprecise.partial_orders import PartialOrders
 
-        return PartialOrders(query, group, window, numbers, threshold, options)
+        return PartialOrders(query, group, window, threshold, options)
 
     def _on_time(self, batch: Events) -> Events:
         """The events of a batch that did not come too late; the others are counted."""
@@ -280,30 +281,29 @@ class ImpreciseSession:
     def _evaluate(self, first_fresh: int, settled: int) -> Bindings:
         """The matches of fresh events and those that are decided now."""
         retained = self._retained
-        found: list[Scored] = []
+        components = list(self._variables.values())
+        found = [replace(no_matches(components), confidences=np.zeros(0))]
+        base = 0
         if len(retained):
             intervals = read_intervals(retained.events, self._said)
             order = _order_of(intervals.lower)
             frame = self._frame(intervals, order, first_fresh, settled)
             has_fresh = bool(frame.fresh.any())
-            found = [
-                each.found(frame, order)
+            base = frame.base
+            found += [
+                with_variables(each.found(frame, order), components)
                 for each in self._alternatives
                 if has_fresh or each.has_rivals
             ]
-            found = [_shifted(part, frame.base) for part in found]
-        scored = joined_scored([part for part in found if len(part.matches)])
+        matches = joined_bindings(found)
         if self._options.top_k is not None:
-            scored = most_confident(scored, self._options.top_k)
+            matches = most_confident(matches, self._options.top_k)
         else:
-            scored = scored.pick(_by_time(scored.matches))
+            matches = matches.pick(_by_time(matches))
         self._settled = settled
-        bindings = to_bindings(scored.matches, self._variables)
-        return replace(
-            bindings,
-            times=MatchTimes.of(bindings.starts * self._granule, bindings.ends * self._granule),
-            confidences=scored.confidences,
-        )
+        starts = (matches.starts + base) * self._granule
+        ends = (matches.ends + base) * self._granule
+        return replace(matches, known_times=MatchTimes.of(starts, ends))
 
     def _frame(self, intervals: Intervals, order: Int64s, first_fresh: int, settled: int) -> Frame:
         events = self._retained.events
@@ -351,7 +351,7 @@ def _order_of(lower: Int64s) -> Int64s:
     return np.argsort(lower, kind="stable").astype(np.int64)
 
 
-def _by_time(matches: MatchList) -> Int64s:
+def _by_time(matches: Bindings) -> Int64s:
     """The order of matches by their ends, then by their starts."""
     if not len(matches):
         return np.empty(0, dtype=np.int64)
@@ -365,9 +365,3 @@ def _by_time(matches: MatchList) -> Int64s:
 
 def _is_identity(order: Int64s) -> bool:
     return bool((order[1:] > order[:-1]).all())
-
-
-def _shifted(scored: Scored, base: int) -> Scored:
-    matches = scored.matches
-    moved = replace(matches, starts=matches.starts + base, ends=matches.ends + base)
-    return Scored(moved, scored.confidences)
