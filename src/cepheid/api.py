@@ -21,7 +21,6 @@ from cepheid.language.grouping import NO_GROUPS, GroupBy, with_groups
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, parse
 from cepheid.language.printer import print_query
-from cepheid.matches.modes.registry import all_outputs, output_mode
 from cepheid.schema import schema_of
 from cepheid.sessions.run_settings import MatchKeywords, RunSettings
 from cepheid.sessions.script import Script
@@ -290,6 +289,8 @@ class CompiledQuery(Compiled):
             "schema": schema,
             **options,
         }
+        from cepheid.matches.modes.registry import all_outputs, output_mode
+
         if are_spark_frames(events):
             return import_module(SPARK).match(self, events, **keywords)  # type: ignore[no-any-return]
         keywords["whole_events"] = whole_events

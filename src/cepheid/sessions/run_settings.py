@@ -10,7 +10,6 @@ from cepheid.engines.base.evaluation import AUTO
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options, read_options
 from cepheid.events.read_options import DEFAULT_READING, ReadKeywords, ReadOptions
 from cepheid.matches.modes.all import ALL
-from cepheid.matches.modes.registry import check_output
 
 
 class MatchKeywords(ReadKeywords, total=False):
@@ -61,6 +60,8 @@ class RunSettings:
         Raises:
             OptionError: a keyword is unknown or cannot be used here, or a value is wrong.
         """
+        from cepheid.matches.modes.registry import check_output  # its modes need NumPy
+
         output = keywords.get("output", ALL.name)
         check_output(output, None if outputs is None else tuple(outputs))
         known = {*ReadKeywords.__annotations__, "evaluation", "output"} - {*without}
