@@ -29,7 +29,7 @@ def no_rows(dtype: npt.DTypeLike, dimensions: int = 1) -> npt.NDArray[Any]:
 
 def grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     """A copy of the array with room for ``size`` rows."""
-    new = np.zeros(size, dtype=array.dtype)
+    new = np.zeros((size, *array.shape[1:]), dtype=array.dtype)
     new[: len(array)] = array
     return new
 

@@ -19,7 +19,8 @@ from cepheid.codegen.sequences import check_attributes, compile_negation, partit
 from cepheid.codegen.steps import EventTest, Phase
 from cepheid.engines.base.options import BY_COST, FIRST_CHANCE
 from cepheid.engines.lazy import layout
-from cepheid.engines.lazy.sharing import SharedAlternatives, is_tested_early
+from cepheid.engines.lazy.negation import is_tested_early
+from cepheid.engines.lazy.sharing import SharedAlternatives
 from cepheid.engines.lazy.tables import (
     LazyAutomaton,
     LazyComponent,

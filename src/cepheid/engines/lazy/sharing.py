@@ -14,10 +14,10 @@ from cepheid.analysis.model import (
     Alternative,
     AnalysedQuery,
     Clause,
-    NegatedComponent,
     PartitionKey,
 )
-from cepheid.engines.base.options import BY_COST, FIRST_CHANCE
+from cepheid.engines.base.options import BY_COST
+from cepheid.engines.lazy.negation import is_tested_early
 from cepheid.language import syntax as ast
 
 _MOST_COMPONENTS = 24
@@ -63,21 +63,6 @@ def shared_alternatives(
         else:
             groups.append(_Group([number], [alternative]))
     return tuple(_union(query, group) for group in groups if len(group.numbers) > 1)
-
-
-def is_tested_early(alternative: Alternative, negated: NegatedComponent, negation: str) -> bool:
-    """Whether a negation is tested as soon as what is around it is bound, by the option.
-
-    Where it needs all components, there is nothing left that this could save, and the filter
-    of complete matches is faster. What needs the end of the window has to wait for it.
-    """
-    if not negated.after or not negated.before:
-        return False
-    if negation != BY_COST:
-        return negation == FIRST_CHANCE
-    places = {part.variable: ix for ix, part in enumerate(alternative.components)}
-    named = {places[name] for each in negated.clauses for name in each.variables if name in places}
-    return len(named | negated.after | negated.before) < len(places)
 
 
 def sharing_lines(query: AnalysedQuery, negation: str = BY_COST) -> Iterator[str]:
