@@ -1,8 +1,8 @@
-"""An alternative compiled to a lazy automaton: tests that hold in whatever order [Kolchinsky17 §4].
+"""Compiles an alternative to a lazy automaton, for any order of binding [Kolchinsky17 §4].
 
 The components of a chain are bound in an order of frequency that is not known here, and those
-of a tree in an order that each instance chooses. So every clause is compiled for each of its
-variables as the one that is bound last; the kernel tests it at that one.
+of a tree in an order that each instance chooses. So every clause is compiled once for each of
+its variables, as the test for when that variable is bound last.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent
-from cepheid.analysis.partitions import find_equal_attributes
 from cepheid.codegen.compiled_once import compiled_once
 from cepheid.codegen.layout import MAX_COMPONENTS, UNBOUNDED
 from cepheid.codegen.predicates import PredicateWriter, Test, Untranslatable
@@ -19,6 +18,7 @@ from cepheid.codegen.sequences import check_attributes, compile_negation, partit
 from cepheid.codegen.steps import EventTest, Phase
 from cepheid.engines.base.options import BY_COST, FIRST_CHANCE
 from cepheid.engines.lazy import layout
+from cepheid.engines.lazy.links import LinkFinder, has_attributes
 from cepheid.engines.lazy.negation import is_tested_early
 from cepheid.engines.lazy.sharing import SharedAlternatives
 from cepheid.engines.lazy.tables import (
@@ -26,13 +26,11 @@ from cepheid.engines.lazy.tables import (
     LazyComponent,
     LazyNegation,
     LazyTest,
-    Link,
     Range,
 )
 from cepheid.engines.lazy.values import PRIOR, SlotVector
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
-from cepheid.schema import Kind
 
 Literals = tuple[ast.Expression, ...]
 
@@ -55,7 +53,7 @@ def refuse_lazy(query: AnalysedQuery) -> str | None:
 
 @compiled_once
 def compile_lazy(query: AnalysedQuery, alternative: Alternative, negation: str) -> LazyAutomaton:
-    """The lazy automaton of one alternative of a query, whose schema is known.
+    """The lazy automaton of one alternative of a query with a schema.
 
     ``negation`` is the option: which negations are tested before a match is complete.
     """
@@ -64,7 +62,7 @@ def compile_lazy(query: AnalysedQuery, alternative: Alternative, negation: str) 
 
 @compiled_once
 def compile_shared(query: AnalysedQuery, shared: SharedAlternatives) -> LazyAutomaton:
-    """The lazy automaton of several alternatives: components that they share are one."""
+    """The lazy automaton of several alternatives, with each shared component once."""
     return _Compiler(query, shared.union, shared).compile()
 
 
@@ -106,8 +104,8 @@ class _Compiler:
             for ix in named:
                 tests[ix].extend(self._tests(clause, ix, named))
         negations = tuple(map(self._negation, self._early))
-        event_tests = [self._component_test(ix, on_event[ix]) for ix in on_event]
-        # Only now is it known which registers the predicates read.
+        event_tests = [self._event_test(self._components[ix], on_event[ix]) for ix in on_event]
+        # The registers that predicates read are known only after all tests are compiled.
         components = tuple(
             LazyComponent(
                 component,
@@ -123,6 +121,7 @@ class _Compiler:
             )
             for ix, component in enumerate(self._components)
         )
+        links = LinkFinder(self._query, self._schema, self._alternative, self._shared, self._early)
         places: tuple[tuple[int, ...], ...] = (tuple(range(len(components))),)
         members = [self._alternative]
         if self._shared is not None:
@@ -132,10 +131,10 @@ class _Compiler:
             places,
             components,
             negations,
-            # Of alternatives together, one may have components in another order than they are here.
+            # An alternative may have its components in another order than the union.
             all(each.is_sequence for each in members) and all(list(p) == sorted(p) for p in places),
             attributes,
-            self._links(attributes),
+            links.links(attributes),
             tuple(self._vector.columns.items()),
             tuple(self._vector.registers.values()),
             tuple(self._writer.constants),
@@ -145,7 +144,7 @@ class _Compiler:
     # --- clauses across events
 
     def _tests(self, clause: Clause, ix: int, named: list[int]) -> Iterator[LazyTest]:
-        """The tests of the clause for when this component is the last of its variables."""
+        """The tests of a clause where this component is the last one to be bound."""
         component = self._components[ix]
         needs = sum(1 << other for other in named if other != ix)
         label = print_expression(clause.expression, self._query.query)
@@ -196,7 +195,7 @@ class _Compiler:
         return LazyTest(phase, needs, self._writer.add([test]), label)
 
     def _of_all(self, clause: Clause, needs: int, label: str) -> LazyTest:
-        """The test of a clause when all is bound, for all elements that it ranges over."""
+        """The test of a clause where all its components are complete, for all elements it names."""
         number = self._writer.add([Test(clause.expression, self._vector.of_instance)])
         ranges = tuple(
             Range(self._places[name], first)
@@ -206,7 +205,7 @@ class _Compiler:
         return LazyTest(layout.COMPLETED, needs, number, label, ranges)
 
     def _with_updates(self, test: LazyTest) -> LazyTest:
-        """The test with what its ranges do to the registers of what was before an element."""
+        """The test with the updates that its ranges make to registers of earlier elements."""
         if not test.ranges:
             return test
         ranges = tuple(
@@ -224,7 +223,7 @@ class _Compiler:
 
     @staticmethod
     def _speaks_of_whole(clause: Clause, variable: str) -> bool:
-        """Whether the clause names something that is known when the list is complete."""
+        """Whether the clause names a value that is known only when the list is complete."""
         for literal in clause.literals:
             for node in literal.walk():
                 match node:
@@ -236,7 +235,7 @@ class _Compiler:
         return False
 
     def _is_on_event(self, clause: Clause, ix: int) -> bool:
-        """Whether the clause speaks of each event of the component by itself."""
+        """Whether the clause can be tested on each event of the component alone."""
         component = self._components[ix]
         if component.is_kleene and clause.ranges.get(component.variable) != 1:
             return False
@@ -251,47 +250,37 @@ class _Compiler:
 
     # --- components
 
-    def _component_test(self, ix: int, clauses: list[Literals]) -> EventTest:
-        component = self._components[ix]
+    def _event_test(self, component: ast.Component, clauses: list[Literals]) -> EventTest:
+        """The test of an event alone, as far as possible in generated code.
+
+        It includes the equivalence tests with a value, such as ``[attr='v']``.
+        """
         values = [
             (ast.Comparison("=", ast.Attribute(component.variable, test.attribute), test.value),)
             for test in self._query.equivalences
             if test.value is not None
         ]
-        return self._event_test(component, [*clauses, *values])
-
-    def _event_test(self, component: ast.Component, clauses: list[Literals]) -> EventTest:
-        """The test of an event alone, as far as possible in generated code."""
         resolve = partial(self._vector.at_hand, own=component.variable, begins=True)
         generated: list[Test] = []
         others: list[Literals] = []
-        for literals in clauses:
+        for literals in (*clauses, *values):
             test = Test(literals[0] if len(literals) == 1 else ast.Or(literals), resolve)
-            if self._has_attributes(component, literals) and self._writer.can_add(test):
+            if has_attributes(self._schema, component, literals) and self._writer.can_add(test):
                 generated.append(test)
             else:
                 others.append(literals)
         number = self._writer.add_event_test(generated) if generated else layout.NONE
         return EventTest(component.types, number, tuple(others))
 
-    def _has_attributes(self, component: ast.Component, literals: Literals) -> bool:
-        return all(
-            self._schema.has_attribute(name, attribute)
-            for literal in literals
-            for node in literal.walk()
-            if (attribute := getattr(node, "attribute", None)) is not None
-            for name in component.types
-        )
-
     def _least(self, component: ast.Component) -> int:
-        """A Kleene component has at least as many events as the conditions name."""
+        """The least number of events; a Kleene component has all elements that conditions name."""
         if component.bounds is None:
             return 1
         named = [c.least_lengths.get(component.variable, 1) for c in self._alternative.clauses]
         return max(component.bounds.least, *named, 1)
 
     def _rivals(self, ix: int) -> int:
-        """The components without an order to this one that may have events of its types."""
+        """The components that may bind the same events: unordered ones with a common type."""
         types = set(self._components[ix].types)
         return sum(
             1 << other
@@ -301,88 +290,6 @@ class _Compiler:
             and (other, ix) not in self._alternative.before
             and types & set(component.types)
         )
-
-    # --- links
-
-    def _links(self, partitions: tuple[str, ...]) -> tuple[Link, ...]:
-        """What events of a component are looked up by, beside the partition.
-
-        Where the window counts the events of a partition there are no links: a group of a
-        quiet partition would not be forgotten.
-        """
-        window = self._query.query.window
-        if window and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
-            return ()
-        everywhere = [
-            tuple((ix, name) for ix in range(len(self._components))) for name in partitions
-        ]
-        groups = [
-            list(terms)
-            for terms in self._equal_attributes()
-            if terms not in everywhere
-            and all(self._schema.kind(name) is not Kind.LIST for _, name in terms)
-        ]
-        for number, negated in enumerate(self._early, start=len(self._components)):
-            for own, other in self._ties(negated, partitions):
-                group = next((each for each in groups if other in each), None)
-                if group is None:
-                    group = [other]
-                    groups.append(group)
-                group.append((number, own))
-                break
-        return tuple(Link(tuple(group)) for group in groups)
-
-    def _equal_attributes(self) -> list[tuple[tuple[int, str], ...]]:
-        """Groups of attributes that are equal in every match of every alternative.
-
-        Two may be equal in one alternative because of a component that another lacks; such a
-        group is left out.
-        """
-        if self._shared is None:
-            clauses = self._alternative.clauses
-            return list(find_equal_attributes(self._components, clauses, self._schema))
-        found = []
-        for number, places in zip(self._shared.numbers, self._shared.places, strict=True):
-            own = self._query.alternatives[number]
-            groups = find_equal_attributes(own.components, own.clauses, self._schema)
-            named = [tuple((places[ix], name) for ix, name in terms) for terms in groups]
-            found.append((set(places), named))
-        return [
-            terms
-            for terms in dict.fromkeys(terms for _, groups in found for terms in groups)
-            if all(
-                (len(common) < 2 and not any(self._components[ix].is_kleene for ix, _ in common))
-                or any(common <= set(group) for group in groups)
-                for members, groups in found
-                for common in [{term for term in terms if term[0] in members}]
-            )
-        ]
-
-    def _ties(
-        self, negated: NegatedComponent, partitions: tuple[str, ...]
-    ) -> Iterator[tuple[str, tuple[int, str]]]:
-        """Attributes of the negated component that equal one of a single component."""
-        own = negated.component
-        for clause in negated.clauses:
-            match clause.literals:
-                case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
-                    pass
-                case _:
-                    continue
-            for mine, other in ((left, right), (right, left)):
-                place = self._places.get(other.variable)
-                if mine.variable != own.variable or place is None:
-                    continue
-                kinds = {self._schema.kind(mine.attribute), self._schema.kind(other.attribute)}
-                if (
-                    len(kinds) == 1
-                    and Kind.LIST not in kinds
-                    and not mine.attribute == other.attribute in partitions
-                    and not self._components[place].is_kleene
-                    and self._has_attributes(own, (mine,))
-                    and self._has_attributes(self._components[place], (other,))
-                ):
-                    yield mine.attribute, (place, other.attribute)
 
     # --- negation
 
@@ -406,15 +313,10 @@ class _Compiler:
             for name, length in clause.least_lengths.items():
                 longer = ast.Comparison(">=", ast.Length(name), ast.Literal(length))
                 across.append(Test(longer, resolve))
-        values = [
-            (ast.Comparison("=", ast.Attribute(own, test.attribute), test.value),)
-            for test in self._query.equivalences
-            if test.value is not None
-        ]
         predicate = self._writer.add(across) if across else layout.NONE
         return LazyNegation(
             component,
-            self._event_test(component, [*on_event, *values]),
+            self._event_test(component, on_event),
             sum(1 << ix for ix in negated.after),
             sum(1 << ix for ix in negated.before),
             sum(1 << ix for ix in needs),

@@ -10,7 +10,7 @@ Such a *group* of a partition has its own buffers and lists of waiting instances
 of the same tables [Kolchinsky17 §4.1].
 
 The steps of a plan hold the orders of one or more alternatives of a query as a tree:
-alternatives whose orders begin alike share that beginning [Kolchinsky17 §5].
+alternatives with orders that begin alike share that beginning [Kolchinsky17 §5].
 """
 
 from __future__ import annotations

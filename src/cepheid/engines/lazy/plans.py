@@ -1,10 +1,11 @@
-"""In which order a lazy automaton binds components, and when that changes.
+"""Plans: the order in which a lazy automaton binds components, and when it changes.
 
-A plan is an order of frequency for each alternative, and those that begin alike have their
-beginning in common; of a tree only the first component counts, the rest is chosen by each
-instance. A new plan finds the matches whose first event comes after it was made, and the
-old one goes on until all others are found, one window later: so every match is found once. Its
-last instances have left the window after another one.
+A plan has an order of frequency for each alternative; orders that begin alike share that
+beginning. In a tree only the first component matters, and each instance chooses the rest.
+
+A new plan finds the matches with a first event after the plan was made. The old plan continues
+for one window, until all other matches are found. So every match is found once. The last
+instances of the old plan leave the window one window later.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ from cepheid.events.time_axis import MAX_TICKS
 from cepheid.snapshots import Arrays
 
 Orders = tuple[tuple[int, ...], ...]
-"""The components of each alternative in the order in which they are bound."""
+"""The components of each alternative, in the order in which they are bound."""
 
 _SAMPLE = 256
-"""How many pairs of events tell how often a condition holds."""
+"""The number of pairs of events that a selectivity is estimated from."""
 _GAIN = 1.5
-"""A plan is replaced where another is better by this factor."""
+"""A plan is replaced when another is better by this factor."""
 _CHANGE = 1.25
-"""Whether a plan is the best is looked at again where a rate has changed by this factor."""
+"""A plan is compared with others when a rate has changed by this factor."""
 _SETTLED = 16_384
-"""After so many events a chain that has to change becomes a tree, which is for what changes."""
+"""A chain that has to change after this many events becomes a tree."""
 
 
 class LazyPlans:
@@ -93,12 +94,12 @@ class LazyPlans:
         if is_first:
             self._begin(orders)
         elif self._is_better(workload, orders):
-            # What drifts after a while may drift again: from now on each instance chooses.
+            # Rates that drift late may drift again: from now on each instance chooses.
             self._is_tree |= self._seen > _SETTLED and len(self._members) == 1
             self._switch(orders, low, int(control[0]["now"]))
 
     def _have_changed(self, rates: list[float]) -> bool:
-        """Whether events of a component have become more or less frequent since the last look."""
+        """Whether the frequency of a component has changed since plans were last compared."""
         return any(
             new > _CHANGE * old or old > _CHANGE * new
             for new, old in zip(rates, self._planned, strict=True)
@@ -111,7 +112,7 @@ class LazyPlans:
         return _GAIN * orders_cost(workload, orders) < orders_cost(workload, self._orders)
 
     def _write(self, plan: int, orders: Orders) -> None:
-        """Write the orders as steps, of which equal beginnings are the same."""
+        """Write the orders as a tree of steps; equal beginnings are the same steps."""
         self._orders = orders
         steps = self.arrays.steps[plan]
         steps[0] = (layout.NONE, layout.NONE, layout.NONE, 0)
@@ -144,12 +145,12 @@ class LazyPlans:
         if self._retires is None or now < self._retires:
             return
         self.arrays.table[1 - self._latest]["is_alive"] = 0
-        # What it has begun last leaves the window only now: its place can be taken.
+        # After one more window its last instances are gone, and its place is free.
         if now - self._retires >= self._window:
             self._retires = None
 
     def renumber(self, places: Int64s, count: int) -> None:
-        """Events have new numbers: ``places`` by the old one."""
+        """Take the new rows of events: ``places`` by the old row."""
         for name in ("since", "until"):
             for plan in range(layout.PLANS):
                 at = int(self.arrays.table[plan][name])
@@ -169,7 +170,7 @@ class LazyPlans:
         self._density = (high - low) / max(span, 1) / max(partitions, 1)
 
     def _workload(self, rates: list[float]) -> Workload:
-        """What a window of one partition has, as far as it is known."""
+        """What is known about a window of one partition."""
         events = self._density * min(self._window, 1e15)
         seen = max(self._counts.seen, 1.0)
         scale = min(events, seen) if self._density else seen
@@ -192,7 +193,7 @@ class LazyPlans:
         )
 
     def _note_given(self, statistics: Mapping[str, float]) -> None:
-        """Take how often conditions between two components hold from what was given."""
+        """Take the selectivities of conditions between two components from given statistics."""
         for ix, each in enumerate(self._automaton.components):
             for test in each.tests:
                 other = test.needs.bit_length() - 1

@@ -60,7 +60,7 @@ class EventStore:
         return EncodedColumn(self._values[ix][low : self.size], valid)
 
     def point(self, context: Int64s) -> None:
-        """Let a context point at the columns."""
+        """Write the addresses of the columns into a context."""
         for ix in range(len(self._columns)):
             place = layout.CONTEXT_COLUMNS + 2 * ix
             context[place] = self._values[ix].ctypes.data
@@ -107,7 +107,7 @@ class Constants:
         self._held: list[object] = []
 
     def point(self, contexts: Sequence[Int64s], strings: StringCodes, lists: ListColumns) -> None:
-        """Let contexts point at the constants and at the lists of all events in memory."""
+        """Write the addresses of constants and lists into contexts."""
         codes = [
             strings.code(constant) if isinstance(constant, str) else constant
             for constant in self._constants
@@ -129,7 +129,7 @@ class Constants:
                 context[codegen_layout.CONTEXT_LISTS] = table.ctypes.data
 
     def point_at_batch(self, context: Int64s, columns: Sequence[EncodedColumn]) -> None:
-        """Let a context point at the columns of a batch, for tests of single events."""
+        """Write the addresses of a batch's columns into a context, for tests of single events."""
         for ix, ((_, storage), column) in enumerate(zip(self._columns, columns, strict=True)):
             dtype = np.float64 if storage is Storage.FLOAT else np.int64
             values = np.ascontiguousarray(column.values, dtype=dtype)
