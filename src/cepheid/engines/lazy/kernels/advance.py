@@ -50,7 +50,7 @@ from cepheid.engines.lazy.layout import (
     State,
     Tables,
 )
-from cepheid.jit.decorators import I64, helper, kernel, type_of
+from cepheid.jit.decorators import I64, helper, kernel, small, type_of
 
 
 @helper
@@ -126,7 +126,9 @@ def _extend_list(tables, state, events, instance_ix, event, place):
     if place != NONE and new.row == row.row:
         new.cursor, new.upper = place + 1, row.upper
     else:
-        search_buffer(tables.components, state, events.axis, copy_ix)
+        search_buffer(
+            tables.components, state.control, instances, state.inputs, events.axis, copy_ix
+        )
     state.stack[ctl.top] = copy_ix
     ctl.top += 1
 
@@ -276,7 +278,7 @@ def _begin(tables, plans, state, events, out, plan, step, event):
     free_instance(state.control, instances, instance_ix)
 
 
-@helper
+@small
 def _fill_buffers(terms, state, events, event):
     """Put an event into the buffers of its partition, then of its groups; False without room."""
     ctl, inputs = state.control[0], state.inputs

@@ -13,7 +13,7 @@ from cepheid.engines.lazy.layout import (
     SLOT_NODE,
     TAKE,
 )
-from cepheid.jit.decorators import helper
+from cepheid.jit.decorators import helper, small
 
 
 @helper
@@ -103,7 +103,7 @@ def apply_updates(updates, low, high, context, instances, instance_ix, event):
     )  # fmt: skip
 
 
-@helper
+@small
 def write_match(tables, plans, state, events, out, instance_ix, event, finals):
     """Write the match of an instance that completes these alternatives.
 

@@ -111,14 +111,13 @@ def end_place(pool, axis, low, high, upper, start, window):
 
 
 @helper
-def choose_next(tables, parts, state, events, instance_ix):
+def choose_next(tables, parts, instances, inputs, events, window, instance_ix):
     """The component that an instance of a tree binds next.
 
     It is the one that has the fewest events now, counting only the part of them that is expected
     to satisfy the conditions with the bound events [Kolchinsky17 §7].
     """
-    components, instances, inputs = tables.components, state.instances, state.inputs
-    row, window = instances.table[instance_ix], state.control[0].window
+    components, row = tables.components, instances.table[instance_ix]
     pool, axis = inputs.pool, events.axis
     count = len(components)
     best, fewest = NONE, 1e300

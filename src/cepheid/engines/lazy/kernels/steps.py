@@ -11,14 +11,13 @@ from cepheid.engines.lazy.kernels.search import (
     upper_bound,
 )
 from cepheid.engines.lazy.layout import NONE, SEARCH
-from cepheid.jit.decorators import helper
+from cepheid.jit.decorators import helper, small
 
 
 @helper
-def search_buffer(components, state, axis, instance_ix):
+def search_buffer(components, control, instances, inputs, axis, instance_ix):
     """Let an instance read the buffer of its next component from the first event that can fit."""
-    slots, inputs = state.instances.slots, state.inputs
-    row = state.instances.table[instance_ix]
+    slots, row = instances.slots, instances.table[instance_ix]
     component = row.next
     after = lower_bound(components, slots, instance_ix, row.bound, component)
     if row.count > 0:
@@ -28,25 +27,25 @@ def search_buffer(components, state, axis, instance_ix):
         row.cursor = 0
         return
     buffer = inputs.buffers[row.row, component]
-    end, window = buffer.low + buffer.count, state.control[0].window
+    end, window = buffer.low + buffer.count, control[0].window
     row.cursor = first_place(inputs.pool, axis, buffer.low, end, after, row.finish, window)
 
 
-@helper
+@small
 def push(tables, plans, state, events, instance_ix):
     """Set the component that an instance of a step binds next, and let it read the buffer."""
-    ctl, inputs = state.control[0], state.inputs
-    row = state.instances.table[instance_ix]
+    ctl, instances, inputs = state.control[0], state.instances, state.inputs
+    row = instances.table[instance_ix]
     plan = plans.table[row.plan]
     if plan.is_tree == 0:
         row.next = plans.steps[row.plan, row.step].component
     else:
-        row.next = choose_next(tables, plans.parts, state, events, instance_ix)
+        row.next = choose_next(
+            tables, plans.parts, instances, inputs, events, ctl.window, instance_ix
+        )
     row.count, row.stage = 0, SEARCH
-    row.row = row_of(
-        tables.terms, events.groups, inputs.buffers, state.instances, instance_ix, row.next
-    )
-    search_buffer(tables.components, state, events.axis, instance_ix)
+    row.row = row_of(tables.terms, events.groups, inputs.buffers, instances, instance_ix, row.next)
+    search_buffer(tables.components, state.control, instances, inputs, events.axis, instance_ix)
     # Matches with earlier events belong to the previous plan.
     after = plan.since - 1
     if after >= 0 and row.row != NONE:
