@@ -24,10 +24,11 @@ def hashes(matches: Bindings) -> tuple[Int64s, Int64s]:
 def without_duplicates(matches: Bindings) -> Bindings:
     """Each match once, as completed first; in the order of completion."""
     high, low = hashes(matches)
-    order = np.lexsort((matches.completion_positions, matches.ends, low, high))
+    position, ends = matches.completion_positions, matches.ends
+    order = np.lexsort((position, ends, low, high))
     same = (np.diff(high[order]) == 0) & (np.diff(low[order]) == 0)
-    once = matches.pick(order[np.concatenate([[True], ~same])] if len(order) else order)
-    return once.pick(once.completion_order())
+    first = order[np.concatenate([[True], ~same])] if len(order) else order
+    return matches.pick(first[np.lexsort((position[first], ends[first]))])
 
 
 class ReportedMatches:

@@ -53,14 +53,14 @@ class NonOverlapping(Chooser):
         never = np.full(max(completed.partitions - len(self._last_ticks), 0), _NEVER)
         self._last_ticks = np.concatenate([self._last_ticks, never])
         self._last_positions = np.concatenate([self._last_positions, never])
-        first = matches.first_events().astype(np.int64, copy=False)
-        keys = np.stack([matches.ends, matches.completion_positions, partition, -first])
+        keys = np.stack([matches.ends, matches.completion_positions, partition])
         order = np.lexsort(keys[::-1])
-        are_tied = not np.diff(keys[:, order]).any(axis=0).all()
-        rows = matches.rows() if are_tied else (int64s(0), int64s(0))
+        first = matches.first_events().astype(np.int64, copy=False)
+        firsts = np.stack([matches.starts, first])
+        rows = matches.rows()
         chosen = np.empty(len(matches), dtype=np.int64)
         count = choose_non_overlapping(
-            keys, matches.starts, order, *rows, self._last_ticks, self._last_positions, chosen
+            keys, firsts, order, *rows, self._last_ticks, self._last_positions, chosen
         )
         return matches.pick(chosen[:count])
 
