@@ -18,12 +18,11 @@ from typing import Any
 from benchmarks.sessions import CompiledStocks, engine_of
 from benchmarks.stocks import QUERIES, SYMBOLS, StockStream, query_text
 from benchmarks.timing import median_ratio, print_table, time_in_turn, write_results
-from cepheid.codegen.layout import NODE
+from cepheid.engines.base import drive
 from cepheid.engines.base.options import Options
-from cepheid.engines.nfa_b import engine as nfa_b_engine
-from cepheid.engines.nfa_b.variants import backtrack as backtrack_engine
-from cepheid.engines.nfa_b.variants import versioned as versioned_engine
+from cepheid.engines.nfa_b.variants import versioned
 from cepheid.events.events import Events
+from cepheid.matches import match_columns
 from cepheid.sessions.session import Session
 
 WAYS = {
@@ -73,7 +72,7 @@ def measure(name: str, settings: Settings, events: Events) -> dict[str, Any]:
         metrics = session.metrics
         in_runs[way].append(metrics.seconds_matching + metrics.seconds_construction)
 
-    for module in (nfa_b_engine, versioned_engine, backtrack_engine):
+    for module in (drive, versioned, match_columns):
         module.perf_counter = process_time
     seconds = time_in_turn({way: partial(run, way) for way in WAYS}, settings.rounds)
     row: dict[str, Any] = {"query": name, "events": len(events)}
@@ -104,8 +103,7 @@ def buffer_bytes(session: Session) -> int:
     engine._drop_nodes()
     if hasattr(engine, "buffer_bytes"):
         return int(engine.buffer_bytes)
-    control = engine._control[0]
-    return int(control["top_node"] - control["base_node"]) * NODE.itemsize
+    return int(engine.buffer.nodes.nbytes)
 
 
 def draw(rows: Sequence[dict[str, Any]], path: Path) -> bool:

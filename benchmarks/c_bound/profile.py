@@ -11,10 +11,10 @@ from unittest.mock import patch
 from benchmarks.sessions import CompiledStocks
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.retained import Retained
-from cepheid.engines.nfa_b.kernels import advance as nfa_b
+from cepheid.engines.nfa_b.kernels import advance, memory
 from cepheid.events.events import Events
 from cepheid.events.partition_numbers import PartitionNumbers
-from cepheid.matches.kernels import match_columns, unions
+from cepheid.matches.kernels import match_columns
 from cepheid.sessions import session as sessions
 
 # A part of the work, and what does it. None of them calls another one but for those of
@@ -23,9 +23,9 @@ PARTS: tuple[tuple[str, Any, str], ...] = (
     ("mask", EventBatch, "mask"),
     ("columns", EventBatch, "column"),
     ("partitions", PartitionNumbers, "_numbered"),
-    ("runs", nfa_b, "advance_runs"),
-    ("nodes", nfa_b, "drop_nodes"),
-    ("nodes", unions, "keep_reachable"),
+    ("runs", advance, "advance_runs"),
+    ("nodes", memory, "drop_nodes"),
+    ("nodes", memory, "keep_reachable"),
     ("construction", match_columns, "list_columns"),
     ("retaining", Retained, "append"),
     ("forgetting", sessions.Session, "_forget"),

@@ -1,8 +1,7 @@
 """Every exception that cepheid raises, and how a fault in a query is shown.
 
-A fault is a value: what is wrong, where it is in the text, what would have been right. The
-text of an error is built from these fields, so that a program can look at them and a person
-can read them::
+A fault is a value: what is wrong, where it is in the query text, and what was expected. The error
+message is built from these fields, so that programs can inspect them and people can read them::
 
     theft.sase:3:9: Shelf has no attribute 'tagid'
       3 | WHERE a.tagid = c.tag_id
@@ -31,7 +30,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong with a query: what, where, and what would be right."""
+    """One fault in a query: what is wrong, where, and what was expected."""
 
     message: str
     span: Span | None = None
@@ -54,11 +53,11 @@ class Fault:
 
 
 class CepheidError(Exception):
-    """What every exception of cepheid is."""
+    """The base class of all exceptions of cepheid."""
 
 
 class QueryError(CepheidError):
-    """A query that cannot be run: one or more faults, shown in their text."""
+    """A query that cannot be run: one or more faults, shown in the query text."""
 
     def __init__(
         self, faults: Sequence[Fault], text: str | None = None, source: str = DEFAULT_SOURCE
@@ -74,7 +73,7 @@ class QuerySyntaxError(QueryError):
 
 
 class QuerySemanticError(QueryError):
-    """The text is a query, but it makes no sense, or not for these events."""
+    """The query is well-formed, but it has no meaning, or none for these events."""
 
 
 class EventError(CepheidError):
@@ -82,7 +81,7 @@ class EventError(CepheidError):
 
 
 class OptionError(CepheidError, ValueError):
-    """An option has a value, or a combination of values, that cannot be used."""
+    """An option, or a combination of options, has a value that cannot be used."""
 
 
 class EvaluationError(CepheidError):
@@ -98,7 +97,7 @@ class LimitError(CepheidError):
 
 
 STREAM_HAS_ENDED = (
-    "the stream has ended: advance() without a time says so; begin a new session, or give "
+    "the stream has ended: advance() without a time ends it; start a new session, or give "
     "advance() the time that has been reached"
 )
 
@@ -108,7 +107,7 @@ class CepheidWarning(UserWarning):
 
 
 def render(fault: Fault, text: str | None, source: str = DEFAULT_SOURCE) -> str:
-    """The fault as a person reads it: place and message, the line with a caret, advice."""
+    """The fault as a message: location and message, the line with a caret, and advice."""
     advice = fault.advice()
     if text is None or fault.span is None:
         return f"{fault.message}\n{advice}" if advice else fault.message
@@ -117,7 +116,7 @@ def render(fault: Fault, text: str | None, source: str = DEFAULT_SOURCE) -> str:
     line_end = fault.span.start - (column - 1) + len(line)
     width = max(1, min(fault.span.end, line_end) - fault.span.start)
     gutter = str(line_number)
-    # Tabs are kept before the caret, so that it stands below the right character.
+    # Tabs are kept before the caret, so that it is below the right character.
     lead = "".join("\t" if char == "\t" else " " for char in line[: column - 1])
     shown = [
         f"{source}:{line_number}:{column}: {fault.message}",
@@ -145,7 +144,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 def closest(word: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The known word that the given one is probably a slip for: one, or none.
+    """The known word that was probably meant: one, or none.
 
     >>> closest("tagid", ["tag_id", "ts", "zone"])
     ('tag_id',)
@@ -159,12 +158,12 @@ def closest(word: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(by_folded[name] for name in near)
 
 
-def warn(message: str, category: type[Warning] | None = None) -> None:
+def warn(message: str, category: type[Warning] = CepheidWarning) -> None:
     """Warn the user of the library: the warning points to the first line outside the package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category or CepheidWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _is_ours(module: object) -> bool:
@@ -172,7 +171,7 @@ def _is_ours(module: object) -> bool:
 
 
 def list_words(words: Sequence[str], conjunction: str = "and") -> str:
-    """Words as a sentence lists them.
+    """Words as a list in a sentence.
 
     >>> list_words(["a", "b", "c"])
     'a, b and c'
@@ -185,7 +184,7 @@ def list_words(words: Sequence[str], conjunction: str = "and") -> str:
 
 
 def unknown_name(what: str, given: object, known: Sequence[str]) -> str:
-    """That there is no such thing, what there is, and what was probably meant.
+    """A message that a name is unknown, with the known names and the probable one.
 
     >>> unknown_name("output mode", "al", ["all", "non_overlapping"])
     "there is no output mode 'al'; there are all and non_overlapping. Did you mean 'all'?"

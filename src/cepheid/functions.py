@@ -1,7 +1,7 @@
 """Scalar functions that a condition or RETURN may call.
 
-A function sees plain values and never null: a null argument makes the result null. What has
-no answer (``sqrt(-1)``, ``ln(0)``) is null too, as a division by zero is.
+A function gets plain values and never null: the result for a null argument is null. A call without
+a result (``sqrt(-1)``, ``ln(0)``) gives null too, like a division by zero.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class Compiled:
 
 
 class Uncallable(Exception):
-    """A registered function does not take arguments of these kinds; the message says why."""
+    """A registered function does not accept arguments of these kinds; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A scalar function: what it takes, what it gives, and how Python computes it.
+    """A scalar function: its parameters, its result, and how Python computes it.
 
     ``parameter`` is the kind of every argument (FLOAT for any number, UNKNOWN for any kind);
-    ``result`` is None where the result has the kind of the arguments. ``compile`` is what a
-    registered function has beside: it depends on the arguments what native code there is.
+    ``result`` is None if the result has the kind of the arguments. Registered functions also have
+    ``compile``, which gives the native code for the kinds of the arguments.
     """
 
     name: str
@@ -50,12 +50,12 @@ class Function:
     compile: Callable[[tuple[Kind, ...]], Compiled] | None = None
 
     def takes(self, count: int) -> bool:
-        """Whether it can be called with so many arguments."""
+        """Whether it can be called with this number of arguments."""
         most = self.most_arguments
         return self.least_arguments <= count and (most is None or count <= most)
 
     def __call__(self, *arguments: Any) -> Any:
-        """The value for these arguments; null where an argument is null or there is no answer."""
+        """The result for these arguments; None if an argument is None or there is no result."""
         if any(argument is None for argument in arguments):
             return None
         try:
@@ -66,7 +66,7 @@ class Function:
 
 
 def answer(value: Any) -> Any:
-    """The value, or None where it is none: NaN, and a whole number that 64 bits do not hold.
+    """The value, or None for NaN and for an integer that does not fit into 64 bits.
 
     >>> answer(2**63 - 1), answer(2**63), answer(float("inf") - float("inf"))
     (9223372036854775807, None, None)
@@ -81,7 +81,7 @@ def _sign(x: float) -> int:
 
 
 def _round(x: float, digits: int = 0) -> float:
-    # Half away from zero, as SQL does; Python's own rounding is half to even.
+    # Rounds half away from zero, like SQL; Python rounds half to even.
     scale = 10.0**digits
     return math.copysign(math.floor(abs(x) * scale + 0.5) / scale, x)
 
@@ -127,11 +127,11 @@ BUILT_IN: dict[str, Function] = {
 
 
 REGISTERED: dict[str, Function] = {}
-"""The functions that a program has added."""
+"""The functions that the program has registered."""
 
 
 def find_function(name: str) -> Function | None:
-    """The function with this name; built-in ones are found in any case.
+    """The function with this name; names of built-in functions are not case-sensitive.
 
     >>> find_function("ABS")(-3)
     3

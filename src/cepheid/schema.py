@@ -1,9 +1,8 @@
 """Event types, their attributes, and the kinds of value that attributes have.
 
-A schema is *open* where events come from one table: every type has every column. It is
-*closed* where each type has a table or a declaration of its own; a query that names
-another type is then refused, and a predicate on an attribute that a type does not have is
-true, which lets ``ANY`` mix types.
+A schema is *open* if the events come from one table: every type has every column. It is *closed*
+if each type has its own table or declaration. A query that names another type is then refused. A
+predicate on an attribute that a type does not have is true, which lets ``ANY`` mix types.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What a value is, as far as a query can tell."""
+    """The kind of a value, as queries distinguish it."""
 
     INTEGER = "integer"
     FLOAT = "float"
@@ -45,9 +44,9 @@ class Schema:
     """Which attributes each event type has.
 
     ``types`` is None for an open schema: any type may occur and has all of ``attributes``.
-    In a closed schema ``attributes`` is the union over the types. Where the events of an open
-    schema are joined by those that queries make, ``types`` are these, and every other type has
-    the attributes ``others``.
+    In a closed schema ``attributes`` is the union over the types. If an open schema is extended by
+    composite events, ``types`` are the types of these, and every other type has the attributes
+    ``others``.
     """
 
     attributes: Mapping[str, Kind]
@@ -70,11 +69,11 @@ class Schema:
         return attribute in self.types.get(type_name, self.others or ())
 
     def kind(self, attribute: str) -> Kind:
-        """What kind of value the attribute has."""
+        """The kind of the attribute's values."""
         return self.attributes.get(attribute, Kind.UNKNOWN)
 
     def joined_by(self, made: Mapping[str, Iterable[str]], kinds: Mapping[str, Kind]) -> Schema:
-        """The schema of these events together with those of types that queries make.
+        """The schema of these events together with composite events of these types.
 
         >>> schema = Schema({"x": Kind.FLOAT}).joined_by({"Rise": ["to"]}, {"to": Kind.FLOAT})
         >>> schema.has_attribute("Stock", "x"), schema.has_attribute("Rise", "x")
@@ -95,7 +94,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
-        """The schema that :meth:`to_dict` wrote down.
+        """The schema from the result of :meth:`to_dict`.
 
         >>> schema = Schema.declared({"Shelf": {"tag_id": "string"}})
         >>> Schema.from_dict(schema.to_dict()) == schema
@@ -115,9 +114,9 @@ class Schema:
         types: Mapping[str, Mapping[str, str | Kind] | Iterable[str]],
         columns: Schema | None = None,
     ) -> Schema:
-        """A closed schema from a declaration of each type's attributes, by name or name and kind.
+        """A closed schema from a declaration of each type's attributes, with or without kinds.
 
-        ``columns`` gives the kinds that the declaration leaves out.
+        ``columns`` gives the kinds that the declaration omits.
 
         >>> Schema.declared({"Shelf": {"tag_id": "string", "ts": "timestamp"}}).kind("tag_id")
         <Kind.STRING: 'string'>
@@ -162,12 +161,14 @@ class Schema:
 
 def _declared_kind(type_name: str, attribute: object, given: object) -> Kind:
     if not isinstance(attribute, str):
-        raise OptionError(f"the name of an attribute is a text, and {type_name} has {attribute!r}")
+        raise OptionError(
+            f"the name of an attribute is a string, and {type_name} has {attribute!r}"
+        )
     if isinstance(given, Kind):
         return given
     if not isinstance(given, str):
         raise OptionError(
-            f"the kind of an attribute is a text, and {attribute!r} of {type_name} has {given!r}"
+            f"the kind of an attribute is a string, and {attribute!r} of {type_name} has {given!r}"
         )
     try:
         return Kind(given.lower())
@@ -196,7 +197,7 @@ def kind_of(arrow_type: pa.DataType) -> Kind:
     if arrow.is_decimal(arrow_type):
         return Kind.FLOAT if arrow_type.scale > 0 else Kind.INTEGER
     tests = (
-        (arrow.is_null, Kind.UNKNOWN),  # a column without any value could be anything
+        (arrow.is_null, Kind.UNKNOWN),  # a column without values may be of any kind
         (arrow.is_integer, Kind.INTEGER),
         (arrow.is_floating, Kind.FLOAT),
         (arrow.is_boolean, Kind.BOOLEAN),
@@ -217,7 +218,7 @@ def kind_of(arrow_type: pa.DataType) -> Kind:
 
 
 def schema_of(schema: Any) -> Schema | None:
-    """A schema from what users have at hand: an Arrow schema, a declaration, or None."""
+    """A schema from an Arrow schema, a declaration, or None."""
     if schema is None or isinstance(schema, Schema):
         return schema
     if isinstance(schema, Mapping):
@@ -228,3 +229,15 @@ def schema_of(schema: Any) -> Schema | None:
         "a schema is an Arrow schema or a mapping of each type to its attributes, "
         f"not {type(schema).__name__}"
     )
+
+
+ORDERED = (Kind.STRING, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION, Kind.UNKNOWN)
+"""What < can compare, beside numbers."""
+"""The kinds with an order, beside numbers."""
+
+
+def with_article(kind: Kind) -> str:
+    """The kind with an article."""
+    if kind is Kind.OTHER:
+        return "a value of another kind"
+    return f"{'an' if kind.value[0] in 'aeiou' else 'a'} {kind.value}"

@@ -12,7 +12,6 @@ from cepheid.compiled import Compiled
 from cepheid.engines.base.evaluation import AUTO, REFERENCE
 from cepheid.errors import DEFAULT_SOURCE, OptionError, closest, list_words
 from cepheid.events.sources.spark_frames import SPARK, are_spark_frames
-from cepheid.explain.explain import explain
 from cepheid.language import syntax as ast
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, parse_script
@@ -121,6 +120,8 @@ class CompiledScript(Compiled):
         PATTERN SEQ(X x, X y)
         ...
         """
+        from cepheid.explain.explain import explain  # it compiles tables, which needs NumPy
+
         settings = self.settings({"evaluation": evaluation, "time": time, "type": type})
         queries = self.script.queries
         schemas = self.script.schemas(schema_of(schema), settings.read)

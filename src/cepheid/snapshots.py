@@ -1,9 +1,9 @@
 """The state of a session as bytes: numbers and strings only, checked when they are read.
 
-The bytes are a magic word, a version, the CRC-32 of the rest, and then a JSON header and arrays as
-they are in memory, so reading copies almost nothing. Nothing in them is executed. A snapshot that
-stays on one machine, and is only used if it was written completely, needs no checksum: it has
-another magic word, and consists of parts to be written one after the other.
+The bytes are a magic word, a version, the CRC-32 of the rest, a JSON header, and arrays as they are
+in memory, so that arrays are read without conversion. Nothing in them is executed. A snapshot that
+stays on one machine, and is used only if it was written completely, needs no checksum. It has
+another magic word, and consists of parts that are written one after another.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ VERSION = 4
 _MAGIC = b"cepheid-snapshot"
 _UNCHECKED = b"cepheid-unsealed"
 _START = len(_MAGIC) + 4 + 4
-"""Where the bytes with a checksum begin."""
+"""The offset where the checksum begins to apply."""
 _ALIGNED = 64
-"""Arrays begin at multiples of this, as compiled code needs them."""
+"""Arrays begin at multiples of this, as compiled code requires."""
 
 Arrays = dict[str, npt.NDArray[Any]]
 Parts = Sequence[bytes | memoryview]
 
 
 def pack(header: dict[str, Any], arrays: Arrays) -> Parts:
-    """The parts of a snapshot with this header and these arrays, which are not copied.
+    """The parts of a snapshot of this header and these arrays, which are not copied.
 
     >>> header, arrays = unpack(sealed(pack({"now": 5}, {"x": np.array([1, 2])})))
     >>> header["now"], arrays["x"].tolist()
@@ -50,14 +50,14 @@ def pack(header: dict[str, Any], arrays: Arrays) -> Parts:
     ]
     size = _START + 8 + len(text)
     for array in arrays.values():
-        octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        parts += [bytes(-size % _ALIGNED), octets.data]
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        parts += [bytes(-size % _ALIGNED), data.data]
         size += -size % _ALIGNED + array.nbytes
     return parts
 
 
 def sealed(parts: Parts) -> bytes:
-    """The snapshot in one piece, with its checksum."""
+    """The snapshot as one piece, with its checksum."""
     checksum = 0
     for each in parts[1:]:
         checksum = zlib.crc32(each, checksum)
@@ -65,7 +65,7 @@ def sealed(parts: Parts) -> bytes:
 
 
 def check_snapshot(snapshot: object) -> None:
-    """Refuse values that cannot be a snapshot, such as None."""
+    """Refuse a value that cannot be a snapshot, such as None if nothing was stored."""
     if not isinstance(snapshot, bytes | bytearray | memoryview):
         raise SnapshotError(
             f"a snapshot is bytes, not {type(snapshot).__name__}; session() begins a new session"
@@ -75,32 +75,33 @@ def check_snapshot(snapshot: object) -> None:
 def unpack(snapshot: bytes | memoryview) -> tuple[dict[str, Any], Arrays]:
     """The header and arrays of a snapshot.
 
-    The arrays are writable: they are in the snapshot itself if it is, and copies otherwise.
+    The arrays are writable. They share the memory of the snapshot if possible, and are copies
+    otherwise.
 
     Raises:
         SnapshotError: it is not a snapshot, is damaged, or is of another version.
     """
-    octets = memoryview(snapshot).cast("B")
-    magic = bytes(octets[: len(_MAGIC)])
-    if magic not in (_MAGIC, _UNCHECKED) or len(octets) < _START + 8:
+    data = memoryview(snapshot).cast("B")
+    magic = bytes(data[: len(_MAGIC)])
+    if magic not in (_MAGIC, _UNCHECKED) or len(data) < _START + 8:
         raise SnapshotError("these bytes are not a snapshot of a session")
-    version = int.from_bytes(octets[len(_MAGIC) : len(_MAGIC) + 4], "little")
+    version = int.from_bytes(data[len(_MAGIC) : len(_MAGIC) + 4], "little")
     if version != VERSION:
         raise SnapshotError(
             f"the snapshot has version {version}, and this cepheid reads version {VERSION}; "
             "read the stream from its beginning, or use the cepheid that made the snapshot"
         )
     is_checked = magic == _MAGIC
-    if is_checked and _word(zlib.crc32(octets[_START:])) != octets[len(_MAGIC) + 4 : _START]:
+    if is_checked and _word(zlib.crc32(data[_START:])) != data[len(_MAGIC) + 4 : _START]:
         raise SnapshotError("the snapshot is damaged: its checksum does not match")
-    end = _START + 8 + int.from_bytes(octets[_START : _START + 8], "little")
-    content = json.loads(bytes(octets[_START + 8 : end]))
+    end = _START + 8 + int.from_bytes(data[_START : _START + 8], "little")
+    content = json.loads(bytes(data[_START + 8 : end]))
     arrays: Arrays = {}
     for name, (descr, shape) in content["arrays"].items():
         dtype = np.lib.format.descr_to_dtype(_as_descr(descr))
         start = end + -end % _ALIGNED
         end = start + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-        array = np.frombuffer(octets[start:end], dtype).reshape(shape)
+        array = np.frombuffer(data[start:end], dtype).reshape(shape)
         arrays[name] = array if array.flags.writeable and array.flags.aligned else array.copy()
     return content["header"], arrays
 
@@ -110,7 +111,7 @@ def _word(number: int) -> bytes:
 
 
 def _as_descr(descr: Any) -> Any:
-    """NumPy's description of a type, which JSON has turned into lists."""
+    """The NumPy description of a dtype; JSON has turned its tuples into lists."""
     if isinstance(descr, str):
         return descr
     return [(name, _as_descr(kind), *map(tuple, shape)) for name, kind, *shape in descr]

@@ -21,9 +21,9 @@ from cepheid.language.syntax import components
 
 WAYS: tuple[Mapping[str, str], ...] = (
     {"evaluation": "auto"},
-    {"evaluation": "nfa_b", "algorithm": "basic"},
-    {"evaluation": "nfa_b", "algorithm": "merging"},
-    {"evaluation": "nfa_b", "algorithm": "backtrack"},
+    {"evaluation": "nfa_b", "options": {"algorithm": "basic"}},
+    {"evaluation": "nfa_b", "options": {"algorithm": "merging"}},
+    {"evaluation": "nfa_b", "options": {"algorithm": "backtrack"}},
     {"evaluation": "instance_stacks"},
     {"evaluation": "lazy_chain"},
     {"evaluation": "lazy_tree"},

@@ -19,10 +19,10 @@ from cepheid.engines.base.options import METHODS
 from cepheid.engines.imprecise import (
     confidences,
     next_confidences,
-    partial_orders,
     rivals,
     signatures,
 )
+from cepheid.engines.imprecise.variants import any_state, points
 from cepheid.matches.matches import Matches
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
@@ -206,11 +206,11 @@ def assert_same(
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything that can be full is full soon, so that growing is tested too."""
-    rooms = {"_IDS": 8, "_MATCHES": 4, "_DEPTH": 3, "_RUNS": 2, "_ENTRIES": 1}
-    for name, room in rooms.items():
+    for name, room in {"_IDS": 8, "_MATCHES": 4, "_DEPTH": 3}.items():
         monkeypatch.setattr(signatures, name, room)
+    monkeypatch.setattr(any_state, "_RUNS", 2)
+    monkeypatch.setattr(points, "_ENTRIES", 1)
     monkeypatch.setattr(rivals, "_RIVALS", 2)
-    monkeypatch.setattr(partial_orders, "_MATCHES", 2)
     for name, room in {"_ROOM": 2, "_GRID": 4, "_EVENTS": 1}.items():
         monkeypatch.setattr(confidences, name, room)
     for name, room in {"_LISTED": 1, "_TIMES": 2, "_GRID": 4}.items():
@@ -338,7 +338,11 @@ def test_thresholds_leave_out_only_what_is_less_sure(
     query = compiled(case.query)
     if query is None:
         return
-    keywords: dict[str, Any] = {"time": ("lo", "hi"), "probabilities": "p", "method": method}
+    keywords: dict[str, Any] = {
+        "time": ("lo", "hi"),
+        "probabilities": "p",
+        "options": {"method": method},
+    }
     try:
         whole = answers(query.match(case.table(), **keywords))
     except (cep.EvaluationError, cep.QuerySemanticError):

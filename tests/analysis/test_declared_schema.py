@@ -35,10 +35,10 @@ def test_kinds_that_are_left_out_are_those_of_the_columns() -> None:
             {"Shelf": None},
             "Shelf is declared as None; attributes are given as a list or a mapping",
         ),
-        ({"Shelf": [1]}, "the name of an attribute is a text, and Shelf has 1"),
+        ({"Shelf": [1]}, "the name of an attribute is a string, and Shelf has 1"),
         (
             {"Shelf": {"zone": int}},
-            "the kind of an attribute is a text, and 'zone' of Shelf has <class 'int'>",
+            "the kind of an attribute is a string, and 'zone' of Shelf has <class 'int'>",
         ),
         (
             {"Shelf": {"tag_id": "strng"}},

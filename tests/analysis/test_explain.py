@@ -168,8 +168,8 @@ def test_a_test_that_not_all_types_can_take() -> None:
           ANY(Shelf, Alarm) a
           Exit c
           in order: a, c
-          condition: [tag], for the events whose type has tag
-          condition: [zone = 3], for the events whose type has zone
+          condition: [tag], for events of types with tag
+          condition: [zone = 3], for events of types with zone
         """)
 
 
@@ -200,7 +200,7 @@ def test_a_partition_that_nothing_defines_is_the_whole_stream() -> None:
     assert pattern_of("PATTERN A a WHERE partition_contiguity") == dedent("""\
         selection strategy:
           partition_contiguity
-          without an equivalence test the whole stream is one partition
+          without an equivalence test, the whole stream is one partition
         pattern:
           A a
         """)

@@ -246,7 +246,7 @@ def test_all_faults_of_a_query_are_in_one_error():
         ({"evaluation": "referense"}, cep.OptionError, "Did you mean 'reference'?"),
         ({"time_unit": "fortnight"}, cep.OptionError, "is no unit of time"),
         ({"time": "type"}, cep.OptionError, "cannot both be in column 'type'"),
-        ({"type": None}, cep.OptionError, "say which column holds the type"),
+        ({"type": None}, cep.OptionError, "name the column that holds the event type"),
         ({"time": "t"}, cep.EventError, "no time column 't'"),
         ({"tie_break": ["x"]}, cep.EventError, "tie-break column 'x' is null"),
         ({"schema": {"A": "x"}}, cep.OptionError, "given as a list"),
@@ -360,7 +360,7 @@ def test_a_slow_evaluation_of_many_events_is_told() -> None:
 
 def test_an_option_of_another_evaluation_is_told() -> None:
     query = cep.query("PATTERN SEQ(A a, B b)")
-    told = "algorithm changes nothing here: it is an option of nfa_b, and instance_stacks runs"
+    told = "algorithm has no effect: it is an option of nfa_b, and instance_stacks runs"
     with pytest.warns(cep.CepheidWarning, match=told):
         assert (
             len(query.match({"ts": [1, 2], "type": ["A", "B"]}, options={"algorithm": "basic"}))

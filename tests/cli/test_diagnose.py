@@ -30,8 +30,8 @@ For example, with rows counted from 0:
   a = row 1, c = row 4  35 minutes from first to last event
 
 Hints
-  - The window is too short: the shortest match (negations aside) would be 30 minutes from first to
-    last event, and must be shorter than 20 minutes.
+  - The window is too short: the shortest match (ignoring negations) spans 30 minutes from first to
+    last event, and must span less than 20 minutes.
 """
 
 

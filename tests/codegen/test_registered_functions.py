@@ -339,19 +339,19 @@ def _helper(x):
             "f",
             len,
             "'f' is registered as <built-in function len>; numba compiles functions that are "
-            "written in Python, with def or lambda, and call other such functions only if "
-            "@numba.njit is theirs",
+            "written in Python, with def or lambda; such a function may call others if they have "
+            "@numba.njit",
         ),
         (
             "f",
             _varying,
-            "'f' takes any number of arguments, or arguments by name; the function of a query has "
+            "'f' takes any number of arguments, or keyword arguments; a function of a query has "
             "a fixed list of arguments",
         ),
         (
             "f",
             _named,
-            "'f' takes any number of arguments, or arguments by name; the function of a query has "
+            "'f' takes any number of arguments, or keyword arguments; a function of a query has "
             "a fixed list of arguments",
         ),
     ],
@@ -409,7 +409,7 @@ def test_numbas_reason_is_one_line():
         f"for lists: numba says \"Unknown attribute 'upper' of type list\" (line {line})"
     )
     assert refusal(_gives_string) == (
-        "'f' cannot be compiled: it gives a text, and not a number or a boolean"
+        "'f' cannot be compiled: it returns a string, not a number or a boolean"
     )
     assert "'with (context manager) as (variable):' construct is not supported" in refusal(_opens)
     assert "is registered as <function _later" in refusal(_later)

@@ -203,23 +203,22 @@ def test_dictionary_columns_come_back_as_dictionaries(values):
         (
             pa.array([{"x": 1}]),
             "where",
-            "attribute 'where' has type struct<x: int64>, which no condition can be about",
+            "attribute 'where' has type struct<x: int64>, which conditions cannot use",
         ),
         (
             pa.array([[[1]]]),
             "deep",
-            "attribute 'deep' has type list<item: list<item: int64>>, which no condition can be "
-            "about",
+            "attribute 'deep' has type list<item: list<item: int64>>, which conditions cannot use",
         ),
         (
             pa.array([b"a"]),
             "raw",
-            "attribute 'raw' has type binary, which no condition can be about",
+            "attribute 'raw' has type binary, which conditions cannot use",
         ),
         (
             pa.array([1], pa.time64("us")),
             "at",
-            "attribute 'at' has type time64[us], which no condition can be about",
+            "attribute 'at' has type time64[us], which conditions cannot use",
         ),
     ],
     ids=lambda value: str(value)[:20].replace("\n", ""),

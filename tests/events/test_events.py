@@ -341,25 +341,25 @@ MANY = pa.table({f"c{index}": [1] for index in range(30)})
             {"ts": [1, 1], "type": ["A", "A"], "n": [0.5, NAN]},
             {"tie_break": "n"},
             "tie-break column 'n' is null in 1 of 2 events, first in row 1 (counting from 0), "
-            "which leaves no order for events of equal time",
+            "so events of equal time have no order",
         ),
         (
             {"ts": [1, 1], "type": ["A", "A"], "n": [[1], [2]]},
             {"tie_break": "n"},
-            "tie-break column 'n' is list<item: int64>, whose values have no order",
+            "tie-break column 'n' is list<item: int64>, a type without an order",
         ),
         (
             {"ts": [-(2**63), 2**63 - 1], "type": ["A", "A"]},
             {},
-            "time column 'ts' runs from -9223372036854775808 to 9223372036854775807, further than "
-            "64 bits can tell apart; is one of them a placeholder?",
+            "time column 'ts' runs from -9223372036854775808 to 9223372036854775807, a range "
+            "that does not fit into 64 bits; is one of them a placeholder?",
         ),
         (
             {"Shelf": SHELF, "Exit": {"ts": pa.array([1], pa.timestamp("us"))}},
             {},
             "mixed time types: column 'ts' is int64 in table 'Shelf' (number) but timestamp[us] in "
             "table 'Exit' (timestamp without a time zone); convert one of them, so that the events "
-            "have one order",
+            "can be ordered together",
         ),
         (
             {
@@ -369,13 +369,13 @@ MANY = pa.table({f"c{index}": [1] for index in range(30)})
             {},
             "mixed time types: column 'ts' is timestamp[s] in table 'Shelf' (timestamp without a "
             "time zone) but timestamp[s, tz=UTC] in table 'Exit' (timestamp with a time zone); "
-            "convert one of them, so that the events have one order",
+            "convert one of them, so that the events can be ordered together",
         ),
         (
             {"Shelf": SHELF, "Exit": {"ts": [1], "tag": ["a"]}},
             {},
-            "attribute 'tag' is int64 in table 'Shelf' and string in table 'Exit', which no one "
-            "type can hold; cast the columns to one type or give them different names",
+            "attribute 'tag' is int64 in table 'Shelf' and string in table 'Exit', which have "
+            "no common type; cast the columns to one type or give them different names",
         ),
         ({7: SHELF}, {}, "the name of an event type is a string, not 7"),
         (
@@ -413,8 +413,8 @@ MANY = pa.table({f"c{index}": [1] for index in range(30)})
                 }
             ),
             {},
-            "the events are not in the order of their times, and there is a column that cannot be "
-            "put in order, so leave it out: Function 'array_take' has no kernel matching input "
+            "the events are not in time order, and one column cannot be reordered; leave it out: "
+            "Function 'array_take' has no kernel matching input "
             "types (string_view, int64)",
         ),
     ],
@@ -435,7 +435,7 @@ def test_events_that_cannot_be_used(source, options, message):
         ),
         (
             {"type": None},
-            "say which column holds the type of an event, or give a table for each type: "
+            "name the column that holds the event type, or give a table for each type: "
             "{'Shelf': table, 'Exit': table}",
         ),
         (
@@ -488,11 +488,11 @@ def test_a_file_with_another_separator(tmp_path):
     path.write_text("ts;type;x\n1;A;2.5\n")
     assert message_of(path) == (
         "the events have no time column 'ts'; the columns are ts;type;x. The file seems to be "
-        f"separated by ';', and not by ',' as its name says: pandas.read_csv({str(path)!r}, "
+        f"separated by ';', not by ',' as its suffix says; pandas.read_csv({str(path)!r}, "
         "sep=';') reads it"
     )
     path.rename(tmp_path / "events.tsv")
-    assert "by ';', and not by '\\t' as its name" in message_of(str(tmp_path / "events.tsv"))
+    assert "by ';', not by '\\t' as its suffix" in message_of(str(tmp_path / "events.tsv"))
 
 
 @pytest.mark.parametrize("text", ["ts,type\n1,Gerät\n", "ts,type,Gerät\n1,A,1\n"])
@@ -500,7 +500,7 @@ def test_a_file_that_is_not_utf_8(tmp_path, text):
     path = tmp_path / "events.csv"
     path.write_bytes(text.encode("latin1"))
     assert message_of(path).endswith(
-        "is not UTF-8 text; convert the file first, if it is Latin-1 with "
+        "is not UTF-8; convert the file first. If it is Latin-1: "
         f"iconv -f latin1 -t utf-8 {path} > utf8.csv"
     )
 

@@ -147,7 +147,7 @@ def test_a_text_that_pandas_has_as_nan_is_null(make):
 
 def test_a_folder_of_csv_files_is_refused_with_a_way_to_read_it(tmp_path):
     write(tmp_path, "e.csv")
-    with pytest.raises(EventError, match=r"no Parquet file\. .* whole folders of them by Spark"):
+    with pytest.raises(EventError, match=r"no Parquet file\. .* Spark reads whole folders"):
         read_source(tmp_path)
 
 
@@ -192,7 +192,7 @@ def test_a_mapping_is_of_types_when_every_value_is_a_table(source, expected):
     [
         (
             42,
-            "events cannot be read from a int; they are read from an Arrow table, batch or reader, "
+            "events cannot be read from a int; give an Arrow table, batch or reader, "
             "a pandas or Polars frame, a list of dicts, a mapping from column to values, or a path",
         ),
         ([1, "a"], "events cannot be read from a list of int and str;"),
@@ -232,16 +232,16 @@ def test_objects_that_cannot_be_read(source, message):
         (
             "events.xlsx",
             "",
-            "file '{}' does not say by its name what it holds; read are .parquet, ",
+            "file '{}' has no suffix that says what it holds; supported are .parquet, ",
         ),
-        ("events", "", "file '{}' does not say by its name what it holds; read are .parquet, "),
-        ("e.parquet.gz", "", "file '{}' does not say by its name what it holds; "),
+        ("events", "", "file '{}' has no suffix that says what it holds; supported are .parquet, "),
+        ("e.parquet.gz", "", "file '{}' has no suffix that says what it holds; "),
         ("e.parquet", "text", "'{}' cannot be read: "),
         ("e.csv", "", "'{}' cannot be read: Empty CSV file"),
         ("e.csv", "a,b\n1\n", "'{}' cannot be read: CSV parse error: Expected 2 columns, got 1: 1"),
         ("e.csv.gz", "text", "'{}' cannot be read: "),
         ("e.jsonl", '{"a":', "'{}' cannot be read: JSON parse error"),
-        ("e.json", ' [{"a":1}]', "'{}' holds a JSON array; one object per line is read, "),
+        ("e.json", ' [{"a":1}]', "'{}' holds a JSON array; write one object per line, "),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path, name, content, message):
@@ -260,9 +260,9 @@ def test_paths_that_lead_nowhere(tmp_path):
         "shelv.csv": "there is no file '{}'. Did you mean 'shelf.csv'?",
         "no/such.csv": "there is no file '{}'",
         "*.parquet": "no file fits '{}'",
-        "*.csv": "'{}' fits '" + str(tmp_path) + "/shelf.csv', which is not a Parquet file; "
-        "a glob may fit only files that end in .parquet or .pq. CSV and JSON lines are read a file "
-        "at a time, and whole folders of them by Spark: spark.read.csv(…), or on the command line "
+        "*.csv": "'{}' matches '" + str(tmp_path) + "/shelf.csv', which is not a Parquet file; "
+        "a glob may match only files that end in .parquet or .pq. CSV and JSON-lines files are "
+        "read one at a time; Spark reads whole folders: spark.read.csv(…), or on the command line "
         "--spark 'local[*]'",
         "events/_temporary": None,
         "empty": "directory '{}' holds no Parquet file",
@@ -297,7 +297,7 @@ def test_parquet_files_that_do_not_go_together(folder):
     first = folder / "type=Exit" / "a.parquet"
     assert str(raised.value) == (
         f"{str(folder)!r} cannot be read: column 'ts' is int64 in {str(first)!r} and string in "
-        f"{str(other)!r}, which no one type can hold; write one of them again, in the type of the "
+        f"{str(other)!r}, which have no common type; rewrite one of them with the type of the "
         "others"
     )
 
@@ -347,8 +347,8 @@ def test_one_type_for_an_attribute_of_several_tables(left, right, common, swappe
     with pytest.raises(EventError) as raised:
         concat_tables(tables)
     assert str(raised.value) == (
-        f"attribute 'x' is {left} in table 'A' and {right} in table 'B', which no one type can "
-        "hold; cast the columns to one type or give them different names"
+        f"attribute 'x' is {left} in table 'A' and {right} in table 'B', which have no common "
+        "type; cast the columns to one type or give them different names"
     )
 
 

@@ -18,7 +18,7 @@ ARROW_TYPES = st.sampled_from([pa.string(), pa.large_string(), pa.string_view()]
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(string_index, "_FIRST_SLOTS", 2)
-    monkeypatch.setattr(string_index, "_FIRST_OCTETS", 1)
+    monkeypatch.setattr(string_index, "_FIRST_BYTES", 1)
 
 
 @given(BATCHES, ARROW_TYPES, st.integers(0, 3), st.data())

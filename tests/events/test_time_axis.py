@@ -252,7 +252,7 @@ def test_a_later_batch_may_differ_in_width_but_not_in_kind():
 
 
 def test_a_moment_that_python_has_no_datetime_for():
-    with pytest.raises(EventError, match="a datetime has the years 1 to 9999"):
+    with pytest.raises(EventError, match="a datetime covers the years 1 to 9999"):
         TimeAxis.of("ts", pa.timestamp("s", "UTC")).decode_one(2**62)
 
 
@@ -268,9 +268,9 @@ def test_a_moment_that_python_has_no_datetime_for():
         (
             pa.int64(),
             "minutes",
-            "column 'ts' holds plain numbers, and nothing says how many of them are 2.5 minutes; "
-            'pass e.g. time_unit="ms" (--time-unit ms) if they are milliseconds, or write the '
-            "window as a plain number, e.g. WITHIN 10",
+            "column 'ts' holds plain numbers, and their unit is unknown, so 2.5 minutes cannot be "
+            'converted; pass e.g. time_unit="ms" (--time-unit ms) if they are milliseconds, or '
+            "write the window as a plain number, e.g. WITHIN 10",
         ),
     ],
 )

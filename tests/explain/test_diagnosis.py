@@ -151,7 +151,7 @@ def test_conditions_on_the_first_event():
 def test_no_event_fits_a_later_component():
     found = diagnose("PATTERN SEQ(A a, B b) WHERE b.x > 5 AND a.x < b.x", "A:1 A:2 B:3")
     assert reasons(found) == [(1, "condition", "b.x > 5 fails")]
-    assert "No event can be B b, which those that reached A a need next:" in str(found)
+    assert "No event can be B b, which must follow A a:" in str(found)
 
 
 def test_a_condition_across_events():
@@ -184,8 +184,8 @@ def test_an_event_of_another_key_lacks_more_than_one_that_is_late():
     assert reasons(found) == [(1, "window", "B came too late for the window of 5, 8 at best")]
     assert examples(found) == ["a = row 0, b = row 2: 8 from first to last event"]
     assert found.hints == (
-        "The window is too short: the shortest match would be 8 from first to last event, and "
-        "must be shorter than 5.",
+        "The window is too short: the shortest match spans 8 from first to last event, and "
+        "must span less than 5.",
     )
 
 
@@ -215,9 +215,7 @@ def test_a_window_of_events():
     assert reasons(found) == [
         (1, "window", "B came too late for the window of 2 EVENTS, 2 events at best")
     ]
-    assert found.hints[-1].startswith(
-        "The window is too short: the shortest match would be 2 event"
-    )
+    assert found.hints[-1].startswith("The window is too short: the shortest match spans 2 event")
 
 
 def test_a_window_of_events_per_partition():
@@ -382,7 +380,7 @@ def test_a_star_is_two_alternatives_and_a_match_counts_once():
 def test_of_many_alternatives_only_some_are_looked_at():
     found = diagnose("PATTERN SEQ(A* a[], B* b[], C* c[], D* d[], E e)", "E:1")
     assert len(found.branches) == 8
-    assert "The pattern has 16 alternatives; the first 8 were looked at." in found.notes
+    assert "The pattern has 16 alternatives; only the first 8 were examined." in found.notes
 
 
 # --- options
@@ -430,7 +428,7 @@ def test_a_query_that_does_not_go_with_the_events_is_refused():
     [
         (["Ab", "ab"], "but 'Ab' and 'ab' differ only by case."),
         (["ab", "ab "], "but 'ab' and 'ab ' differ only by white space."),
-        (["7", "007"], "but '7' and '007' differ only by how a number is written."),
+        (["7", "007"], "but '7' and '007' differ only by number format."),
         (["ab", "cd"], "(for example 'ab' and 'cd')."),
         ([1, 2], "(for example 1 and 2)."),
     ],
@@ -468,7 +466,7 @@ def test_an_attribute_that_is_always_null():
 def test_a_type_whose_negation_removes_nothing():
     found = diagnose("PATTERN SEQ(A a, ~(paid b), C c)", "A:1 Paid:1 C:1")
     assert found.hints == (
-        "No event has the type 'paid', so that its negation removes nothing; "
+        "No event has the type 'paid', so its negation removes nothing; "
         "there are A, Paid and C. Did you mean 'Paid'?",
     )
 
@@ -500,7 +498,7 @@ def test_a_sample_is_looked_at_where_there_are_many(monkeypatch):
     assert stop.total == Count(50)
     assert 10 <= stop.looked_at <= 20
     assert stop.stopped == stop.looked_at == found.reasons[0].count
-    assert f"{stop.looked_at} of 50 partial matches that reached A a were looked at" in str(found)
+    assert f"{stop.looked_at} of 50 partial matches that reached A a were examined" in str(found)
 
 
 def test_the_sample_is_always_the_same(monkeypatch):
@@ -521,7 +519,7 @@ def test_what_is_interpreted_is_looked_for_in_some_of_the_events(monkeypatch):
     monkeypatch.setattr(counting, "MOST_INTERPRETED_EVENTS", 10)
     found = cep.query("PATTERN AND(A a, B b) WHERE a.x > b.x").diagnose(stream("A:1 B:5 " * 20))
     assert not found.matches.is_exact
-    assert "No match among 40 events, as far as they were looked at." in str(found)
+    assert "No match among 40 events that were examined." in str(found)
     assert any("such as AND" in note for note in found.notes)
 
 

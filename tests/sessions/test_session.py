@@ -507,7 +507,7 @@ def test_a_kind_that_is_known_late_does_not_matter_to_a_snapshot(
 
 def test_a_kind_that_nothing_tells_is_asked_for() -> None:
     query = cep.query("PATTERN SEQ(A a, B b) WHERE a.v < b.v WITHIN 9")
-    with pytest.raises(cep.EvaluationError, match="nothing tells of what kind 'v' is"):
+    with pytest.raises(cep.EvaluationError, match="the kind of 'v' is not known"):
         query.session().feed({"ts": [1], "type": ["A"], "v": [None]})
     session = query.session(schema={"A": {"v": "integer"}, "B": {"v": "integer"}})
     session.feed({"ts": [1], "type": ["A"], "v": [None]})

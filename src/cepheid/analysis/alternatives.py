@@ -44,27 +44,33 @@ def outlines(pattern: ast.Pattern) -> list[Outline]:
     >>> [[c.variable for c in outline.components] for outline in outlines(pattern)]
     [['a', 'b'], ['a', 'b', 'd'], ['a', 'c'], ['a', 'c', 'd']]
     """
-    return [
-        outline
-        for outline in dict.fromkeys(_outlines(pattern))
-        if len(outline.components) > len(outline.negated)
-    ]
+    found = [_outline(choice) for choice in choices(pattern) if choice is not None]
+    return [each for each in dict.fromkeys(found) if len(each.components) > len(each.negated)]
 
 
-def _outlines(pattern: ast.Pattern) -> list[Outline]:
+def choices(pattern: ast.Pattern) -> list[ast.Pattern | None]:
+    """The pattern for each choice in OR, and without and with each star; None is no event."""
     match pattern:
         case ast.Component(_, _, ast.Bounds(0, most)):
-            plus = replace(pattern, bounds=ast.Bounds(1, most))
-            return [Outline(), Outline((plus,))]
-        case ast.Component():
-            return [Outline((pattern,))]
-        case ast.Negation(component):
-            return [Outline((component,), frozenset({0}))]
+            return [None, replace(pattern, bounds=ast.Bounds(1, most))]
+        case ast.Component() | ast.Negation():
+            return [pattern]
         case ast.Disjunction(parts):
-            return [outline for part in parts for outline in _outlines(part)]
-        case ast.Sequence(parts) | ast.Conjunction(parts):
-            in_order = isinstance(pattern, ast.Sequence)
-            return [_joined(choice, in_order) for choice in product(*map(_outlines, parts))]
+            return [choice for part in parts for choice in choices(part)]
+    chosen = (
+        tuple(part for part in choice if part is not None)
+        for choice in product(*map(choices, pattern.parts))
+    )
+    return [replace(pattern, parts=parts) if parts else None for parts in chosen]
+
+
+def _outline(pattern: ast.Pattern) -> Outline:
+    match pattern:
+        case ast.Component():
+            return Outline((pattern,))
+        case ast.Negation(component):
+            return Outline((component,), frozenset({0}))
+    return _joined(tuple(map(_outline, pattern.parts)), isinstance(pattern, ast.Sequence))
 
 
 def _joined(parts: tuple[Outline, ...], in_order: bool) -> Outline:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from cepheid.aggregates import AGGREGATES
 from cepheid.analysis.names import first_word, last_word
 from cepheid.analysis.operations import (
-    ORDERED,
     TIME_STRING,
     TIMES,
     Operand,
@@ -17,13 +17,12 @@ from cepheid.analysis.operations import (
     comparison_hint,
     incomparable,
     literal_kind,
-    with_article,
 )
 from cepheid.errors import Fault, Span, closest, list_words
 from cepheid.functions import Uncallable, find_function
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_attribute
-from cepheid.schema import Kind, Schema
+from cepheid.schema import ORDERED, Kind, Schema, with_article
 
 _MOST_LISTED = 12
 
@@ -273,19 +272,12 @@ class _Checker:
         if node.attribute is None:
             return Kind.INTEGER
         kind = self._attribute(node.variable, node.attribute, node.span)
-        match node.function:
-            case "count":
-                return Kind.INTEGER
-            case "sum" | "avg":
-                if not (kind.is_number or kind is Kind.UNKNOWN):
-                    self._fault(
-                        f"{node.function} is over numbers, and this is {with_article(kind)}", node
-                    )
-                    return Kind.UNKNOWN
-                return Kind.FLOAT if node.function == "avg" else kind
-            case "min" | "max" if not (kind.is_number or kind in ORDERED):
-                self._fault(f"{with_article(kind)} has no order, and so no {node.function}", node)
-        return kind
+        aggregate = AGGREGATES[node.function]
+        refusal = aggregate.refusal(kind)
+        if refusal is not None:
+            self._fault(refusal, node)
+            return Kind.UNKNOWN
+        return aggregate.kind(kind)
 
     def _call(self, node: ast.Call) -> Kind:
         function = find_function(node.function)

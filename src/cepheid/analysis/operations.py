@@ -6,8 +6,6 @@ from cepheid.language import syntax as ast
 from cepheid.schema import Kind
 
 TIMES = (Kind.TIMESTAMP, Kind.DATE)
-ORDERED = (Kind.STRING, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION, Kind.UNKNOWN)
-"""What < can compare, beside numbers."""
 
 TIME_STRING = "'2024-05-01 09:30:00'"
 
@@ -116,10 +114,3 @@ def arithmetic_hint(node: ast.Arithmetic, kinds: set[Kind]) -> str | None:
         number = node.right.value if isinstance(node.right, ast.Literal) else 10
         return f"Give the number a unit, such as {number} seconds."
     return None
-
-
-def with_article(kind: Kind) -> str:
-    """The kind with an article."""
-    if kind is Kind.OTHER:
-        return "a value of another kind"
-    return f"{'an' if kind.value[0] in 'aeiou' else 'a'} {kind.value}"

@@ -107,6 +107,16 @@ def _last_identifier(
     return component_ix, _EDGES[edge_ix]
 
 
+def reads_whole_list(expression: ast.Expression, variable: str) -> bool:
+    """Whether an expression can be tested only when the list of the variable is complete."""
+    return any(
+        isinstance(node, ast.Element | ast.Length | ast.Aggregate)
+        and node.variable == variable
+        and _edge(node) is Edge.PROCEED
+        for node in expression.walk()
+    )
+
+
 def _edge(node: ast.Attribute | ast.Element | ast.Length | ast.Aggregate) -> Edge:
     match node:
         case ast.Attribute() | ast.Element(_, 1, _):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cepheid.aggregates import AGGREGATES
 from cepheid.analysis.names import Declared, declarations, first_word, undeclared, variables_in
 from cepheid.analysis.normal_form import conjuncts, predicates
 from cepheid.errors import Fault, Span, closest, list_words
@@ -38,7 +39,7 @@ def _nodes(tree: ast.Node) -> Iterator[ast.Node]:
 
 
 def _is_bad_aggregate(node: ast.Node) -> bool:
-    return isinstance(node, ast.Call) and node.function.lower() in ast.AGGREGATES
+    return isinstance(node, ast.Call) and node.function.lower() in AGGREGATES
 
 
 # --- names
@@ -101,7 +102,7 @@ def _check_use(node: ast.Node, variable: str, declared: Declared) -> Iterator[Fa
 def _check_call(call: ast.Call) -> Iterator[Fault]:
     function = find_function(call.function)
     if function is None:
-        known = (*function_names(), *ast.AGGREGATES, *STRATEGIES)
+        known = (*function_names(), *AGGREGATES, *STRATEGIES)
         candidates = closest(call.function, known)
         yield Fault(
             f"there is no function '{call.function}'",
@@ -111,7 +112,7 @@ def _check_call(call: ast.Call) -> Iterator[Fault]:
             hint=None
             if candidates
             else f"The functions are {list_words(function_names())}; over the events of a list "
-            f"there are {list_words(sorted(ast.AGGREGATES))}.",
+            f"there are {list_words(sorted(AGGREGATES))}.",
         )
         return
     given, most = len(call.arguments), function.most_arguments

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cepheid.aggregates import AGGREGATES
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind
@@ -43,7 +44,9 @@ def _asked(node: ast.Node, query: AnalysedQuery) -> Iterator[str]:
             yield function.lower()
         case ast.Comparison(operator, _, _) if operator in _EQUALITIES:
             pass
-        case ast.Comparison() | ast.Between() | ast.Aggregate("min" | "max", _, _, _):
+        case ast.Aggregate(function, _, _, _) if not AGGREGATES[function].compares:
+            pass
+        case ast.Comparison() | ast.Between() | ast.Aggregate():
             if any(_is_string(each, query) for each in node.walk()):
                 yield RANK
 

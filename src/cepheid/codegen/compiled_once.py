@@ -1,4 +1,4 @@
-"""What is compiled of a query, kept: planning, every session and every restored one ask for it."""
+"""A cache of compiled queries: planning, each session and each restored session need them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEPT = 64
 
 
 class _Same:
-    """An object that equals itself only: to compare queries would take as long as to compile."""
+    """Equal by identity only: comparing queries would take as long as compiling them."""
 
     __slots__ = ("value",)
 
@@ -28,7 +28,7 @@ class _Same:
 
 
 def compiled_once(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, whose last results are kept for the very same arguments.
+    """The function with a cache of its last results, by the identity of its arguments.
 
     >>> twice = compiled_once(lambda numbers: [2 * number for number in numbers])
     >>> given = [1, 2]
@@ -43,7 +43,7 @@ def compiled_once(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def called(*given: P.args, **named: P.kwargs) -> R:
-        assert not named, "what is kept is found by its place"
+        assert not named, "arguments are positional"
         return made(*map(_Same, given))
 
     return called

@@ -50,12 +50,15 @@ class ComponentEdges:
 
     ``begin`` holds for the first event and ``take`` for each later one. ``proceed`` holds for the
     complete component. Kernels have no proceed edge: they test its clauses together with the
-    begin edge of the next component, or when the run ends.
+    begin edge of the next component, or when the run ends. ``entry`` are the clauses that they
+    test on the first event: ``begin`` and the previous ``proceed``, in query order. Snapshots
+    depend on that order, which numbers the registers.
     """
 
     component: ast.Component
     least: int
     most: int
+    entry: tuple[Clause, ...]
     begin: tuple[Clause, ...]
     take: tuple[Clause, ...]
     proceed: tuple[Clause, ...]
@@ -88,6 +91,11 @@ def _edges_of(
 ) -> ComponentEdges:
     component = components[ix]
     own = [clause for clause in clauses if clause.component_ix == ix]
+    before = [
+        clause
+        for clause in clauses
+        if clause.component_ix == ix - 1 and clause.edge is Edge.PROCEED
+    ]
     # A clause without variables is tested with the first event.
     begin = [
         clause
@@ -99,6 +107,7 @@ def _edges_of(
         component,
         least_events(component, clauses),
         most_events(component),
+        tuple(clause for clause in clauses if clause in before or clause in begin),
         tuple(begin),
         tuple(clause for clause in own if clause.edge is Edge.TAKE),
         tuple(clause for clause in own if clause.edge is Edge.PROCEED),

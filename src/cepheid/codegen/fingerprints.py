@@ -1,9 +1,9 @@
-"""A name for what a registered function does, by which its compiled code is kept.
+"""Names for registered functions, under which their compiled code is cached.
 
-numba freezes what a function refers to when it compiles it: constants, defaults, the variables
-of an enclosing function, globals, and other compiled functions. All of them are part of the
-name, so that code from the disk is never that of an older version. What cannot be told apart
-in this way is known by its identity, and the name is then of use in this process only.
+When numba compiles a function, it freezes all that the function refers to: constants, defaults,
+variables of an enclosing function, globals, and other compiled functions. All of them are part of
+the name, so that cached code is never that of an older version. A value that cannot be hashed is
+identified by its address; the name is then valid in this process only.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 PASSING = "passing_"
-"""How a name begins that means nothing in another process."""
+"""The prefix of a name that is valid in this process only."""
 
 _LIBRARIES = ("builtins", "cmath", "math", "numba", "numpy", "operator")
-"""Whose functions are known by their names; versions of numba and numpy are known elsewhere."""
+"""Modules with functions that are identified by name; the cache folder depends on versions."""
 
 _KEPT: dict[int, Any] = {}
-"""What is known by its identity must live, so that nothing else gets the same one."""
+"""Objects identified by address stay alive, so that the address is not reused."""
 
 
 def fingerprint(function: FunctionType) -> str:
@@ -88,7 +88,7 @@ class _Fingerprint:
             self._value(value, None)
 
     def _value(self, value: Any, code: CodeType | None) -> None:
-        """Include a value; of a module only what ``code`` names."""
+        """Include a value; for a module, only the attributes that ``code`` names."""
         compiled = getattr(value, "py_func", None)
         if value is None or isinstance(value, bool | int | float | complex | str | bytes):
             self._say(type(value).__name__, value)

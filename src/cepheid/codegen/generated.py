@@ -1,4 +1,4 @@
-"""Generated predicate source to a compiled function, kept on disk by the hash of its text."""
+"""Compilation of generated predicate source, cached on disk by a hash of the source."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def predicate_address(source: str) -> int:
 
 @cache
 def marks_address(predicate: int) -> int:
-    """The address of the ``marks`` function beside the predicate function at an address."""
+    """The address of the ``marks`` function in the same module as a predicate function."""
     source = _SOURCES[predicate]
     return _compiled(_module_of(source).marks, source)
 
@@ -40,8 +40,8 @@ def _compiled(function: Callable[..., Any], source: str) -> int:
     try:
         return c_function(function, cached=PASSING not in source)
     except ImportError:
-        # What was kept calls a function of a module that only the process had that kept it, as
-        # where a function was sent to a worker of Spark.
+        # The cached code calls a function of a module that this process does not have, such as
+        # a function that was sent to a Spark worker.
         return c_function(function, cached=False)
 
 
@@ -51,14 +51,14 @@ def _module_of(source: str) -> ModuleType:
 
 
 def _passing_module(source: str) -> ModuleType:
-    """The module of code that means something in this process only."""
+    """The module of code that is valid in this process only."""
     module = ModuleType("q_passing")
     exec(compile(source, "<predicate>", "exec"), module.__dict__)
     return module
 
 
 def _module(source: str) -> ModuleType:
-    """The module, from a real file: compiled code is cached only for those."""
+    """The module, from a real file: numba caches compiled code for files only."""
     name = "q_" + hashlib.sha256(source.encode()).hexdigest()[:24]
     path = FOLDER / f"{name}.py"
     if not path.exists():

@@ -1,7 +1,6 @@
-"""The tables and state of an NFA^b as arrays: what each field of them is.
+"""Compiled steps as arrays: what each field of them is, and of the context of predicates.
 
-Only NumPy is needed to read this, so that a plan can be made and explained without loading
-the compiler.
+This needs only NumPy, so that a plan can be made and explained without loading the compiler.
 """
 
 from __future__ import annotations
@@ -27,108 +26,39 @@ STEP = np.dtype(
 UPDATE = np.dtype(
     [
         ("operation", "i8"),
-        ("column", "i8"),  # place of the column in the context
+        ("column", "i8"),  # index of the column in the context
         ("register", "i8"),
         ("argument", "i8"),  # SET_AT: the number of the element
-        ("length_register", "i8"),  # SET_AT: where the length of the variable is
-    ]
-)
-RUN = np.dtype(
-    [
-        ("state", "i8"),  # 2 × component when waiting for it, + 1 inside it; FREE
-        ("count", "i8"),  # events of the Kleene component that it is inside
-        ("start", "i8"),  # where it starts, on the axis that the window measures
-        ("head", "i8"),  # its latest node
-        ("root", "i8"),  # its first node
-        ("length", "i8"),  # events selected
-        ("next", "i8"),  # next run of the partition, or of the free list
-    ]
-)
-PARTITION = np.dtype(
-    [
-        ("first", "i8"),  # list of live runs
-        ("live", "i8"),  # how many
-        ("now", "i8"),  # where the partition has got to, on the axis that the window measures
-    ]
-)
-NODE = np.dtype(
-    [
-        ("tag", "i8"),  # event × 32 + component; of a union: -1 - its other branch
-        ("previous", "i8"),  # the node selected before, or NONE; of a union: one branch
-        ("youngest", "i8"),  # the latest start of the chains that end here
-        ("oldest", "i8"),  # the first start of them
-        ("chains", "f8"),  # how many there are
-    ]
-)
-FINAL = np.dtype(
-    [
-        ("head", "i8"),  # the node where the chains of some matches end, or NONE
-        ("tag", "i8"),  # the event after it that completes them, or NONE
-        ("after", "i8"),  # the chains that start after this are in the window
-    ]
-)
-CONTROL = np.dtype(
-    [
-        ("strategy", "i8"),
-        ("window", "i8"),
-        ("counts", "i8"),  # 1: matches are counted, and what is only there to list them is left out
-        ("prunes", "i8"),  # 1: a match ends all runs of its partition
-        ("max_runs", "i8"),  # more runs than these at once are an error
-        ("merging", "i8"),  # 1: runs that cannot be told apart any more become one
-        ("stamp", "i8"),  # number of the event for which the table of runs was filled
-        ("finals", "i8"),  # finals written
-        ("longest", "i8"),  # events of the longest run
-        ("runs_merged", "i8"),
-        ("predicate", "i8"),  # address of the predicate function
-        ("context", "i8"),  # address of the context
-        ("base_event", "i8"),  # absolute number of the first event of the batch
-        ("free", "i8"),  # first run of the free list
-        ("live", "i8"),  # live runs of all partitions
-        ("top_node", "i8"),  # absolute number of the next node
-        ("base_node", "i8"),  # absolute number of the first node that is kept
-        ("runs_created", "i8"),
-        ("runs_expired", "i8"),
-        ("runs_peak", "i8"),
-        ("nodes_created", "i8"),
-        ("matches_found", "i8"),
-        ("ids_found", "i8"),
-        ("counted", "f8"),  # matches that were counted
+        ("length_register", "i8"),  # SET_AT: the register with the length of the variable
     ]
 )
 
 NONE = -1
-FREE = -1
-DEAD = -2
-"""A branch of a union all of whose chains have left the window."""
-VERY_FEW_RUNS = 8
-"""So many runs of a partition are compared with each other without a hash table."""
-FEW_RUNS = 64
-"""Of more runs in a partition, those that an event leaves as they are are not compared again."""
 UNBOUNDED = 2**62
-"""The most of a Kleene component that has no upper bound."""
+"""The maximum of a Kleene component without an upper bound."""
 TAG_SHIFT = 5
 MAX_COMPONENTS = 31
 """A tag has five bits for the component, and a mask two bits for each."""
 MAX_REGISTERS = 62
-"""A run has one bit for each, which says whether its value is known."""
+"""A run has one bit per register: whether its value is known."""
 
 STRICT, PARTITION_CONTIGUITY, NEXT, ANY = 0, 1, 2, 3
-DONE, NEED_RUNS, NEED_NODES, NEED_FINALS, TOO_MANY_RUNS = 0, 1, 2, 3, 4
 
 SET_INT, SET_FLOAT, SET_INT_AT, SET_FLOAT_AT = 0, 1, 2, 3
 MIN_INT, MIN_FLOAT, MAX_INT, MAX_FLOAT, SUM_INT, SUM_FLOAT, COUNT, LENGTH = 4, 5, 6, 7, 8, 9, 10, 11
 MIN_STRING, MAX_STRING, SUM_AS_FLOAT = 12, 13, 14
 
-# The context: addresses and strides of registers and columns.
+# The context that generated code reads: addresses and strides of registers, constants, lists,
+# strings and, in a lazy evaluation, slots. From CONTEXT_COLUMNS on it has two addresses for each
+# column: the values, and a byte for each value that says whether it is known (0: all are).
 CONTEXT_INTS, CONTEXT_FLOATS, CONTEXT_VALID, CONTEXT_CONSTANTS, CONTEXT_FLOAT_CONSTANTS = range(5)
-CONTEXT_INTS_STRIDE, CONTEXT_FLOATS_STRIDE, CONTEXT_LISTS, CONTEXT_STRINGS, CONTEXT_COLUMNS = range(
-    5, 10
-)
+CONTEXT_INTS_STRIDE, CONTEXT_FLOATS_STRIDE, CONTEXT_LISTS, CONTEXT_STRINGS = range(5, 9)
+CONTEXT_SLOTS, CONTEXT_SLOTS_STRIDE, CONTEXT_COLUMNS = range(9, 12)
 
-# What CONTEXT_LISTS points at: where the lists of the events in memory are. A register holds
-# the number of an event in the stead of its list. LISTS_NUMBERS is 0 where the events are
-# LISTS_COUNT consecutive ones from LISTS_FIRST_EVENT on; from LISTS_FIRST_COLUMN on there are
-# the addresses of the offsets and the values of each column.
+# CONTEXT_LISTS is the address of a table that finds the lists of the events in memory. A register
+# holds the number of an event instead of its list. LISTS_NUMBERS is 0 if the events are
+# LISTS_COUNT consecutive ones from LISTS_FIRST_EVENT on. From LISTS_FIRST_COLUMN on, the table has
+# the addresses of the offsets and of the values of each column.
 LISTS_FIRST_EVENT, LISTS_NUMBERS, LISTS_COUNT, LISTS_FIRST_COLUMN = range(4)
 
 # CONTEXT_STRINGS is the address of a table: the number of known strings, the address of their

@@ -1,8 +1,8 @@
-"""Conditions on every event of a list, tested after it: by its least and greatest value.
+"""Conditions on every event of a list that are tested later, by its minimum and maximum.
 
-An NFA^b sees the events of a Kleene component one by one, and keeps of them what a register
-holds. ``a[i].x < b.x`` is about all of them and is known with b; it holds exactly where the
-greatest a[i].x is less than b.x and no a[i].x is missing.
+An NFA^b reads the events of a Kleene component one by one and keeps only registers. The condition
+``a[i].x < b.x`` is about all of them, and can be tested only when b is known. It holds exactly if
+the maximum of a[i].x is less than b.x and no a[i].x is missing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 def by_bounds(
     clause: Clause, components: Sequence[ast.Component], schema: Schema
 ) -> Iterator[Clause]:
-    """The clauses that say the same, with bounds of lists that are complete where it is tested.
+    """Equivalent clauses that use the bounds of lists that are complete when they are tested.
 
     >>> from cepheid.analysis.placement import place_clauses
     >>> from cepheid.language.parser import parse
@@ -53,7 +53,7 @@ def by_bounds(
 
 
 def _bounded(literal: ast.Expression, variable: str, schema: Schema) -> list[ast.Expression]:
-    """What the bounds of a list must satisfy, for all its events to satisfy the literal."""
+    """The conditions on the bounds of a list that hold if all its events satisfy the literal."""
     match literal:
         case ast.Comparison(operator, ast.Element(v, ast.Index.CURRENT, attribute), other):
             pass

@@ -1,22 +1,22 @@
 """Conditions across events as generated functions.
 
-A predicate is generated from the analysed query alone: attributes are numbered columns and
-registers, literals are numbered constants. No text of the query reaches the source, so that
-a query cannot smuggle code in, and queries of the same shape share compiled code.
+A predicate is generated from the analysed query: attributes are numbered columns and registers,
+and literals are numbered constants. No part of the query text reaches the source. A query
+therefore cannot inject code, and queries of the same shape share compiled code.
 
-Every expression becomes a value and a truth of its being known; null and unknown are the
-same. A condition holds where it is known and true.
+Every expression becomes a value and whether that value is known; null means unknown. A condition
+holds if it is known and true.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
 from cepheid.analysis.string_operations import RANK, STRING_FUNCTIONS
-from cepheid.codegen import layout
+from cepheid.codegen import context_reads
+from cepheid.codegen.context_reads import CONSTANT, FIELD, KNOWN
 from cepheid.functions import Function, Uncallable, find_function
 from cepheid.language import syntax as ast
 from cepheid.language.units import microseconds
@@ -25,14 +25,14 @@ from cepheid.schema import Kind
 _INT_KINDS = (Kind.INTEGER, Kind.BOOLEAN, Kind.STRING, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
 _ROUNDED = {"floor": "math.floor", "ceil": "math.ceil"}
 _LEAST_FLOAT = "-9223372036854775808.0"
-"""The least whole number of 64 bits; those from its opposite on do not fit."""
+"""The minimum of int64; values from its opposite on do not fit."""
 
 _EXACT = {
     "+": "(({0} ^ {2}) & ({1} ^ {2})) >= 0",
     "-": "(({0} ^ {1}) & ({0} ^ {2})) >= 0",
     "*": "abs(float({0}) * float({1}) - float({2})) < 1e18",
 }
-"""Whether 64 bits hold the result: otherwise it is wrong in its sign, or by 2**64 at least."""
+"""Whether the result fits into 64 bits; otherwise its sign is wrong, or it is off by 2**64."""
 
 _GUARDED = {
     "sqrt": ("math.sqrt", "{0} >= 0"),
@@ -40,18 +40,6 @@ _GUARDED = {
     "log10": ("math.log10", "{0} > 0"),
     "exp": ("math.exp", "{0} < 709.78"),
 }
-_STRING_PLACES = {
-    RANK: layout.STRINGS_RANK,
-    "lower": layout.STRINGS_LOWER,
-    "upper": layout.STRINGS_UPPER,
-    "length": layout.STRINGS_LENGTH,
-}
-
-
-_PLACE = re.compile(r"\bc\[(\d+)\]")
-_CONSTANT = re.compile(r"\b(?:I\(c3\)|F\(c4\))\[\d+\]")
-_KNOWN = re.compile(r"c(\d+) == 0 or B\(c\1\)\[i\] != 0")
-"""What generated code calls a place of the context, a constant, and whether a value is known."""
 
 
 class Untranslatable(Exception):
@@ -59,9 +47,9 @@ class Untranslatable(Exception):
 
 
 class Storage(Enum):
-    """How values are kept: whole numbers, codes and times as int64, the rest as float64.
+    """How values are stored: integers, string codes and times as int64, others as float64.
 
-    A list is kept by the number of its event.
+    A list is stored as the number of its event.
     """
 
     INT = "int"
@@ -70,7 +58,7 @@ class Storage(Enum):
 
 
 def storage_of(kind: Kind, attribute: str) -> Storage:
-    """How the values of an attribute are kept."""
+    """How the values of an attribute are stored."""
     if kind is Kind.FLOAT:
         return Storage.FLOAT
     if kind in _INT_KINDS:
@@ -79,8 +67,8 @@ def storage_of(kind: Kind, attribute: str) -> Storage:
         return Storage.LIST
     if kind is Kind.UNKNOWN:
         raise Untranslatable(
-            f"nothing tells of what kind '{attribute}' is, which has no value in the first events; "
-            f"schema={{'A': {{'{attribute}': 'integer'}}, …}} can, or a column that has a type"
+            f"the kind of '{attribute}' is not known, since it has no value in the first events; "
+            f"declare it with schema={{'A': {{'{attribute}': 'integer'}}, …}}, or type the column"
         )
     raise Untranslatable(
         f"'{attribute}' is of kind {kind.value}, which is not compared across events"
@@ -97,12 +85,12 @@ class Value:
 
 
 Resolve = Callable[[ast.Node], Value]
-"""What an attribute, element, length or aggregate is where the predicate is tested."""
+"""Gives the code for an attribute, element, length or aggregate where it is tested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A condition, what its names are, and where it counts: a guard is generated code."""
+    """A condition, how its names are resolved, and generated code that says when it applies."""
 
     expression: ast.Expression
     resolve: Resolve
@@ -119,18 +107,18 @@ class PredicateWriter:
     _loops: dict[int, list[str]] = field(default_factory=dict)
 
     def add_event_test(self, tests: list[Test]) -> int:
-        """A predicate that reads nothing of a run; whole batches are tested by a loop for it."""
+        """Add a predicate on an event alone, with a loop that tests whole batches; its number."""
         number = self.add(tests)
         body = _Body(self.constants, self._functions)
         lines = body.lines
         for test in tests:
             value = body.value(test.expression, test.resolve)
-            lines.append(f"k = k and {value.known} and {value.code}")
+            lines.append(f"holds = holds and {value.known} and {value.code}")
         self._loops[number] = lines
         return number
 
     def add(self, tests: list[Test]) -> int:
-        """A predicate that all tests hold where they count; its number."""
+        """Add a predicate that is true if all tests hold that apply; its number."""
         body = _Body(self.constants, self._functions)
         for test in tests:
             value = body.value(test.expression, test.resolve)
@@ -142,7 +130,7 @@ class PredicateWriter:
         return len(self._bodies) - 1
 
     def can_add(self, test: Test) -> bool:
-        """Whether generated code can make this test of an event alone."""
+        """Whether generated code can test this on an event alone."""
         try:
             body = _Body(list(self.constants), list(self._functions), is_on_event=True)
             body.value(test.expression, test.resolve)
@@ -152,73 +140,70 @@ class PredicateWriter:
 
     @property
     def count(self) -> int:
-        """How many predicates there are."""
+        """The number of predicates."""
         return len(self._bodies)
 
     def source(self) -> str:
         """The module with the predicate function."""
         lines = [
-            "import math",
-            "from cepheid.jit.pointers import byte_pointer as B",
-            "from cepheid.jit.pointers import float64_pointer as F",
-            "from cepheid.jit.pointers import int64_pointer as I",
-            "from cepheid.engines.base.kernels.strings import string_value as T",
-            *self._imports(),
-            "",
-            "",
-            "def predicate(p, address, i, r):",
-            "    c = I(address)",
+            "def predicate(number, address, event, run):",
+            "    context = int64_pointer(address)",
         ]
         for number, body in enumerate(self._bodies):
-            lines.append(f"    if p == {number}:")
+            lines.append(f"    if number == {number}:")
             lines.extend(f"        {line}" for line in body)
-        lines.append("    return 1")
-        return "\n".join([*lines, "", "", *self._marks()]) + "\n"
+        lines += ["    return 1", "", "", *self._marks()]
+        names = [*context_reads.imports(lines), *self._registered_functions()]
+        return "\n".join([*names, "", "", *lines]) + "\n"
 
     def _marks(self) -> list[str]:
         """The function that clears a bit in the masks of all events that fail a test.
 
         All operands are read before the first mask is written, so that the compiler knows that
-        they do not change; and no event is a case of its own, so that it can take several at once.
-        Where no column has nulls there is a loop that does not look for them.
+        they do not change. No branch depends on an event, so that the loop can be vectorised. A
+        second loop without tests for null is used if no column has nulls.
         """
-        lines = ["def marks(p, address, count, request):", "    c = I(address)"]
-        lines += ["    m, b = I(I(request)[0]), I(request)[1]"]
+        lines = [
+            "def marks(number, address, count, request):",
+            "    context = int64_pointer(address)",
+            "    masks, bit = int64_pointer(int64_pointer(request)[0]), int64_pointer(request)[1]",
+        ]
         for number, body in self._loops.items():
-            text = "\n".join(body)
-            places = sorted({int(found) for found in _PLACE.findall(text)})
-            text = _PLACE.sub(r"c\1", text)
-            constants = sorted(set(_CONSTANT.findall(text)))
+            code = "\n".join(body)
+            fields = sorted({*FIELD.findall(code)})
+            code = FIELD.sub(lambda found: found[1].lower(), code)
+            constants = sorted({*CONSTANT.findall(code)})
             for ix, constant in enumerate(constants):
-                text = text.replace(constant, f"k{ix}")
-            lines += [f"    if p == {number}:"]
-            lines += [f"        c{place} = c[{place}]" for place in places]
-            lines += [f"        k{ix} = {constant}" for ix, constant in enumerate(constants)]
-            maybe_null = sorted({f"c{found}" for found in _KNOWN.findall(text)})
+                code = code.replace(constant, f"constant_{ix}")
+            lines += [f"    if number == {number}:"]
+            lines += [f"        {field.lower()} = context[{field}]" for field in fields]
+            lines += [f"        constant_{ix} = {each}" for ix, each in enumerate(constants)]
+            maybe_null = sorted({*KNOWN.findall(code)})
             if maybe_null:
                 lines += [f"        if {' == '.join([*maybe_null, '0'])}:"]
-                lines += [f"    {line}" for line in _loop(_KNOWN.sub("True", text))]
+                lines += [f"    {line}" for line in _loop(KNOWN.sub("True", code))]
                 lines += ["            return 0"]
-            lines += _loop(text)
+            lines += _loop(code)
         return [*lines, "    return 0"]
 
-    def _imports(self) -> list[str]:
-        """The registered functions, by keys that say what they do, and the lists for them."""
+    def _registered_functions(self) -> list[str]:
+        """The definitions of the registered functions, by fingerprint."""
         if not self._functions:
             return []
         return [
-            "from cepheid.engines.base.kernels.lists import list_at as L",
             "from cepheid.codegen.kernels.registered import offered",
-            "",
-            *(f'f{number} = offered("{key}")' for number, key in enumerate(self._functions)),
+            *(
+                f'function_{number} = offered("{key}")'
+                for number, key in enumerate(self._functions)
+            ),
         ]
 
 
 def _loop(body: str) -> list[str]:
-    """The lines of a loop over all events that clears a bit where k becomes false."""
-    lines = ["        for i in range(count):", "            k = True"]
+    """The lines of a loop over all events that clears a bit where a test fails."""
+    lines = ["        for event in range(count):", "            holds = True"]
     lines += [f"            {line}" for line in body.split("\n")]
-    return [*lines, "            m[i] = m[i] if k else m[i] & ~b"]
+    return [*lines, "            masks[event] = masks[event] if holds else masks[event] & ~bit"]
 
 
 class _Body:
@@ -241,7 +226,7 @@ class _Body:
 
     def _named(self, code: str, known: str, kind: Kind) -> Value:
         known_name = known if known == "True" else self._name(known)
-        # Where a list is not known there is nothing to read.
+        # An unknown list cannot be read.
         return Value(code if kind is Kind.LIST else self._name(code), known_name, kind)
 
     def value(self, node: ast.Expression, resolve: Resolve) -> Value:
@@ -265,7 +250,7 @@ class _Body:
                 number = self._name(value.code)
                 return self._named(f"-{number}", _both(value.known, _fits(number)), Kind.INTEGER)
             case ast.Arithmetic("%", left, ast.Literal(int(divisor))) if divisor > 0:
-                # A divisor that the compiler knows needs no division.
+                # A constant divisor needs no division instruction.
                 value = value_of(left)
                 if value.kind in (Kind.INTEGER, Kind.BOOLEAN):
                     return self._named(f"{value.code} % {divisor}", value.known, Kind.INTEGER)
@@ -298,7 +283,7 @@ class _Body:
         assert value is not None
         if isinstance(value, bool):
             return Value(str(value), "True", Kind.BOOLEAN)
-        if isinstance(value, int) and value == 0:  # The compiler knows more of zero.
+        if isinstance(value, int) and value == 0:  # A literal zero is optimised better.
             return Value("0", "True", Kind.INTEGER)
         same = [
             ix
@@ -309,33 +294,32 @@ class _Body:
         if not same:
             self._constants.append(value)
         if isinstance(value, float):
-            return Value(f"F(c[4])[{place}]", "True", Kind.FLOAT)
+            return Value(context_reads.constant(place, is_float=True), "True", Kind.FLOAT)
         kind = Kind.STRING if isinstance(value, str) else Kind.INTEGER
-        return Value(f"I(c[3])[{place}]", "True", kind)
+        return Value(context_reads.constant(place, is_float=False), "True", kind)
 
     def _comparison(self, operator: str, a: Value, b: Value) -> Value:
         kinds = {a.kind, b.kind}
         if Kind.STRING in kinds:
             if kinds - {Kind.STRING, Kind.UNKNOWN}:
-                raise Untranslatable("a text is compared with a time across events")
+                raise Untranslatable("a string is compared with a time across events")
             if operator not in ("=", "!="):
                 a, b = (self._of_string(RANK, each, Kind.INTEGER) for each in (a, b))
         symbol = "==" if operator == "=" else operator
         return self._named(f"{a.code} {symbol} {b.code}", _both(a.known, b.known), Kind.BOOLEAN)
 
     def _of_string(self, operation: str, string: Value, kind: Kind) -> Value:
-        """What is asked of a text; of the texts of single events others know that faster."""
+        """The result of a string operation; on single events, vectorised code is faster."""
         if self._is_on_event:
-            raise Untranslatable(f"{operation} of a text is looked up across events only")
-        place = _STRING_PLACES[operation]
-        code = f"T(c[{layout.CONTEXT_STRINGS}], {place}, {string.code})"
+            raise Untranslatable(f"{operation} of a string is looked up across events only")
+        code = context_reads.string_result(operation.upper(), string.code)
         return self._named(code, string.known, kind)
 
     def _arithmetic(self, operator: str, a: Value, b: Value) -> Value:
         known = _both(a.known, b.known)
         times = (Kind.TIMESTAMP, Kind.DATE)
         if Kind.STRING in (a.kind, b.kind):
-            raise Untranslatable("arithmetic is not for texts")
+            raise Untranslatable("strings have no arithmetic")
         if a.kind in times and b.kind in times:
             return Value(f"({a.code} - {b.code})", known, Kind.DURATION)
         if a.kind in times or b.kind in times:
@@ -361,12 +345,12 @@ class _Body:
         return Value(result, known, Kind.INTEGER)
 
     def _number(self, code: str, known: str) -> Value:
-        """A float, which is known unless it is not a number."""
+        """A float, which is known unless it is NaN."""
         result = self._name(code)
         return Value(result, self._name(_both(known, f"{result} == {result}")), Kind.FLOAT)
 
     def _logic(self, is_and: bool, values: list[Value]) -> Value:
-        """Three-valued AND and OR: one operand can decide alone."""
+        """Three-valued AND and OR: one operand may decide."""
         result = values[0]
         for value in values[1:]:
             a, b = (self._named(f"bool({v.code})", v.known, Kind.BOOLEAN) for v in (result, value))
@@ -385,7 +369,7 @@ class _Body:
         return result
 
     def _registered(self, function: Function, arguments: list[Value]) -> Value:
-        """A call of a registered function, made where all arguments are known."""
+        """A call of a registered function, made only if all arguments are known."""
         assert function.compile is not None
         if any(argument.known == "False" for argument in arguments):
             return Value("0", "False", Kind.UNKNOWN)
@@ -408,7 +392,7 @@ class _Body:
                 codes.append(f"{argument.code}.copy()" if copied else argument.code)
         nothing = {Kind.FLOAT: "0.0", Kind.BOOLEAN: "False"}.get(compiled.result, "0")
         value, is_value = self._name(nothing), self._name("False")
-        call = f"f{self._functions.index(compiled.key)}({', '.join(codes)})"
+        call = f"function_{self._functions.index(compiled.key)}({', '.join(codes)})"
         self.lines += [f"if {known}:", f"    {value}, {is_value} = {call}"]
         return Value(value, is_value, compiled.result)
 
@@ -422,7 +406,7 @@ class _Body:
         known = "True"
         for argument in arguments:
             if argument.kind in (Kind.STRING, Kind.LIST, Kind.OTHER, Kind.UNKNOWN):
-                raise Untranslatable(f"{function} of a text is not computed across events")
+                raise Untranslatable(f"{function} of a string is not computed across events")
             known = _both(known, argument.known)
         codes = [self._name(argument.code) for argument in arguments]
         kind = Kind.FLOAT if any(a.kind is Kind.FLOAT for a in arguments) else Kind.INTEGER
@@ -447,7 +431,7 @@ class _Body:
             is_odd = f"math.isinf({codes[0]}) or math.isinf({codes[1]})"
             return Value(result, _both(known, f"math.isfinite({result}) or {is_odd}"), Kind.FLOAT)
         if function == "round":
-            # Half away from zero; what is above a whole number is exactly its rest.
+            # Rounds half away from zero; the remainder above an integer is exact.
             scale = self._name(f"10.0 ** {codes[1]}" if len(codes) > 1 else "1.0")
             above = self._name(f"abs({codes[0]}) * {scale} + 0.5")
             result = self._name(f"math.copysign(({above} - {above} % 1.0) / {scale}, {codes[0]})")
@@ -459,7 +443,7 @@ class _Body:
 
 
 def _fits(number: str) -> str:
-    """Whether 64 bits hold the opposite of a whole number: they do not of the least."""
+    """Whether the opposite of an integer fits into 64 bits; that of the minimum does not."""
     return f"({number} == 0 or {number} != -{number})"
 
 

@@ -1,4 +1,4 @@
-"""Functions that a program adds to the language: checked, compiled, and called from Python."""
+"""Registered functions: user functions that are checked, compiled, and called from Python."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from itertools import islice, product
 from types import FunctionType
 from typing import Any, TypeVar, overload
 
+from cepheid.aggregates import AGGREGATES
 from cepheid.errors import OptionError
 from cepheid.functions import BUILT_IN, REGISTERED, Compiled, Function, Uncallable
 from cepheid.language.parser import KEYWORDS, STRATEGIES
-from cepheid.language.syntax import AGGREGATES
 from cepheid.schema import Kind
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
@@ -43,16 +43,15 @@ def register_function(name: str, python_function: AnyFunction) -> AnyFunction: .
 @overload
 def register_function(name: str) -> Callable[[AnyFunction], AnyFunction]: ...
 def register_function(name: str, python_function: Any = None) -> Any:
-    """Let queries call a function of your own, in WHERE and in RETURN; also a decorator.
+    """Register a function that queries can call in WHERE and in RETURN; also a decorator.
 
-    numba compiles it, for the kinds of argument that a query gives it: numbers are int64 or
-    float64, booleans bool, points in time and durations int64 microseconds, lists arrays of
-    float64 (a missing element is NaN), and a text is an int64 that is good for nothing but
-    comparing it with another text. The result is a number or a boolean. It is null where an
-    argument is null, and where the function raises, returns None, or gives a number that is
-    not finite.
+    numba compiles it for the kinds of argument that a query passes. Numbers are int64 or float64,
+    booleans bool, points in time and durations int64 microseconds, and lists arrays of float64 (a
+    missing element is NaN). A string is an int64 code that can only be compared with another
+    string for equality. The result is a number or a boolean. It is null if an argument is null, or
+    if the function raises, returns None, or returns a number that is not finite.
 
-    A function that was registered before under the same name is replaced.
+    A function that was registered under the same name is replaced.
 
     Raises:
         OptionError: the name cannot be that of a function, or numba cannot compile it.
@@ -84,7 +83,7 @@ def register_function(name: str, python_function: Any = None) -> Any:
 
 
 def registered_python(name: str) -> FunctionType | None:
-    """The Python function that is registered under this name, for registering it elsewhere."""
+    """The Python function registered under this name, to register it in another process."""
     found = REGISTERED.get(name)
     if found is None:
         return None
@@ -105,7 +104,7 @@ def _check_name(name: object) -> None:
         )
     taken = {
         "a built-in function": BUILT_IN,
-        "an aggregate": AGGREGATES,
+        "an aggregate": tuple(AGGREGATES),
         "a word of the language": (*map(str.lower, KEYWORDS), *STRATEGIES),
     }
     for what, names in taken.items():
@@ -114,30 +113,30 @@ def _check_name(name: object) -> None:
 
 
 def _plain_function(name: str, given: Any) -> FunctionType:
-    plain = getattr(given, "py_func", given)  # numba compiles it anew, for each query
+    plain = getattr(given, "py_func", given)  # numba recompiles it for each query
     if isinstance(plain, FunctionType) and not inspect.iscoroutinefunction(plain):
         return plain
     if not callable(given):
         raise OptionError(f"{name!r} is registered as {given!r}, which is not a function")
     raise OptionError(
         f"{name!r} is registered as {given!r}; numba compiles functions that are written in "
-        "Python, with def or lambda, and call other such functions only if @numba.njit is theirs"
+        "Python, with def or lambda; such a function may call others if they have @numba.njit"
     )
 
 
 def _arity(name: str, function: FunctionType) -> tuple[int, int]:
-    """The least and most arguments."""
+    """The minimum and maximum number of arguments."""
     code = function.__code__
     if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or code.co_kwonlyargcount:
         raise OptionError(
-            f"{name!r} takes any number of arguments, or arguments by name; the function of a "
+            f"{name!r} takes any number of arguments, or keyword arguments; a function of a "
             "query has a fixed list of arguments"
         )
     return code.co_argcount - len(function.__defaults__ or ()), code.co_argcount
 
 
 def _check_compiles(name: str, function: FunctionType) -> None:
-    """Refuse what numba cannot compile for any arguments: numbers, lists, or some of both."""
+    """Refuse a function that numba cannot compile for numbers, lists, or a mix of both."""
     count = function.__code__.co_argcount
     for_numbers, for_lists = (_refusal(function, letter * count) for letter in "fl")
     if for_numbers is None or for_lists is None:
@@ -163,7 +162,7 @@ def _refusal(function: FunctionType, letters: str) -> str | None:
 
 
 def _compile(function: FunctionType, kinds: tuple[Kind, ...]) -> Compiled:
-    """The native code for arguments of these kinds, which are known."""
+    """The native code for arguments of these known kinds."""
     return _native(function, "".join(_LETTERS[kind] for kind in kinds))
 
 
@@ -186,14 +185,14 @@ def _native(function: FunctionType, letters: str) -> Compiled:
 
 
 def _call(function: FunctionType, *arguments: Any) -> Any:
-    """What the function gives for values of events, none of which is null."""
+    """The result of the function for values of events, none of which is null."""
     import numpy as np
 
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             result = function(*map(_as_number, arguments))
-    except Exception:  # whatever it is, there is no answer
+    except Exception:  # any exception means: no result
         return None
     if isinstance(result, bool | np.bool_):
         return bool(result)
@@ -207,7 +206,7 @@ def _call(function: FunctionType, *arguments: Any) -> Any:
 def _as_number(value: Any) -> Any:
     """A value of an event as a compiled function sees it."""
     if isinstance(value, str):
-        # Fewer than 53 bits, so that it is the same number in a list of floats.
+        # Fewer than 53 bits, so that it is exact in a list of floats.
         return int.from_bytes(blake2b(value.encode(), digest_size=6).digest(), "big")
     if isinstance(value, list):
         import numpy as np

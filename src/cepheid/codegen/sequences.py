@@ -16,7 +16,9 @@ from functools import partial
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, NegatedComponent
 from cepheid.codegen import layout
 from cepheid.codegen.compiled_once import compiled_once
+from cepheid.codegen.context_reads import register_value
 from cepheid.codegen.edges import EventUnit, current_event, edges_of, equivalences_at, first_event
+from cepheid.codegen.event_tests import EventTestWriter, Literals, is_on_event
 from cepheid.codegen.predicates import (
     PredicateWriter,
     Storage,
@@ -53,7 +55,7 @@ def refuse_nfa_b(query: AnalysedQuery) -> str | None:
 
 @compiled_once
 def compile_nfa_b(query: AnalysedQuery, alternative: Alternative) -> NfaB:
-    """The automaton of one alternative of a query, whose schema is known."""
+    """The automaton of one alternative of a query with a known schema."""
     return SequenceCompiler(query, alternative).compile_automaton()
 
 
@@ -128,6 +130,7 @@ class SequenceCompiler:
         self._components = alternative.components
         self._vector = ValueVector(self._schema, self._components)
         self._writer = PredicateWriter()
+        self._events = EventTestWriter(self._schema, self._writer)
         self._edges: list[tuple[int, str]] = []
         check_alternative(query, alternative)
 
@@ -136,20 +139,18 @@ class SequenceCompiler:
         if not self._alternative.is_sequence:
             raise Untranslatable("it has AND, and an NFA^b reads a sequence")
         placed = []
-        on_leaving: tuple[Clause, ...] = ()
         for ix, edges in enumerate(edges_of(self._query, self._alternative)):
             for clause in (*edges.begin, *edges.take, *edges.proceed):
                 self._check_ranges(clause)
-            begin_test, begin = self._place(ix, Phase.BEGIN, (*on_leaving, *edges.begin))
+            begin_test, begin = self._place(ix, Phase.BEGIN, edges.entry)
             take_test, take = EventTest(()), layout.NONE
             if edges.component.is_kleene:
                 take_test, take = self._place(ix, Phase.TAKE, edges.take)
-            on_leaving = edges.proceed
             placed.append((edges, begin_test, take_test, begin, take))
         final = layout.NONE
         if self._components[-1].is_kleene:
-            _, final = self._place(len(placed) - 1, Phase.FINAL, on_leaving)
-        # Only now is it known which registers the predicates read.
+            _, final = self._place(len(placed) - 1, Phase.FINAL, placed[-1][0].proceed)
+        # Only now all registers that predicates read are known.
         finished = tuple(
             Step(
                 edges.component,
@@ -182,34 +183,21 @@ class SequenceCompiler:
 
     def compile_negation(self, negated: NegatedComponent) -> NegationTest:
         """The test of one negated component."""
-        own = negated.component.variable
-        on_event: list[tuple[ast.Expression, ...]] = []
-        across: list[Test] = []
-        resolve = partial(self._vector.resolve, own=own, phase=Phase.BEGIN)
-        for clause in negated.clauses:
-            if clause.ranges:
-                name = next(iter(clause.ranges))
-                raise Untranslatable(f"every event of {name}[] is compared with the negated {own}")
-            if is_on_event(clause.literals, negated.component, Phase.BEGIN):
-                on_event.append(clause.literals)
-                continue
-            check_attributes(self._schema, clause, (*self._components, negated.component))
-            across.append(Test(clause.expression, resolve))
-            for name, length in clause.least_lengths.items():
-                longer = ast.Comparison(">=", ast.Length(name), ast.Literal(length))
-                across.append(Test(longer, resolve))
-        unit = EventUnit(negated.component, None)
+        component = negated.component
+        resolve = partial(self._vector.resolve, own=component.variable, phase=Phase.BEGIN)
+        on_event, across = self._events.negation_tests(negated, self._components, resolve)
+        unit = EventUnit(component, None)
         on_event += ((value,) for value in equivalences_at(self._query, unit, None))
         for test in self._query.equivalences:
-            for name in negated.component.types:
+            for name in component.types:
                 if not self._schema.has_attribute(name, test.attribute):
                     raise Untranslatable(f"{name} has no attribute '{test.attribute}'")
-        # Predicate 0 is the one across events, where there is one.
+        # Predicate 0 is the one across events, if there is one.
         if across:
             self._writer.add(across)
-        event_test = self._event_test(negated.component, Phase.BEGIN, on_event, [])
+        event_test = self._events.event_test(component, on_event, resolve)
         return NegationTest(
-            negated.component,
+            component,
             event_test,
             sum(1 << ix for ix in negated.after),
             sum(1 << ix for ix in negated.before),
@@ -239,63 +227,35 @@ class SequenceCompiler:
         """The test of an event and the predicate for this component and phase."""
         component = self._components[ix]
         self._vector.state = 2 * ix if phase is Phase.BEGIN else 2 * ix + 1
-        on_event: list[tuple[ast.Expression, ...]] = []
+        on_event: list[Literals] = []
         across: list[Test] = []
         for clause in clauses:
             if phase is not Phase.FINAL and is_on_event(clause.literals, component, phase):
                 on_event.append(clause.literals)
             else:
-                check_attributes(self._schema, clause, self._components)
+                self._events.check_attributes(clause, self._components)
                 across.append(self._test(clause, ix, phase))
-        present: list[str] = []
+        present: tuple[str, ...] = ()
+        resolve = partial(self._vector.resolve, own=component.variable, phase=phase)
         if phase is not Phase.FINAL:
             first = None
             if self._query.query.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY:
-                present = [test.attribute for test in self._query.equivalences]
+                present = tuple(test.attribute for test in self._query.equivalences)
                 if ix > 0 or phase is Phase.TAKE:
                     first = first_event(self._components[0])
-            resolve = partial(self._vector.resolve, own=component.variable, phase=phase)
-            for same in equivalences_at(self._query, current_event(component), first):
-                if is_on_event((same,), component, phase):
-                    on_event.append((same,))
-                else:
+            unit = current_event(component)
+            for test in self._query.equivalences:
+                here = unit.attribute(test.attribute)
+                if test.value is not None:
+                    on_event.append((ast.Comparison("=", here, test.value),))
+                if first is not None:
+                    same = ast.Comparison("=", here, first.attribute(test.attribute))
                     across.append(Test(same, resolve))
         number = layout.NONE
         if across:
             number = self._writer.add(across)
             self._edges.append((number, f"{component.variable}_{phase.value}"))
-        return self._event_test(component, phase, on_event, present), number
-
-    def _event_test(
-        self,
-        component: ast.Component,
-        phase: Phase,
-        clauses: list[tuple[ast.Expression, ...]],
-        present: list[str],
-    ) -> EventTest:
-        """The test of an event alone, as far as possible in generated code."""
-        resolve = partial(self._vector.resolve, own=component.variable, phase=phase)
-        generated: list[Test] = []
-        others: list[tuple[ast.Expression, ...]] = []
-        for literals in clauses:
-            test = Test(literals[0] if len(literals) == 1 else ast.Or(literals), resolve)
-            if self._has_attributes(component, literals) and self._writer.can_add(test):
-                generated.append(test)
-            else:
-                others.append(literals)
-        number = self._writer.add_event_test(generated) if generated else layout.NONE
-        return EventTest(component.types, number, tuple(others), tuple(present))
-
-    def _has_attributes(
-        self, component: ast.Component, literals: tuple[ast.Expression, ...]
-    ) -> bool:
-        return all(
-            self._schema.has_attribute(name, attribute)
-            for literal in literals
-            for node in literal.walk()
-            if (attribute := getattr(node, "attribute", None)) is not None
-            for name in component.types
-        )
+        return self._events.event_test(component, on_event, resolve, present), number
 
     def _check_ranges(self, clause: Clause) -> None:
         here = None
@@ -310,7 +270,7 @@ class SequenceCompiler:
                 raise Untranslatable(f"every event of {variable}[] is compared with a numbered one")
 
     def _test(self, clause: Clause, ix: int, phase: Phase) -> Test:
-        """The test of a clause; one on a numbered element is made at that element only."""
+        """The test of a clause; a clause on a numbered element is tested at that element only."""
         variable = self._components[ix].variable
         if phase is not Phase.TAKE or clause.ranges:
             return Test(clause.expression, partial(self._vector.resolve, own=variable, phase=phase))
@@ -319,45 +279,12 @@ class SequenceCompiler:
         return Test(
             clause.expression,
             partial(self._vector.resolve, own=variable, phase=phase, at=number),
-            f"I(c[0])[r * c[5] + {length}] == {number - 1}",
+            f"{register_value(length, is_float=False)} == {number - 1}",
         )
 
 
-def is_on_event(
-    literals: tuple[ast.Expression, ...], component: ast.Component, phase: Phase
-) -> bool:
-    """Whether a disjunction reads nothing but the event at hand."""
-    for literal in literals:
-        for node in literal.walk():
-            match node:
-                case ast.Attribute(variable) | ast.Element(variable, ast.Index.CURRENT, _):
-                    if variable != component.variable:
-                        return False
-                case ast.Element(variable, 1, _):
-                    if variable != component.variable or phase is not Phase.BEGIN:
-                        return False
-                case ast.Element() | ast.Length() | ast.Aggregate():
-                    return False
-    return True
-
-
-def check_attributes(schema: Schema, clause: Clause, components: tuple[ast.Component, ...]) -> None:
-    """Refuse a clause across events of types that lack an attribute which it names."""
-    for component in components:
-        for literal in clause.literals:
-            for node in literal.walk():
-                attribute = getattr(node, "attribute", None)
-                if getattr(node, "variable", None) == component.variable and attribute:
-                    for name in component.types:
-                        if not schema.has_attribute(name, attribute):
-                            raise Untranslatable(
-                                f"{name} has no attribute '{attribute}', and a condition "
-                                "compares it across events"
-                            )
-
-
 def _is_tied(negated: NegatedComponent, attribute: str) -> bool:
-    """Whether a condition equates the attribute of the negated component with a match's."""
+    """Whether a condition equates the attribute with that of an event of the match."""
     own = negated.component.variable
     for clause in negated.clauses:
         match clause.literals:

@@ -1,4 +1,4 @@
-"""An automaton as plain data: what compilation gives and kernels are fed with."""
+"""An automaton as plain data: the result of compilation and the input of kernels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EventTest:
 
     @property
     def is_of_types_only(self) -> bool:
-        """Whether the type of an event decides."""
+        """Whether the type of an event alone decides."""
         return self.predicate < 0 and not self.clauses and not self.present
 
 
@@ -70,10 +70,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class NfaB:
-    """An automaton as plain data: everything the kernel needs but the events.
+    """An automaton as plain data: all that a kernel needs except the events.
 
-    ``read_until`` has, for each register, the last state in which it is read: the masks by
-    which runs that have become equivalent are found [Agrawal08 §5.2.2].
+    ``read_until`` is the last state in which each register is read. Runs that have become
+    equivalent are found with it [Agrawal08 §5.2.2].
     """
 
     steps: tuple[Step, ...]

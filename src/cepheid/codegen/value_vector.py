@@ -1,28 +1,29 @@
-"""The value vector of a run: which values of selected events later predicates read.
+"""The value vector of a run: the values of selected events that later predicates read.
 
-A register holds one value of a variable; what selecting an event does to it is an update
-[Agrawal08 §5.2.1]. Predicates are generated while registers are handed out, so that a run
-keeps no more than is read.
+A register holds one value of a variable; an update changes it when an event is selected
+[Agrawal08 §5.2.1]. Registers are allocated while predicates are generated, so that a run
+keeps only values that are read.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cepheid.codegen import layout
+from cepheid.aggregates import AGGREGATES, FIRST, LAST, SUM, TOTAL
+from cepheid.codegen import context_reads, layout
 from cepheid.codegen.predicates import Storage, Untranslatable, Value, storage_of
 from cepheid.codegen.steps import Phase, Update
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind, Schema
 
 ROUGH_SUM = "rough sum"
-"""What a register is called that adds whole numbers up as floats."""
+"""The role of a register that sums integers as floats."""
 _WRAP = f"{2.0**64}"
 
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """What a register holds of a variable; ``role`` is value, last, length, at 2, min and so on."""
+    """The value in a register; ``role`` is value, last, length, at 2, min and so on."""
 
     variable: str
     role: str
@@ -32,8 +33,8 @@ class Register:
 class ValueVector:
     """The columns and registers that the predicates of an automaton read.
 
-    ``state`` is the last state in which what is being compiled is tested; a register is kept
-    apart in runs until the last state in which it is read.
+    ``state`` is the last state in which the condition being compiled is tested. Runs with
+    different values in a register are distinct until the last state in which it is read.
     """
 
     def __init__(self, schema: Schema, components: tuple[ast.Component, ...]) -> None:
@@ -50,9 +51,9 @@ class ValueVector:
         return tuple(self._read_until[register] for register in self.registers)
 
     def resolve(self, node: ast.Node, own: str, phase: Phase, at: int | None = None) -> Value:
-        """Code for a leaf where an event of variable ``own`` is at hand.
+        """Code for a leaf if the current event is one of variable ``own``.
 
-        ``at`` is the number of that event among those of the variable, where it is known.
+        ``at`` is the number of that event within the variable, if it is known.
         """
         match node:
             case ast.Attribute(variable, attribute):
@@ -74,18 +75,21 @@ class ValueVector:
         raise AssertionError(f"{node!r} is not a leaf")
 
     def _current(self, attribute: str) -> Value:
-        kind = self._schema.kind(attribute)
+        return self._value_in("event", attribute)
+
+    def _value_in(self, row: str, attribute: str) -> Value:
+        """The attribute of the event in a row, which is generated code."""
         column = self.column(attribute)
-        pointer = "F" if self.columns[attribute] is Storage.FLOAT else "I"
-        known = f"c[{column + 1}] == 0 or B(c[{column + 1}])[i] != 0"
-        return self._read(attribute, Value(f"{pointer}(c[{column}])[i]", known, kind))
+        is_float = self.columns[attribute] is Storage.FLOAT
+        code = context_reads.column_value(column, is_float, row)
+        known = context_reads.column_known(column, row)
+        return self._read(attribute, Value(code, known, self._schema.kind(attribute)))
 
     def _read(self, attribute: str, value: Value) -> Value:
-        """What was kept of an attribute, as its value: a list is found by its event's number."""
+        """The value of an attribute, given its stored form: a list is found by event number."""
         if value.kind is not Kind.LIST:
             return value
-        place = list(self.columns).index(attribute)
-        return replace(value, code=f"L(c[{layout.CONTEXT_LISTS}], {place}, {value.code})")
+        return replace(value, code=context_reads.list_value(self.column(attribute), value.code))
 
     def _stored(self, variable: str, role: str, attribute: str | None) -> Value:
         kind = Kind.INTEGER if attribute is None else self._schema.kind(attribute)
@@ -95,25 +99,32 @@ class ValueVector:
             kind = Kind.FLOAT
         storage = Storage.INT if attribute is None else storage_of(kind, attribute)
         register = self.register(variable, role, attribute, storage)
-        if storage is Storage.FLOAT:
-            code = f"F(c[1])[r * c[6] + {register}]"
-        else:
-            code = f"I(c[0])[r * c[5] + {register}]"
-        value = Value(code, f"(I(c[2])[r] >> {register}) & 1 != 0", kind)
+        code = context_reads.register_value(register, storage is Storage.FLOAT)
+        value = Value(code, context_reads.register_known(register), kind)
         return value if attribute is None else self._read(attribute, value)
 
     def _aggregate(self, function: str, variable: str, attribute: str | None) -> Value:
         assert attribute is not None
-        if function in ("first", "last"):
-            return self._stored(variable, "last" if function == "last" else "at 1", attribute)
-        if function in ("sum", "avg"):
-            return self._total(function, variable, attribute)
-        return self._stored(variable, function, attribute)
+        aggregate = AGGREGATES[function]
+        folds = [self._fold(fold, variable, attribute) for fold in aggregate.folds]
+        if aggregate.native is None:
+            return folds[0]
+        code = aggregate.native(*(f"float({fold.code})" for fold in folds))
+        known = " and ".join(f"({fold.known})" for fold in folds)
+        return Value(f"({code})", f"{known} and ({code}) == ({code})", Kind.FLOAT)
 
-    def _total(self, function: str, variable: str, attribute: str) -> Value:
-        """A sum or mean. A sum of whole numbers is null where 64 bits do not hold it.
+    def _fold(self, fold: str, variable: str, attribute: str) -> Value:
+        """A running value of the attribute, over the events of a list so far."""
+        if fold in (FIRST, LAST):
+            return self._stored(variable, "last" if fold == LAST else "at 1", attribute)
+        if fold in (SUM, TOTAL):
+            return self._sum(fold, variable, attribute)
+        return self._stored(variable, fold, attribute)
 
-        Then it is wrong by a multiple of 2**64, which a sum in floats tells.
+    def _sum(self, fold: str, variable: str, attribute: str) -> Value:
+        """A sum, or as a total a float. A sum of integers is null if 64 bits do not hold it.
+
+        It is then off by a multiple of 2**64, which a sum in floats reveals.
         """
         total = self._stored(variable, "sum", attribute)
         number, known = f"float({total.code})", f"{total.code} == {total.code}"
@@ -121,28 +132,25 @@ class ValueVector:
             rough = self._stored(variable, ROUGH_SUM, attribute)
             wraps = f"round(({rough.code} - {number}) / {_WRAP})"
             number, known = f"({number} + {_WRAP} * {wraps})", f"{wraps} == 0"
-        if function == "sum":
+        if fold == SUM:
             return replace(total, known=f"({total.known}) and {known}")
-        count = self._stored(variable, "count", attribute)
-        # The count is positive wherever the sum is known.
-        mean = f"{number} / float(max({count.code}, 1))"
-        return Value(mean, f"({total.known}) and {number} == {number}", Kind.FLOAT)
+        return Value(number, f"({total.known}) and {number} == {number}", Kind.FLOAT)
 
     def column(self, attribute: str) -> int:
-        """The place of a column in the context."""
+        """The number of a column, which is added if it is not there."""
         kind = self._schema.kind(attribute)
         self.columns.setdefault(attribute, storage_of(kind, attribute))
-        return layout.CONTEXT_COLUMNS + 2 * list(self.columns).index(attribute)
+        return list(self.columns).index(attribute)
 
     def register(self, variable: str, role: str, attribute: str | None, storage: Storage) -> int:
-        """The number of a register, which is made if there is none."""
+        """The number of a register, which is added if it is not there."""
         if role == "count" or storage is Storage.LIST:
             storage = Storage.INT
         register = Register(variable, role, attribute)
         self.registers.setdefault(register, storage)
         self._read_until[register] = max(self._read_until.get(register, 0), self.state)
         if role.startswith("at ") and role != "at 1":
-            # The length is read whenever an event is taken, to know which one it is.
+            # The length is read whenever an event is taken, to know its number.
             length = Register(variable, "length", None)
             inside = 2 * [c.variable for c in self._components].index(variable) + 1
             self.registers.setdefault(length, Storage.INT)
@@ -156,7 +164,7 @@ class ValueVector:
     # --- updates
 
     def updates(self, component: ast.Component, phase: Phase) -> tuple[Update, ...]:
-        """What selecting an event does to the registers of its variable, lengths last."""
+        """The updates of the registers of a variable when an event is selected, lengths last."""
         found = []
         for number, (register, storage) in enumerate(self.registers.items()):
             if register.variable == component.variable:

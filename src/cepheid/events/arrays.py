@@ -1,8 +1,8 @@
-"""Arrays of numbers: their types, how they grow, and memory that is used again.
+"""Arrays of numbers: their types, how they grow, and how their memory is reused.
 
-What a batch of events needs is as long as the batch, lives about as long, and is needed again for
-the next batch. Fresh memory from the operating system arrives page by page, which costs several
-times the work that is then done with it.
+The arrays of a batch are as long as the batch, live about as long, and the next batch needs the
+same ones. Fresh memory from the operating system arrives page by page, which costs several times
+as much as the work that is done with it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def no_rows(dtype: npt.DTypeLike, dimensions: int = 1) -> npt.NDArray[Any]:
 
 def grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     """A copy of the array with room for ``size`` rows."""
-    new = np.zeros(size, dtype=array.dtype)
+    new = np.zeros((size, *array.shape[1:]), dtype=array.dtype)
     new[: len(array)] = array
     return new
 
@@ -54,7 +54,7 @@ _LEAST, _MOST = 1 << 12, 1 << 17
 
 
 class _Lent:
-    """Memory for an array, given back to where it came from when the last view of it is gone."""
+    """Memory for an array, which is returned when the last view of it is gone."""
 
     # When the interpreter ends, a last view may outlive the names of this module.
     _most_idle = _MOST_IDLE
@@ -70,7 +70,7 @@ class _Lent:
 
 
 def lent(memory: npt.NDArray[Any], idle: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """The array; when no view of it is left, its memory is added to those that are idle."""
+    """The array; its memory becomes idle when no view of the array is left."""
     return np.asarray(_Lent(memory, idle))
 
 
@@ -78,7 +78,7 @@ _IDLE: list[npt.NDArray[Any]] = []
 
 
 def lent_numbers(size: int) -> Int64s:
-    """An array of int64 that are not set, as long as a batch.
+    """An uninitialised int64 array of the length of a batch.
 
     >>> first = lent_numbers(50_000)
     >>> address = first.ctypes.data

@@ -1,4 +1,4 @@
-"""The types of events, from their column: numbers, and the names that they stand for."""
+"""The types of events, read from their column: a code for each event, and a name for each code."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from cepheid.events.columns.string_index import StringIndex
 from cepheid.schema import Kind, kind_of
 
 _AT_ONCE = 65_536
-"""How many strings are looked at at once: their codes stay in the cache."""
+"""How many strings are encoded in one step; their codes stay in the CPU cache."""
 
 
 def read_types(name: str, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-    """Each event's type as an index into the names of the types.
+    """The type of each event as an index into the type names.
 
     >>> codes, names = read_types("type", pa.chunked_array([["Shelf", "Exit", "Shelf"]]))
     >>> codes.tolist(), names
     ([0, 1, 0], ('Shelf', 'Exit'))
     """
-    if not len(column):  # An empty frame of pandas has columns of floats.
+    if not len(column):  # The columns of an empty pandas frame are floats.
         return np.empty(0, np.int32), ()
     is_null = pa.types.is_null(column.type)
     if kind_of(column.type) not in (Kind.STRING, Kind.INTEGER, Kind.BOOLEAN) and not is_null:
@@ -48,7 +48,7 @@ def _is_string(arrow_type: pa.DataType) -> bool:
 
 
 def _string_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-    """Strings as indices into those that there are; null is -1."""
+    """Strings as indices into the distinct strings; null is -1."""
     index, codes = StringIndex(), np.empty(len(array), np.int32)
     for low in range(0, len(codes), _AT_ONCE):
         codes[low : low + _AT_ONCE] = index.encode(array.slice(low, _AT_ONCE))
@@ -56,7 +56,7 @@ def _string_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ..
 
 
 def _dictionary_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-    """The same for strings in a dictionary, and for other values, as strings."""
+    """The same for dictionary-encoded strings, and for other values converted to strings."""
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     # A dictionary may hold a name twice, or null.
     strings = encoded.dictionary.cast(pa.string()).to_pylist()

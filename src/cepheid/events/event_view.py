@@ -1,4 +1,4 @@
-"""Events that are in memory in pieces: what is asked of them is made into one, and no more."""
+"""Events that are in memory in pieces; only the columns that are read are joined."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cepheid.schema import Schema
 
 
 class EventView:
-    """The events of some pieces, one after another; ``last`` knows all types, and has no events.
+    """The events of consecutive pieces; ``last`` is an empty piece that knows all types.
 
-    Matches are shown by a few columns of a few events as a rule, where the pieces have the columns
-    of all events of a window.
+    Matches usually show a few columns of a few events, while the pieces have all columns of all
+    events in a window.
     """
 
     def __init__(self, pieces: Sequence[Events], last: Events) -> None:
@@ -54,14 +54,14 @@ class EventView:
 
     @cached_property
     def type_codes(self) -> npt.NDArray[np.int32]:
-        """For each event the number of its type."""
+        """The type code of each event."""
         if len(self._pieces) == 1:
             return self._pieces[0].type_codes
         return np.concatenate([piece.type_codes for piece in self._pieces])
 
     @cached_property
     def events(self) -> Events:
-        """The events with all that there is to know of them."""
+        """The events as one object with all columns."""
         first, last = self._pieces[0], self._last
         if len(self._pieces) == 1 and first.type_names == last.type_names:
             return first

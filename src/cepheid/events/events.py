@@ -1,7 +1,7 @@
 """Events in stream order: one table, its ticks and its types.
 
-A stream is totally ordered by (time, tie-break columns, row of the input). Everything after this
-module speaks of an event by its position in that order, and of its input row only in answers.
+A stream is totally ordered by (time, tie-break columns, input row). All code after this module
+identifies an event by its position in that order; input rows appear only in results.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cepheid.schema import Kind, Schema, kind_of
 Declaration = Mapping[str, Mapping[str, str | Kind] | Iterable[str]]
 
 MOST_COLUMNS_SHOWN = 20
-# What a column without any value is taken for when its kind is declared.
+# The Arrow type of a column without values, by its declared kind.
 ARROW_TYPE = {
     Kind.INTEGER: pa.int64(),
     Kind.FLOAT: pa.float64(),
@@ -74,14 +74,14 @@ class Events:
 
     @property
     def rows(self) -> Int64s:
-        """The row of each event; an array of them is made only where somebody asks."""
+        """The input row of each event, as an array that is made on demand."""
         rows = self.row_numbers
         if isinstance(rows, range):
             return np.arange(rows.start, rows.stop, dtype=np.int64)
         return rows
 
     def rows_at(self, positions: list[int]) -> list[int]:
-        """The rows of the events at these positions."""
+        """The input rows of the events at these positions."""
         rows = self.row_numbers
         if isinstance(rows, range):
             return [rows[position] for position in positions]
@@ -89,11 +89,23 @@ class Events:
         return found
 
     def counted_from(self, first: int) -> Events:
-        """The same events, where so many rows came before."""
+        """The same events, with ``first`` input rows before them."""
         rows = self.row_numbers
         if isinstance(rows, range):
             return replace(self, row_numbers=range(rows.start + first, rows.stop + first))
         return replace(self, row_numbers=rows + first)
+
+    def take(self, positions: Int64s) -> Events:
+        """A copy of the events at these positions."""
+        return Events(
+            self.table.take(from_numpy(positions)),
+            self.rows[positions],
+            self.ticks[positions],
+            self.time_axis,
+            self.type_codes[positions],
+            self.type_names,
+            self.schema,
+        )
 
     def slice(self, low: int, high: int) -> Events:
         """The events at positions ``low`` to ``high``, without a copy."""
@@ -110,14 +122,14 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class _Input:
-    """What was read, in input order, before anything is known about time."""
+    """The events as they were read, in input order."""
 
     table: pa.Table
-    columns: pa.Schema  # of the table, and of what was not needed and not read
+    columns: pa.Schema  # of the table and of the columns that were not read
     type_codes: npt.NDArray[np.int32]
     type_names: tuple[str, ...]
     type_columns: Mapping[str, frozenset[str]] | None  # None: every type has every column
-    place: Callable[[int], str]  # a row, as an error message names it
+    place: Callable[[int], str]  # names a row in error messages
 
 
 def order_events(
@@ -136,10 +148,10 @@ def order_events(
         source: what :func:`read_source` reads, or a mapping from event type to such a table.
         time: the column with the time of an event.
         type: the column with the name of its type; not needed with a table per type.
-        tie_break: the column or columns that order events of equal time; row order otherwise.
-        time_unit: what the numbers of a numeric time column count, such as "ms".
-        schema: the attributes of each type, where it does not have every column.
-        needed: which columns of Parquet files are read, of those that there are; all otherwise.
+        tie_break: the column or columns that order events of equal time; default: input row.
+        time_unit: the unit of a numeric time column, such as "ms".
+        schema: the attributes of each type, if types do not have every column.
+        needed: selects the columns to read from Parquet files; default: all.
 
     >>> events = order_events(
     ...     {"ts": [3, 1, 1], "kind": ["Exit", "Shelf", "Exit"]}, time="ts", type="kind"
@@ -167,7 +179,7 @@ def order_events(
     _conform(empty_table(found.columns), events_schema)
     table = _with_parsed_time(_conform(found.table, events_schema), time, found.place)
     moments = table.schema.field(time).type
-    if events_schema.kind(time) is not kind_of(moments):  # Texts that were times.
+    if events_schema.kind(time) is not kind_of(moments):  # Strings that were parsed as times.
         kinds = {**events_schema.attributes, time: kind_of(moments)}
         events_schema = replace(events_schema, attributes=kinds)
     axis = TimeAxis.of(time, moments, time_unit)
@@ -182,21 +194,21 @@ def order_events(
         table = _reordered(table, order)
     if len(ticks) and int(ticks[-1]) - int(ticks[0]) > MAX_TICKS:
         raise EventError(
-            f"time column {time!r} runs from {ticks[0]} to {ticks[-1]}, further than 64 bits can "
-            "tell apart; is one of them a placeholder?"
+            f"time column {time!r} runs from {ticks[0]} to {ticks[-1]}, a range that does not fit "
+            "into 64 bits; is one of them a placeholder?"
         )
     if len(ticks) and int(ticks[0]) <= -MAX_TICKS:
         raise EventError(
-            f"time column {time!r} has the time {ticks[0]}, the least that 64 bits can tell; is it "
-            "a placeholder?"
+            f"time column {time!r} has the time {ticks[0]}, the minimum of 64 bits; is it a "
+            "placeholder?"
         )
     return Events(table, rows, ticks, axis, type_codes, found.type_names, events_schema)
 
 
 def _with_parsed_time(table: pa.Table, time: str, place: Callable[[int], str]) -> pa.Table:
-    """The table with a time column of text, as JSON has it, read as points in time if it can be.
+    """The table with a time column of strings, as in JSON, parsed as timestamps if possible.
 
-    A column of numbers as text stays as it is, and is refused for what it is.
+    A column of numbers written as strings is left alone; the time axis refuses it later.
     """
     column = table.column(time)
     if not (arrow.is_string(column.type) or arrow.is_large_string(column.type)) or not len(column):
@@ -218,20 +230,20 @@ def _with_parsed_time(table: pa.Table, time: str, place: Callable[[int], str]) -
     )
 
 
-def _can_be(wanted: pa.DataType, texts: pa.ChunkedArray) -> bool:
+def _can_be(wanted: pa.DataType, strings: pa.ChunkedArray) -> bool:
     try:
-        texts.cast(wanted)
+        strings.cast(wanted)
     except pa.ArrowInvalid:
         return False
     return True
 
 
-def _first_that_cannot_be(wanted: pa.DataType, texts: pa.ChunkedArray) -> int:
-    """The first text that is no such value, found by halves; as many as there are: none."""
-    low, high = 0, len(texts)
+def _first_that_cannot_be(wanted: pa.DataType, strings: pa.ChunkedArray) -> int:
+    """The first string that cannot be cast, by binary search; the length if there is none."""
+    low, high = 0, len(strings)
     while low < high:
         middle = (low + high) // 2
-        if _can_be(wanted, texts.slice(low, middle + 1 - low)):
+        if _can_be(wanted, strings.slice(low, middle + 1 - low)):
             low = middle + 1
         else:
             high = middle
@@ -247,7 +259,7 @@ def _read_one_table(
 ) -> _Input:
     if type is None:
         raise OptionError(
-            "say which column holds the type of an event, or give a table for each type: "
+            "name the column that holds the event type, or give a table for each type: "
             "{'Shelf': table, 'Exit': table}"
         )
     table, columns = read_columns(source, needed)
@@ -320,7 +332,7 @@ def _require_column(
 
 
 def _refuse_mixed_times(time: str, tables: Mapping[str, pa.Table]) -> None:
-    """Refuse tables whose times cannot be put into one order."""
+    """Refuse tables with times that cannot be ordered together."""
     types = {name: table.schema.field(time).type for name, table in tables.items()}
     known = {name: t for name, t in types.items() if not pa.types.is_null(t)}
     kinds = {name: TimeAxis.of(time, arrow_type).kind for name, arrow_type in known.items()}
@@ -330,12 +342,12 @@ def _refuse_mixed_times(time: str, tables: Mapping[str, pa.Table]) -> None:
             raise EventError(
                 f"mixed time types: column {time!r} is {known[first]} in table {first!r} "
                 f"({kinds[first]}) but {known[name]} in table {name!r} ({kind}); "
-                "convert one of them, so that the events have one order"
+                "convert one of them, so that the events can be ordered together"
             )
 
 
 def _tie_array(name: str, column: pa.ChunkedArray, place: Callable[[int], str]) -> pa.Array:
-    """A tie-break column in a form that Arrow can compare; nulls have no place in an order."""
+    """A tie-break column in a form that can be compared; refuses nulls."""
     array = one_array(column)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -346,13 +358,13 @@ def _tie_array(name: str, column: pa.ChunkedArray, place: Callable[[int], str]) 
         first = pc.index(missing, True).as_py()
         raise EventError(
             f"tie-break column {name!r} is null in {count} of {len(array)} events, first in "
-            f"{place(first)} (counting from 0), which leaves no order for events of equal time"
+            f"{place(first)} (counting from 0), so events of equal time have no order"
         )
     try:
         pc.sort_indices(array[:0])
     except pa.ArrowNotImplementedError as error:
         raise EventError(
-            f"tie-break column {name!r} is {array.type}, whose values have no order"
+            f"tie-break column {name!r} is {array.type}, a type without an order"
         ) from error
     return array
 
@@ -362,15 +374,15 @@ def _reordered(table: pa.Table, order: Int64s) -> pa.Table:
         return table.take(from_numpy(order))
     except pa.ArrowNotImplementedError as error:
         raise EventError(
-            "the events are not in the order of their times, and there is a column that cannot be "
-            f"put in order, so leave it out: {' '.join(str(error).split())}"
+            "the events are not in time order, and one column cannot be reordered; "
+            f"leave it out: {' '.join(str(error).split())}"
         ) from error
 
 
 def _one_chunk(table: pa.Table) -> pa.Table:
     table = table.combine_chunks()
     for index, column in enumerate(table.columns):
-        if column.num_chunks > 1:  # More text than 32-bit offsets reach.
+        if column.num_chunks > 1:  # More string data than 32-bit offsets can address.
             large = pa.large_string() if pa.types.is_string(column.type) else pa.large_binary()
             name = table.column_names[index]
             table = table.set_column(index, name, column.cast(large).combine_chunks())
@@ -378,7 +390,7 @@ def _one_chunk(table: pa.Table) -> pa.Table:
 
 
 def _schema(given: Schema | Declaration | None, found: _Input, always: Sequence[str]) -> Schema:
-    """What each type has: what was declared, and always its time and type."""
+    """The attributes of each type: the declared ones, and always time and type."""
     columns = Schema.from_arrow(found.columns)
     if given is None:
         return Schema(columns.attributes, found.type_columns)
@@ -403,7 +415,7 @@ def _schema(given: Schema | Declaration | None, found: _Input, always: Sequence[
 
 
 def _conform(table: pa.Table, schema: Schema) -> pa.Table:
-    """The table with its columns in the kinds that the schema says."""
+    """The table with its columns converted to the kinds in the schema."""
     for index, field in enumerate(table.schema):
         wanted, found = schema.kind(field.name), kind_of(field.type)
         if wanted in (Kind.UNKNOWN, found):

@@ -14,18 +14,18 @@ from cepheid.snapshots import Arrays
 _FIRST_SIZE = 64
 _SMALL = 256
 _MOST_SMALL = 1 << 18
-"""The numbers of values from 0 to this are found without a hash, if any of them are."""
+"""Values from 0 to this are looked up by index, without a hash, if there are any."""
 FEW = 16_384
-"""So many numbers are not taken back between batches."""
+"""Up to this count, numbers are not freed between batches."""
 FEW_STORED = 256
-"""So many numbers are not taken back before they are stored."""
+"""Up to this count, numbers are not freed before a snapshot."""
 _FIRST_PART = 256
-"""How many events are looked up in the table at first, where one has no number at its place."""
+"""How many events are first looked up in the hash table after one is not found by index."""
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
 class PartitionNumbers:
-    """Numbers 0, 1, 2, … for the values of a key, in the order in which they first come."""
+    """Numbers 0, 1, 2, … for the values of a key, in order of first appearance."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -38,10 +38,10 @@ class PartitionNumbers:
     def number(
         self, columns: Sequence[EncodedColumn], length: int, places: Int64s | None = None
     ) -> Int64s:
-        """The number of each event's key; negative where a value is null.
+        """The number of the key of each event; negative if a value is null.
 
-        Without columns all events are in partition 0. If ``places`` are given, other events have
-        no number.
+        Without columns all events are in partition 0. If ``places`` are given, only the events
+        there get a number.
 
         >>> keys = [EncodedColumn(np.array([70, 80, 90]))]
         >>> PartitionNumbers().number(keys, 3, np.array([0, 2])).tolist()
@@ -67,9 +67,9 @@ class PartitionNumbers:
     def number_and_count(
         self, columns: Sequence[EncodedColumn], length: int, counts: Int64s
     ) -> tuple[Int64s, Int64s, Int64s]:
-        """The same, with how many events of its key came before each, and how many now have.
+        """The same, with each event's index within its key, and the new count of each key.
 
-        ``counts`` are what the batch before had last.
+        ``counts`` are the counts that the previous call returned.
 
         >>> keys = [EncodedColumn(np.array([70, 80, 70]))]
         >>> PartitionNumbers().number_and_count(keys, 3, np.zeros(0, np.int64))
@@ -82,7 +82,7 @@ class PartitionNumbers:
     def _numbered(
         self, columns: Sequence[EncodedColumn], length: int, counts: Int64s, axis: Int64s
     ) -> tuple[Int64s, Int64s]:
-        """The numbers of all events, and how many each has; these only if there is an axis."""
+        """The numbers of all events; with an axis, also the count of each number."""
         numbers = lent_numbers(length)
         self._places = max(len(columns), 1)
         if not columns:
@@ -94,7 +94,7 @@ class PartitionNumbers:
                 numbers[~column.valid] = partition_ids.NULL
         if len(columns) == 1:
             return numbers, self._number_one(numbers, columns[0], counts, axis)
-        # Keys of one attribute and of two never meet in the table: the place sets them apart.
+        # Keys of one attribute and of two never collide in the table: the place is part of the key.
         for place, column in enumerate(columns):
             self._number(numbers, place, _key_values(column))
         return numbers, self._count(numbers, counts, axis, 0)
@@ -104,8 +104,8 @@ class PartitionNumbers:
     ) -> Int64s:
         """Number the values of a key of one attribute, and count them.
 
-        Small values are looked up at their place. From one on that is not there a part of the
-        events is looked up in the table, and its small values are put at their places.
+        Small values are looked up by index. From the first value that is missing there, some
+        events are looked up in the hash table, and their small values are added to the index.
         """
         values, size = _key_values(column), _FIRST_PART
         counts = self._count(numbers, counts, axis, len(values))
@@ -126,7 +126,7 @@ class PartitionNumbers:
         return counts
 
     def _number_at(self, numbers: Int64s, values: Int64s, places: Int64s) -> None:
-        """The same for the events at these places, of which none is null; nothing is counted."""
+        """The same for the events at these places, without nulls and without counting."""
         at, size = 0, _FIRST_PART
         while at < len(places):
             at = partition_ids.number_small_at(self._direct, values, places, numbers, at)
@@ -140,7 +140,7 @@ class PartitionNumbers:
                 at, size = at + len(here), 4 * size
 
     def _count(self, numbers: Int64s, counts: Int64s, axis: Int64s, first: int) -> Int64s:
-        """Count the events from the first on, where there is an axis for them."""
+        """Count the events from ``first`` on, if there is an axis."""
         if len(axis):
             added = max(self.count, len(counts), 1) - len(counts)
             counts = np.concatenate([counts, np.full(added, self._first_count)])
@@ -148,26 +148,26 @@ class PartitionNumbers:
         return counts
 
     def are_many(self, to_store: bool = False) -> bool:
-        """Whether there are twice as many as after the last time that some were taken back.
+        """Whether there are twice as many as after numbers were last freed.
 
-        Taking them back costs time when their keys come again, and storing them room.
+        Freeing costs time when keys come back; keeping them costs space.
         """
         return self.count > 2 * self._after_shrinking + (FEW_STORED if to_store else FEW)
 
     def settle(self) -> None:
-        """Let numbers be many again when there are twice as many as now."""
+        """Free numbers next when there are twice as many as now."""
         self._after_shrinking = self.count
 
     def count_from(self, first: int) -> None:
-        """Let the events of new keys be counted from at least this on.
+        """Count the events of new keys from at least this number on.
 
-        It is beyond what those of keys that were taken back have reached: who remembers such an
-        event finds that it is long ago.
+        It is beyond the counts of all freed keys. If such a key comes back, its earlier events
+        are therefore far in the past.
         """
         self._first_count = max(self._first_count, first)
 
     def keep(self, used: Int64s) -> Int64s:
-        """Take back the numbers p for which ``used[p]`` is 0; the new number of each, or -1.
+        """Free the numbers p with ``used[p]`` = 0; returns the new number of each, or -1.
 
         >>> numbers = PartitionNumbers()
         >>> numbers.number([EncodedColumn(np.array([70, 80, 90]))], 3).tolist()
@@ -203,7 +203,7 @@ class PartitionNumbers:
         )
 
     def _number(self, numbers: Int64s, place: int, values: Int64s) -> None:
-        """Number the values of one attribute, with what those before it have given."""
+        """Number the values of one attribute, combined with the numbers of those before it."""
         at = np.zeros(1, dtype=np.int64)
         while at[0] < len(values):
             self.count = partition_ids.number_pairs(
@@ -215,7 +215,7 @@ class PartitionNumbers:
                 self._slots = larger
 
     def _note_small(self, values: Int64s, numbers: Int64s) -> None:
-        """Let the numbers of small values be found at their place the next time."""
+        """Add small values to the index."""
         small = (values >= 0) & (values < _MOST_SMALL) & (numbers >= 0)
         values = values[small]
         size = len(self._direct)
@@ -235,7 +235,7 @@ def _empty(size: int) -> Int64s:
 
 
 def _key_values(column: EncodedColumn) -> Int64s:
-    """The values of a key as integers; floats by their bits, with one zero."""
+    """The values of a key as integers; floats by their bits, where -0.0 is 0.0."""
     values = column.values
     if values.dtype == np.float64:
         values = (values + 0.0).view(np.int64)

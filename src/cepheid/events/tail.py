@@ -1,4 +1,4 @@
-"""The end of an endless array: numbers are added behind, and dropped in front."""
+"""The end of an endless array: numbers are appended at the end and dropped at the front."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cepheid.events.kernels.look_up import look_up
 
 _NOTHING = np.empty(0, np.int64)
 _FEW = 8
-"""One number in so many of a piece costs as much to look up there as all cost to be copied."""
+"""Looking up one in this many numbers costs as much as copying the whole piece."""
 
 
 class Tail:
-    """What is left of the numbers that were added; they are copied only when they are looked at.
+    """The remaining numbers of those that were added; they are copied only when they are read.
 
     >>> tail = Tail()
     >>> tail.append(np.array([3, 5]))
@@ -37,19 +37,19 @@ class Tail:
 
     @property
     def pieces(self) -> Iterator[Int64s]:
-        """The numbers that are left, in the pieces in which they were added."""
+        """The remaining numbers, in the pieces in which they were added."""
         return iter(self._pieces)
 
     @property
     def values(self) -> Int64s:
-        """The numbers that are left."""
+        """The remaining numbers."""
         if len(self._pieces) != 1:
             self._pieces = deque([_joined(self._pieces)])
         return self._pieces[0]
 
     @property
     def span(self) -> tuple[int, int] | None:
-        """The first and the last of the numbers, if there are any.
+        """The first and the last number, if there are any.
 
         >>> Tail(np.array([3, 5, 8])).span
         (3, 8)
@@ -58,7 +58,7 @@ class Tail:
         return (int(pieces[0][0]), int(pieces[-1][-1])) if pieces else None
 
     def at(self, places: PositionArray) -> Int64s:
-        """The numbers at these places; few of them are looked up in the pieces."""
+        """The numbers at these indices; if they are few, they are looked up in the pieces."""
         found, low = lent_numbers(len(places)), 0
         self._join_for(len(places))
         if len(self._pieces) <= 2:
@@ -73,7 +73,7 @@ class Tail:
         return found
 
     def as_it_is(self, looked_up: int) -> Tail:
-        """The numbers that are there now, of which so many will be looked up.
+        """The current numbers, of which ``count`` will be looked up.
 
         >>> tail = Tail(np.array([3, 5]))
         >>> now = tail.as_it_is(1)
@@ -87,16 +87,16 @@ class Tail:
         return now
 
     def _join_for(self, looked_up: int) -> None:
-        """Join all pieces but the last one, if so many numbers are worth it.
+        """Join all pieces but the last one, if looking up ``count`` numbers is worth it.
 
-        As a rule the last one is much longer than the others together.
+        The last piece is usually much longer than the others together.
         """
         if len(self._pieces) > 2 and _FEW * looked_up * len(self._pieces) > self._length:
             last = self._pieces.pop()
             self._pieces = deque([_joined(self._pieces), last])
 
     def up_to(self, value: int) -> int:
-        """How many of the numbers, which never decrease, are at most a value.
+        """How many numbers are at most a value; the numbers never decrease.
 
         >>> tail = Tail(np.array([3, 5]))
         >>> tail.append(np.array([5, 8]))
@@ -111,7 +111,7 @@ class Tail:
         return before
 
     def append(self, values: Int64s) -> None:
-        """Add numbers, which must not change from now on."""
+        """Add numbers, which must not change afterwards."""
         self._pieces.append(values)
         self._length += len(values)
 
@@ -124,12 +124,12 @@ class Tail:
             self._pieces[0] = self._pieces[0][count:]
 
     def keep(self, places: Int64s) -> None:
-        """Drop all but those at these places."""
+        """Drop all numbers except those at these indices."""
         kept = self.values[places]
         self._pieces, self._length = deque([kept]), len(kept)
 
     def replace(self, values: Int64s) -> None:
-        """Have these numbers instead."""
+        """Replace all numbers."""
         self._pieces, self._length = deque([values]), len(values)
 
 

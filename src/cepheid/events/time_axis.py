@@ -1,8 +1,8 @@
 """The time column as ticks on a discrete axis, and back.
 
-Ticks are int64 and exact: an integer column is its own ticks; a float column counts millionths;
-timestamps and dates count microseconds since 1970, or nanoseconds where the column does. The
-axis follows from the column's type alone, so that all batches of a stream share it.
+Ticks are int64 and exact. An integer column is its own ticks, and a float column counts
+millionths. Timestamps and dates count microseconds since 1970, or nanoseconds if the column does.
+The axis depends on the column's type alone, so that all batches of a stream share it.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _ADVICE = (
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """How one time column becomes ticks.
+    """The conversion of one time column to ticks.
 
-    ``unit`` is what the numbers of the column count (of a timestamp or date: what its ticks
-    count), None when nobody said so. Floats are rounded to a millionth of it.
+    ``unit`` is the unit of the numbers in the column (for a timestamp or date: of its ticks), or
+    None if it is unknown. Floats are rounded to a millionth of it.
     """
 
     column: str
@@ -54,7 +54,7 @@ class TimeAxis:
 
     @classmethod
     def of(cls, column: str, arrow_type: pa.DataType, time_unit: str | None = None) -> TimeAxis:
-        """The axis of a column; ``time_unit`` says what the numbers of a numeric column count.
+        """The axis of a column; ``time_unit`` is the unit of a numeric column.
 
         >>> TimeAxis.of("ts", pa.int64(), "ms").unit
         'milliseconds'
@@ -83,7 +83,7 @@ class TimeAxis:
 
     @property
     def kind(self) -> str:
-        """Which times can be told before and after one another: only those of the same kind.
+        """The kind of time; only times of the same kind can be ordered.
 
         >>> TimeAxis.of("ts", pa.timestamp("s", "UTC")).kind
         'timestamp with a time zone'
@@ -95,17 +95,17 @@ class TimeAxis:
 
     @property
     def is_clock(self) -> bool:
-        """Whether the column holds timestamps or dates, not plain numbers."""
+        """Whether the column holds timestamps or dates rather than plain numbers."""
         return bool(arrow.is_timestamp(self.arrow_type) or arrow.is_date(self.arrow_type))
 
     @property
     def ticks_per_unit(self) -> int:
-        """How many ticks a 1 in the column is."""
+        """The number of ticks in one unit of the column."""
         return TICKS_PER_FLOAT if arrow.is_floating(self.arrow_type) else 1
 
     @property
     def tick_ns(self) -> Fraction | None:
-        """How long a tick is in nanoseconds, where that is known.
+        """The length of a tick in nanoseconds, if it is known.
 
         >>> TimeAxis.of("ts", pa.float64(), "s").tick_ns
         Fraction(1000, 1)
@@ -115,7 +115,7 @@ class TimeAxis:
         )
 
     def window_ticks(self, amount: Fraction | int, unit: str | None) -> int:
-        """The least W such that ``last - first < W`` on ticks says the same as on real time.
+        """The smallest W for which ``last - first < W`` in ticks is the same as in real time.
 
         ``unit`` None means the column's own unit. A window longer than the axis is MAX_TICKS.
 
@@ -134,9 +134,10 @@ class TimeAxis:
         if self.tick_ns is None:
             named = unit.removesuffix("s") if amount == 1 else unit
             raise OptionError(
-                f"column {self.column!r} holds plain numbers, and nothing says how many of them "
-                f'are {float(amount):g} {named}; pass e.g. time_unit="ms" (--time-unit ms) if they '
-                "are milliseconds, or write the window as a plain number, e.g. WITHIN 10"
+                f"column {self.column!r} holds plain numbers, and their unit is unknown, so "
+                f'{float(amount):g} {named} cannot be converted; pass e.g. time_unit="ms" '
+                "(--time-unit ms) if they are milliseconds, or write the window as a plain number, "
+                "e.g. WITHIN 10"
             )
         return min(math.ceil(amount * NANOSECONDS_PER[unit_named(unit)] / self.tick_ns), MAX_TICKS)
 
@@ -170,10 +171,10 @@ class TimeAxis:
             raise self._too_far(str(error)) from error
 
     def decode(self, ticks: Int64s, *, wide: bool = False) -> pa.Array:
-        """Ticks as values of the column's own type, dates as timestamps.
+        """Ticks as values of the column's own type; dates as timestamps.
 
-        ``wide`` gives int64, float64 or a timestamp of the axis's unit instead: these hold every
-        tick, also the end of a window of 500 ms in a column of whole seconds.
+        ``wide`` gives int64, float64 or a timestamp in the axis's unit instead. These hold every
+        tick, such as the end of a 500 ms window in a column of whole seconds.
 
         >>> TimeAxis.of("ts", pa.int16()).decode(np.array([3, 4])).type
         DataType(int16)
@@ -192,7 +193,7 @@ class TimeAxis:
             raise self._too_far(str(error)) from error
 
     def decode_one(self, ticks: int) -> int | float | datetime:
-        """One tick as a Python value; a datetime leaves out what is below a microsecond.
+        """One tick as a Python value; a datetime is truncated to microseconds.
 
         >>> TimeAxis.of("ts", pa.timestamp("s")).decode_one(1_500_000)
         datetime.datetime(1970, 1, 1, 0, 0, 1, 500000)
@@ -204,7 +205,7 @@ class TimeAxis:
         try:
             moment: datetime = pa.scalar(microseconds, pa.timestamp("us", zone)).as_py()
         except (ValueError, OverflowError) as error:
-            raise self._too_far("a datetime has the years 1 to 9999") from error
+            raise self._too_far("a datetime covers the years 1 to 9999") from error
         return moment
 
     def to_dict(self) -> dict[str, str | None]:
@@ -220,7 +221,7 @@ class TimeAxis:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, str | None]) -> TimeAxis:
-        """The axis that :meth:`to_dict` wrote down.
+        """The axis from the result of :meth:`to_dict`.
 
         >>> axis = TimeAxis.of("ts", pa.date32())
         >>> TimeAxis.from_dict(axis.to_dict()) == axis
@@ -264,7 +265,7 @@ class TimeAxis:
 
 
 def unit_named(name: str) -> str:
-    """The unit that a short or long, singular or plural name means.
+    """The unit with a short or long, singular or plural name.
 
     >>> unit_named("ms"), unit_named("hour")
     ('milliseconds', 'hours')

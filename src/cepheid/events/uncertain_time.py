@@ -12,7 +12,7 @@ from typing import Any
 from cepheid.errors import OptionError
 
 Extent = tuple[Fraction, str | None]
-"""A length of time: an amount and its unit, or None where it is the unit of the time column."""
+"""A length of time: an amount and its unit; None is the unit of the time column."""
 
 _QUANTITY = re.compile(r"\s*(?P<amount>\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>[^\W\d]*)\s*")
 

@@ -1,7 +1,7 @@
-"""What a drawing is drawn on: SVG that needs nothing but a viewer.
+"""An SVG canvas. A drawing needs nothing but a viewer.
 
-Things are drawn from the top to the bottom; the canvas knows where the next one begins, and
-gets as wide as the widest.
+Elements are added from top to bottom. The canvas knows where the next one begins, and is as wide as
+the widest one.
 """
 
 from __future__ import annotations
@@ -12,12 +12,18 @@ from xml.sax.saxutils import escape, quoteattr
 from cepheid.explain.formula import text_width, wrap
 
 WIDTH = 960
-"""How wide a drawing gets, where its names are not longer than that."""
+"""The greatest width of a drawing, unless a name is longer."""
 LEAST_WIDTH = 400
 MARGIN = 28
 LINE = 19
 LETTER = 8.0
-"""A letter is at most so wide: 13 pixels of a fixed-width font."""
+"""The greatest width of a letter: 13 pixels of a fixed-width font."""
+
+MARKER = """\
+<marker id="{0}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8"\
+ markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L10,5 L0,10 z"\
+ style="fill: {1}; stroke: none"/></marker>"""
+"""An arrowhead, by its id and colour."""
 
 _STYLE = """\
 .KIND { background: #ffffff }
@@ -32,9 +38,9 @@ _STYLE = """\
 
 
 class Canvas:
-    """What was drawn so far, and where the next thing begins: at ``y``.
+    """The elements of a drawing; the next one begins at ``y``.
 
-    ``kind`` is the class of the drawing, to which all its styles are limited, so that a page
+    ``kind`` is the CSS class of the drawing. All its styles are limited to that class, so a page
     can have drawings of several kinds.
     """
 
@@ -48,39 +54,39 @@ class Canvas:
         self._rules: list[float] = []
 
     def paragraph(self, text: str, style: str) -> None:
-        """Write lines from the left margin on."""
+        """Write a text at the left margin, in as many lines as it needs."""
         for line in wrap(text, int((WIDTH - 2 * MARGIN) / (LETTER * 1.1))):
             self.text(MARGIN, self.y + 14, line, style)
             self.y += LINE + 1
 
     def rule(self) -> None:
-        """Draw a line across, between two parts of a drawing."""
+        """Draw a horizontal line between two parts of a drawing."""
         self.y += 14
         self._rules.append(self.y)
         self.y += 16
 
     def text(self, x: float, y: float, text: str, style: str = "") -> None:
-        """Write a text that begins at ``x``, or has its middle there if its style says so."""
+        """Write a text that begins at ``x``, or is centred there if its style is ``middle``."""
         styled = f" class={quoteattr(style)}" if style else ""
         self._elements.append(f'<text x="{px(x)}" y="{px(y)}"{styled}>{escape(text)}</text>')
         if "middle" not in style:
             self.reach(x + text_width(text) * LETTER * (1.1 if style == "heading" else 1))
 
     def path(self, d: str, style: str, marker: str | None = None) -> None:
-        """Draw a line, which ends with a marker."""
+        """Draw a line that may end with a marker."""
         end = f' marker-end="url(#{marker})"' if marker else ""
         self._elements.append(f'<path class="{style}" d="{d}"{end}/>')
 
     def shape(self, element: str) -> None:
-        """Draw an element of SVG."""
+        """Draw an SVG element."""
         self._elements.append(element)
 
     def reach(self, x: float) -> None:
-        """Make room as far as ``x``, and a margin."""
+        """Make the drawing wide enough for ``x`` and a margin."""
         self._width = max(self._width, x + MARGIN)
 
     def document(self, title: str) -> str:
-        """The whole drawing, as a file."""
+        """The drawing as the text of an SVG file."""
         for y in self._rules:
             self.path(f"M{MARGIN},{px(y)} H{px(self._width - MARGIN)}", "rule")
         width, height = (px(math.ceil(size)) for size in (self._width, self.y + MARGIN))
@@ -100,7 +106,7 @@ class Canvas:
 
 
 def px(value: float) -> str:
-    """A number of a drawing, to a tenth of a pixel.
+    """A coordinate, rounded to a tenth of a pixel.
 
     >>> px(3.0), px(2.26)
     ('3', '2.3')

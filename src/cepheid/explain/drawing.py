@@ -13,6 +13,8 @@ from cepheid.explain.chain import lazy_chains
 from cepheid.explain.mermaid import write_mermaid
 from cepheid.explain.svg import draw_automata
 
+DRAWN = (NFA_B, LAZY_CHAIN)
+"""The evaluations with automata that can be drawn."""
 _FORMATS = {"mermaid": write_mermaid, "svg": draw_automata}
 
 
@@ -21,7 +23,7 @@ def check_drawing(format: str, evaluation: str) -> None:
     if format not in _FORMATS:
         known = list_words(list(_FORMATS))
         raise OptionError(f"an automaton has no format {format!r}; it has {known}")
-    if evaluation not in (AUTO, NFA_B, LAZY_CHAIN):
+    if evaluation not in (AUTO, *DRAWN):
         raise OptionError(
             f"there is no drawing of an automaton of {evaluation!r}; there is one of {NFA_B} and "
             f"of {LAZY_CHAIN}"

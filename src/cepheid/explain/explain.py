@@ -1,4 +1,4 @@
-"""A plan as a person reads it."""
+"""Explains a plan as text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cepheid.planning.registry import EVALUATIONS
 
 _MOST_ALTERNATIVES = 10
 _WIDTH = 90
-"""How wide a formula may get; it goes on in the next line then."""
+"""The greatest width of a line of a formula."""
 _EDGE_ORDER = (Edge.BEGIN, Edge.TAKE, Edge.PROCEED)
 
 
@@ -36,7 +36,7 @@ def explain(
     time: str = "ts",
     uncertain: UncertainTime | None = None,
 ) -> str:
-    """What the query asks for, how it is split, and what will run it."""
+    """The query, the evaluation that runs it, and the pattern and conditions that it runs."""
     lines = [print_query(query.query), ""]
     evaluation = choice.evaluation
     lines += _section("evaluation", [f"{evaluation.name}: {evaluation.summary}", *choice.refusals])
@@ -58,8 +58,8 @@ def explain(
         shows_automaton = evaluation.has_automaton and alternative.is_sequence
         shows_plan = evaluation.name == INSTANCE_STACKS
         title = f"alternative{suffix}" if suffix else "pattern"
-        # The states of an automaton say the order, and its edges when a condition is tested;
-        # and so do the operators of a plan.
+        # The states and edges of an automaton, and the operators of a plan, already show the order
+        # and when a condition is tested.
         explained = _Explained(alternative, query).lines(tests=not (shows_automaton or shows_plan))
         lines += _section(title, explained)
         if shows_automaton:
@@ -90,11 +90,11 @@ def _selection(query: AnalysedQuery) -> Iterator[str]:
     counts_partition = window and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION
     partitioned = query.query.strategy is ast.SelectionStrategy.PARTITION_CONTIGUITY
     if (partitioned or counts_partition) and not query.equivalences:
-        yield "without an equivalence test the whole stream is one partition"
+        yield "without an equivalence test, the whole stream is one partition"
 
 
 def _untested(query: AnalysedQuery) -> Iterator[tuple[ast.Expression, list[str]]]:
-    """The conditions whose variables no alternative has together."""
+    """The conditions on variables that no alternative has together."""
     declared = [
         {part.variable for part in alternative.components}
         | {negation.component.variable for negation in alternative.negations}
@@ -107,7 +107,7 @@ def _untested(query: AnalysedQuery) -> Iterator[tuple[ast.Expression, list[str]]
 
 
 class _Explained:
-    """One alternative of a query, line by line."""
+    """Describes one alternative of a query."""
 
     def __init__(self, alternative: Alternative, query: AnalysedQuery) -> None:
         self._alternative = alternative
@@ -116,7 +116,7 @@ class _Explained:
         self._names = [component.variable for component in alternative.components]
 
     def lines(self, *, tests: bool) -> Iterator[str]:
-        """What there is to know; with ``tests`` also the order and when conditions are tested."""
+        """Components, keys and negations; with ``tests`` also the order and the conditions."""
         for component in self._components:
             yield print_pattern(component)
         if tests and len(self._names) > 1:
@@ -151,8 +151,7 @@ class _Explained:
                 yield f"partition key: {self._equal(key.attributes)}{value} (equivalence test)"
             else:
                 yield (
-                    f"condition: {self._printed(test)}, "
-                    f"for the events whose type has {test.attribute}"
+                    f"condition: {self._printed(test)}, for events of types with {test.attribute}"
                 )
         for attributes in keys:
             yield f"partition key: {self._equal(attributes)} (found in the conditions)"
@@ -164,7 +163,7 @@ class _Explained:
         )
 
     def _moment(self, clause: Clause) -> str:
-        """When the clause is tested."""
+        """The moment when the clause is tested, in words."""
         if clause.component_ix is None:
             return "before any event"
         component = self._components[clause.component_ix]
@@ -193,7 +192,7 @@ class _Explained:
 
 
 def _inherited(clause: Clause) -> str:
-    """What the clause has from the condition that it is a part of, and does not say itself."""
+    """The ranges and lengths that a clause inherits from its condition, in words."""
     own = indices_in(clause.literals)
     ranges = [name for name, first in clause.ranges.items() if own.ranges.get(name, 1) < first]
     lengths = [

@@ -1,4 +1,4 @@
-"""The formula on an edge of an automaton, as text in the notation of [Agrawal08 §3.2]."""
+"""Formulas of edges as text, in the notation of [Agrawal08 §3.2]."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _INDENT = "  "
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A conjunction of disjunctions, whose parts are text.
+    """A conjunction of disjunctions of strings.
 
-    Without conjuncts it is true, and with a conjunct that has no parts it is false.
+    Without conjuncts it is true. With an empty conjunct it is false.
 
     >>> print(Formula((("a.x > 1",), ("a.y = 2", "a.z = 3"))))
     a.x > 1 ∧ (a.y = 2 ∨ a.z = 3)
@@ -25,14 +25,14 @@ class Formula:
 
     @property
     def is_false(self) -> bool:
-        """Whether nothing satisfies it, as far as its form tells."""
+        """Whether it has an empty conjunct."""
         return () in self.conjuncts
 
     def __str__(self) -> str:
         return " ∧ ".join(" ∨ ".join(disjuncts) for disjuncts in self._parts())
 
     def lines(self, width: int) -> list[str]:
-        """The formula in lines that are at most so wide, each conjunct on one where it fits.
+        """The formula in lines of at most this width, each conjunct on one line if it fits.
 
         >>> for line in Formula((("a.x > 1",), ("a.y = 2", "a.z = 3"), ("a.w = 4",))).lines(24):
         ...     print(line)
@@ -41,7 +41,7 @@ class Formula:
         ∧ a.w = 4
         """
         lines: list[str] = []
-        is_open = False  # whether the last line may be gone on with
+        is_open = False  # whether the next conjunct may be added to the last line
         for disjuncts in self._parts():
             first, *more = disjuncts
             pieces = [f"∧ {first}" if lines else first, *(f"∨ {each}" for each in more)]
@@ -55,7 +55,7 @@ class Formula:
         return lines
 
     def _parts(self) -> list[list[str]]:
-        """The disjuncts of each conjunct, with brackets around them where they need some."""
+        """The disjuncts of each conjunct, in parentheses if they need them."""
         parts = [list(disjuncts) or ["False"] for disjuncts in self.conjuncts] or [["True"]]
         for disjuncts in parts:
             if len(parts) > 1 and len(disjuncts) > 1:
@@ -68,7 +68,7 @@ FALSE = Formula(((),))
 
 
 def text_width(text: str) -> int:
-    """How many columns a text takes where all letters are equally wide.
+    """The number of columns that a text takes in a fixed-width font.
 
     >>> text_width("θ_a"), text_width("株")
     (3, 2)
@@ -77,7 +77,7 @@ def text_width(text: str) -> int:
 
 
 def _filled(pieces: list[str], width: int) -> list[str]:
-    """The pieces in lines, as many in each as fit; all but the first are indented."""
+    """The pieces in lines, as many in each as fit; all lines but the first are indented."""
     lines = wrap(pieces[0], width)
     for piece in pieces[1:]:
         if text_width(f"{lines[-1]} {piece}") <= width:
@@ -88,7 +88,7 @@ def _filled(pieces: list[str], width: int) -> list[str]:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """A text in lines that are at most so wide; all but the first are indented."""
+    """A text in lines of at most this width; all lines but the first are indented."""
     wide = text_width(text)
     if wide <= width:
         return [text]
@@ -99,7 +99,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def visible(text: str) -> str:
-    """The text with escapes for what cannot be seen, such as the end of a line in a literal."""
+    """The text with escapes for invisible characters, such as a line break in a literal."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in text

@@ -1,7 +1,7 @@
 """Automata as a Mermaid flowchart, which documentation tools and code hosts draw.
 
-Mermaid places the states by itself, and shows but one loop at a state: take and ignore share
-it. The formulas are in a box below the states.
+Mermaid places the states, and shows only one loop at a state: take and ignore share it. The
+formulas are in a box below the states.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from cepheid.language.printer import print_pattern
 _WIDTH = 90
 _HEAD = '%%{init: {"flowchart": {"wrappingWidth": 900}}}%%\nflowchart TB\n'
 _LOOP, _IGNORE_LOOP = "-->", "-.->"
-# Arrows of an extra dash, so that the labels of loops do not meet those of arrows.
+# Arrows with an extra dash, so that the labels of loops and arrows do not overlap.
 _ARROWS = {EdgeKind.BEGIN: "--->", EdgeKind.TAKE: "--->", EdgeKind.PROCEED: "===>"}
-# What Mermaid would read as its own syntax, or as HTML, is written as an entity of its own.
+# Characters that Mermaid would read as its own syntax or as HTML are written as entities.
 _ENTITIES = {ord(letter): f"#{ord(letter)};" for letter in '"#&<>`\\'}
 
 
 def write_mermaid(query: AnalysedQuery, automata: Sequence[Automaton]) -> str:
     """The automata of the alternatives of a query, as one flowchart.
 
-    Arrows of begin and take edges are thin, those of ignore and store edges dotted and those of
-    proceed edges thick. An edge that can never be taken is left out.
+    Arrows of begin and take edges are thin, of ignore and store edges dotted, and of proceed edges
+    thick. An edge with a false formula is left out.
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse

@@ -1,8 +1,8 @@
-"""Active instance stacks as a drawing [Wu06 §4.1, Figure 5].
+"""Active instance stacks as an SVG drawing [Wu06 §4.1, Figure 5].
 
-A stack is a column that grows upwards, and the stacks of a partition stand side by side in the
-order of their components. An arrow leads from an instance to its RIP, the most recent instance
-of the stack before it when it came.
+A stack is a column that grows upwards. The stacks of a partition are side by side, in the order of
+their components. An arrow leads from an instance to its RIP: the most recent instance of the
+previous stack when the event arrived.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cepheid.explain.canvas import LETTER, LINE, MARGIN, WIDTH, Canvas, px
+from cepheid.explain.canvas import LETTER, LINE, MARGIN, MARKER, WIDTH, Canvas, px
 from cepheid.explain.formula import text_width
 
 CELL = 30
 GAP = 50
 BETWEEN = 90
-"""The room between the stacks of two partitions."""
+"""The space between the stacks of two partitions."""
 MOST_MATCHES = 12
-"""So many matches are written out."""
+"""The number of matches that are written out."""
 
 _STYLE = """\
 .stacks rect.instance { fill: #f8fafc; stroke: #1f2937; stroke-width: 1.4 }
@@ -28,19 +28,15 @@ _STYLE = """\
 .stacks .rip { stroke: #6b7280 }
 .stacks .matched-rip { stroke: #1d4ed8 }"""
 
-_MARKER = """\
-<marker id="{0}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8"\
- markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L10,5 L0,10 z"\
- style="fill: {1}; stroke: none"/></marker>"""
 _MARKERS = "\n".join(
-    _MARKER.format(name, colour)
+    MARKER.format(name, colour)
     for name, colour in (("stacks-rip", "#6b7280"), ("stacks-matched-rip", "#1d4ed8"))
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An event on the stack of a component; ``rip`` is the number of another in the same list."""
+    """An event on the stack of a component; ``rip`` is the index of another in the same list."""
 
     label: str
     component: int
@@ -50,7 +46,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class PartitionStacks:
-    """The stacks of one partition: their instances, those below before those above them."""
+    """The instances on the stacks of one partition, from bottom to top."""
 
     key: str
     instances: Sequence[Instance]
@@ -69,7 +65,7 @@ class SequenceStacks:
 def draw_stacks(
     pattern: str, said: str, read: Sequence[str], alternatives: Sequence[SequenceStacks]
 ) -> str:
-    """The stacks of each alternative after these events were read, below each other."""
+    """The stacks of each alternative after these events, one below the other."""
     canvas = Canvas("stacks", _STYLE, _MARKERS)
     canvas.paragraph(pattern, "heading")
     if said:
@@ -110,7 +106,7 @@ class _Stacks:
             self._canvas.paragraph(f"{last} completes {counted}: {shown}", "")
 
     def _depth(self, partition: PartitionStacks) -> int:
-        """How high its highest stack is."""
+        """The height of the highest stack."""
         counts = [0] * len(self._stacks.components)
         for instance in partition.instances:
             counts[instance.component] += 1

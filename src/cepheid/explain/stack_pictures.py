@@ -1,4 +1,4 @@
-"""A picture of the instance stacks of a query after some events were read."""
+"""A picture of the instance stacks of a query after some events."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _Positions = dict[str, int]
 
 
 def draw_standing_stacks(prepared: PreparedRun) -> str:
-    """The stacks as they stand after the last event, and the matches that it is part of."""
+    """The stacks after the last event, and the matches that the last event completes."""
     events, query = prepared.events, prepared.planned.analysed
     if len(events) > MOST_EVENTS:
         raise OptionError(
-            f"a picture of stacks is of {MOST_EVENTS} events at most, and there are "
-            f"{len(events):,}; take fewer of them, such as the first {MOST_EVENTS}"
+            f"a picture of stacks shows at most {MOST_EVENTS} events, and there are "
+            f"{len(events):,}; give fewer events, such as the first {MOST_EVENTS}"
         )
     session = prepared.session()
     last = len(events) - 1
@@ -56,7 +56,7 @@ def draw_standing_stacks(prepared: PreparedRun) -> str:
 
 
 def _labels(events: Events) -> list[str]:
-    """The type and time of each event; of one day only the time of day, as far as it differs."""
+    """The type and time of each event; only the time of day if all events are of one day."""
     moments = [events.time_axis.decode_one(int(ticks)) for ticks in events.ticks]
     clocks = [moment for moment in moments if isinstance(moment, datetime)]
     times = [str(moment) for moment in moments]
@@ -100,9 +100,9 @@ def _sequence(
 def _by_partition(
     standing: StandingStacks, components: int, matched: set[tuple[int, int]]
 ) -> list[list[tuple[int, int, int]]]:
-    """The instances of each partition, as (component, event, place of the RIP).
+    """The instances of each partition, as (component, event, index of the RIP).
 
-    An event that completes a match comes last: it starts a search, and is on no stack itself.
+    An event that completes a match comes last: it starts a search and is not on a stack.
     """
     partitions: dict[int, list[tuple[int, int, int]]] = {}
     place_of: dict[int, int] = {}

@@ -1,11 +1,10 @@
-"""Automata as a drawing: SVG that needs nothing but a viewer [Agrawal08, Figure 2].
+"""Automata as SVG drawings [Agrawal08, Figure 2].
 
-The states are circles in a row, which goes on below where it gets too wide. Above a state is
-the loop of its ignore or store edge, below it that of its take edge, so that no two labels
-meet. The formulas stand below the states, each behind a piece of its edge.
+The states are circles in a row, which wraps if it gets too wide. The loop of an ignore or store
+edge is above its state, the loop of a take edge below it, so labels do not overlap. The formulas
+are below the states, each after a sample of its edge.
 
-Nobody measures text here: letters of the formulas are equally wide, and a little room is
-left for fonts that are wider than most.
+Text is not measured: all letters of a formula have the same width, with some room for wide fonts.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.explain.automaton import Automaton, Edge, EdgeKind, Filter, State
-from cepheid.explain.canvas import LETTER, LINE, MARGIN, WIDTH, Canvas, px
+from cepheid.explain.canvas import LETTER, LINE, MARGIN, MARKER, WIDTH, Canvas, px
 from cepheid.explain.formula import text_width, visible
 from cepheid.language.printer import print_pattern, print_window
 
@@ -27,7 +26,7 @@ ROW_GAP = 30
 LABEL = 18
 SAMPLE = 34
 LONGEST_NAME = 28
-"""A longer name of an edge has a line of its own."""
+"""An edge with a longer name takes a separate line for it."""
 
 _STYLE = """\
 .nfa .edge-label { font-family: system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif;
@@ -39,13 +38,9 @@ _STYLE = """\
 .nfa text.proceed { fill: #1d4ed8; stroke: none }
 .nfa .filter { fill: #b91c1c }"""
 
-_MARKERS = """\
-<marker id="nfa-selects" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8"\
- markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L10,5 L0,10 z"\
- style="fill: #1f2937; stroke: none"/></marker>
-<marker id="nfa-ignores" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8"\
- markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L10,5 L0,10 z"\
- style="fill: #6b7280; stroke: none"/></marker>
+_MARKERS = f"""\
+{MARKER.format("nfa-selects", "#1f2937")}
+{MARKER.format("nfa-ignores", "#6b7280")}
 <marker id="nfa-proceeds" viewBox="0 0 12 12" refX="11" refY="6" markerWidth="12"\
  markerHeight="12" markerUnits="userSpaceOnUse" orient="auto"><path d="M1,1 L11,6 L1,11 z"\
  style="fill: #ffffff; stroke: #1d4ed8; stroke-width: 1.4"/></marker>"""
@@ -60,7 +55,7 @@ _MARKER_OF = {
 
 
 def draw_automata(query: AnalysedQuery, automata: Sequence[Automaton]) -> str:
-    """The automata of the alternatives of a query, below each other."""
+    """The automata of the alternatives of a query, one below the other."""
     canvas = Canvas("nfa", _STYLE, _MARKERS)
     pattern = visible(print_pattern(query.query.pattern))
     canvas.paragraph(pattern, "heading")
@@ -79,7 +74,7 @@ def draw_automata(query: AnalysedQuery, automata: Sequence[Automaton]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A state where it is drawn: its middle, half its width, and whether it begins a new row."""
+    """The place of a state: its centre, half its width, and whether it begins a new row."""
 
     x: float
     y: float
@@ -133,7 +128,7 @@ class _Drawing:
     # --- places
 
     def _placed(self, y: float) -> list[_Node]:
-        """The states in as few rows as fit, which are then made as even as can be."""
+        """The states in as few rows as possible, with about the same width."""
         limit = WIDTH - MARGIN
         nodes = self._in_rows(limit, y)
         while limit > WIDTH / 2:
@@ -159,7 +154,7 @@ class _Drawing:
         return nodes
 
     def _gap(self, ix: int) -> float:
-        """The room before a state, for the edge that leads to it and what must not be there."""
+        """The space before a state, for the edge to it and the negated components."""
         widths = [text_width(f"no {negated.name}") * LETTER for negated in self._filters_at(ix)]
         return max(GAP if ix > 0 else GAP / 2, *(width + 32 for width in widths), 0)
 
@@ -253,7 +248,7 @@ class _Drawing:
 
 
 def _prefixed(prefix: str, lines: list[str], width: int) -> list[str]:
-    """The lines with a prefix, which has a line of its own where the first is too long for it."""
+    """The lines with a prefix, on a separate line if the first line is too long."""
     if text_width(f"{prefix} {lines[0]}") <= width:
         return [f"{prefix} {lines[0]}", *lines[1:]]
     return [prefix, *lines]

@@ -1,8 +1,8 @@
-"""Memory by address: what generated predicates read, and how they are called.
+"""Access to memory by address, for generated predicates and the kernels that call them.
 
 A predicate is a C function ``int64(predicate_id, context_address, event_ix, run_ix)`` that a
 kernel calls by its address. Passing arrays through such a call would cost several times as
-much as the predicate itself; the context is one array of addresses instead.
+much as the predicate itself. The context is one array of addresses instead.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def call_predicate(
 def copy_numbers(
     _typing_context: Any, _target: Any, _target_at: Any, _source: Any, _source_at: Any, _count: Any
 ) -> Any:
-    """Copy ``count`` numbers from a place of one contiguous array to one of another of its type.
+    """Copy ``count`` numbers from an index of one contiguous array to an index of another.
 
-    Places count through all dimensions. A loop would test every index for being negative.
+    Both arrays have the same dtype. Indices count through all dimensions.
     """
     number = types.int64
     signature = types.void(_target, number, _source, number, number)
@@ -84,9 +84,9 @@ def copy_numbers(
 
 @intrinsic
 def write_sixteen(_typing_context: Any, _target: Any, _at: Any, _value: Any) -> Any:
-    """Write a number sixteen times from a place of a contiguous array on, by one instruction.
+    """Write a number sixteen times from an index of a contiguous array on, in one instruction.
 
-    Places count through all dimensions.
+    Indices count through all dimensions.
     """
     signature = types.void(_target, types.int64, _target.dtype)
 
@@ -98,7 +98,7 @@ def write_sixteen(_typing_context: Any, _target: Any, _at: Any, _value: Any) -> 
         vector, places = ir.VectorType(number, 16), ir.VectorType(ir.IntType(32), 16)
         nothing = ir.Constant(vector, ir.Undefined)
         one = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
-        # Everywhere what is at place 0.
+        # All elements are element 0.
         sixteen = builder.shuffle_vector(one, nothing, ir.Constant(places, None))
         place = builder.bitcast(cgutils.gep(builder, data, at), vector.as_pointer())
         builder.store(sixteen, place, align=number.width // 8)
@@ -109,7 +109,7 @@ def write_sixteen(_typing_context: Any, _target: Any, _at: Any, _value: Any) -> 
 
 @intrinsic
 def highest_bit(_typing_context: Any, _bits: Any) -> Any:
-    """The number of the highest bit of a positive int64 that is set."""
+    """The index of the highest bit that is set in a positive int64."""
     signature = types.int64(types.int64)
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:

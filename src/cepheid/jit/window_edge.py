@@ -1,4 +1,4 @@
-"""Where a window that ends now begins, on the axis that it measures."""
+"""The edge of the window that ends now, on the axis that it measures."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _LONGEST = 2**63 - 1
 
 @helper
 def window_edge(now, window):
-    """What starts after this is in the window that ends now.
+    """Events after this are in the window that ends now.
 
-    A query without a window has the longest one there is, and where times are below zero its
-    edge would be below the least number there is; then everything is in the window.
+    A query without a window has the longest possible window. For times below zero its edge would
+    be below the minimum of int64; everything is in the window then.
     """
     if now < window - _LONGEST:
         return -_LONGEST

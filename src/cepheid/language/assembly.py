@@ -13,6 +13,7 @@ from typing import Any
 from lark import Token, Tree, v_args
 from lark.tree import Meta
 
+from cepheid.aggregates import AGGREGATES
 from cepheid.errors import Fault, Span
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
@@ -273,7 +274,7 @@ def _composite(item: ast.ReturnItem) -> RawCall | None:
     node: ast.Node = item.expression
     match node:
         case RawCall(name):
-            is_function = find_function(name) or name.lower() in ast.AGGREGATES
+            is_function = find_function(name) or name.lower() in AGGREGATES
             return None if is_function else node
         case ast.Arithmetic("-", left, right) if isinstance(right, RawCall) and _touch(left, right):
             words = _dashed(left)

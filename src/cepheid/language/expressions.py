@@ -14,6 +14,7 @@ from functools import partial
 from numbers import Integral, Real
 from typing import Any, SupportsFloat, SupportsInt, cast
 
+from cepheid.aggregates import AGGREGATES
 from cepheid.errors import OptionError
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
@@ -189,7 +190,7 @@ def call(function: str, *arguments: object) -> Expression:
     >>> call("abs", a[i].price - avg(a.before.price)) > 10
     abs(a[i].price - avg(a[..i-1].price)) > 10
     """
-    if function.lower() in ast.AGGREGATES:
+    if function.lower() in AGGREGATES:
         return _aggregate(function.lower(), arguments[0] if len(arguments) == 1 else None)
     known = find_function(function)
     name = known.name if known else checked_name(function)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
+from cepheid.aggregates import AGGREGATES
 from cepheid.errors import Fault, OptionError, Span
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
@@ -146,7 +147,7 @@ class Names:
                 self._faults.append(Fault("an argument of a function has no name", item.span))
         arguments = tuple(item.expression for item in call.items)
         name = call.function.lower()
-        if name in ast.AGGREGATES and len(arguments) == 1:
+        if name in AGGREGATES and len(arguments) == 1:
             aggregate = _aggregate(name, arguments[0], call.span)
             if aggregate is not None:
                 return aggregate

@@ -194,9 +194,6 @@ class Scope(Enum):
     WHOLE = ""
 
 
-AGGREGATES = ("min", "max", "sum", "avg", "count", "first", "last")
-
-
 @dataclass(frozen=True, slots=True)
 class Aggregate(Node):
     """``avg(a[..i-1].x)`` over what was selected before a[i]; ``avg(a[].x)`` over all of a.

@@ -7,25 +7,24 @@ for all chains of events that end in one node of it and start inside the window.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.codegen import layout
 from cepheid.errors import OptionError
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, MatchTimes
 from cepheid.matches.kernels import unions
+from cepheid.matches.layout import FINAL, Chains
 from cepheid.matches.match_columns import MatchLister
-from cepheid.matches.match_list import MatchList, to_bindings
 from cepheid.matches.matches import Match, Matches
 from cepheid.matches.metrics import Metrics
 
 _EXACT = 2.0**53
-_BASE = 0  # nodes are never dropped, so that their numbers are their places
 
 
 class CompressedMatches:
@@ -48,18 +47,16 @@ class CompressedMatches:
         query: ast.Query,
         events: Events,
         variables: Mapping[str, ast.Component],
-        nodes: npt.NDArray[np.void],
-        finals: npt.NDArray[np.void],
-        longest: int,
+        chains: Chains,
         metrics: Metrics,
     ) -> None:
         self.metrics = metrics
         self._query = query
         self._events = events
         self._variables = variables
-        self._nodes = nodes
-        self._finals = finals
-        self._longest = longest
+        # Nodes are never dropped, so that their numbers are their places.
+        self._chains = chains
+        self._nodes, self._finals = chains.nodes, chains.finals
 
     def count(self) -> int:
         """How many matches there are; exact, however many."""
@@ -103,7 +100,7 @@ class CompressedMatches:
     def _count(self, finals: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
         counts = np.zeros(len(finals))
         stack = int64s(len(self._nodes) + 2)
-        unions.count_finals(self._nodes, _BASE, finals, len(finals), stack, counts)
+        unions.count_finals(self._chains._replace(finals=finals), stack, counts)
         return counts
 
     def _exact_count(self) -> int:
@@ -138,15 +135,8 @@ class CompressedMatches:
     # --- listing
 
     def _blocks(self) -> Iterator[Bindings]:
-        lister = MatchLister(len(self._variables))
-        blocks = lister.blocks(
-            self._nodes, _BASE, self._finals, self._longest, 0, len(self._events)
-        )
-        ticks = self._events.ticks
-        for block in blocks:
-            variables = block.variables(list(self._variables.values()))
-            times = MatchTimes.of(ticks[block.first()], ticks[block.last()])
-            yield Bindings(variables, times)
+        lister = MatchLister(list(self._variables.values()))
+        return map(self._timed, lister.blocks(self._chains, 0, len(self._events)))
 
     def _walk(self, final: np.void, random: np.random.Generator) -> list[int]:
         """One chain of a final, drawn at random."""
@@ -158,19 +148,21 @@ class CompressedMatches:
                 path.append(tag)
                 node = previous
             else:
-                branches = np.zeros(2, dtype=layout.FINAL)
+                branches = np.zeros(2, dtype=FINAL)
                 branches["head"] = previous, -1 - tag
                 branches["after"] = final["after"]
                 left, right = self._count(branches)
                 node = previous if random.random() * (left + right) < left else -1 - tag
         return path[::-1]
 
-    def _bindings(self, ids: Int64s, offsets: Int64s) -> Bindings:
-        ticks = self._events.ticks
-        first = ids[offsets[:-1]] >> layout.TAG_SHIFT
-        last = ids[offsets[1:] - 1] >> layout.TAG_SHIFT
-        found = MatchList(ids, offsets, ticks[first], ticks[last], last)
-        return to_bindings(found, self._variables)
+    def _bindings(self, tags: Int64s, begins: Int64s) -> Bindings:
+        components = list(self._variables.values())
+        return self._timed(Bindings.of_tags(tags, begins, components, 0))
+
+    def _timed(self, block: Bindings) -> Bindings:
+        ticks, block = self._events.ticks, replace(block, in_order=True)
+        times = MatchTimes.of(ticks[block.first_events()], ticks[block.last_events()])
+        return replace(block, known_times=times)
 
     def _matches(self, parts: list[Bindings]) -> Matches:
         return Matches(self._query, self._events, parts, self.metrics)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.aggregates import AGGREGATES, TOTAL
 from cepheid.events.arrays import Int64s, PositionArray
 from cepheid.events.columns.arrow_arrays import from_numpy
 from cepheid.events.columns.decimals import plain_decimals
@@ -172,27 +173,31 @@ class _Projector:
         if node.function in ("first", "last"):
             return self._taken(node.attribute, self._end(column, node.function))
         values = without_nan(self._taken(node.attribute, column.positions))
-        return _aggregated(node.function, column, values)
+        aggregate = AGGREGATES[node.function]
+        if aggregate.arrow is not None:
+            return _aggregated(aggregate.arrow, column, values)
+        assert aggregate.columns is not None
+        folds = {
+            fold: _aggregated("sum" if fold == TOTAL else fold, column, values.cast(pa.float64()))
+            for fold in aggregate.folds
+        }
+        return without_nan(aggregate.columns(folds))
 
 
-_ARROW_AGGREGATES = {"min": "min", "max": "max", "sum": "sum", "avg": "mean", "count": "count"}
-
-
-def _aggregated(function: str, column: ListPositions, values: pa.Array) -> pa.Array:
-    """The aggregate of each list of values, nulls left out; null for a list without values."""
+def _aggregated(name: str, column: ListPositions, values: pa.Array) -> pa.Array:
+    """Arrow's aggregate of each list of values, without nulls; null for a list of no values."""
     match_ix = np.repeat(np.arange(len(column.lengths)), column.lengths)
-    name = _ARROW_AGGREGATES[function]
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if pa.types.is_decimal(values.type):
         values = plain_decimals(values)
     if pa.types.is_float16(values.type):
         values = values.cast(pa.float32())
-    unit = values.type if pa.types.is_duration(values.type) and function in ("min", "max") else None
+    unit = values.type if pa.types.is_duration(values.type) and name in ("min", "max") else None
     if unit is not None:  # Arrow orders no durations.
         values = values.cast(pa.int64())
     wanted, columns = [("value", name)], {"match": from_numpy(match_ix), "value": values}
-    can_wrap = function == "sum" and pa.types.is_integer(values.type)
+    can_wrap = name == "sum" and pa.types.is_integer(values.type)
     if can_wrap:
         columns["value"] = whole_numbers(values)
         columns["rough"] = columns["value"].cast(pa.float64(), safe=False)
@@ -208,7 +213,7 @@ def _aggregated(function: str, column: ListPositions, values: pa.Array) -> pa.Ar
     result = without_nan(result.take(rows))
     if unit is not None:
         return result.cast(unit)
-    return result.fill_null(0) if function == "count" else result
+    return result.fill_null(0) if name == "count" else result
 
 
 def _gathered(column: ListPositions, places: Int64s) -> PositionArray:

@@ -13,7 +13,7 @@ from cepheid.planning.evaluations import (
     Choice,
     able_evaluations,
     choose_evaluation,
-    refuse_weighing,
+    refuse_uncertain,
 )
 from cepheid.planning.registry import EVALUATIONS
 
@@ -27,7 +27,7 @@ def choose(
     in_batches: bool = False,
     compressed: bool = False,
 ) -> Choice:
-    """The evaluation of a query: one with confidences if times are uncertain."""
+    """The evaluation of a query: one with confidences if times or the query require it."""
     asks = uncertain is not None or query.query.confidence is not None
     known = [each for each in EVALUATIONS if each.has_session or not in_batches]
     # A stable order: of those that have a compressed output, and of the rest, the preferred first.
@@ -38,7 +38,7 @@ def choose(
         best = choose_by_statistics(query, options.statistics, able)
         choice = Choice(able[best], choice.refusals)
     if not choice.evaluation.has_confidence:
-        refuse_weighing(choice.evaluation.name, asks, options)
+        refuse_uncertain(choice.evaluation.name, asks, options)
     elif (reason := refuse_method(query, options.method)) is not None:
         raise EvaluationError(f"{choice.evaluation.name} cannot run this query: {reason}")
     elif in_batches and options.top_k is not None:

@@ -1,39 +1,29 @@
-"""What each evaluation would cost for a query, from how frequent its types are.
+"""The estimated cost of a query for each evaluation, from the frequencies of its types.
 
-The unit is the test of a condition. An evaluation tests what its order of binding makes it test:
-nfa_b binds components in the order of the pattern, instance_stacks from the last one back, and a
-lazy automaton in the order that costs least, looking events up by equalities. Beside that each
-event, partial match and match costs something, and an event of nfa_b meets all runs of its
-partition. What these cost was measured (``python -m benchmarks.auto_choice``).
+The registry entry of an evaluation has its cost model; here the workload is described.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.engines.base.evaluation import INSTANCE_STACKS, LAZY_CHAIN, LAZY_TREE, NFA_B
+from cepheid.engines.base.evaluation import LAZY_CHAIN
 from cepheid.engines.base.statistics import check_conditions, given_rates
-from cepheid.engines.lazy.cost import Workload, best_order, work_of
+from cepheid.engines.base.workload import Workload
 from cepheid.engines.lazy.placement import chain_orders, place_lazily
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
-
-_EVENT = {INSTANCE_STACKS: 7.0, NFA_B: 6.0, LAZY_CHAIN: 16.0, LAZY_TREE: 18.0}
-_PARTIAL = {INSTANCE_STACKS: 0.2, NFA_B: 8.0, LAZY_CHAIN: 18.0, LAZY_TREE: 20.0}
-_TEST = {INSTANCE_STACKS: 0.6, NFA_B: 1.0, LAZY_CHAIN: 1.0, LAZY_TREE: 1.1}
-_MATCH = {INSTANCE_STACKS: 0.5, NFA_B: 1.0, LAZY_CHAIN: 3.2, LAZY_TREE: 3.2}
-_MEETING = 0.2
-"""What an event costs for each run that is alive, in nfa_b."""
+from cepheid.planning.registry import EVALUATIONS
 
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """How many events of each type a window has, and of how many partitions they are.
+    """How many events of each type a window has, and how many partitions they belong to.
 
-    ``drifts`` where that is quite different in different parts of the stream. ``unknown`` is
-    how often conditions hold of which nothing is known.
+    Frequencies that ``drift`` are very different in different parts of the stream. ``unknown``
+    is the assumed selectivity of conditions about which nothing is known.
     """
 
     per_window: Mapping[str, float]
@@ -52,35 +42,16 @@ def estimate_costs(query: AnalysedQuery, frequencies: Frequencies) -> dict[str, 
     >>> costs["lazy_chain"] < costs["nfa_b"]
     True
     """
-    costs = dict.fromkeys(_EVENT, 0.0)
-    for alternative in query.alternatives:
-        workload = workload_of(query, alternative, frequencies)
-        forward = tuple(range(len(workload.events)))
-        # Runs that differ in the list alone are merged.
-        merged = replace(workload, lists=frozenset())
-        linked = replace(workload, linked=_linked(alternative))
-        lazy = work_of(linked, [best_order(linked)])
-        eager = work_of(merged, [forward])
-        work = {
-            INSTANCE_STACKS: work_of(workload, [forward[::-1]]),
-            NFA_B: eager,
-            LAZY_CHAIN: lazy,
-            LAZY_TREE: lazy,
-        }
-        events = sum(workload.events)
-        for name, each in work.items():
-            costs[name] += _EVENT[name] * events + _TEST[name] * each.tests
-            costs[name] += _PARTIAL[name] * each.partial + _MATCH[name] * each.matches
-        costs[NFA_B] += _MEETING * events * eager.partial
-    if frequencies.drifts:
-        costs[LAZY_CHAIN] *= 2.0
-    return costs
+    workloads = [workload_of(query, each, frequencies) for each in query.alternatives]
+    return {
+        each.name: sum(map(each.cost, workloads)) for each in EVALUATIONS if each.cost is not None
+    }
 
 
 def workload_of(
     query: AnalysedQuery, alternative: Alternative, frequencies: Frequencies
 ) -> Workload:
-    """What is known of an alternative when its types are so frequent."""
+    """What an alternative has to do in one window."""
     parts = alternative.components
     rates = given_rates(frequencies.per_window, parts)
     partitions = frequencies.partitions if alternative.partition_keys else 1.0
@@ -89,6 +60,8 @@ def workload_of(
         frozenset(ix for ix, part in enumerate(parts) if part.is_kleene),
         alternative.before,
         place_lazily(query, alternative).selectivities(frequencies.per_window, frequencies.unknown),
+        _linked(alternative),
+        frequencies.drifts,
     )
 
 

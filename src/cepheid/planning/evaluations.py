@@ -6,32 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.engines.base.evaluation import (
-    AUTO,
-    IMPRECISE,
-    INSTANCE_STACKS,
-    LAZY_CHAIN,
-    LAZY_TREE,
-    NFA_B,
-    OUTPUTS,
-    REFERENCE,
-    Evaluation,
-)
-from cepheid.engines.base.options import DEFAULT_OPTIONS, WEIGHING, Options
+from cepheid.engines.base.evaluation import AUTO, IMPRECISE, REFERENCE, Evaluation
+from cepheid.engines.base.options import DEFAULT_OPTIONS, UNCERTAIN_ONLY, Options
 from cepheid.errors import EvaluationError, OptionError, list_words, unknown_name, warn
 
 _MANY_EVENTS = 20_000
 """More than these are worth a word where each of them is read slowly."""
-_OPTIONS_OF = {
-    "algorithm": (NFA_B,),
-    "buffer": (NFA_B,),
-    "construction": (INSTANCE_STACKS,),
-    "equivalence": (INSTANCE_STACKS,),
-    "window": (INSTANCE_STACKS,),
-    "domains": (INSTANCE_STACKS,),
-    "negation": (LAZY_CHAIN, LAZY_TREE),
-}
-"""The evaluations that read an option; all read the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +31,38 @@ def warn_of_reference(evaluation: Evaluation, refusals: Sequence[str], events: i
         )
 
 
-def warn_of_ignored(options: Options, evaluation: str) -> None:
-    """Warn of options that are for other evaluations than the one that runs the query."""
-    for name, meant in _OPTIONS_OF.items():
-        if getattr(options, name) != getattr(DEFAULT_OPTIONS, name) and evaluation not in meant:
+def warn_of_ignored(options: Options, evaluation: Evaluation) -> None:
+    """Warn of options that only other evaluations read than the one that runs the query."""
+    from cepheid.planning.registry import EVALUATIONS  # its tables need NumPy
+
+    readers: dict[str, list[str]] = {}
+    for each in EVALUATIONS:
+        for name in each.options:
+            readers.setdefault(name, []).append(each.name)
+    for name, names in readers.items():
+        is_set = getattr(options, name) != getattr(DEFAULT_OPTIONS, name)
+        if is_set and name not in evaluation.options:
             warn(
-                f"{name} changes nothing here: it is an option of {list_words(meant)}, and "
-                f"{evaluation} runs this query"
+                f"{name} has no effect: it is an option of {list_words(names)}, and "
+                f"{evaluation.name} runs this query"
             )
 
 
 def choose_evaluation(
-    query: AnalysedQuery, wanted: str, evaluations: Sequence[Evaluation], is_uncertain: bool = False
+    query: AnalysedQuery,
+    wanted: str,
+    evaluations: Sequence[Evaluation],
+    has_confidence: bool = False,
 ) -> Choice:
     """The evaluation that was asked for, or the first of these that accepts the query.
 
-    ``is_uncertain`` tells that times are uncertain; a query with WITH CONFIDENCE implies it.
+    ``has_confidence`` if times are uncertain; it is implied by WITH CONFIDENCE.
     """
     if wanted == AUTO:
-        is_uncertain = is_uncertain or query.query.confidence is not None
+        has_confidence = has_confidence or query.query.confidence is not None
         refusals: list[str] = []
         for evaluation in evaluations:
-            if evaluation.has_confidence != is_uncertain:
+            if evaluation.has_confidence != has_confidence:
                 continue
             reason = evaluation.refusal(query)
             better = evaluation.better(query) if reason is None else None
@@ -81,7 +71,7 @@ def choose_evaluation(
             if reason is None:
                 return Choice(evaluation, tuple(refusals))
             refusals.append(f"not {evaluation.name}: {reason}")
-        if is_uncertain and not refusals:
+        if has_confidence and not refusals:
             raise EvaluationError(
                 "WITH CONFIDENCE is for events with uncertain times, and a script has none; run "
                 "the query on its own"
@@ -115,31 +105,16 @@ def _accepts(query: AnalysedQuery, name: str, evaluations: Sequence[Evaluation])
     return any(each.name == name and each.refusal(query) is None for each in evaluations)
 
 
-def refuse_compressed(query: AnalysedQuery) -> str | None:
-    """Why a query has no compressed answer, or None."""
-    if len(query.alternatives) > 1:
-        return "it has OR or a star, which make several automata"
-    if query.alternatives[0].negations:
-        return "it has a negation, which removes matches one by one"
-    return None
-
-
-def refuse_weighing(evaluation: str, is_uncertain: bool, options: Options) -> None:
+def refuse_uncertain(evaluation: str, is_uncertain: bool, options: Options) -> None:
     """Refuse what only an evaluation with confidences can do."""
     if is_uncertain:
         raise EvaluationError(
             f"{evaluation} needs one time for each event; times that are uncertain, and WITH "
             f"CONFIDENCE, are for evaluation='{IMPRECISE}'"
         )
-    for name in WEIGHING:
+    for name in UNCERTAIN_ONLY:
         if getattr(options, name) != getattr(DEFAULT_OPTIONS, name):
             raise OptionError(
                 f"{name} is for events with uncertain times; say how uncertain they are, with "
                 "time=('lower', 'upper') or uncertainty='5 seconds'"
             )
-
-
-def check_output(output: str, known: Sequence[str] = OUTPUTS) -> None:
-    """Refuse an output mode that does not exist."""
-    if output not in known:
-        raise OptionError(unknown_name("output mode", output, known))

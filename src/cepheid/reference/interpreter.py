@@ -7,11 +7,12 @@ attribute that the event's type does not have is true, negated or not.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from cepheid.aggregates import AGGREGATES
 from cepheid.functions import answer, find_function
 from cepheid.language import syntax as ast
 from cepheid.language.units import microseconds
@@ -164,17 +165,8 @@ class Interpreter:
             return _attribute(events[0 if node.function == "first" else -1], node.attribute)
         values = [event.values.get(node.attribute) for event in events]
         present = [value for value in values if value is not None]
-        if node.function == "count":
-            return len(present)
-        return answer(_AGGREGATED[node.function](present)) if present else None
-
-
-_AGGREGATED: dict[str, Callable[[list[Any]], Any]] = {
-    "min": min,
-    "max": max,
-    "sum": sum,
-    "avg": lambda values: sum(values) / len(values),
-}
+        aggregate = AGGREGATES[node.function]
+        return answer(aggregate.python(present)) if present else aggregate.of_nothing
 
 
 def list_of(binding: Binding, variable: str) -> list[Event]:

@@ -1,4 +1,4 @@
-"""A report of matches: one HTML page that needs nothing but a browser."""
+"""A report of matches: a single HTML page without external files."""
 
 from cepheid.report.making import report_file, report_query
 from cepheid.report.page import Report

@@ -1,4 +1,4 @@
-"""A diagnosis as a funnel: how many events and partial matches reach each component."""
+"""A diagnosis as a funnel: the events and partial matches that reach each component."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cepheid.explain.diagnosis.report import BranchDiagnosis, Stop
 
 
 def draw_funnel(diagnosis: Diagnosis) -> str:
-    """The diagnosis as HTML: bars for each alternative, what stopped it, hints and notes."""
+    """The diagnosis as HTML: bars and reasons for each alternative, hints and notes."""
     parts = [f"<p>{escape(headline(diagnosis))}</p>"]
     for number, branch in enumerate(diagnosis.branches, start=1):
         if len(diagnosis.branches) > 1:
@@ -50,7 +50,7 @@ def _bars(branch: BranchDiagnosis) -> str:
             f"<td>{escape(reached)}</td></tr>"
         )
     header = (
-        "<tr><th>component</th><th></th><th>events of its type</th><th>that fit</th>"
+        "<tr><th>component</th><th></th><th>events of this type</th><th>that fit</th>"
         "<th>partial matches</th></tr>"
     )
     return f'<table class="funnel">{header}{"".join(rows)}</table>'

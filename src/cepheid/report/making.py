@@ -1,4 +1,4 @@
-"""Reports of a query over events, and of matches that were stored."""
+"""Makes reports of a query over events, and of stored matches."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.api import CompiledQuery
+from cepheid.engines.base.evaluation import AUTO
 from cepheid.errors import EvaluationError, EventError
 from cepheid.events.sources.spark_frames import are_spark_frames
 from cepheid.events.sources.tables import read_source
+from cepheid.explain.drawing import DRAWN
 from cepheid.matches.matches import Matches
 from cepheid.report.page import Report
 from cepheid.report.timeline import draw_timeline
@@ -32,16 +34,19 @@ def report_query(
     """
     if are_spark_frames(events):
         raise EventError(
-            "a report is of events in memory, and not of a Spark DataFrame; give a part of it: "
-            "df.limit(100_000).toArrow()"
+            "a report reads events in memory, not a Spark DataFrame; give it a part of the "
+            "DataFrame: df.limit(100_000).toArrow()"
         )
     matches = query.match(events, whole_events=True, **keywords)
     fields = {name: keywords[name] for name in ("time", "type") if name in keywords}
     known = {name: keywords[name] for name in _STREAM_KEYWORDS if name in keywords}
     evaluation = {"evaluation": keywords["evaluation"]} if "evaluation" in keywords else {}
     schema = matches.schema
+    wanted = keywords.get("evaluation", AUTO)
     try:
-        automata = query.automaton("svg", schema=schema)
+        automata = query.automaton(
+            "svg", schema=schema, evaluation=wanted if wanted in DRAWN else AUTO
+        )
     except EvaluationError:
         automata = None
     return Report(
@@ -56,14 +61,14 @@ def report_query(
 
 
 def report_file(path: str, *, time: str = "ts", type: str | None = "type") -> Report:
-    """A report of matches that ``cepheid match`` has written to a file."""
+    """A report of matches in a file written by ``cepheid match``."""
     table = read_source(path)
     title = Path(path).name
     return Report(title, draw_timeline(table.to_batches(), table.num_rows, time=time, type=type))
 
 
 def _with_events(matches: Matches, query: CompiledQuery) -> Iterator[pa.RecordBatch]:
-    """The events of each match, and what RETURN makes of them."""
+    """The events of each match, and its RETURN items."""
     if query.tree.returns is None:
         yield from matches.to_batches()
         return

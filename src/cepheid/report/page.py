@@ -1,4 +1,4 @@
-"""The page: its parts, and how they become one file."""
+"""The HTML page of a report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a report tells of matches; only the timeline is always known.
+    """The parts of a report; only the timeline is always there.
 
     ``automata`` is a drawing, ``plan`` the text that explains how the query runs.
     """
@@ -31,7 +31,7 @@ class Report:
     diagnosis: Diagnosis | None = None
 
     def to_html(self) -> str:
-        """The report as one page without links to anything outside.
+        """The report as one page without external links.
 
         >>> page = Report("thefts", Timeline(0, False, (0.0, 1.0), [0], [], [])).to_html()
         >>> "<title>thefts</title>" in page, "http" in page
@@ -41,7 +41,7 @@ class Report:
             "TITLE": escape(self.title),
             "STYLE": _resource("page.css"),
             "SECTIONS": "\n".join(self._sections()),
-            # A text in the data could otherwise end the script.
+            # Otherwise a string in the data could end the script.
             "DATA": json.dumps(self.timeline.to_dict(), ensure_ascii=False).replace("<", "\\u003c"),
             "SCRIPT": _resource("page.js"),
         }
@@ -63,9 +63,9 @@ class Report:
         if self.plan is not None:
             sections.append(_section("plan", "Plan", f"<pre>{escape(self.plan)}</pre>"))
         if self.diagnosis is not None:
-            sections.append(_section("funnel", "How far it gets", draw_funnel(self.diagnosis)))
+            sections.append(_section("funnel", "Diagnosis", draw_funnel(self.diagnosis)))
         if self.metrics is not None:
-            sections.append(_section("metrics", "What the evaluation did", _metrics(self.metrics)))
+            sections.append(_section("metrics", "Metrics", _metrics(self.metrics)))
         return sections
 
 

@@ -1,4 +1,4 @@
-"""Matches as a timeline: when they start and end, their events, and how many there are."""
+"""Matches as a timeline: their start, end, events and number."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import pyarrow.types as arrow
 from cepheid.errors import EventError
 
 MOST_SHOWN = 2_000
-"""How many matches are drawn: more would be one band of colour."""
+"""The number of matches that are drawn; more would be a solid band of colour."""
 MOST_EVENTS = 200
-"""How many events of one match are drawn; a longer one says how many there are."""
+"""The number of events of a match that are drawn; a longer match shows its number of events."""
 BINS = 200
 
 Floats = npt.NDArray[np.float64]
@@ -27,10 +27,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What the page draws; times are numbers, milliseconds since 1970 where ``is_date``.
+    """The data that the page draws; times are numbers, milliseconds since 1970 if ``is_date``.
 
-    ``matches`` are ``shown`` of all ``total``, at equal distances in the order of the result.
-    ``counts`` has how many of all matches end in each of equally long parts of ``span``.
+    ``matches`` is a sample of all ``total`` matches, at equal distances in the result. ``counts``
+    has the number of matches that end in each of equally long parts of ``span``.
     """
 
     total: int
@@ -41,7 +41,7 @@ class Timeline:
     matches: list[dict[str, Any]]
 
     def to_dict(self) -> dict[str, Any]:
-        """The timeline as the page reads it."""
+        """The timeline as JSON values for the page."""
         return {
             "total": self.total,
             "isDate": self.is_date,
@@ -59,7 +59,7 @@ def draw_timeline(
     time: str = "ts",
     type: str | None = "type",
 ) -> Timeline:
-    """The timeline of a result: columns start and end, and structs of events or other values.
+    """The timeline of a result with columns start and end, structs of events and other values.
 
     ``time`` and ``type`` are the fields of an event that hold its time and its type.
 
@@ -136,8 +136,8 @@ def _check_columns(schema: pa.Schema) -> None:
         if name not in schema.names:
             raise EventError(
                 f"these are not matches: there is no column {name!r} among "
-                f"{', '.join(schema.names)}. A report is of a file that `cepheid match` wrote, "
-                "or of a query and events"
+                f"{', '.join(schema.names)}. A report needs a file written by `cepheid match`, "
+                "or a query and events"
             )
         kind = schema.field(name).type
         if not (_is_number(kind) or arrow.is_timestamp(kind) or arrow.is_date(kind)):
@@ -155,18 +155,18 @@ def _is_of_events(kind: pa.DataType, time: str) -> bool:
 
 
 def _numbers(column: pa.Array) -> Floats:
-    """Times as numbers: those of a date in milliseconds since 1970."""
+    """Times as numbers: dates as milliseconds since 1970."""
     if _is_number(column.type):
         numbers = pc.cast(column, pa.float64(), safe=False)
     else:
-        # Microseconds, since milliseconds would round what happens within one.
+        # Microseconds first: milliseconds would lose times within a millisecond.
         micros = pc.cast(pc.cast(column, pa.timestamp("us"), safe=False), pa.int64())
         numbers = pc.divide(pc.cast(micros, pa.float64(), safe=False), 1000.0)
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def number(moment: Any) -> float:
-    """A time as the page draws it.
+    """A time as the number that the page draws.
 
     >>> number(datetime(1970, 1, 1, 0, 0, 1)), number(7)
     (1000.0, 7.0)
@@ -180,7 +180,7 @@ def number(moment: Any) -> float:
 
 
 def text(value: Any) -> str:
-    """A value as the page shows it.
+    """A value as the text that the page shows.
 
     >>> text(0.1 + 0.2), text([1, None]), text(None)
     ('0.3', '1, –', '–')

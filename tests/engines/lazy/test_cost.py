@@ -13,8 +13,8 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.engines.base.options import BY_COST
+from cepheid.engines.base.workload import Workload, best_order, order_cost
 from cepheid.engines.lazy.compile import compile_lazy, compile_shared
-from cepheid.engines.lazy.cost import Workload, best_order, order_cost
 from cepheid.engines.lazy.plans import LazyPlans
 from cepheid.engines.lazy.sharing import shared_alternatives
 from cepheid.engines.lazy.tables import LazyAutomaton
@@ -118,6 +118,7 @@ def test_estimates_are_of_evaluations_that_run_the_query() -> None:
     [
         "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 9",
         "PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x AND b.y < c.y WITHIN 9",
+        "PATTERN SEQ(A+ a[], B b, C c) WHERE a[i].x > a[i-1].x AND a[i].x < c.x WITHIN 9",
         "PATTERN AND(A a, SEQ(B b, ~(A n), C c)) WHERE a.x = n.x WITHIN 9",
         "PATTERN SEQ(A a, OR(B b, C c), A d) WHERE a.x < d.x AND b.x = d.x WITHIN 9",
     ],
@@ -134,7 +135,7 @@ def test_explain_and_drawings_show_the_order_that_runs(
     lines = [line for line in shown.splitlines() if "lazy_chain binds" in line]
     assert lines == [f"  lazy_chain binds {', '.join(order)}" for order in orders]
     chart = query.automaton(evaluation="lazy_chain", statistics=statistics)
-    states = re.findall(r'\(\("(\w)"\)\)', chart)
+    states = re.findall(r'\(\("(\w)(?:\[\])?"\)\)', chart)
     assert states == [name for order in orders for name in (*order, "F")]
 
 
@@ -185,7 +186,7 @@ def test_over_many_events_auto_takes_what_costs_least() -> None:
         ({"statistics": {"A": -1}}, "how many events of 'A' a window has is a number"),
         ({"statistics": {"A": 1}}, "statistics do not say how many events of B"),
         ({"statistics": {"A": 1, "B": 1, "a.x < b.x": 3}}, "'a.x < b.x' is a number from 0 to 1"),
-        ({"negation": "first_chanc"}, "Did you mean 'first_chance'"),
+        ({"options": {"negation": "first_chanc"}}, "Did you mean 'first_chance'"),
     ],
 )
 def test_wrong_options_are_refused(options: dict, message: str) -> None:

@@ -34,13 +34,14 @@ def buffer_after(query: str, table: pa.Table, options: Options) -> tuple[set[str
     complete: list[np.void] = []
     retrieve = engine._retrieved
 
-    def retrieved():
-        complete.extend(engine._complete[: engine._tops[0]["complete"]].tolist())
-        return retrieve()
+    def retrieved(first_event: int):
+        shared = engine._shared
+        complete.extend(shared.complete[: shared.tops[0]["complete"]].tolist())
+        return retrieve(first_event)
 
     engine._retrieved = retrieved
     running.feed(events)
-    parts = {name: rows[: engine._tops[0][name]] for name, rows in engine._parts.items()}
+    parts = engine._used
 
     def event(head: int) -> str:
         return f"e{(parts['entries'][head]['tag'] >> 5) + 1}" if head >= 0 else ""

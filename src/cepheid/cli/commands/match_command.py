@@ -31,7 +31,8 @@ from cepheid.cli.options import (
 from cepheid.cli.reporting import busy, one_of, reporting, say, took, usage
 from cepheid.cli.root import app
 from cepheid.engines.base.evaluation import AUTO
-from cepheid.planning.evaluations import check_output
+from cepheid.errors import list_words
+from cepheid.matches.modes.registry import check_output, listed_outputs
 
 
 @app.command(
@@ -62,7 +63,7 @@ def match(
         typer.Option(
             metavar="MODE",
             callback=usage(check_output),
-            help="Which matches: all or non_overlapping.",
+            help=f"Which matches: {list_words(listed_outputs(), 'or')}.",
             rich_help_panel=RESULT,
         ),
     ] = "all",

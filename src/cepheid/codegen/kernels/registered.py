@@ -1,9 +1,8 @@
-"""Functions of a user in native code, each for the types that a query gives it.
+"""Registered functions in native code, each for the argument types of a query.
 
-A call never raises: it gives a value and whether there is one. There is none where the function
-raises, returns None, or gives a number that is not finite. The function itself is compiled
-with Python's own rules, so that a division by zero and an index out of range are exceptions
-here as they are there.
+A call never raises: it gives a value and whether there is one. There is none if the function
+raises, returns None, or returns a number that is not finite. The function itself is compiled
+with the rules of Python, so that a division by zero and an index out of range are exceptions.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ class Refused(Exception):
 def compile_function(python: FunctionType, arguments: str) -> tuple[Any, str, bool]:
     """The compiled call, the type of its value, and whether the function changes its lists.
 
-    ``arguments`` has a letter for each argument that is given; the others have defaults. Lists
-    are read-only wherever that compiles; a function that changes one has to be given a copy.
+    ``arguments`` has a letter for each argument that is passed; the others have defaults. Lists
+    are read-only if that compiles. A function that changes a list has to be called with a copy.
     """
     changes_lists = False
     try:
@@ -55,7 +54,7 @@ def compile_function(python: FunctionType, arguments: str) -> tuple[Any, str, bo
         return _whole(compiled), WHOLE, changes_lists
     if isinstance(value, types.Float):
         return _number(compiled), NUMBER, changes_lists
-    raise Refused(f"it gives {_name(value)}, and not a number or a boolean")
+    raise Refused(f"it returns {_name(value)}, not a number or a boolean")
 
 
 def offer(key: str, compiled: Any) -> None:
@@ -78,15 +77,15 @@ def _compile(python: FunctionType, arguments: str, read_only: bool) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaWarning)
             function.compile((*given, *map(types.Omitted, defaults)))
-    except Exception as error:  # numba also lets errors of Python and of its own parts through
+    except Exception as error:  # numba also raises errors of Python and of its own parts
         raise Refused(_reason(error, python)) from None
-    # From here on an argument is converted to the signature, and nothing is compiled again.
+    # From now on arguments are converted to the signature, and nothing is compiled again.
     function.disable_compile()
     return function
 
 
 def _conversion(wanted: types.Type) -> Any:
-    """What turns a value that may be None, but is not, and may be smaller, into one type."""
+    """A function that converts an optional value that is not None to one type."""
     convert = careful(lambda value: value)
     convert.compile((wanted,))
     convert.disable_compile()
@@ -150,7 +149,7 @@ def _truth(function: Callable[..., Any]) -> Any:
 def _name(value: types.Type) -> str:
     names: dict[Any, str] = {
         types.NoneType: "nothing",
-        types.UnicodeType: "a text",
+        types.UnicodeType: "a string",
         types.Array: "an array",
         types.BaseTuple: "a tuple",
         types.List: "a list",
@@ -161,7 +160,7 @@ def _name(value: types.Type) -> str:
 
 
 def _reason(error: Exception, python: FunctionType) -> str:
-    """What numba says, in a line: its messages are pages of candidates and internal passes."""
+    """The message of numba in one line: the original has pages of candidates and passes."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     place = _line(text, python)
     lines = [line.strip() for line in text.splitlines()]
@@ -180,7 +179,7 @@ def _reason(error: Exception, python: FunctionType) -> str:
 
 
 def _line(text: str, python: FunctionType) -> int | None:
-    """The line of the function that a message of numba is about."""
+    """The line of the function in a message of numba."""
     code = python.__code__
     found = re.findall(r'File "[^"]*", line (\d+)', text)
     found += re.findall(re.escape(code.co_filename) + r" \((\d+)\)", text)

@@ -43,3 +43,8 @@ class Drive:
             if status == DONE:
                 return
             yield from provide[status]() or ()
+
+    def run(self, kernel: Callable[[], int], provide: Mapping[int, Callable[[], None]]) -> None:
+        """Call a kernel that drains nothing until it is done."""
+        for _ in self(kernel, provide):
+            pass

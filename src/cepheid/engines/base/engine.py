@@ -14,7 +14,8 @@ from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import Options
 from cepheid.events.arrays import Int64s
-from cepheid.matches.match_columns import MatchColumns
+from cepheid.matches.bindings import Bindings
+from cepheid.matches.layout import Chains
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays
 
@@ -52,15 +53,6 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Buffer:
-    """The nodes and finals of an engine that keeps all, and the length of its longest match."""
-
-    nodes: npt.NDArray[np.void]
-    finals: npt.NDArray[np.void]
-    longest: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class StandingStacks:
     """The instances that a match to come can contain, and what tells partitions apart.
 
@@ -85,10 +77,10 @@ class Engine(ABC):
         """Whether the engine keeps partitions apart; otherwise all events are in partition 0."""
 
     @abstractmethod
-    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
-        """Read a chunk; the matches that it completes, in blocks.
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
+        """Read a chunk; the matches that it completes, in blocks without times.
 
-        Positions count from ``first_event``. A block is valid until the next one is requested.
+        Positions count from ``first_event``. The arrays of a block are not written again.
         """
 
     @abstractmethod
@@ -110,7 +102,7 @@ class Engine(ABC):
         return float(self.metrics.matches)
 
     @property
-    def buffer(self) -> Buffer:
+    def buffer(self) -> Chains:
         """The matches of an engine that keeps all."""
         raise NotImplementedError
 

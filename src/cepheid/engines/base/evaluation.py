@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.errors import OptionError
+from cepheid.engines.base.workload import Workload
 
 if TYPE_CHECKING:
     from cepheid.engines.base.engine import Engine, EngineTask
@@ -19,8 +19,6 @@ LAZY_CHAIN = "lazy_chain"
 LAZY_TREE = "lazy_tree"
 IMPRECISE = "imprecise"
 REFERENCE = "reference"
-OUTPUTS = ("all", "non_overlapping")
-COMPRESSED = "compressed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,9 @@ class Evaluation:
     alternative, which can be shown; ``has_session`` where events can come in batches;
     ``has_compressed`` where matches can be had as a structure that is not listed. ``better``
     names an evaluation that ``auto`` prefers for a query, and says why. ``has_confidence`` where
-    times are uncertain and matches have a confidence.
+    times are uncertain and matches have a confidence. ``cost`` estimates the cost of one window
+    of an alternative, for ``auto``. ``options`` are the names of the options that only some
+    evaluations read, and this one does.
     """
 
     name: str
@@ -45,12 +45,5 @@ class Evaluation:
     has_compressed: bool = False
     better: Callable[[AnalysedQuery], tuple[str, str] | None] = lambda _query: None
     has_confidence: bool = False
-
-
-def refuse_output(output: str) -> None:
-    """Refuse an output other than all matches where they have confidences."""
-    if output != OUTPUTS[0]:
-        raise OptionError(
-            f"where times are uncertain there is no output {output!r}: every match that some "
-            "possible world has is reported, and min_confidence or top_k leave out the others"
-        )
+    cost: Callable[[Workload], float] | None = None
+    options: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ WINDOWS = ("scan", "construction", "selection")
 AUTO_METHOD, POINT, ANY_STATE = "auto", "point", "any_state"
 QUERY_ORDER, SELECTIVITY = "query_order", "selectivity"
 METHODS = (AUTO_METHOD, POINT, ANY_STATE, QUERY_ORDER, SELECTIVITY)
-WEIGHING = ("method", "min_confidence", "top_k")
+UNCERTAIN_ONLY = ("method", "min_confidence", "top_k")
 CHOICES = {
     "algorithm": ALGORITHMS,
     "buffer": BUFFERS,
@@ -72,7 +72,7 @@ class Options:
     instances) and ``max_matches`` are limits that end the evaluation with an error.
 
     The others are for imprecise: ``method`` is how signatures are found [Zhang10 §4, §5];
-    ``min_confidence`` leaves out those with less, ``top_k`` all but the k surest.
+    ``min_confidence`` leaves out those with less, ``top_k`` all but the k with the highest.
     """
 
     algorithm: str = MERGING

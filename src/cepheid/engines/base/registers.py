@@ -1,4 +1,4 @@
-"""Automata as the arrays that kernels read: steps, updates, registers, context."""
+"""Compiled steps as the arrays that kernels read: steps, updates, registers, context."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import numpy.typing as npt
 from cepheid.codegen import layout
 from cepheid.codegen.predicates import Storage
 from cepheid.codegen.steps import Step, Update
-from cepheid.events.arrays import address_of
+from cepheid.engines.base.kernels.conditions import Conditions
+from cepheid.engines.base.layout import RegisterArrays, Rows
+from cepheid.events.arrays import address_of, grown
 from cepheid.events.columns.encoding import EncodedColumn, StringCodes
 from cepheid.events.columns.list_columns import ListColumns
 from cepheid.snapshots import Arrays
@@ -51,7 +53,7 @@ def step_tables(
 
 
 class Registers:
-    """The registers of a number of runs, and the context through which they are read."""
+    """The registers of a number of runs, and the context through which predicates read them."""
 
     def __init__(
         self, registers: Sequence[Storage], columns: Columns, constants: Sequence[object], runs: int
@@ -72,31 +74,52 @@ class Registers:
         self.context[layout.CONTEXT_CONSTANTS] = self._int_constants.ctypes.data
         self.context[layout.CONTEXT_FLOAT_CONSTANTS] = self._float_constants.ctypes.data
         self._held: list[object] = []
-        self.ints = np.zeros((0, self._widths[0]), dtype=np.int64)
-        self.floats = np.zeros((0, self._widths[1]), dtype=np.float64)
-        self.valid = np.zeros(0, dtype=np.int64)
+        self.arrays = RegisterArrays(
+            np.zeros((0, self._widths[0]), dtype=np.int64),
+            np.zeros((0, self._widths[1]), dtype=np.float64),
+            np.zeros(0, dtype=np.int64),
+        )
         self.resize(runs)
 
+    @property
+    def ints(self) -> npt.NDArray[np.int64]:
+        """The integers of all runs."""
+        return self.arrays.ints
+
+    @property
+    def floats(self) -> npt.NDArray[np.float64]:
+        """The floats of all runs."""
+        return self.arrays.floats
+
+    @property
+    def valid(self) -> npt.NDArray[np.int64]:
+        """For each run, which of its registers have a value."""
+        return self.arrays.valid
+
     def resize(self, runs: int) -> None:
-        """Room for this many runs; what is there is kept."""
-        for name in ("ints", "floats", "valid"):
-            old = getattr(self, name)
-            new = np.zeros((runs, *old.shape[1:]), dtype=old.dtype)
-            new[: len(old)] = old
-            setattr(self, name, new)
+        """Make room for this many runs; the values of the present ones are kept."""
+        self.arrays = RegisterArrays(*(grown(array, runs) for array in self.arrays))
         self.context[layout.CONTEXT_INTS] = self.ints.ctypes.data
         self.context[layout.CONTEXT_FLOATS] = self.floats.ctypes.data
         self.context[layout.CONTEXT_VALID] = self.valid.ctypes.data
         self.context[layout.CONTEXT_INTS_STRIDE] = self._widths[0]
         self.context[layout.CONTEXT_FLOATS_STRIDE] = self._widths[1]
 
+    def conditions(self, tables: tuple[Rows, Rows], predicate: int) -> Conditions:
+        """The conditions across events of steps and updates, until the registers are resized.
+
+        ``predicate`` is the address of the predicate function, or 0.
+        """
+        address = address_of(self.context)
+        return Conditions(*tables, self.arrays, self.context, predicate, address)
+
     def state(self) -> Arrays:
         """The registers as arrays, for a snapshot."""
-        return {"ints": self.ints, "floats": self.floats, "valid": self.valid}
+        return self.arrays._asdict()
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
-        self.ints, self.floats, self.valid = state["ints"], state["floats"], state["valid"]
+        self.arrays = RegisterArrays(**{name: state[name] for name in RegisterArrays._fields})
         self.resize(len(self.valid))
 
     def point_at(

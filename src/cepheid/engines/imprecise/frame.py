@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from cepheid.codegen.steps import EventTest
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.registers import Registers
-from cepheid.engines.imprecise.intervals import Intervals
+from cepheid.engines.imprecise.layout import Candidates, Intervals
 from cepheid.events.arrays import Int64s
 from cepheid.events.partition_numbers import PartitionNumbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """The events that are in memory; ``fresh`` are those that no search has seen.
+    """The events in memory; ``fresh`` is 1 for the events that no search has seen.
 
-    Instants are counted from ``base``. A signature is *decided* when nothing that can still come
-    changes its confidence: those that are so from ``decided`` on, and before ``settled``, are
-    wanted where other events have a say; elsewhere those with a fresh event.
+    Instants are counted from ``base``. A signature is *decided* when no later event can change
+    its confidence. If other events have a say in confidences, the frame is searched for the
+    signatures that are decided from ``decided`` on and before ``settled``; otherwise for those
+    with a fresh event.
     """
 
     batch: EventBatch
@@ -30,25 +30,6 @@ class Frame:
     base: int
     decided: int
     settled: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidates:
-    """The events that pass each test, by partition and in the order of their earliest times.
-
-    ``places[index[t, p]:index[t, p + 1]]`` are those of test t in partition p; ``reach[t]`` is
-    how long the longest of their intervals is.
-    """
-
-    places: Int64s
-    index: npt.NDArray[np.int64]
-    reach: Int64s
-
-    @property
-    def counts(self) -> Int64s:
-        """How many events pass each test."""
-        counted: Int64s = self.index[:, -1] - self.index[:, 0]
-        return counted
 
 
 def partitions_of(frame: Frame, attributes: tuple[str, ...]) -> tuple[Int64s, int]:
@@ -74,7 +55,7 @@ def find_candidates(
     mask = batch.mask(tests, predicate, registers.context)
     if len(partition_of) and partition_of.min() < 0:
         mask[partition_of < 0] = 0
-    index = np.zeros((len(tests), partitions + 1), dtype=np.int64)
+    borders = np.zeros((len(tests), partitions + 1), dtype=np.int64)
     reach = np.zeros(len(tests), dtype=np.int64)
     lists = []
     begun = 0
@@ -83,12 +64,12 @@ def find_candidates(
         if partitions > 1:
             own = partition_of[places]
             places = places[np.argsort(own, kind="stable")]
-            index[bit, 1:] = np.cumsum(np.bincount(own, minlength=partitions))
+            borders[bit, 1:] = np.cumsum(np.bincount(own, minlength=partitions))
         else:
-            index[bit, 1] = len(places)
-        index[bit] += begun
+            borders[bit, 1] = len(places)
+        borders[bit] += begun
         begun += len(places)
         if len(places):
             reach[bit] = (frame.intervals.upper[places] - frame.intervals.lower[places]).max()
         lists.append(places)
-    return Candidates(np.concatenate(lists).astype(np.int64), index, reach), mask
+    return Candidates(np.concatenate(lists).astype(np.int64), borders, reach), mask

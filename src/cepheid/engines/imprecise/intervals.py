@@ -1,14 +1,13 @@
 """The uncertainty intervals of events, as instants of a discrete axis.
 
-An instant is ``granule`` ticks long. Intervals follow from the events and what is said of their
-times alone, so that a session keeps only events.
+An instant is ``granule`` ticks long. Intervals follow from the events and the declared uncertainty
+of their times, so that a session keeps only events.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.engines.imprecise.kernels.interval_masses import sum_masses
+from cepheid.engines.imprecise.layout import Floats, Intervals
 from cepheid.errors import EventError, OptionError, closest, list_words
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.encoding import one_array, writable
@@ -25,98 +25,74 @@ from cepheid.events.time_axis import TimeAxis, unit_named
 from cepheid.events.uncertain_time import Extent, UncertainTime, read_extent
 from cepheid.language.units import NANOSECONDS_PER
 
-Floats = npt.NDArray[np.float64]
-
 MOST_INSTANTS = 1_000_000
-"""How many instants an interval may have: a sum over all of them is made for each match."""
+"""The most instants of an interval: a sum over all of them is made for each match."""
 
 _SURE = 1e-6
 _LONGEST_REACH = 1 << 60
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Intervals:
-    """The instants at which each event can be, and how likely each is.
-
-    ``mass_at`` is negative where all are equally likely; else ``masses[mass_at + k]`` is the
-    probability of the first k.
-    """
-
-    lower: Int64s
-    upper: Int64s
-    mass_at: Int64s
-    masses: Floats
-
-    def take(self, places: Int64s, base: int = 0) -> Intervals:
-        """The intervals of these events, counted from ``base``."""
-        lower, upper = self.lower[places] - base, self.upper[places] - base
-        return Intervals(lower, upper, self.mass_at[places], self.masses)
-
-    @property
-    def longest(self) -> int:
-        """The largest difference between the latest and the earliest time of an event."""
-        return int((self.upper - self.lower).max()) if len(self.lower) else 0
-
-
-def granule_of(axis: TimeAxis, said: UncertainTime) -> int:
-    """How many ticks an instant has."""
-    if said.granularity is None:
+def granule_of(axis: TimeAxis, uncertain: UncertainTime) -> int:
+    """The number of ticks of an instant."""
+    if uncertain.granularity is None:
         return 1
-    ticks = _ticks(axis, "granularity", read_extent("granularity", said.granularity))
+    ticks = _ticks(axis, "granularity", read_extent("granularity", uncertain.granularity))
     if ticks < 1 or ticks.denominator != 1:
         raise OptionError(
-            f"granularity={said.granularity!r} is not a whole number of the smallest steps that "
-            f"column {axis.column!r} ({axis.arrow_type}) can tell apart"
+            f"granularity={uncertain.granularity!r} is not a multiple of the resolution of column "
+            f"{axis.column!r} ({axis.arrow_type})"
         )
     return int(ticks)
 
 
-def longest_said(axis: TimeAxis, said: UncertainTime, granule: int) -> int | None:
-    """The length, in instants, that no interval of the stream exceeds, where that is known."""
-    if said.max_uncertainty is not None:
-        extent = read_extent("max_uncertainty", said.max_uncertainty)
+def longest_declared(axis: TimeAxis, uncertain: UncertainTime, granule: int) -> int | None:
+    """The length, in instants, that no interval of the stream exceeds, if it is known."""
+    if uncertain.max_uncertainty is not None:
+        extent = read_extent("max_uncertainty", uncertain.max_uncertainty)
         return -floor(-_ticks(axis, "max_uncertainty", extent) / granule)
-    if said.uncertainty is None:
-        return 0 if said.upper is None else None
-    return -(-2 * longest_reach(axis, said) // granule)
+    if uncertain.uncertainty is None:
+        return 0 if uncertain.upper is None else None
+    return -(-2 * longest_reach(axis, uncertain) // granule)
 
 
-def longest_reach(axis: TimeAxis, said: UncertainTime) -> int:
-    """How far an event can begin before the time in its column, in ticks."""
-    given = {} if said.uncertainty is None else said.uncertainty
+def longest_reach(axis: TimeAxis, uncertain: UncertainTime) -> int:
+    """The most ticks by which an event can begin before the time in its column."""
+    given = {} if uncertain.uncertainty is None else uncertain.uncertainty
     each = given.values() if isinstance(given, Mapping) else [given]
     return max((_reach(axis, extent) for extent in each), default=0)
 
 
-def read_intervals(events: Events, said: UncertainTime) -> Intervals:
-    """The intervals of the events; refused where one ends before it begins."""
+def read_intervals(events: Events, uncertain: UncertainTime) -> Intervals:
+    """The intervals of the events; refused if one ends before it begins."""
     axis = events.time_axis
-    granule = granule_of(axis, said)
-    if said.upper is not None:
-        lower, upper = events.ticks, _upper_ticks(events, said.upper)
+    granule = granule_of(axis, uncertain)
+    if uncertain.upper is not None:
+        lower, upper = events.ticks, _upper_ticks(events, uncertain.upper)
         wrong = np.flatnonzero(lower > upper)
         if len(wrong):
             first = int(wrong[np.argmin(events.rows[wrong])])
             raise EventError(
                 f"{len(wrong)} of {len(events)} events end before they begin, first in row "
                 f"{int(events.rows[first])} (counting from 0): {axis.column!r} is "
-                f"{axis.decode_one(int(lower[first]))} and {said.upper!r} is "
+                f"{axis.decode_one(int(lower[first]))} and {uncertain.upper!r} is "
                 f"{axis.decode_one(int(upper[first]))}; an earliest time is at most the latest one"
             )
     else:
-        reach = _reach_of_types(events, said)[events.type_codes] if len(events) else events.ticks
+        reach = (
+            _reach_of_types(events, uncertain)[events.type_codes] if len(events) else events.ticks
+        )
         lower, upper = events.ticks - reach, events.ticks + reach
     lower, upper = lower // granule, upper // granule
     longest = int((upper - lower).max()) + 1 if len(lower) else 0
     if longest > MOST_INSTANTS:
         raise OptionError(
-            f"an event has {longest:,} possible instants, more than {MOST_INSTANTS:,}; say how "
-            "finely time is to be told apart, for instance granularity='100 ms'"
+            f"an event has {longest:,} possible instants, more than {MOST_INSTANTS:,}; give "
+            "the length of an instant, for instance granularity='100 ms'"
         )
     uniform = Intervals(lower, upper, np.full(len(lower), -1, dtype=np.int64), np.zeros(1))
-    if said.probabilities is None:
+    if uncertain.probabilities is None:
         return uniform
-    return _with_probabilities(events, uniform, said.probabilities)
+    return _with_probabilities(events, uniform, uncertain.probabilities)
 
 
 def _upper_ticks(events: Events, name: str) -> Int64s:
@@ -140,12 +116,12 @@ def _upper_ticks(events: Events, name: str) -> Int64s:
         else:
             raise EventError(
                 f"column {axis.column!r} is {axis.arrow_type} ({axis.kind}) but {name!r} is "
-                f"{column.type} ({there.kind}); both must tell the same kind of time"
+                f"{column.type} ({there.kind}); both must have the same kind of time"
             )
     if there.ticks_per_unit > axis.ticks_per_unit:
         raise EventError(
-            f"column {axis.column!r} is {axis.arrow_type} but {name!r} is {column.type}; make both "
-            "of one type"
+            f"column {axis.column!r} is {axis.arrow_type} but {name!r} is {column.type}; give both "
+            "the same type"
         )
     shown = TimeAxis(name, axis.arrow_type, axis.unit)
     return shown.encode(column, lambda row: f"row {int(events.rows[row])}")
@@ -162,9 +138,9 @@ def _ticks(axis: TimeAxis, name: str, extent: Extent) -> Fraction:
         return amount * axis.ticks_per_unit
     if axis.tick_ns is None:
         raise OptionError(
-            f"column {axis.column!r} holds plain numbers, and nothing says how many of them are "
-            f"{name}='{float(amount):g} {unit}'; pass e.g. time_unit=\"ms\" (--time-unit ms), or "
-            f"give {name} as a plain number"
+            f"column {axis.column!r} holds plain numbers, and without a unit for them "
+            f"{name}='{float(amount):g} {unit}' has no meaning; pass e.g. time_unit=\"ms\" "
+            f"(--time-unit ms), or give {name} as a plain number"
         )
     return amount * NANOSECONDS_PER[unit_named(unit)] / axis.tick_ns
 
@@ -172,13 +148,13 @@ def _ticks(axis: TimeAxis, name: str, extent: Extent) -> Fraction:
 def _reach(axis: TimeAxis, given: object) -> int:
     reach = floor(_ticks(axis, "uncertainty", read_extent("uncertainty", given)))
     if reach > _LONGEST_REACH:
-        raise OptionError(f"uncertainty={given!r} is longer than 64 bits can tell")
+        raise OptionError(f"uncertainty={given!r} does not fit into 64 bits")
     return reach
 
 
-def _reach_of_types(events: Events, said: UncertainTime) -> Int64s:
-    """How far an event of each type can be from its time, in ticks."""
-    given, axis = said.uncertainty, events.time_axis
+def _reach_of_types(events: Events, uncertain: UncertainTime) -> Int64s:
+    """The most ticks by which an event of each type can be away from its time."""
+    given, axis = uncertain.uncertainty, events.time_axis
     if given is None:
         given = {}
     if not isinstance(given, Mapping):
@@ -188,7 +164,7 @@ def _reach_of_types(events: Events, said: UncertainTime) -> Int64s:
 
 
 def _with_probabilities(events: Events, uniform: Intervals, name: str) -> Intervals:
-    """The intervals without the instants at their ends that have no probability."""
+    """The intervals without the instants at their ends that have probability 0."""
     names = events.table.column_names
     if name not in names:
         near = closest(name, names)
@@ -202,7 +178,7 @@ def _with_probabilities(events: Events, uniform: Intervals, name: str) -> Interv
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
         raise EventError(
             f"column {name!r} of probabilities is {column.type}; it holds a list of numbers, one "
-            "for each instant of the event, or null where all are equally likely"
+            "for each instant of the event, or null if all are equally likely"
         )
     given = column.is_valid().to_numpy(zero_copy_only=False)
     lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -217,13 +193,13 @@ def _with_probabilities(events: Events, uniform: Intervals, name: str) -> Interv
     event_of = np.repeat(np.arange(len(lengths)), lengths)
     bad = np.zeros(len(lengths), dtype=np.bool_)
     bad[event_of[~(values >= 0.0)]] = True
-    _refuse(events, name, bad, lambda _row: "has a number below 0, or none")
+    _refuse(events, name, bad, lambda _row: "has a negative number or a null")
     totals: Floats = np.bincount(event_of, weights=values, minlength=len(lengths)).astype(
         np.float64, copy=False
     )
     _refuse(
         events, name, given & (np.abs(totals - 1.0) > _SURE),
-        lambda row: f"adds up to {totals[row]:.6g}, and not to 1",
+        lambda row: f"adds up to {totals[row]:.6g} instead of 1",
     )  # fmt: skip
     return _trimmed(uniform, given, firsts, lengths, values, event_of, totals)
 
@@ -260,6 +236,6 @@ def _refuse(events: Events, name: str, bad: npt.NDArray[np.bool_], what: object)
     assert callable(what)
     raise EventError(
         f"column {name!r} of probabilities {what(first)} in row {int(events.rows[first])} "
-        f"(counting from 0; {int(bad.sum())} of {len(events)} events are like that); it holds the "
-        "probability of each instant, from the earliest to the latest"
+        f"(counting from 0; {int(bad.sum())} of {len(events)} events have this fault); it holds "
+        "the probability of each instant, from the earliest to the latest"
     )

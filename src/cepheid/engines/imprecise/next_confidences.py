@@ -1,4 +1,4 @@
-"""The confidences of signatures under skip_till_next_match, with what they share made once."""
+"""The confidences of signatures under skip_till_next_match; what they share is computed once."""
 
 from __future__ import annotations
 
@@ -6,99 +6,74 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cepheid.engines.base.drive import Drive
+from cepheid.engines.imprecise.confidences import larger
 from cepheid.engines.imprecise.frame import Frame
-from cepheid.engines.imprecise.intervals import Floats
-from cepheid.engines.imprecise.kernels import next as imprecise_next
+from cepheid.engines.imprecise.kernels.next import NEED_GRID, NEED_LISTS, NEED_TIMES, score_next
 from cepheid.engines.imprecise.kernels.survival import ROWS
-from cepheid.engines.imprecise.rivals import RivalSearch
+from cepheid.engines.imprecise.layout import NextRoom, NextTask, Scores
 from cepheid.engines.imprecise.signatures import SignatureSearch
-from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, int64s
 
 if TYPE_CHECKING:
-    from cepheid.engines.imprecise.confidences import Weights
+    from cepheid.engines.imprecise.rivals import RivalSearch
 
 _LISTED = 64
 _TIMES = 256
 _GRID = 1 << 16
-MOST_GRID = 1 << 27
 
 
-class NextWeighing:
-    """Weighs signatures of a sequence of two events or more."""
+class NextScoring:
+    """Scores signatures of a sequence of two events or more."""
 
     def __init__(self, signatures: SignatureSearch, rivals: RivalSearch, window: int) -> None:
         self.count = len(signatures.automaton.steps)
         self._signatures = signatures
         self._rivals = rivals
         self._window = window
-        self._listed = np.zeros((self.count + 2, _LISTED), dtype=np.int64)
-        self._numbers = np.zeros((ROWS, max(_TIMES, self.count)), dtype=np.int64)
-        self._grid = np.zeros(_GRID)
-        self._inverses: Floats = np.zeros(0)
+        self._drive = Drive()
+        self._room = NextRoom(
+            np.zeros((self.count + 2, _LISTED), dtype=np.int64),
+            np.zeros((ROWS, max(_TIMES, self.count)), dtype=np.int64),
+            np.zeros(_GRID),
+            np.zeros(0),
+        )
 
-    def weigh(self, frame: Frame, ids: Int64s) -> tuple[Weights, Int64s]:
-        """The confidence and the range of time of each signature, and which are left to others."""
-        signatures, registers, intervals = self._signatures, self._rivals.registers, frame.intervals
-        candidates = signatures.candidates
-        steps, updates = signatures.tables
-        order = self._alike_together(ids)
-        if intervals.longest + 2 > len(self._inverses):
-            self._inverses = 1.0 / np.maximum(np.arange(intervals.longest + 2), 1)
-        weights = np.zeros(len(order)), int64s(len(order)), int64s(len(order))
-        others, at = int64s(len(order)), int64s(3)
-        while True:
-            status = imprecise_next.weigh_next(
-                ids,
-                self.count,
-                order,
-                intervals.lower,
-                intervals.upper,
-                intervals.mass_at,
-                intervals.masses,
-                signatures.partition_of,
-                self._window,
-                candidates.places,
-                candidates.index,
-                candidates.reach,
-                steps,
-                updates,
-                registers.context,
-                registers.ints,
-                registers.floats,
-                registers.valid,
-                signatures.predicate,
-                registers.context.ctypes.data,
-                self._inverses,
-                self._listed,
-                self._numbers,
-                self._grid,
-                *weights,
-                others,
-                at,
-            )
-            if status == imprecise_next.WEIGHED:
-                return weights, others[: at[1]]
-            self._make_room(status, int(at[2]))
+    def score(self, frame: Frame, ids: Int64s) -> tuple[Scores, Int64s]:
+        """The scores of signatures, and the numbers of the signatures that it cannot score."""
+        task = NextTask(ids, self._alike_together(ids), self._window)
+        longest = frame.intervals.longest
+        if longest + 2 > len(self._room.inverses):
+            inverses = 1.0 / np.maximum(np.arange(longest + 2), 1)
+            self._room = self._room._replace(inverses=inverses)
+        scores = Scores.room(len(task.order))
+        others, at = int64s(len(task.order)), int64s(3)
+        batch, conditions = self._signatures.batch, self._rivals.conditions
+        self._drive.run(
+            lambda: score_next(task, batch, conditions, self._room, scores, others, at),
+            {
+                NEED_LISTS: lambda: self._longer_lists(int(at[2])),
+                NEED_TIMES: lambda: self._more_times(int(at[2])),
+                NEED_GRID: lambda: self._larger_grid(int(at[2])),
+            },
+        )
+        return scores, others[: at[1]]
 
     def _alike_together(self, ids: Int64s) -> Int64s:
-        """The order in which those with the same last event but one are together.
+        """The order that has signatures with the same last event but one together.
 
-        Among these, those with the same events but the last.
+        Among these, it has those with the same events but the last together.
         """
         events = ids.reshape(-1, self.count)
         keys = [events[:, column] for column in range(self.count - 1)]
         return np.lexsort(keys).astype(np.int64)
 
-    def _make_room(self, status: int, needed: int) -> None:
-        if status == imprecise_next.NEED_LISTS:
-            self._listed = np.zeros((self.count + 2, 2 * needed), dtype=np.int64)
-        elif status == imprecise_next.NEED_TIMES:
-            self._numbers = np.zeros((ROWS, 2 * needed), dtype=np.int64)
-        elif needed > MOST_GRID:
-            raise LimitError(
-                "the intervals of the events of a match have too many instants for the events "
-                "between them to be weighed; a coarser granularity has fewer"
-            )
-        else:
-            self._grid = np.zeros(2 * needed)
+    def _longer_lists(self, needed: int) -> None:
+        listed = np.zeros((self.count + 2, 2 * needed), dtype=np.int64)
+        self._room = self._room._replace(listed=listed)
+
+    def _more_times(self, needed: int) -> None:
+        self._room = self._room._replace(numbers=np.zeros((ROWS, 2 * needed), dtype=np.int64))
+
+    def _larger_grid(self, needed: int) -> None:
+        self._room = self._room._replace(grid=larger(needed))

@@ -1,11 +1,11 @@
 """Alternatives of a query with AND, or with the same variables, over uncertain times.
 
-Their signatures are found without an order, and each is weighed with all orders that allow it.
+Their signatures are found without an order, and each is scored with all orders that allow it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -15,19 +15,23 @@ from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.codegen.sequences import compile_nfa_b
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.options import Options
-from cepheid.engines.imprecise.alternative import Threshold, Weighed
+from cepheid.engines.imprecise.alternative import Threshold
 from cepheid.engines.imprecise.frame import Frame
-from cepheid.engines.imprecise.kernels import partial_orders, search
+from cepheid.engines.imprecise.kernels.partial_orders import (
+    LEVEL_ROWS,
+    score_partial_orders,
+    search_partial_order,
+)
+from cepheid.engines.imprecise.layout import Scores
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.engines.imprecise.tables import as_sequence
 from cepheid.events.arrays import Int64s, int64s
-from cepheid.matches.match_list import MatchList
-
-_MATCHES = 1 << 16
+from cepheid.language import syntax as ast
+from cepheid.matches.bindings import Bindings, MatchTimes, SinglePositions
 
 
 class PartialOrders:
-    """Finds and weighs the signatures of alternatives that have the same variables."""
+    """Finds and scores the signatures of alternatives that have the same variables."""
 
     has_rivals = False
     looks_back = False
@@ -37,15 +41,12 @@ class PartialOrders:
         query: AnalysedQuery,
         alternatives: Sequence[Alternative],
         window: int,
-        numbers: dict[str, int],
         threshold: Threshold,
         options: Options,
     ) -> None:
-        self._variables = sorted(
-            (component.variable for component in alternatives[0].components),
-            key=numbers.__getitem__,
-        )
-        self._numbers = np.array([numbers[name] for name in self._variables], dtype=np.int64)
+        named = {component.variable for component in alternatives[0].components}
+        pattern = dict.fromkeys(each.variable for each, _ in ast.components(query.query.pattern))
+        self._variables = [name for name in pattern if name in named]
         self._searches = [
             _Search(query, alternative, window, self._variables, options)
             for alternative in alternatives
@@ -62,13 +63,13 @@ class PartialOrders:
 
     @property
     def paths(self) -> int:
-        """How many partial matches were looked at."""
+        """The number of partial matches that were looked at."""
         return sum(each.signatures.paths for each in self._searches)
 
-    def found(self, frame: Frame, place_of: Int64s) -> Weighed:
-        """The signatures of a frame that are sure enough, in terms of the query's variables.
+    def found(self, frame: Frame, place_of: Int64s) -> Bindings:
+        """The signatures of a frame with a high enough confidence.
 
-        ``place_of`` is where each event of the frame is among those in memory.
+        ``place_of`` is the place in memory of each event of the frame.
         """
         parts = [each.found(frame) for each in self._searches]
         bits = np.repeat(1 << np.arange(len(parts)), [len(part) for part in parts])
@@ -76,31 +77,30 @@ class PartialOrders:
         found_by = int64s(len(events))
         np.bitwise_or.at(found_by, number.reshape(-1), bits)
         events = np.ascontiguousarray(events)
-        confidences = np.zeros(len(events))
-        starts, ends = int64s(len(events)), int64s(len(events))
-        partial_orders.weigh_partial_orders(
+        scores = Scores.room(len(events))
+        score_partial_orders(
             events,
             found_by,
-            frame.intervals.lower,
-            frame.intervals.upper,
-            frame.intervals.mass_at,
-            frame.intervals.masses,
+            frame.intervals,
             self._window,
             self._predecessors,
             self._sequences,
             np.zeros(1 << len(self._variables)),
-            confidences,
-            starts,
-            ends,
+            scores,
         )
-        chosen = np.flatnonzero(self._threshold.passed(confidences))
+        chosen = np.flatnonzero(self._threshold.passed(scores.confidences))
         self.count += len(chosen)
         if self._max_matches is not None and self.count > self._max_matches:
             raise too_many_matches(self._max_matches, self._components, self._strategy)
-        tags = (place_of[events[chosen]] << TAG_SHIFT) | self._numbers
-        offsets = np.arange(len(chosen) + 1, dtype=np.int64) * len(self._variables)
-        matches = MatchList(tags.reshape(-1), offsets, starts[chosen], ends[chosen], ends[chosen])
-        return Weighed(matches, confidences[chosen])
+        places = np.ascontiguousarray(place_of[events[chosen]].T)
+        ends = scores.ends[chosen]
+        return Bindings(
+            {name: SinglePositions(row) for name, row in zip(self._variables, places, strict=True)},
+            len(chosen),
+            MatchTimes.of(scores.starts[chosen], ends),
+            completed_at=ends,
+            confidences=scores.confidences[chosen],
+        )
 
 
 class _Search:
@@ -128,49 +128,20 @@ class _Search:
         self.signatures = SignatureSearch(automaton, window, options.method, options.max_runs)
 
     def found(self, frame: Frame) -> npt.NDArray[np.int64]:
-        """A row of events for each signature, of which one is fresh."""
-        rows = [
-            (ids >> TAG_SHIFT).reshape(-1, len(self._columns))[:, self._columns]
-            for ids in self._blocks(frame)
-        ]
-        return np.concatenate([np.zeros((0, len(self._columns)), dtype=np.int64), *rows])
-
-    def _blocks(self, frame: Frame) -> Iterator[Int64s]:
-        signatures = self.signatures
-        if not signatures.begin(frame, only_fresh=True):
-            return
-        steps, updates = signatures.tables
-        registers, candidates, control = (
-            signatures.registers,
-            signatures.candidates,
-            signatures.control,
+        """A row of events for each signature that has a fresh event."""
+        count, search = len(self._columns), self.signatures
+        if not search.begin(frame, only_fresh=True):
+            return np.zeros((0, count), dtype=np.int64)
+        levels = np.zeros((LEVEL_ROWS, count + 1), dtype=np.int64)
+        blocks = search.run(
+            lambda out: search_partial_order(
+                search.control, search.batch, search.conditions, self._predecessors, levels, out
+            ),
+            {},
         )
-        levels = np.zeros((5, len(steps) + 1), dtype=np.int64)
-        ids, offsets = int64s(_MATCHES * len(steps)), int64s(_MATCHES)
-        status = search.NEED_OUTPUT
-        while status != search.SEARCHED:
-            status = partial_orders.search_partial_order(
-                control,
-                frame.intervals.lower,
-                frame.intervals.upper,
-                candidates.places,
-                candidates.index,
-                candidates.reach,
-                steps,
-                updates,
-                registers.context,
-                registers.ints,
-                registers.floats,
-                registers.valid,
-                frame.fresh,
-                self._predecessors,
-                levels,
-                ids,
-                offsets,
-            )
-            yield ids[: control[search.IDS]]
-            control[search.IDS] = control[search.MATCHES] = 0
-        signatures.end()
+        ids = np.concatenate([block.ids.copy() for block in blocks])
+        search.end()
+        return np.ascontiguousarray((ids >> TAG_SHIFT).reshape(-1, count)[:, self._columns])
 
 
 def _orders_together(
@@ -178,7 +149,7 @@ def _orders_together(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """For each set of orders, what comes before each component when all hold, and a sequence.
 
-    The first number is -1 where they contradict one another.
+    The first number is -1 if they contradict one another.
     """
     predecessors = np.zeros((1 << len(orders), count), dtype=np.int64)
     sequences = np.zeros_like(predecessors)

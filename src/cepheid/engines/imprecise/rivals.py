@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from cepheid.codegen.generated import predicate_address
 from cepheid.codegen.steps import NegationTest
+from cepheid.engines.base.drive import Drive
+from cepheid.engines.base.kernels.conditions import Conditions
 from cepheid.engines.base.registers import Registers, step_tables
-from cepheid.engines.imprecise.frame import Candidates, Frame, find_candidates
+from cepheid.engines.imprecise.frame import Frame, find_candidates
 from cepheid.engines.imprecise.kernels.decisions import decide_matches
+from cepheid.engines.imprecise.layout import NEED_OUTPUT, Batch, Gap, Int64Rows, Rivals, Signatures
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s, int64s
 
@@ -22,74 +25,49 @@ class ViolationSearch:
     """Finds the events that can violate a negated component of a match."""
 
     def __init__(self, test: NegationTest, window: int, gap: int) -> None:
-        self.after = test.after.bit_length() - 1
-        self.before = (test.before & -test.before).bit_length() - 1
+        after = test.after.bit_length() - 1
+        before = (test.before & -test.before).bit_length() - 1
+        self.gap = Gap(gap, after, before)
         self._test = test
         self._window = window
-        self._gap = gap
-        self._steps, self._updates = step_tables(test.steps, test.columns)
+        self._tables = step_tables(test.steps, test.columns)
         self._columns = tuple(name for name, _ in test.columns)
         self._registers = Registers(test.registers, test.columns, test.constants, 1)
         self._predicate = predicate_address(test.source)
-        self._candidates: Candidates
+        self._batch: Batch
 
-    def look_at(self, frame: Frame, partition_of: Int64s, partitions: int) -> None:
+    def look_at(self, frame: Frame, batch: Batch) -> None:
         """Find the events of a frame that can violate some match."""
-        self._candidates, _ = find_candidates(
+        candidates, _ = find_candidates(
             frame,
             [self._test.test],
             self._registers,
             self._columns,
             self._predicate,
-            partition_of,
-            partitions,
+            batch.partition_of,
+            batch.candidates.borders.shape[1] - 1,
         )
+        self._batch = batch._replace(candidates=candidates)
 
-    def rivals(
-        self, frame: Frame, partition_of: Int64s, ids: Int64s, offsets: Int64s
-    ) -> npt.NDArray[np.int64]:
+    def rivals(self, signatures: Signatures) -> Int64Rows:
         """The match, the event and the gap of each."""
         # Loaded when it is needed first, since it takes a while to compile.
         from cepheid.engines.imprecise.kernels.violations import find_violating
 
-        registers, candidates = self._registers, self._candidates
-        found = np.zeros((3, _RIVALS), dtype=np.int64)
-        bounds = np.zeros((2, _longest(offsets)), dtype=np.int64)
-        at = int64s(2)
-        while not find_violating(
-            ids,
-            offsets,
-            frame.intervals.lower,
-            frame.intervals.upper,
-            partition_of,
-            self._window,
-            candidates.places,
-            np.ascontiguousarray(candidates.index[0]),
-            candidates.reach[0],
-            self._steps,
-            self._updates,
-            registers.context,
-            registers.ints,
-            registers.floats,
-            registers.valid,
-            self._predicate if self._test.is_across else 0,
-            registers.context.ctypes.data,
-            self._gap,
-            self.after,
-            self.before,
-            bounds,
-            found,
-            at,
-        ):
-            found = np.concatenate([found, np.zeros_like(found)], axis=1)
-        return found[:, : at[1]]
+        predicate = self._predicate if self._test.is_across else 0
+        conditions = self._registers.conditions(self._tables, predicate)
+        bounds = _bounds(signatures)
+        return _listed(
+            lambda found, at: find_violating(
+                signatures, self._batch, conditions, self._window, self.gap, bounds, found, at
+            )
+        )
 
 
 class RivalSearch:
     """Finds the rivals of signatures: events that could be next, or that violate a negation.
 
-    The gaps in which a rival must not lie are numbered in the order of time: ``gap_after`` and
-    ``gap_before`` are the components around each.
+    The gaps in which a rival must not lie are numbered in time order.
     """
 
     def __init__(
@@ -104,103 +82,81 @@ class RivalSearch:
             count = len(signatures.automaton.steps)
             gaps = [(component - 1, component) for component in range(count)]
         else:
-            gaps = [(each.after, each.before) for each in self._negations]
-        self.gap_after = np.array([after for after, _ in gaps], dtype=np.int64)
-        self.gap_before = np.array([before for _, before in gaps], dtype=np.int64)
-        # What conditions across events are tested with, in the frame that is looked at.
-        self.registers: Registers
+            gaps = [(each.gap.after, each.gap.before) for each in self._negations]
+        self._none = Rivals(
+            gap_after=np.array([after for after, _ in gaps], dtype=np.int64),
+            gap_before=np.array([before for _, before in gaps], dtype=np.int64),
+        )
+        # What tests conditions across events in the frame that is looked at.
+        self.conditions: Conditions
+        self._registers: Registers
 
     def look_at(self, frame: Frame) -> None:
-        """Prepare for the signatures of a frame, whose search has begun."""
-        automaton, batch = self._signatures.automaton, frame.batch
-        # Registers of its own: the search goes on while signatures are weighed.
-        self.registers = Registers(automaton.registers, automaton.columns, automaton.constants, 1)
-        columns = [batch.column(name) for name, _ in automaton.columns]
-        self.registers.point_at(columns, batch.strings, batch.lists)
-        partitions = self._signatures.candidates.index.shape[1] - 1
+        """Prepare for the signatures of a frame; its search must have begun."""
+        batch = frame.batch
+        # Its own registers: the search continues while signatures are scored.
+        self._registers = self._signatures.new_registers(1)
+        columns = [batch.column(name) for name, _ in self._signatures.automaton.columns]
+        self._registers.point_at(columns, batch.strings, batch.lists)
+        self.conditions = self._signatures.conditions_of(self._registers)
         for negation in self._negations:
-            negation.look_at(frame, self._signatures.partition_of, partitions)
+            negation.look_at(frame, self._signatures.batch)
 
-    def decided(self, frame: Frame, ids: Int64s, offsets: Int64s) -> npt.NDArray[np.bool_]:
-        """Which signatures are decided by what has come, and were not before."""
-        decided = int64s(len(offsets) - 1)
-        decide_matches(
-            ids,
-            offsets,
-            frame.intervals.lower,
-            frame.intervals.upper,
-            self._window,
-            self._waits,
-            np.zeros((2, _longest(offsets)), dtype=np.int64),
-            decided,
-        )
+    def decided(self, frame: Frame, signatures: Signatures) -> npt.NDArray[np.bool_]:
+        """Which signatures are decided by the events so far, and were not before."""
+        decided = int64s(signatures.size)
+        bounds = _bounds(signatures)
+        decide_matches(signatures, frame.intervals, self._window, self._waits, bounds, decided)
         return np.asarray(
             (decided >= frame.decided - frame.base) & (decided < frame.settled - frame.base)
         )
 
-    def found(
-        self, frame: Frame, ids: Int64s, offsets: Int64s, alive: Int64s
-    ) -> tuple[Int64s, Int64s, Int64s]:
-        """The rivals of each signature: events, their gaps as bits, and where each list begins.
+    def found(self, signatures: Signatures, alive: Int64s) -> Rivals:
+        """The rivals of each signature.
 
-        ``alive`` becomes 0 where a rival is sure to be in a gap.
+        ``alive`` becomes 0 if a rival is certain to be in a gap.
         """
-        count = len(offsets) - 1
-        partition_of = self._signatures.partition_of
+        count = signatures.size
         if self._signatures.is_next:
-            found = self._could_be_next(frame, ids, offsets, alive)
+            found = self._could_be_next(signatures, alive)
         else:
-            parts = [each.rivals(frame, partition_of, ids, offsets) for each in self._negations]
-            found = np.concatenate(parts, axis=1)
+            found = np.concatenate([each.rivals(signatures) for each in self._negations], axis=1)
         if not found.shape[1]:
-            return int64s(1), int64s(1), int64s(count + 1)
+            return self._none._replace(offsets=int64s(count + 1))
         match, event, gap = found
         order = np.lexsort((event, match))
         match, event, gap = match[order], event[order], gap[order]
         first = np.concatenate([[True], (np.diff(match) != 0) | (np.diff(event) != 0)])
         begins = np.flatnonzero(first)
-        bits = np.bitwise_or.reduceat(np.int64(1) << gap, begins)
-        borders = np.searchsorted(match[begins], np.arange(count + 1))
-        return np.ascontiguousarray(event[begins]), bits, borders.astype(np.int64)
+        return self._none._replace(
+            events=np.ascontiguousarray(event[begins]),
+            bits=np.bitwise_or.reduceat(np.int64(1) << gap, begins),
+            offsets=np.searchsorted(match[begins], np.arange(count + 1)).astype(np.int64),
+        )
 
-    def _could_be_next(
-        self, frame: Frame, ids: Int64s, offsets: Int64s, alive: Int64s
-    ) -> npt.NDArray[np.int64]:
+    def _could_be_next(self, signatures: Signatures, alive: Int64s) -> Int64Rows:
         # Loaded when it is needed first, since it takes a while to compile.
         from cepheid.engines.imprecise.kernels.rivals import find_rivals
 
-        signatures, registers = self._signatures, self.registers
-        candidates = signatures.candidates
-        steps, updates = signatures.tables
-        found = np.zeros((3, _RIVALS), dtype=np.int64)
-        bounds = np.zeros((2, _longest(offsets)), dtype=np.int64)
-        at = int64s(2)
-        while not find_rivals(
-            ids,
-            offsets,
-            frame.intervals.lower,
-            frame.intervals.upper,
-            signatures.partition_of,
-            self._window,
-            candidates.places,
-            candidates.index,
-            candidates.reach,
-            steps,
-            updates,
-            registers.context,
-            registers.ints,
-            registers.floats,
-            registers.valid,
-            signatures.predicate,
-            registers.context.ctypes.data,
-            bounds,
-            alive,
-            found,
-            at,
-        ):
-            found = np.concatenate([found, np.zeros_like(found)], axis=1)
-        return found[:, : at[1]]
+        batch, bounds = self._signatures.batch, _bounds(signatures)
+        return _listed(
+            lambda found, at: find_rivals(
+                signatures, batch, self.conditions, self._window, bounds, alive, found, at
+            )
+        )
 
 
-def _longest(offsets: Int64s) -> int:
-    return int(np.diff(offsets).max(initial=1))
+def _listed(find: Callable[[Int64Rows, Int64s], int]) -> Int64Rows:
+    """What a kernel writes into three rows, with its second number of positions as the length."""
+    found, at = np.zeros((3, _RIVALS), dtype=np.int64), int64s(2)
+
+    def more_room() -> None:
+        nonlocal found
+        found = np.concatenate([found, np.zeros_like(found)], axis=1)
+
+    Drive().run(lambda: find(found, at), {NEED_OUTPUT: more_room})
+    return found[:, : at[1]]
+
+
+def _bounds(signatures: Signatures) -> Int64Rows:
+    return np.zeros((2, signatures.most_events), dtype=np.int64)

@@ -1,11 +1,11 @@
 """A query over a stream of events with uncertain times, between batches.
 
-Events come in any order in which an event is never followed by one that is sure to be earlier
-[Zhang10 §3.2]. What has come so far then bounds what can come: an event to come begins no
-earlier than the latest beginning so far, less the longest interval. Before that time, the stream
-is *settled*. A match is reported when all its events have come; where others have a say in its
-confidence (skip_till_next_match, negation), when it is decided, so that however the stream is
-cut into batches, each match is reported once and with the same confidence.
+Events may come in any order in which no event follows one that is certain to be later
+[Zhang10 §3.2]. The events so far then bound the later ones: no later event begins before the
+latest beginning so far less the longest interval. Before that time, the stream is *settled*. A
+match is reported when all its events have come. If other events have a say in its confidence
+(skip_till_next_match, negation), it is reported when it is decided. So each match is reported
+once and with the same confidence, however the stream is cut into batches.
 """
 
 from __future__ import annotations
@@ -21,32 +21,35 @@ from cepheid.engines.base.evaluation import IMPRECISE
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
 from cepheid.engines.base.retained import Retained
+from cepheid.engines.base.stored import check_header, header_of
 from cepheid.engines.imprecise.alternative import (
     ImpreciseAlternative,
     Threshold,
-    Weighed,
-    joined_weighed,
-    surest,
+    most_confident,
 )
 from cepheid.engines.imprecise.frame import Frame
 from cepheid.engines.imprecise.intervals import (
-    Intervals,
     granule_of,
+    longest_declared,
     longest_reach,
-    longest_said,
     read_intervals,
 )
+from cepheid.engines.imprecise.layout import Intervals
 from cepheid.engines.imprecise.plan import by_variables, is_one_sequence
-from cepheid.errors import EventError, SnapshotError, warn
+from cepheid.errors import EventError, warn
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.encoding import StringCodes
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
 from cepheid.events.uncertain_time import UncertainTime
 from cepheid.language import syntax as ast
-from cepheid.language.printer import print_query
-from cepheid.matches.bindings import Bindings, MatchTimes
-from cepheid.matches.match_list import MatchList, to_bindings
+from cepheid.matches.bindings import (
+    Bindings,
+    MatchTimes,
+    joined_bindings,
+    no_matches,
+    with_variables,
+)
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
 from cepheid.snapshots import Arrays, Parts, pack, part, prefixed
@@ -66,12 +69,12 @@ class ImpreciseSession:
         self,
         query: AnalysedQuery,
         window: int | None,
-        said: UncertainTime,
+        uncertain: UncertainTime,
         options: Options = DEFAULT_OPTIONS,
     ) -> None:
         self._query = query
         self._window_ticks = window
-        self._said = said
+        self._uncertain = uncertain
         self._options = options
         self._strings = StringCodes(string_operations(query))
         self._retained = Retained(keeps_partitions=False)
@@ -111,19 +114,19 @@ class ImpreciseSession:
     def run(self, events: Events) -> list[Bindings]:
         """All matches of a whole stream."""
         self._open(events.time_axis)
-        self._notice(events, read_intervals(events, self._said))
+        self._notice(events, read_intervals(events, self._uncertain))
         self._retained.append(events)
         self._rows += len(events)
         return [self._evaluate(0, END)]
 
     @property
     def rows_read(self) -> int:
-        """How many events have been fed."""
+        """The number of events fed so far."""
         return self._rows
 
     @property
     def latest(self) -> Events | None:
-        """No events, with all that is known of those that were fed."""
+        """No events, with the columns, schema and time axis of those fed so far."""
         return self._retained.latest
 
     @property
@@ -133,8 +136,8 @@ class ImpreciseSession:
 
     @property
     def lead(self) -> int:
-        """How far an event can begin before the time in its column, in ticks."""
-        return longest_reach(self.time_axis, self._said)
+        """The most ticks by which an event can begin before the time in its column."""
+        return longest_reach(self.time_axis, self._uncertain)
 
     @property
     def waiting_until(self) -> int | None:
@@ -154,7 +157,7 @@ class ImpreciseSession:
 
     @property
     def next_completion(self) -> int | None:
-        """A time by which the matches that wait are decided if no event comes before."""
+        """A time at which all waiting matches are decided if no event comes before."""
         waits = any(each.has_rivals for each in self._alternatives)
         return self.evicted_from if waits and len(self._retained) else None
 
@@ -165,28 +168,22 @@ class ImpreciseSession:
             return None
         if not len(self._retained):
             return None if self._settled == NEVER else self._settled * self._granule
-        latest = int(read_intervals(self._retained.events, self._said).upper.max())
+        latest = int(read_intervals(self._retained.events, self._uncertain).upper.max())
         return (latest + self._reach + 1) * self._granule
 
     def snapshot_parts(self) -> Parts:
-        """The state in parts, from which :meth:`load` goes on; valid until the session does."""
-        events, schema = self._retained.events, self._query.schema
-        assert schema is not None
+        """The state as the parts of a snapshot, valid until the next call."""
         header = {
-            "query": print_query(self._query.query),
+            **header_of(self._query, self._options, self._retained),
             "window": self._window_ticks,
             "evaluation": IMPRECISE,
-            "options": self._options.shaping(),
-            "time": self._said.describe(),
+            "time": self._uncertain.describe(),
             "settled": self._settled,
             "begun": self._begun,
             "longest": self._longest,
             "rows": self._rows,
             "violations": self._violations,
             "late": self._late,
-            "types": list(events.type_names),
-            "schema": schema.to_dict(),
-            "time_axis": events.time_axis.to_dict(),
         }
         return pack(header, prefixed("retained", self._retained.state()))
 
@@ -196,24 +193,13 @@ class ImpreciseSession:
         query: AnalysedQuery,
         header: dict[str, Any],
         arrays: Arrays,
-        said: UncertainTime,
+        uncertain: UncertainTime,
         options: Options,
     ) -> ImpreciseSession:
         """The session of a snapshot, which must be of the same query and kind of time."""
-        if header["query"] != print_query(query.query):
-            raise SnapshotError(
-                "the snapshot is of another query; read the stream from its beginning. "
-                f"It was made by:\n{header['query']}"
-            )
-        given = {**options.shaping(), **said.describe()}
-        made = {**header["options"], **header.get("time", {})}
-        for name, value in made.items():
-            if given.get(name) != value:
-                raise SnapshotError(
-                    f"the snapshot was made with {name}={value!r}; restore it with the same"
-                )
+        check_header(header, query, options, uncertain.describe())
         assert query.schema is not None
-        session = cls(query, header["window"], said, options)
+        session = cls(query, header["window"], uncertain, options)
         session._settled, session._begun = header["settled"], header["begun"]
         session._longest, session._rows = header["longest"], header["rows"]
         session._violations, session._late = header["violations"], header["late"]
@@ -222,10 +208,10 @@ class ImpreciseSession:
         return session
 
     def _open(self, axis: TimeAxis) -> None:
-        """Settle what depends on the time column, with the first batch."""
+        """Compile the alternatives, which depend on the time column, for the first batch."""
         if self._alternatives:
             return
-        self._granule = granule_of(axis, self._said)
+        self._granule = granule_of(axis, self._uncertain)
         if self._window_ticks is not None:
             self._window = min(-(-self._window_ticks // self._granule), _LONGEST_WINDOW)
         clause = self._query.query.confidence
@@ -237,37 +223,36 @@ class ImpreciseSession:
             else:
                 at_least = max(at_least, float(clause.least))
         threshold = Threshold(more_than, at_least)
-        numbers = {name: number for number, name in enumerate(self._variables)}
         self._alternatives = [
-            self._compiled(group, numbers, threshold)
-            for group in by_variables(self._query.alternatives)
+            self._compiled(group, threshold) for group in by_variables(self._query.alternatives)
         ]
 
     def _compiled(
-        self, group: list[Alternative], numbers: dict[str, int], threshold: Threshold
+        self, group: list[Alternative], threshold: Threshold
     ) -> ImpreciseAlternative | PartialOrders:
-        """What finds the matches of alternatives that have the same variables."""
+        """The search for the matches of alternatives that have the same variables."""
         query, window, options = self._query, self._window, self._options
         if is_one_sequence(group):
-            return ImpreciseAlternative(query, group[0], window, numbers, threshold, options)
+            return ImpreciseAlternative(query, group[0], window, threshold, options)
         # Loaded when it is needed first, since its kernels take a while to compile.
         from cepheid.engines.imprecise.partial_orders import PartialOrders
 
-        return PartialOrders(query, group, window, numbers, threshold, options)
+        return PartialOrders(query, group, window, threshold, options)
 
     def _on_time(self, batch: Events) -> Events:
         """The events of a batch that did not come too late; the others are counted."""
-        intervals = read_intervals(batch, self._said)
-        said = longest_said(batch.time_axis, self._said, self._granule)
-        if self._said.max_uncertainty is not None and said is not None and intervals.longest > said:
+        intervals = read_intervals(batch, self._uncertain)
+        most = longest_declared(batch.time_axis, self._uncertain, self._granule)
+        declared = self._uncertain.max_uncertainty
+        if declared is not None and most is not None and intervals.longest > most:
             row = int(batch.rows[int(np.argmax(intervals.upper - intervals.lower))])
             raise EventError(
                 f"the event in row {row} (counting from 0) has an interval that is longer than "
-                f"max_uncertainty={self._said.max_uncertainty!r}; give the longest there is"
+                f"max_uncertainty={declared!r}; give the length of the longest"
             )
         late = intervals.lower < self._settled
         self._notice(batch, intervals)
-        self._longest = max(self._longest, intervals.longest) if said is None else said
+        self._longest = max(self._longest, intervals.longest) if most is None else most
         if not late.any():
             return batch
         self._late += int(late.sum())
@@ -278,10 +263,10 @@ class ImpreciseSession:
             "already. Give the longest interval as max_uncertainty, or feed events closer to the "
             "order of their times"
         )
-        return _picked(batch, np.flatnonzero(~late))
+        return batch.take(np.flatnonzero(~late))
 
     def _notice(self, batch: Events, intervals: Intervals) -> None:
-        """Count the events that come after one that is sure to be later, in arrival order."""
+        """Count the events that come after one that is certain to be later, in arrival order."""
         if not len(batch):
             return
         by_row = np.argsort(batch.rows, kind="stable")
@@ -295,36 +280,35 @@ class ImpreciseSession:
         return max(self._settled, self._begun - self._longest)
 
     def _evaluate(self, first_fresh: int, settled: int) -> Bindings:
-        """The matches of fresh events and those that are decided now; then forget old events."""
+        """The matches of fresh events and those that are decided now."""
         retained = self._retained
-        found: list[Weighed] = []
+        components = list(self._variables.values())
+        found = [replace(no_matches(components), confidences=np.zeros(0))]
+        base = 0
         if len(retained):
-            intervals = read_intervals(retained.events, self._said)
+            intervals = read_intervals(retained.events, self._uncertain)
             order = _order_of(intervals.lower)
             frame = self._frame(intervals, order, first_fresh, settled)
             has_fresh = bool(frame.fresh.any())
-            found = [
-                each.found(frame, order)
+            base = frame.base
+            found += [
+                with_variables(each.found(frame, order), components)
                 for each in self._alternatives
                 if has_fresh or each.has_rivals
             ]
-            found = [_shifted(part, frame.base) for part in found]
-        weighed = joined_weighed([part for part in found if len(part.matches)])
+        matches = joined_bindings(found)
         if self._options.top_k is not None:
-            weighed = surest(weighed, self._options.top_k)
+            matches = most_confident(matches, self._options.top_k)
         else:
-            weighed = weighed.pick(_by_time(weighed.matches))
+            matches = matches.pick(_by_time(matches))
         self._settled = settled
-        bindings = to_bindings(weighed.matches, self._variables)
-        return replace(
-            bindings,
-            times=MatchTimes.of(bindings.starts * self._granule, bindings.ends * self._granule),
-            confidences=weighed.confidences,
-        )
+        starts = (matches.starts + base) * self._granule
+        ends = (matches.ends + base) * self._granule
+        return replace(matches, known_times=MatchTimes.of(starts, ends))
 
     def _frame(self, intervals: Intervals, order: Int64s, first_fresh: int, settled: int) -> Frame:
         events = self._retained.events
-        ordered = events if _is_identity(order) else _picked(events, order)
+        ordered = events if _is_identity(order) else events.take(order)
         fresh = (self._retained.numbers[order] >= first_fresh).astype(np.int64)
         base = int(intervals.lower.min())
         return Frame(
@@ -338,12 +322,12 @@ class ImpreciseSession:
 
     def _matches(self, bindings: Bindings) -> Matches:
         matches = Matches(self._query.query, self._retained.events, [bindings])
-        self._forget()
+        self._evict()
         return matches
 
     @property
     def _reach(self) -> int:
-        """How far from an event those can be with which it has to do, in instants."""
+        """The most instants between events that belong to a match, or have a say in it."""
         reach = self._window
         if any(each.has_rivals for each in self._alternatives):
             reach += self._longest + 1
@@ -351,13 +335,13 @@ class ImpreciseSession:
             reach += self._window
         return reach
 
-    def _forget(self) -> None:
-        """Drop the events that no match to come can contain, and that have no say in one."""
+    def _evict(self) -> None:
+        """Drop the events that no later match can contain, and that have no say in one."""
         if not len(self._retained) or self._settled == NEVER:
             return
-        latest = read_intervals(self._retained.events, self._said).upper
+        latest = read_intervals(self._retained.events, self._uncertain).upper
         wanted = latest > self._settled - self._reach
-        # Dropping costs a copy of what is kept: it pays when at least half goes.
+        # Dropping costs a copy of the rest: it pays if at least half goes.
         if 2 * np.count_nonzero(wanted) <= len(wanted):
             self._retained.keep(wanted)
 
@@ -368,7 +352,7 @@ def _order_of(lower: Int64s) -> Int64s:
     return np.argsort(lower, kind="stable").astype(np.int64)
 
 
-def _by_time(matches: MatchList) -> Int64s:
+def _by_time(matches: Bindings) -> Int64s:
     """The order of matches by their ends, then by their starts."""
     if not len(matches):
         return np.empty(0, dtype=np.int64)
@@ -382,21 +366,3 @@ def _by_time(matches: MatchList) -> Int64s:
 
 def _is_identity(order: Int64s) -> bool:
     return bool((order[1:] > order[:-1]).all())
-
-
-def _picked(events: Events, places: Int64s) -> Events:
-    return Events(
-        events.table.take(places),
-        events.rows[places],
-        events.ticks[places],
-        events.time_axis,
-        events.type_codes[places],
-        events.type_names,
-        events.schema,
-    )
-
-
-def _shifted(weighed: Weighed, base: int) -> Weighed:
-    matches = weighed.matches
-    moved = replace(matches, starts=matches.starts + base, ends=matches.ends + base)
-    return Weighed(moved, weighed.confidences)

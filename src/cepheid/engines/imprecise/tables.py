@@ -1,4 +1,4 @@
-"""Which queries have an answer where the times of events are uncertain."""
+"""Which queries have an answer if the times of events are uncertain."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from cepheid.engines.imprecise.plan import by_variables, is_one_sequence
 from cepheid.language import syntax as ast
 
 MOST_UNORDERED = 8
-"""The events of a match that has no total order: confidences are sums over all their sets."""
+"""The most events of a match without a total order: a confidence is a sum over all their sets."""
 MOST_SHARING = 6
-"""Alternatives with the same variables: a match of several is weighed for each set of them."""
+"""The most alternatives with the same variables: a match is scored for each set of them."""
 
 
 def as_sequence(alternative: Alternative) -> Alternative:
-    """The alternative with its components one after the other: conditions are tested so."""
+    """The alternative as a sequence, in which its conditions are tested."""
     total = combinations(range(len(alternative.components)), 2)
     return replace(alternative, before=frozenset(total))
 
 
 def refuse_imprecise(query: AnalysedQuery) -> str | None:
-    """Why a query has no answer over uncertain times, or None."""
+    """The reason why a query has no answer over uncertain times, or None."""
     tree = query.query
     if not tree.strategy.skips:
         return (
-            f"{tree.strategy.value} asks which events are adjacent, and where times are uncertain "
+            f"{tree.strategy.value} needs to know which events are adjacent; with uncertain times "
             "the strategies are skip_till_any_match and skip_till_next_match"
         )
     if tree.window is not None and tree.window.measure is not ast.WindowMeasure.TIME:
         return (
-            "a window that counts events has no place where their order is uncertain; give a "
-            "length of time, WITHIN 10 seconds"
+            "a window cannot count events if their order is uncertain; give a length of time, "
+            "such as WITHIN 10 seconds"
         )
     is_next = tree.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH
     for group in by_variables(query.alternatives):
@@ -51,11 +51,11 @@ def refuse_imprecise(query: AnalysedQuery) -> str | None:
 
 
 def _refuse_group(group: Sequence[Alternative], is_next: bool) -> str | None:
-    """Why alternatives without one total order have no confidences, or None."""
-    what, instead = "AND", "write the orders that you mean as alternatives, OR(SEQ(…), SEQ(…))"
+    """The reason why alternatives without one total order have no confidences, or None."""
+    what, instead = "AND", "write the orders you need as alternatives, OR(SEQ(…), SEQ(…))"
     if len(group) > 1:
         what = "an OR whose parts have the same variables"
-        instead = "give each part variables of its own, so that each has matches of its own"
+        instead = "give each part its own variables, so that each has its own matches"
     if is_next:
         return f"{what} over uncertain times needs skip_till_any_match; {instead}"
     for alternative in group:
@@ -72,13 +72,13 @@ def _refuse_group(group: Sequence[Alternative], is_next: bool) -> str | None:
 
 
 def refuse_method(query: AnalysedQuery, method: str) -> str | None:
-    """Why a method does not find the signatures of a query, or None."""
+    """The reason why a method cannot find the signatures of a query, or None."""
     if method == AUTO_METHOD:
         return None
     if not all(map(is_one_sequence, by_variables(query.alternatives))):
         return (
             f"method {method} follows the order of a sequence, and AND, or an OR whose parts have "
-            f"the same variables, has none; leave it to {AUTO_METHOD}"
+            f"the same variables, has none; use method {AUTO_METHOD}"
         )
     if method == QUERY_ORDER:
         return None

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent
+from cepheid.analysis.placement import reads_whole_list
 from cepheid.codegen.compiled_once import compiled_once
 from cepheid.codegen.edges import EventUnit, equivalences_at
+from cepheid.codegen.event_tests import EventTestWriter, Literals
 from cepheid.codegen.layout import MAX_COMPONENTS
 from cepheid.codegen.predicates import PredicateWriter, Test, Untranslatable
-from cepheid.codegen.sequences import check_alternative, check_attributes, compile_negation
+from cepheid.codegen.sequences import check_alternative, compile_negation
 from cepheid.codegen.steps import EventTest, Phase, Update
 from cepheid.engines.base.options import BY_COST
 from cepheid.engines.lazy import layout
@@ -37,8 +39,6 @@ from cepheid.engines.lazy.tables import (
 from cepheid.engines.lazy.values import PRIOR, SlotVector
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind
-
-Literals = tuple[ast.Expression, ...]
 
 
 def refuse_lazy(query: AnalysedQuery) -> str | None:
@@ -93,17 +93,20 @@ class _Compiler:
         self._members = members
         self._vector = SlotVector(query.schema, alternative.components)
         self._writer = PredicateWriter()
+        self._events = EventTestWriter(self._schema, self._writer)
         self._places = {part.variable: ix for ix, part in enumerate(alternative.components)}
 
     def compile(self) -> LazyAutomaton:
         if len(self._components) + len(self._alternative.negations) > MAX_COMPONENTS:
             raise Untranslatable(f"it has more than {MAX_COMPONENTS} components")
-        tests: list[list[LazyTest]] = []
-        for placed in self._placement.components:
-            tests.append([])
-            for condition in placed.across:
-                check_attributes(self._schema, condition.clause, self._components)
-                tests[-1].extend(self._tests(placed.component, condition))
+        tests: list[list[LazyTest]] = [[] for _ in self._components]
+        # By clause: snapshots depend on this order, which numbers the registers.
+        for clause in self._alternative.clauses:
+            for ix, placed in enumerate(self._placement.components):
+                for condition in placed.across:
+                    if condition.clause is clause:
+                        self._events.check_attributes(clause, self._components)
+                        tests[ix].extend(self._tests(placed.component, condition))
         negations = tuple(map(self._negation, self._placement.early))
         event_tests = [
             self._event_test(placed.component, [clause.literals for clause in placed.on_event])
@@ -169,7 +172,7 @@ class _Compiler:
         if (
             others
             or not names_elements
-            or self._speaks_of_whole(clause, own)
+            or any(reads_whole_list(literal, own) for literal in clause.literals)
             or (own in clause.ranges and last_number > 1)
         ):
             yield self._of_all(clause, needs, label)
@@ -220,19 +223,6 @@ class _Compiler:
         )
         return LazyTest(test.phase, test.needs, test.predicate, test.label, ranges)
 
-    @staticmethod
-    def _speaks_of_whole(clause: Clause, variable: str) -> bool:
-        """Whether the clause names something that is known when the list is complete."""
-        for literal in clause.literals:
-            for node in literal.walk():
-                match node:
-                    case ast.Length(name) | ast.Aggregate(_, name, ast.Scope.WHOLE, _):
-                        if name == variable:
-                            return True
-                    case ast.Element(name, ast.Index.LAST, _) if name == variable:
-                        return True
-        return False
-
     # --- components
 
     def _event_test(self, component: ast.Component, clauses: list[Literals]) -> EventTest:
@@ -240,25 +230,7 @@ class _Compiler:
         values = equivalences_at(self._query, EventUnit(component, None), None)
         clauses = [*clauses, *((value,) for value in values)]
         resolve = partial(self._vector.at_hand, own=component.variable, begins=True)
-        generated: list[Test] = []
-        others: list[Literals] = []
-        for literals in clauses:
-            test = Test(literals[0] if len(literals) == 1 else ast.Or(literals), resolve)
-            if self._has_attributes(component, literals) and self._writer.can_add(test):
-                generated.append(test)
-            else:
-                others.append(literals)
-        number = self._writer.add_event_test(generated) if generated else layout.NONE
-        return EventTest(component.types, number, tuple(others))
-
-    def _has_attributes(self, component: ast.Component, literals: Literals) -> bool:
-        return all(
-            self._schema.has_attribute(name, attribute)
-            for literal in literals
-            for node in literal.walk()
-            if (attribute := getattr(node, "attribute", None)) is not None
-            for name in component.types
-        )
+        return self._events.event_test(component, clauses, resolve)
 
     def _rivals(self, ix: int) -> int:
         """The components without an order to this one that may have events of its types."""
@@ -314,8 +286,8 @@ class _Compiler:
                     and Kind.LIST not in kinds
                     and not mine.attribute == other.attribute in partitions
                     and not self._components[place].is_kleene
-                    and self._has_attributes(own, (mine,))
-                    and self._has_attributes(self._components[place], (other,))
+                    and self._events.has_attributes(own, (mine,))
+                    and self._events.has_attributes(self._components[place], (other,))
                 ):
                     yield mine.attribute, (place, other.attribute)
 
@@ -323,21 +295,8 @@ class _Compiler:
 
     def _negation(self, negated: NegatedComponent) -> LazyNegation:
         component = negated.component
-        own = component.variable
-        on_event: list[Literals] = []
-        across: list[Test] = []
-        for clause in negated.clauses:
-            if clause.variables.isdisjoint(self._places):
-                on_event.append(clause.literals)
-                continue
-            for name in clause.ranges:
-                raise Untranslatable(f"every event of {name}[] is compared with the negated {own}")
-            check_attributes(self._schema, clause, (*self._components, component))
-            resolve = partial(self._vector.at_hand, own=own)
-            across.append(Test(clause.expression, resolve))
-            for name, length in clause.least_lengths.items():
-                longer = ast.Comparison(">=", ast.Length(name), ast.Literal(length))
-                across.append(Test(longer, resolve))
+        resolve = partial(self._vector.at_hand, own=component.variable)
+        on_event, across = self._events.negation_tests(negated, self._components, resolve)
         predicate = self._writer.add(across) if across else layout.NONE
         return LazyNegation(
             component,

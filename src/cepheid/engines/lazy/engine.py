@@ -24,7 +24,7 @@ from cepheid.engines.lazy.tables import LazyAutomaton
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, grown, int64s
 from cepheid.language.printer import print_pattern
-from cepheid.matches.match_columns import MatchColumns
+from cepheid.matches.bindings import Bindings
 from cepheid.matches.metrics import EngineMetrics, bytes_of
 from cepheid.snapshots import Arrays, part, prefixed
 
@@ -104,11 +104,11 @@ class LazyEngine(Engine):
         """Whether buffers and instances are kept by partition."""
         return bool(self.automaton.partition_attributes)
 
-    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk; the matches that it completes, in blocks."""
         components = [each.component for each in self.automaton.components]
         for tags, offsets in self.feed_tags(chunk):
-            yield MatchColumns.of_tags(tags, offsets, components, first_event)
+            yield Bindings.of_tags(tags, offsets, components, first_event)
 
     def feed_tags(self, chunk: Chunk) -> Iterator[tuple[Int64s, Int64s]]:
         """The same as the tags of all events, and where each match begins."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.codegen.compiled_once import compiled_once
 from cepheid.engines.base.evaluation import LAZY_CHAIN, LAZY_TREE, Evaluation
+from cepheid.engines.base.workload import UnitCosts, Workload, best_order, work_of
 from cepheid.engines.lazy.compile import compile_lazy, compile_shared, refuse_lazy
 from cepheid.engines.lazy.sharing import SharedAlternatives, shared_alternatives
 
@@ -31,9 +32,21 @@ def _make_engine(task: EngineTask, is_tree: bool) -> Engine:
                 engine = LazyEngine(compile_shared(task.query, group), task, is_tree=False)
                 task.shared[group.numbers] = SharedLazyEngine(engine, group)
             shared: SharedLazyEngine = task.shared[group.numbers]
-            return shared.part(number)
+            return shared.part(number, task.alternative.components)
     automaton = compile_lazy(task.query, task.alternative, task.options.negation)
     return LazyEngine(automaton, task, is_tree=is_tree)
+
+
+def _chain_cost(workload: Workload) -> float:
+    """One order is kept for all instances, which is bad where frequencies drift."""
+    work = work_of(workload, [best_order(workload)])
+    total = UnitCosts(event=16.0, partial=18.0, test=1.0, match=3.2).total(workload, work)
+    return 2.0 * total if workload.drifts else total
+
+
+def _tree_cost(workload: Workload) -> float:
+    work = work_of(workload, [best_order(workload)])
+    return UnitCosts(event=18.0, partial=20.0, test=1.1, match=3.2).total(workload, work)
 
 
 LAZY_CHAIN_EVALUATION = Evaluation(
@@ -41,10 +54,14 @@ LAZY_CHAIN_EVALUATION = Evaluation(
     "instances that bind rare events first, in an order of frequency",
     refuse_lazy,
     partial(_make_engine, is_tree=False),
+    cost=_chain_cost,
+    options=("negation",),
 )
 LAZY_TREE_EVALUATION = Evaluation(
     LAZY_TREE,
     "instances that bind rare events first, in the order that each of them finds best",
     refuse_lazy,
     partial(_make_engine, is_tree=True),
+    cost=_tree_cost,
+    options=("negation",),
 )

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepheid.codegen import layout as context
+
 COMPONENT = np.dtype(
     [
         ("is_kleene", "i8"),
@@ -179,5 +181,7 @@ DONE, NEED_INSTANCES, NEED_NODES, NEED_OUTPUT, NEED_POOL, NEED_STACK, NEED_WORK,
 # Kleene component the first event and the latest node; then what for-all tests look at.
 SLOT_LAST, SLOT_FIRST, SLOT_NODE, SLOT_CURRENT, SLOT_PREVIOUS = range(5)
 
-# The context is that of nfa_b, with the slots between the registers and the columns.
-CONTEXT_SLOTS, CONTEXT_SLOTS_STRIDE, CONTEXT_COLUMNS = 9, 10, 11
+# The context is that of all generated code; slots are read by lazy evaluations only.
+CONTEXT_SLOTS = context.CONTEXT_SLOTS
+CONTEXT_SLOTS_STRIDE = context.CONTEXT_SLOTS_STRIDE
+CONTEXT_COLUMNS = context.CONTEXT_COLUMNS

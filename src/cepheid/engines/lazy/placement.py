@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent
 from cepheid.analysis.partitions import Term, find_equal_attributes
 from cepheid.codegen.edges import least_events, most_events
+from cepheid.codegen.event_tests import is_on_event
 from cepheid.codegen.sequences import partition_attributes
+from cepheid.codegen.steps import Phase
 from cepheid.engines.base.options import BY_COST
 from cepheid.engines.base.statistics import given_part, given_rates
-from cepheid.engines.lazy.cost import Workload, best_orders
+from cepheid.engines.base.workload import Workload, best_orders
 from cepheid.engines.lazy.sharing import (
     SharedAlternatives,
     is_tested_early,
@@ -102,7 +104,7 @@ class LazyPlacement:
         for ix, each in enumerate(self.components):
             for condition in each.across:
                 other = condition.needs.bit_length() - 1
-                if condition.needs != 1 << other or other > ix:
+                if condition.needs.bit_count() != 1 or other > ix:
                     continue
                 part = given_part(statistics, condition.label)
                 if part is None:
@@ -223,14 +225,7 @@ def _is_on_event(clause: Clause, component: ast.Component) -> bool:
     """Whether the clause is a condition on each event of the component alone."""
     if component.is_kleene and clause.ranges.get(component.variable) != 1:
         return False
-    for literal in clause.literals:
-        for node in literal.walk():
-            match node:
-                case ast.Attribute() | ast.Element(_, ast.Index.CURRENT, _):
-                    continue
-                case ast.Element() | ast.Length() | ast.Aggregate():
-                    return False
-    return not clause.least_lengths
+    return not clause.least_lengths and is_on_event(clause.literals, component, Phase.TAKE)
 
 
 def _equal_in_all(query: AnalysedQuery, shared: SharedAlternatives) -> list[tuple[Term, ...]]:

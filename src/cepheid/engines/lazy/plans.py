@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.engines.base.statistics import RunningCounts
+from cepheid.engines.base.workload import Workload, best_orders, orders_cost
 from cepheid.engines.lazy import layout
-from cepheid.engines.lazy.cost import Workload, best_orders, orders_cost
 from cepheid.engines.lazy.kernels import memory as lazy_memory
 from cepheid.engines.lazy.placement import Orders
 from cepheid.engines.lazy.store import EventStore

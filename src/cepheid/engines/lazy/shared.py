@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +11,9 @@ from cepheid.engines.base.engine import Chunk, Engine
 from cepheid.engines.lazy.engine import LazyEngine
 from cepheid.engines.lazy.sharing import SharedAlternatives
 from cepheid.events.arrays import Int64s, int64s
-from cepheid.matches.kernels import match_lists
-from cepheid.matches.match_columns import MatchColumns
+from cepheid.language import syntax as ast
+from cepheid.matches.bindings import Bindings
+from cepheid.matches.kernels import match_tags
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays
 
@@ -28,8 +29,6 @@ class SharedLazyEngine:
 
     def __init__(self, engine: LazyEngine, shared: SharedAlternatives) -> None:
         self.engine = engine
-        union = shared.union.components
-        self.components = [[union[ix] for ix in places] for places in shared.places]
         self._numbers = shared.numbers
         self._names = []
         for places in shared.places:
@@ -40,9 +39,9 @@ class SharedLazyEngine:
         self.matches = int64s(len(shared.numbers))
         self.events_in_matches = int64s(len(shared.numbers))
 
-    def part(self, number: int) -> SharedPart:
+    def part(self, number: int, components: Sequence[ast.Component]) -> SharedPart:
         """The engine of the alternative with this number."""
-        return SharedPart(self, self._numbers.index(number))
+        return SharedPart(self, self._numbers.index(number), components)
 
     def read(self, chunk: Chunk) -> Iterator[Block]:
         """Read a chunk; the matches of the first alternative, while those of others are kept."""
@@ -66,7 +65,7 @@ class SharedLazyEngine:
         picked = np.concatenate([int64s(1), np.cumsum(lengths)])
         at = np.arange(picked[-1]) + np.repeat(offsets[own] - picked[:-1], lengths)
         tags = ids[at]
-        match_lists.rename_variables(tags, self._names[place])
+        match_tags.rename_components(tags, self._names[place])
         self.matches[place] += len(own)
         self.events_in_matches[place] += len(tags)
         return tags, picked
@@ -75,9 +74,12 @@ class SharedLazyEngine:
 class SharedPart(Engine):
     """What a shared engine is for one of its alternatives; the first one drives it."""
 
-    def __init__(self, shared: SharedLazyEngine, place: int) -> None:
+    def __init__(
+        self, shared: SharedLazyEngine, place: int, components: Sequence[ast.Component]
+    ) -> None:
         self._shared = shared
         self._place = place
+        self._components = components
 
     @property
     def partition_attributes(self) -> tuple[str, ...]:
@@ -89,12 +91,11 @@ class SharedPart(Engine):
         """Whether buffers and instances are kept by partition."""
         return self._shared.engine.reads_partitions
 
-    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk, or take what the first alternative has found when it read it."""
         shared, place = self._shared, self._place
-        components = shared.components[place]
         for tags, offsets in shared.read(chunk) if place == 0 else shared.taken(place):
-            yield MatchColumns.of_tags(tags, offsets, components, first_event)
+            yield Bindings.of_tags(tags, offsets, self._components, first_event)
 
     def state(self) -> Arrays:
         """The state of the engine, once, and how many matches there were."""

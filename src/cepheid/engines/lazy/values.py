@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cepheid.codegen.predicates import Storage, Value
+from cepheid.codegen import context_reads
+from cepheid.codegen.predicates import Value
 from cepheid.codegen.steps import Phase, Update
 from cepheid.codegen.value_vector import ValueVector
 from cepheid.engines.lazy import layout
@@ -25,11 +26,6 @@ class SlotVector(ValueVector):
     def __init__(self, schema: Schema, components: tuple[ast.Component, ...]) -> None:
         super().__init__(schema, components)
         self._places = {component.variable: ix for ix, component in enumerate(components)}
-
-    def column(self, attribute: str) -> int:
-        """The place of a column in the context."""
-        shift = layout.CONTEXT_COLUMNS - layout.CONTEXT_SLOTS
-        return super().column(attribute) + shift
 
     def at_hand(
         self, node: ast.Node, own: str, begins: bool = False, at: int | None = None
@@ -103,10 +99,5 @@ class SlotVector(ValueVector):
 
     def _slot(self, variable: str, role: int, attribute: str) -> Value:
         """An attribute of the event that a slot of the instance names."""
-        column = self.column(attribute)
-        place = role * len(self._components) + self._places[variable]
-        row = f"I(c[{layout.CONTEXT_SLOTS}])[r * c[{layout.CONTEXT_SLOTS_STRIDE}] + {place}]"
-        pointer = "F" if self.columns[attribute] is Storage.FLOAT else "I"
-        known = f"c[{column + 1}] == 0 or B(c[{column + 1}])[{row}] != 0"
-        kind = self._schema.kind(attribute)
-        return self._read(attribute, Value(f"{pointer}(c[{column}])[{row}]", known, kind))
+        row = context_reads.slot(role * len(self._components) + self._places[variable])
+        return self._value_in(row, attribute)

@@ -1,7 +1,7 @@
 """The matches of positive components that no negated component violates.
 
 One operator for all evaluations: it reads the events as they come, keeps those that can
-violate, and is asked about matches when nothing that comes can violate them any more.
+violate, and tests matches when no later event can violate them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from cepheid.engines.base.event_batch import Bools, EventBatch
 from cepheid.engines.base.registers import Registers, step_tables
 from cepheid.engines.base.retained import Retained
 from cepheid.engines.negation.index import NegationIndex, Span
-from cepheid.engines.negation.kernels import violations as negation
+from cepheid.engines.negation.kernels.violations import find_violated
+from cepheid.engines.negation.layout import MatchArrays
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.columns.encoding import EncodedColumn, StringCodes
 from cepheid.events.time_axis import MAX_TICKS
-from cepheid.matches.match_list import MatchList
+from cepheid.matches.bindings import Bindings, greatest, least
+from cepheid.matches.stored import tags_of
 from cepheid.snapshots import Arrays
 
 
@@ -36,13 +38,13 @@ class NegationFilter:
     def __init__(self, test: NegationTest, window: int, by_partition: bool) -> None:
         self._test = test
         self._window = window
-        self._steps, self._updates = step_tables(test.steps, test.columns)
+        self._tables = step_tables(test.steps, test.columns)
         # The events of a match are in other columns than those that can violate it.
         self._registers = Registers(test.registers, test.columns, test.constants, 1)
         self._columns = Registers(test.registers, test.columns, test.constants, 1)
         self._predicate = predicate_address(test.source)
-        # What stands anywhere may come a window before the last event of a match, which is
-        # asked about when a window has passed since its first.
+        # An event of a component without a place may come a window before the last event of a
+        # match, which is tested when a window has passed since its first.
         reach = 2 if test.waits and not test.after else 1
         self._index = NegationIndex(min(reach * window, MAX_TICKS), by_partition)
 
@@ -52,7 +54,7 @@ class NegationFilter:
         return self._test.waits
 
     def read(self, batch: EventBatch, partitions: Int64s, axis: Int64s) -> None:
-        """Keep those of the events that can violate a match."""
+        """Keep the events that can violate a match."""
         test = self._test
         columns = [batch.column(name) for name, _ in test.columns]
         self._columns.point_at(columns, batch.strings, batch.lists)
@@ -67,50 +69,42 @@ class NegationFilter:
         self._index.add(Span.of(places + batch.first_event, partitions[places], axis[places], kept))
 
     def violated(
-        self, matches: MatchList, partitions: Int64s, retained: Retained, strings: StringCodes
+        self, matches: Bindings, partitions: Int64s, retained: Retained, strings: StringCodes
     ) -> Bools:
-        """Which of the matches, whose partitions these are, an event has violated."""
+        """Which of the matches, in these partitions, an event has violated."""
         violated = int64s(len(matches))
         test = self._test
-        places = retained.at(matches.ids)
-        firsts = retained.axis[places[matches.offsets[:-1]]]
-        lasts = retained.axis[places[matches.offsets[1:] - 1]]
-        filled_ids = matches.ids
-        lists = retained.lists(strings) if test.is_across else None
+        firsts = retained.axis[retained.places(matches.first_events())]
+        lasts = retained.axis[retained.places(matches.last_events())]
+        lower, upper = self._bounds(matches)
+        tags, begins, lists = int64s(0), int64s(0), None
         if test.is_across:
-            filled_ids = self._point_at(matches.ids, places, retained, strings)
+            lists = retained.lists(strings)
+            tags, begins = tags_of(matches)
+            tags = self._point_at(tags, retained, strings)
+        arrays = MatchArrays(lower, upper, tags, begins, partitions, firsts, lasts)
+        predicate = self._predicate if test.is_across else 0
+        conditions = self._registers.conditions(self._tables, predicate)
+        # Registers are filled from the events of a match, and conditions read those of a span.
+        conditions = conditions._replace(context=self._columns.context)
         for span in self._index.spans:
             if test.is_across:
                 self._registers.point_at(span.columns, strings, lists)
-            negation.find_violated(
-                matches.ids,
-                filled_ids,
-                matches.offsets,
-                partitions,
-                firsts,
-                lasts,
-                violated,
-                self._steps,
-                self._updates,
-                self._columns.context,
-                self._registers.ints,
-                self._registers.floats,
-                self._registers.valid,
-                span.events,
-                span.partitions,
-                span.axis,
-                self._window,
-                test.after,
-                test.before,
-                self._predicate if test.is_across else 0,
-                self._registers.context.ctypes.data,
-            )
+            find_violated(arrays, span.arrays, conditions, self._window, violated)
         return np.asarray(violated != 0, dtype=np.bool_)
 
-    def _point_at(
-        self, ids: Int64s, places: Int64s, retained: Retained, strings: StringCodes
-    ) -> Int64s:
-        """Let columns be those of the events of the matches; the tags, with numbers in them."""
+    def _bounds(self, matches: Bindings) -> tuple[Int64s, Int64s]:
+        """The events of each match after and before which the negated component is."""
+        columns = list(enumerate(matches.variables.values()))
+        after = [each.lasts() for ix, each in columns if (self._test.after >> ix) & 1]
+        before = [each.firsts() for ix, each in columns if (self._test.before >> ix) & 1]
+        lower = greatest(iter(after)) if after else np.full(len(matches), -1, dtype=np.int64)
+        upper = least(iter(before)) if before else np.full(len(matches), 1 << 62, dtype=np.int64)
+        return lower.astype(np.int64, copy=False), upper.astype(np.int64, copy=False)
+
+    def _point_at(self, tags: Int64s, retained: Retained, strings: StringCodes) -> Int64s:
+        """Point at the columns of the events of matches; the tags, with places in these columns."""
+        places = retained.places(tags >> TAG_SHIFT)
         chosen, inverse = np.unique(places, return_inverse=True)
         names = [name for name, _ in self._test.columns]
         table = retained.events.table.select(names).take(pa.array(chosen))
@@ -126,12 +120,15 @@ class NegationFilter:
                 column = EncodedColumn(retained.numbers[chosen], column.valid)
             columns.append(column)
         self._columns.point_at(columns, strings, retained.lists(strings))
-        component = ids & ((1 << TAG_SHIFT) - 1)
+        component = tags & ((1 << TAG_SHIFT) - 1)
         return np.ascontiguousarray((inverse.astype(np.int64) << TAG_SHIFT) | component)
 
-    def forget(self, following: Int64s) -> None:
-        """Drop what no match to come can meet; ``following`` is where each partition has got to."""
-        self._index.forget(following)
+    def evict(self, following: Int64s) -> None:
+        """Drop the events that no later match can meet.
+
+        ``following`` is the latest place of each partition on the axis of the window.
+        """
+        self._index.evict(following)
 
     @property
     def partitions(self) -> Int64s:
@@ -143,7 +140,7 @@ class NegationFilter:
         self._index.renumber_partitions(numbers)
 
     def kept_codes(self, attributes: Collection[str]) -> Iterator[Int64s]:
-        """What is kept of attributes that are texts, as codes."""
+        """The kept values of string attributes, as codes."""
         for span in self._index.spans:
             for (name, _), column in zip(self._test.columns, span.columns, strict=False):
                 if name in attributes:

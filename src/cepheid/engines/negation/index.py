@@ -1,10 +1,10 @@
 """The events that can violate a negated component, indexed by time and partition [Wu06 §3.3].
 
-The index is a list of *spans*: stretches of the stream that follow each other. A span is sorted
-by partition and then in stream order, so that the events at a place of the pattern are found
-by a binary search; it is forgotten as a whole, when all of it has left the window. New events
-become a span of their own, and small spans are joined as they grow alike, so that an event is
-moved a logarithmic number of times however small the batches are.
+The index is a list of *spans*: parts of the stream that follow each other. A span is sorted by
+partition and then in stream order, so that a binary search finds the events at a place of the
+pattern; it is dropped as a whole when all of it has left the window. New events become a span of
+their own, and spans of similar size are merged, so that an event is moved a logarithmic number of
+times however small the batches are.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cepheid.engines.negation.layout import SpanArrays
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.snapshots import Arrays
 
 _SPANS = 8
-"""Into how many spans a window of the stream is cut, at least."""
+"""The least number of spans of a window."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +45,7 @@ class Span:
         axis: Int64s,
         columns: Sequence[EncodedColumn],
     ) -> Span:
-        """The span of some events, of which there must be one, in the order that is needed."""
+        """The span of some events, at least one, in any order."""
         if (np.diff(partitions) < 0).any():
             order = np.lexsort((events, partitions))
             events, partitions, axis = events[order], partitions[order], axis[order]
@@ -53,6 +54,11 @@ class Span:
 
     def __len__(self) -> int:
         return len(self.events)
+
+    @property
+    def arrays(self) -> SpanArrays:
+        """The span as kernels read it."""
+        return SpanArrays(self.events, self.partitions, self.axis)
 
     def followed_by(self, other: Span) -> Span:
         """One span of both."""
@@ -64,7 +70,7 @@ class Span:
         )
 
     def pick(self, places: Int64s) -> Span:
-        """The span of some of its events, of which there must be one."""
+        """The span of some of its events, at least one."""
         columns = [_taken(column, places) for column in self.columns]
         return Span.of(self.events[places], self.partitions[places], self.axis[places], columns)
 
@@ -72,7 +78,7 @@ class Span:
 class NegationIndex:
     """The spans of one negated component, the oldest first.
 
-    ``reach`` is for how long an event is needed, on the axis of the window.
+    An event is needed for ``reach`` on the axis of the window.
     """
 
     def __init__(self, reach: int, by_partition: bool) -> None:
@@ -90,8 +96,11 @@ class NegationIndex:
                 break
             self.spans[-2:] = [older.followed_by(newer)]
 
-    def forget(self, following: Int64s) -> None:
-        """Drop what no match to come can meet; ``following`` is where each partition has got to."""
+    def evict(self, following: Int64s) -> None:
+        """Drop the events that no later match can meet.
+
+        ``following`` is the latest place of each partition on the axis of the window.
+        """
         if self._by_partition:
             self._sweep(following)
             return
@@ -101,7 +110,7 @@ class NegationIndex:
         del self.spans[:kept]
 
     def _sweep(self, following: Int64s) -> None:
-        """Where partitions have got to different places: drop event by event, but not often."""
+        """If the window counts the events of a partition: drop event by event, but not often."""
         held = sum(map(len, self.spans))
         if held < 2 * self._swept:
             return

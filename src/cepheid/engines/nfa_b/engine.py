@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.codegen import layout
 from cepheid.codegen.generated import predicate_address
+from cepheid.codegen.layout import NONE, UNBOUNDED
 from cepheid.codegen.steps import NfaB
-from cepheid.engines.base.engine import Buffer, Chunk, Engine, EngineTask
-from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.drive import Drive
+from cepheid.engines.base.engine import Chunk, Engine, EngineTask
 from cepheid.engines.base.options import MERGING
 from cepheid.engines.base.registers import Registers, step_tables
-from cepheid.engines.nfa_b.kernels import advance as nfa_b
+from cepheid.engines.nfa_b import layout
+from cepheid.engines.nfa_b.kernels import advance, memory
+from cepheid.engines.nfa_b.layout import Batch, Merging, Output, State, Tables
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, address_of, grown, int64s, lent_numbers
 from cepheid.language.printer import print_pattern
-from cepheid.matches.kernels import unions
-from cepheid.matches.match_columns import MatchColumns, MatchLister
+from cepheid.matches.bindings import Bindings
+from cepheid.matches.layout import FINAL, NODE, Chains
+from cepheid.matches.match_columns import MatchLister
 from cepheid.matches.metrics import EngineMetrics, bytes_of
 from cepheid.snapshots import Arrays, part, prefixed
 
@@ -33,53 +35,56 @@ _FINALS = 1 << 16
 class NfaBEngine(Engine):
     """Holds the state of all runs between batches.
 
-    With the algorithm ``merging``, runs that can no longer be told apart become one
-    [Agrawal08 §5.2.2]. An engine that prunes lets a match end all runs of its partition.
+    With the algorithm ``merging``, runs that have become equivalent are merged
+    [Agrawal08 §5.2.2]. In an engine that prunes, a match ends all runs of its partition.
     """
 
     def __init__(self, automaton: NfaB, task: EngineTask) -> None:
-        max_runs, counts = task.options.max_runs, task.counts
-        # Runs are listed by what matches must not overlap in.
+        max_runs = task.options.max_runs
+        # A match prunes the runs of its partition if runs are listed by what must not overlap.
         tests = tuple(test.attribute for test in task.query.equivalences)
         listed_by = automaton.partition_attributes if automaton.lists_by_partition else ()
         self.automaton = automaton
-        self._lister = MatchLister(len(automaton.steps))
+        self._lister = MatchLister([step.component for step in automaton.steps])
+        self._drive = Drive()
         self._keeps_all = task.keeps_all
-        self._seconds_matching = 0.0
         self._by_partition = task.by_partition
         self._max_runs = max_runs
-        self._steps, self._updates = step_tables(automaton.steps, automaton.columns)
-        self._runs = np.zeros(0, dtype=layout.RUN)
-        # Memory that was used before has its pages; those of nodes to come are not read.
-        numbers = _FIRST_NODES * layout.NODE.itemsize // 8
-        self._nodes = lent_numbers(numbers).view(layout.NODE)
-        self._counting_stack = int64s(_FIRST_NODES + 2 if counts else 0)
-        self._partitions = np.zeros(0, dtype=layout.PARTITION)
+        self._next_event = 0
         self._registers = Registers(
             automaton.registers, automaton.columns, automaton.constants, _FIRST_RUNS
         )
         self._tests = [
             test for step in automaton.steps for test in (step.begin_test, step.take_test)
         ]
-        self._evaluations = int64s(max(automaton.predicate_count, 1))
-        self._finals = np.zeros(_FINALS, dtype=layout.FINAL)
-        self._until = np.array(automaton.read_until, dtype=np.int64)
-        self._control = np.zeros(1, dtype=layout.CONTROL)
-        control = self._control[0]
+        steps = step_tables(automaton.steps, automaton.columns)
+        self._tables = Tables(*steps, self._registers.context)
+        self._merging = Merging(until=np.array(automaton.read_until, dtype=np.int64))
+        control = np.zeros(1, dtype=layout.CONTROL)
         control["strategy"] = automaton.strategy
         control["window"] = task.window
-        control["counts"] = counts
+        control["counts"] = task.counts
         control["prunes"] = task.prunes and tests == listed_by
-        control["max_runs"] = layout.UNBOUNDED if max_runs is None else max_runs
+        control["max_runs"] = UNBOUNDED if max_runs is None else max_runs
         control["merging"] = task.options.algorithm == MERGING
-        control["free"] = layout.NONE
+        control["free"] = NONE
         control["predicate"] = predicate_address(automaton.source)
-        self._next_event = 0
+        control["context"] = address_of(self._registers.context)
+        self._state = State(
+            control=control,
+            # Memory that was used before has its pages; nodes are written before they are read.
+            nodes=lent_numbers(_FIRST_NODES * NODE.itemsize // 8).view(NODE),
+        )
+        self._out = Output(
+            finals=np.zeros(_FINALS, dtype=FINAL),
+            evaluations=int64s(max(automaton.predicate_count, 1)),
+            stack=int64s(_FIRST_NODES + 2 if task.counts else 0),
+        )
         self._grow_runs(_FIRST_RUNS)
 
     @property
     def partition_attributes(self) -> tuple[str, ...]:
-        """Attributes in which all events of a match agree."""
+        """The attributes on which all events of a match agree."""
         return self.automaton.partition_attributes
 
     @property
@@ -88,120 +93,79 @@ class NfaBEngine(Engine):
         return self.automaton.lists_by_partition
 
     @property
+    def _control(self) -> npt.NDArray[np.void]:
+        return self._state.control
+
+    @property
     def counted(self) -> float:
-        """How many matches an engine that only counts them has found; exact below 2 ** 53."""
+        """The number of matches, for an engine that counts; exact below 2 ** 53."""
         return float(self._control[0]["counted"])
 
-    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk; the matches that it completes, in blocks."""
-        mask = self._begin_batch(chunk.events, chunk.partitions)
-        partition_of, axis = chunk.partition_of, chunk.axis
-        control = self._control[0]
-        at = int64s(1)
-        while True:
-            control["context"] = address_of(self._registers.context)
-            begun = perf_counter()
-            status = nfa_b.advance_runs(
-                self._steps,
-                self._updates,
-                self._registers.context,
-                self._control,
-                self._runs,
-                self._registers.ints,
-                self._registers.floats,
-                self._registers.valid,
-                self._partitions,
-                self._nodes,
-                self._finals,
-                self._counting_stack,
-                self._until,
-                self._table,
-                self._stamps,
-                self._evaluations,
-                mask,
-                partition_of,
-                axis,
-                at[0],
-                at,
-            )
-            self._seconds_matching += perf_counter() - begun
-            if status == layout.DONE:
-                break
-            if status == layout.NEED_RUNS:
-                self._make_room_for_runs(int(axis[at[0]]))
-            elif status == layout.TOO_MANY_RUNS:
-                self._expire(int(axis[at[0] - 1]))
-                if control["live"] > control["max_runs"]:
-                    raise self._too_many_runs()
-            elif status == layout.NEED_NODES:
-                yield from self._listed(first_event)
-                self._make_room_for_nodes()
-            else:
-                if not control["finals"] or self._keeps_all:
-                    self._finals = grown(self._finals, 2 * len(self._finals))
-                yield from self._listed(first_event)
+        batch, at = self._begin_batch(chunk), int64s(1)
+        yield from self._drive(
+            lambda: advance.advance_runs(
+                self._tables, self._state, self._merging, batch, at, self._out
+            ),
+            {
+                layout.NEED_RUNS: lambda: self._make_room_for_runs(int(batch.axis[at[0]])),
+                layout.NEED_NODES: lambda: self._make_room_for_nodes(first_event),
+                layout.NEED_FINALS: lambda: self._make_room_for_finals(first_event),
+                layout.TOO_MANY_RUNS: lambda: self._expire_or_fail(int(batch.axis[at[0] - 1])),
+            },
+        )
         yield from self._listed(first_event)
 
-    def _begin_batch(self, batch: EventBatch, partitions: int) -> Int64s:
-        """Let predicates read a batch; the mask of its events."""
-        self._grow_partitions(partitions)
-        columns = [batch.column(name) for name, _ in self.automaton.columns]
-        self._registers.point_at(columns, batch.strings, batch.lists)
+    def _begin_batch(self, chunk: Chunk) -> Batch:
+        """Let predicates read a chunk; its events as kernels read them."""
+        self._grow_partitions(chunk.partitions)
+        events, registers = chunk.events, self._registers
+        columns = [events.column(name) for name, _ in self.automaton.columns]
+        registers.point_at(columns, events.strings, events.lists)
         control = self._control[0]
-        control["base_event"] = batch.first_event
-        self._next_event = batch.first_event + len(batch)
-        return batch.mask(self._tests, int(control["predicate"]), self._registers.context)
+        control["base_event"] = events.first_event
+        self._next_event = events.first_event + len(events)
+        mask = events.mask(self._tests, int(control["predicate"]), registers.context)
+        return Batch(mask, chunk.partition_of, chunk.axis)
 
-    def _listed(self, first_event: int) -> Iterator[MatchColumns]:
+    def _listed(self, first_event: int) -> Iterator[Bindings]:
         """The matches of the finals that the runs have written, in blocks."""
-        control = self._control[0]
-        count = int(control["finals"])
-        if not count or self._keeps_all:
+        chains, control = self.buffer, self._control[0]
+        if not len(chains.finals) or self._keeps_all:
             return
         control["finals"] = 0
-        nodes = self._used_nodes
-        for block in self._lister.blocks(
-            nodes,
-            int(control["base_node"]),
-            self._finals[:count],
-            self._longest(len(nodes)),
-            first_event,
-            self._next_event,
-        ):
+        for block in self._lister.blocks(chains, first_event, self._next_event):
             control["matches_found"] += len(block)
             control["ids_found"] += block.events
             yield block
 
     def _longest(self, kept: int) -> int:
-        """How many events a match can have, where so many that are in matches are kept.
+        """The most events that a match can have, where this many events are kept.
 
-        Runs that merge for ever are ever longer, with events that have left the window.
+        Runs that merge forever get ever longer, with events that have left the window.
         """
         return min(int(self._control[0]["longest"]), kept) + 1
 
     @property
-    def _used_nodes(self) -> npt.NDArray[np.void]:
+    def buffer(self) -> Chains:
+        """The nodes and finals of the runs."""
         control = self._control[0]
-        return self._nodes[: control["top_node"] - control["base_node"]]
-
-    @property
-    def buffer(self) -> Buffer:
-        """The nodes and finals, and how many events the longest match has."""
-        nodes = self._used_nodes
-        finals = self._finals[: self._control[0]["finals"]]
-        return Buffer(nodes, finals, self._longest(len(nodes)))
+        base = int(control["base_node"])
+        nodes = self._state.nodes[: int(control["top_node"]) - base]
+        finals = self._out.finals[: int(control["finals"])]
+        return Chains(nodes, finals, base, self._longest(len(nodes)))
 
     def used_partitions(self, now: int) -> Int64s:
         """For each partition 1 if it has runs."""
-        self._expire(now)
-        return np.asarray(self._partitions["first"] >= 0, dtype=np.int64)
+        memory.expire_runs(self._state, now, self._by_partition)
+        return np.asarray(self._state.partitions["first"] >= 0, dtype=np.int64)
 
     def renumber_partitions(self, numbers: Int64s) -> None:
         """Give the runs of partition p to partition ``numbers[p]``."""
-        old = self._partitions[: len(numbers)][numbers[: len(self._partitions)] >= 0]
-        self._partitions = np.zeros(0, dtype=layout.PARTITION)
-        self._grow_partitions(len(old))
-        self._partitions[: len(old)] = old
+        partitions = self._state.partitions
+        kept = partitions[: len(numbers)][numbers[: len(partitions)] >= 0]
+        self._state = self._state._replace(partitions=kept)
 
     def state(self) -> Arrays:
         """All runs and what they share as arrays, for a snapshot; dead nodes are left out."""
@@ -210,89 +174,103 @@ class NfaBEngine(Engine):
         kept["predicate"] = kept["context"] = 0  # an address means nothing elsewhere
         return {
             "control": kept,
-            "runs": self._runs,
-            "nodes": self._used_nodes,
-            "partitions": self._partitions,
-            "evaluations": self._evaluations,
+            "runs": self._state.runs,
+            "nodes": self.buffer.nodes,
+            "partitions": self._state.partitions,
+            "evaluations": self._out.evaluations,
             **prefixed("registers", self._registers.state()),
         }
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot; addresses in it are those of this process."""
-        own = {name: self._control[0][name] for name in ("predicate", "max_runs")}
-        self._control = state["control"]
-        for name, value in own.items():
-            self._control[0][name] = value
-        self._runs, self._partitions = state["runs"], state["partitions"]
-        self._evaluations = state["evaluations"]
-        self._nodes = grown(state["nodes"], max(2 * len(state["nodes"]), _FIRST_NODES))
+        control, runs = state["control"], state["runs"]
+        for name in ("predicate", "context", "max_runs"):
+            control[name] = self._control[name]
+        control["stamp"] = 0
         self._registers.load(part("registers", state))
-        self._table, self._stamps = int64s(4 * len(self._runs)), int64s(4 * len(self._runs))
-        self._control[0]["stamp"] = 0
-
-    def _expire(self, now: int) -> int:
-        freed: int = nfa_b.expire_runs(
-            self._control, self._runs, self._partitions, now, self._by_partition
+        self._state = self._state._replace(
+            control=control,
+            runs=runs,
+            registers=self._registers.arrays,
+            partitions=state["partitions"],
+            nodes=grown(state["nodes"], max(2 * len(state["nodes"]), _FIRST_NODES)),
         )
-        return freed
+        self._out = self._out._replace(evaluations=state["evaluations"])
+        self._clear_slots()
 
     def _make_room_for_runs(self, now: int) -> None:
-        freed = self._expire(now)
-        if self._control[0]["live"] > self._control[0]["max_runs"]:
-            raise self._too_many_runs()
-        if freed <= len(self._runs) // 4:
-            self._grow_runs(2 * len(self._runs))
+        before = int(self._control[0]["live"])
+        self._expire_or_fail(now)
+        if before - self._control[0]["live"] <= len(self._state.runs) // 4:
+            self._grow_runs(2 * len(self._state.runs))
 
-    def _too_many_runs(self) -> LimitError:
-        """What to say when there are more runs than allowed: where they are, and what helps."""
-        states = self._runs["state"]
+    def _expire_or_fail(self, now: int) -> None:
+        """Free the runs that have expired; there must not be too many others."""
+        memory.expire_runs(self._state, now, self._by_partition)
+        control = self._control[0]
+        if control["live"] <= control["max_runs"]:
+            return
+        states = self._state.runs["state"]
         components, counts = np.unique(states[states >= 0] >> 1, return_counts=True)
         place = min(int(components[counts.argmax()]), len(self.automaton.steps) - 1)
         component = print_pattern(self.automaton.steps[place].component)
-        return LimitError(
+        raise LimitError(
             f"there are more than {self._max_runs} runs, most of them at '{component}'; a shorter "
             "window, an equivalence test such as [id], a condition on that component or "
             "skip_till_next_match makes them fewer, and max_runs allows more"
         )
 
     def _grow_runs(self, size: int) -> None:
-        old = len(self._runs)
-        self._runs = grown(self._runs, size)
-        added = self._runs[old:]
+        old = len(self._state.runs)
+        runs = grown(self._state.runs, size)
+        added = runs[old:]
         added["state"] = layout.FREE
         added["next"] = np.arange(old + 1, size + 1)
         added["next"][-1] = self._control[0]["free"]
         self._control[0]["free"] = old
         self._registers.resize(size)
-        self._table, self._stamps = int64s(4 * size), int64s(4 * size)
+        self._state = self._state._replace(runs=runs, registers=self._registers.arrays)
+        self._clear_slots()
 
-    def _make_room_for_nodes(self) -> None:
-        if self._keeps_all or self._drop_nodes() <= len(self._nodes) // 2:
-            self._nodes = grown(self._nodes, 2 * len(self._nodes))
-            if len(self._counting_stack):
-                self._counting_stack = int64s(len(self._nodes) + 2)
+    def _clear_slots(self) -> None:
+        """A hash table with room for all runs."""
+        size = 4 * len(self._state.runs)
+        self._merging = self._merging._replace(slots=int64s(size), stamps=int64s(size))
+
+    def _make_room_for_nodes(self, first_event: int) -> Iterator[Bindings]:
+        yield from self._listed(first_event)
+        if self._keeps_all or self._drop_nodes() <= len(self._state.nodes) // 2:
+            size = 2 * len(self._state.nodes)
+            self._state = self._state._replace(nodes=grown(self._state.nodes, size))
+            if len(self._out.stack):
+                self._out = self._out._replace(stack=int64s(size + 2))
+
+    def _make_room_for_finals(self, first_event: int) -> Iterator[Bindings]:
+        if not self._control[0]["finals"] or self._keeps_all:
+            finals = self._out.finals
+            self._out = self._out._replace(finals=grown(finals, 2 * len(finals)))
+        return self._listed(first_event)
 
     def _drop_nodes(self) -> int:
-        """Forget the nodes that no match to come can contain; how many there were."""
+        """Drop the nodes that no match to come can contain; how many there were."""
         if self._control[0]["merging"]:
-            size = len(self._nodes)
-            dropped: int = unions.keep_reachable(
-                self._control, self._runs, self._nodes, self._partitions, int64s(size), int64s(size)
-            )
+            size = len(self._state.nodes)
+            dropped: int = memory.keep_reachable(self._state, int64s(size), int64s(size))
         else:
-            dropped = nfa_b.drop_nodes(self._control, self._runs, self._nodes)
+            dropped = memory.drop_nodes(self._state)
         return dropped
 
     def _grow_partitions(self, count: int) -> None:
-        old = len(self._partitions)
+        old = len(self._state.partitions)
         if count > old:
-            self._partitions = grown(self._partitions, max(count, 2 * old))
-            self._partitions["first"][old:] = layout.NONE
+            partitions = grown(self._state.partitions, max(count, 2 * old))
+            partitions["first"][old:] = NONE
+            self._state = self._state._replace(partitions=partitions)
 
     @property
     def metrics(self) -> EngineMetrics:
         """What the runs have done so far."""
-        control = self._control[0]
+        control, evaluations = self._control[0], self._out.evaluations
         return EngineMetrics(
             runs_created=int(control["runs_created"]),
             runs_merged=int(control["runs_merged"]),
@@ -301,19 +279,17 @@ class NfaBEngine(Engine):
             nodes_created=int(control["nodes_created"]),
             matches=int(control["matches_found"]) + int(control["counted"]),
             events_in_matches=int(control["ids_found"]),
-            evaluations={edge: int(self._evaluations[ix]) for ix, edge in self.automaton.edges},
-            seconds_matching=self._seconds_matching,
+            evaluations={edge: int(evaluations[ix]) for ix, edge in self.automaton.edges},
+            seconds_matching=self._drive.seconds,
             seconds_construction=self._lister.seconds,
             memory=bytes_of(
-                self._runs,
-                self._registers.ints,
-                self._registers.floats,
-                self._registers.valid,
-                self._partitions,
+                self._state.runs,
+                *self._registers.arrays,
+                self._state.partitions,
                 *self._buffer(),
             ),
         )
 
     def _buffer(self) -> Iterable[npt.NDArray[Any]]:
-        """Where the events of runs are."""
-        return [self._nodes]
+        """The arrays that hold the events of runs."""
+        return [self._state.nodes]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cepheid.codegen.sequences import compile_nfa_b, refuse_nfa_b
 from cepheid.engines.base.evaluation import NFA_B, Evaluation
 from cepheid.engines.base.options import BACKTRACK, VERSIONED
+from cepheid.engines.base.workload import UnitCosts, Workload, work_of
 
 if TYPE_CHECKING:
     from cepheid.engines.base.engine import Engine, EngineTask
@@ -28,6 +29,15 @@ def _make_engine(task: EngineTask) -> Engine:
     return NfaBEngine(automaton, task)
 
 
+def _cost(workload: Workload) -> float:
+    """Components are bound in pattern order, and runs that differ only in a list are merged."""
+    merged = replace(workload, lists=frozenset(), linked=frozenset())
+    work = work_of(merged, [range(len(workload.events))])
+    meeting = 0.2  # what an event costs for each run that is alive
+    total = UnitCosts(event=6.0, partial=8.0, test=1.0, match=1.0).total(workload, work)
+    return total + meeting * sum(workload.events) * work.partial
+
+
 NFA_B_EVALUATION = Evaluation(
     NFA_B,
     "runs of an automaton with a buffer, compiled to native code",
@@ -35,4 +45,6 @@ NFA_B_EVALUATION = Evaluation(
     _make_engine,
     has_automaton=True,
     has_compressed=True,
+    cost=_cost,
+    options=("algorithm", "buffer"),
 )

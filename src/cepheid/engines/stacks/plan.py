@@ -1,7 +1,7 @@
-"""The operators of a sequence plan, and what of a query is pushed into which [Wu06 §3.1, §4].
+"""The operators of a sequence plan, and the tests that are pushed into each [Wu06 §3.1, §4].
 
 A plan is sequence scan and construction, selection, window, negation and transformation, each
-fed by the one before. Whatever an earlier operator can decide is pushed down into it.
+fed by the one before. A test that an earlier operator can make is pushed down into it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, PartitionKey, Place
+from cepheid.codegen.event_tests import is_on_event
+from cepheid.codegen.steps import Phase
 from cepheid.engines.base.evaluation import NFA_B
 from cepheid.engines.base.options import Options
 from cepheid.errors import list_words
@@ -27,16 +29,45 @@ def counts_partitions(query: AnalysedQuery) -> bool:
 def usable_keys(query: AnalysedQuery, alternative: Alternative) -> tuple[PartitionKey, ...]:
     """The equivalence keys of an alternative by which stacks can be split or searched.
 
-    Where the window counts the events of a partition, these are the tests that make partitions;
-    a match of one event agrees with itself whatever the conditions say.
+    If the window counts the events of a partition, only the tests that define partitions are
+    usable. The same holds for a match of one event, which always agrees with itself.
     """
     if counts_partitions(query) or len(alternative.components) == 1:
         return tuple(key for key in alternative.partition_keys if key.is_test)
     return alternative.partition_keys
 
 
-def bound_at(clause: Clause, alternative: Alternative) -> int:
-    """The component at which construction, which goes back, has bound all of the clause."""
+@dataclass(frozen=True, slots=True)
+class BoundConditions:
+    """A component, the conditions on its event alone, and those tested when it is bound."""
+
+    component: ast.Component
+    on_event: tuple[Clause, ...]
+    across: tuple[Clause, ...]
+
+
+def bound_conditions(query: AnalysedQuery, alternative: Alternative) -> tuple[BoundConditions, ...]:
+    """The conditions of each component: compiled into tables, and shown in a plan.
+
+    Construction binds components from the last one back. A condition is tested at the first of
+    its components in pattern order, unless the equivalence keys imply it.
+    """
+    keys = usable_keys(query, alternative)
+    found = []
+    for ix, component in enumerate(alternative.components):
+        here = [clause for clause in alternative.clauses if _bound_at(clause, alternative) == ix]
+        alone = [c for c in here if is_on_event(c.literals, component, Phase.BEGIN)]
+        across = [
+            clause
+            for clause in here
+            if clause not in alone and not _is_implied(clause, alternative, query.schema, keys)
+        ]
+        found.append(BoundConditions(component, tuple(alone), tuple(across)))
+    return tuple(found)
+
+
+def _bound_at(clause: Clause, alternative: Alternative) -> int:
+    """The first component that the clause names."""
     places = [
         ix
         for ix, component in enumerate(alternative.components)
@@ -45,16 +76,15 @@ def bound_at(clause: Clause, alternative: Alternative) -> int:
     return min(places, default=0)
 
 
-def is_implied(
+def _is_implied(
     clause: Clause,
     alternative: Alternative,
     schema: Schema | None,
     keys: Sequence[PartitionKey],
 ) -> bool:
-    """Whether the clause is an equality that holds wherever the keys do.
+    """Whether the clause is an equality that holds wherever the keys agree.
 
-    Of numbers with a fraction it is not: a key knows them by their bits, and a value that is
-    not a number is not equal to itself.
+    An equality of floats is not implied: keys compare their bits, and NaN is not equal to itself.
     """
     match clause.literals:
         case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
@@ -69,9 +99,9 @@ def is_implied(
 def better_than_stacks(query: AnalysedQuery) -> tuple[str, str] | None:
     """The evaluation that is faster than stacks for the query, and why, or None.
 
-    Construction starts with the last event of a sequence. Where no key and no condition ties
-    it to others, but conditions tie those, every such event searches all of them again, while
-    a run of an automaton has found out once what goes together.
+    Construction starts with the last event of a sequence. If no key and no condition relates it
+    to the other events, but conditions relate those to each other, every last event searches all
+    of them again. A run of an automaton finds the events that go together only once.
     """
     for alternative in query.alternatives:
         across = [clause for clause in alternative.clauses if len(clause.variables) > 1]
@@ -88,7 +118,7 @@ def better_than_stacks(query: AnalysedQuery) -> tuple[str, str] | None:
 def pushed_key(
     keys: Sequence[tuple[str, ...]], domains: Mapping[str, int], counted: Sequence[int]
 ) -> int:
-    """The key with most values: by the sizes that are given, or those that were counted.
+    """The index of the key with most values, by the given sizes or else the counted ones.
 
     >>> pushed_key([("ward", "ward"), ("patient", "patient")], {}, [20, 900])
     1
@@ -102,14 +132,14 @@ def pushed_key(
 
 @dataclass(frozen=True, slots=True)
 class SequencePlan:
-    """The operators for one alternative, as lines of text."""
+    """The operators of one alternative, as lines of text."""
 
     query: AnalysedQuery
     alternative: Alternative
     options: Options
 
     def lines(self) -> Iterator[str]:
-        """The operators, the last one first, and below each what feeds it."""
+        """The operators, the last one first; below each the one that feeds it."""
         operators = [
             self._transformation(),
             *self._negations(),
@@ -129,7 +159,7 @@ class SequencePlan:
 
     @property
     def _pushed(self) -> PartitionKey | None:
-        """The key that is pushed into the scan, as far as it is known before any event."""
+        """The key that is pushed into the scan, as far as this is known before the first event."""
         if not self._keys or (
             self.options.equivalence == "selection" and not counts_partitions(self.query)
         ):
@@ -177,19 +207,15 @@ class SequencePlan:
         return "active instance stacks"
 
     def _scan(self) -> Iterator[str]:
-        for ix, component in enumerate(self.alternative.components):
-            simple = [
-                self._printed(clause)
-                for clause in self.alternative.clauses
-                if clause.variables == {component.variable} or (not clause.variables and ix == 0)
-            ]
-            tests = [
-                print_expression(test, self.query.query)
-                for test in self.query.equivalences
-                if test.value is not None
-            ]
-            where = f" where {' AND '.join([*simple, *tests])}" if simple or tests else ""
-            yield f"scan: {print_pattern(component)}{where}"
+        values = [
+            print_expression(test, self.query.query)
+            for test in self.query.equivalences
+            if test.value is not None
+        ]
+        for bound in bound_conditions(self.query, self.alternative):
+            tests = [*map(self._printed, bound.on_event), *values]
+            where = f" where {' AND '.join(tests)}" if tests else ""
+            yield f"scan: {print_pattern(bound.component)}{where}"
         if counts_partitions(self.query):
             for key in self._keys:
                 yield f"scan: stacks partitioned by {self._equal(key)}, as the window counts"
@@ -223,13 +249,9 @@ class SequencePlan:
         if not counts_partitions(self.query) and self.options.equivalence == "dynamic":
             for key in self._others:
                 yield f"construction: {self._equal(key)} (dynamic filtering)"
-        for ix in reversed(range(len(self.alternative.components))):
-            for clause in self.alternative.clauses:
-                if len(clause.variables) < 2 or bound_at(clause, self.alternative) != ix:
-                    continue
-                if is_implied(clause, self.alternative, self.query.schema, self._keys):
-                    continue
-                name = self.alternative.components[ix].variable
+        for bound in reversed(bound_conditions(self.query, self.alternative)):
+            for clause in bound.across:
+                name = bound.component.variable
                 yield f"construction: {self._printed(clause)}, when {name} is bound"
 
     def _printed(self, clause: Clause) -> str:

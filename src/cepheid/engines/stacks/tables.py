@@ -1,8 +1,8 @@
 """A sequence compiled for active instance stacks: tests, predicates and equivalence keys [Wu06 §4].
 
 Construction binds the components from the last one back. A condition is therefore tested when
-the first component that it names, in pattern order, is bound: everything else that it speaks
-of has been bound before. What later tests read of an event is kept with its instance.
+the first component that it names, in pattern order, is bound: its other variables are bound by
+then. The values of an event that later tests read are kept with its instance.
 """
 
 from __future__ import annotations
@@ -10,20 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, PartitionKey
+from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.codegen import layout
 from cepheid.codegen.compiled_once import compiled_once
 from cepheid.codegen.edges import EventUnit, equivalences_at
 from cepheid.codegen.predicates import Storage, Test, Untranslatable
 from cepheid.codegen.sequences import (
     SequenceCompiler,
-    check_attributes,
     compile_negation,
-    is_on_event,
     partition_attributes,
 )
 from cepheid.codegen.steps import EventTest, Phase, Step
-from cepheid.engines.stacks.plan import bound_at, is_implied, usable_keys
+from cepheid.engines.stacks.plan import BoundConditions, bound_conditions, usable_keys
 from cepheid.language import syntax as ast
 
 _NO_EVENT = EventTest(())
@@ -31,11 +29,11 @@ _NO_EVENT = EventTest(())
 
 @dataclass(frozen=True, slots=True)
 class InstanceStacks:
-    """A sequence as plain data: everything the kernel needs but the events.
+    """A sequence as plain data: everything that the kernels need except the events.
 
     ``keys`` has, for each equivalence key, its attribute in every component; all events of a
-    match agree on it. ``partition_attributes`` are those of them by which negated components
-    are found. The ``begin`` predicate of a step is tested when its component is bound.
+    match agree on it. Negated components are found by ``partition_attributes``. The ``begin``
+    predicate of a step is tested when its component is bound.
     """
 
     steps: tuple[Step, ...]
@@ -78,14 +76,15 @@ def refuse_instance_stacks(query: AnalysedQuery) -> str | None:
 
 @compiled_once
 def compile_instance_stacks(query: AnalysedQuery, alternative: Alternative) -> InstanceStacks:
-    """The stacks of one alternative of a query, whose schema is known."""
+    """The stacks of one alternative of a query with a known schema."""
     return _Compiler(query, alternative).compile_stacks()
 
 
 class _Compiler(SequenceCompiler):
     def compile_stacks(self) -> InstanceStacks:
         keys = usable_keys(self._query, self._alternative)
-        placed = [self._place_bound(ix, keys) for ix in range(len(self._components))]
+        bound = bound_conditions(self._query, self._alternative)
+        placed = list(map(self._place_bound, bound))
         # Only now is it known which registers the predicates read.
         steps = tuple(
             Step(
@@ -106,29 +105,20 @@ class _Compiler(SequenceCompiler):
             tuple(self._edges),
         )
 
-    def _place_bound(self, ix: int, keys: tuple[PartitionKey, ...]) -> tuple[EventTest, int]:
+    def _place_bound(self, bound: BoundConditions) -> tuple[EventTest, int]:
         """The test of an event alone, and the predicate for when the component is bound."""
-        component = self._components[ix]
-        on_event: list[tuple[ast.Expression, ...]] = []
-        across: list[Test] = []
+        component = bound.component
+        here = partial(self._vector.resolve, own=component.variable, phase=Phase.BEGIN)
         resolve = partial(self._vector.resolve, own="", phase=Phase.BEGIN)
-        for clause in self._bound_clauses(ix):
-            if is_on_event(clause.literals, component, Phase.BEGIN):
-                on_event.append(clause.literals)
-            elif not is_implied(clause, self._alternative, self._schema, keys):
-                check_attributes(self._schema, clause, self._components)
-                across.append(Test(clause.expression, resolve))
+        on_event = [clause.literals for clause in bound.on_event]
+        across = []
+        for clause in bound.across:
+            self._events.check_attributes(clause, self._components)
+            across.append(Test(clause.expression, resolve))
         unit = EventUnit(component, None)
         on_event += ((value,) for value in equivalences_at(self._query, unit, None))
         number = layout.NONE
         if across:
             number = self._writer.add(across)
             self._edges.append((number, f"{component.variable}_bound"))
-        return self._event_test(component, Phase.BEGIN, on_event, []), number
-
-    def _bound_clauses(self, ix: int) -> list[Clause]:
-        return [
-            clause
-            for clause in self._alternative.clauses
-            if bound_at(clause, self._alternative) == ix
-        ]
+        return self._events.event_test(component, on_event, here), number

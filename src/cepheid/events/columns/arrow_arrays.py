@@ -1,8 +1,7 @@
-"""Arrow arrays from numbers and plain Python values, and back, by the memory that they are.
+"""Conversion between Arrow arrays and NumPy arrays or plain Python values, by their memory.
 
-``pyarrow.array`` and ``to_numpy`` import pandas, where it is installed, to ask whether something is
-from there. That takes longer than to find the first matches of a query. What is made here is the
-same.
+``pyarrow.array`` and ``to_numpy`` import pandas if it is installed, to check for pandas objects.
+That takes longer than finding the first matches of a query. These functions give the same arrays.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 _MOST_BYTES = 2**31 - 1
-"""How much text the offsets of a string array reach."""
+"""The most bytes that the offsets of a string array can address."""
 
 
 def from_numpy(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """The numbers or booleans as an Arrow array, null where they are ``missing``.
 
-    Numbers are not copied where they lie side by side.
+    Contiguous numbers are not copied.
 
     >>> from_numpy(np.array([3, 4]), np.array([False, True])).to_pylist()
     [3, None]
@@ -34,7 +33,7 @@ def from_numpy(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None =
 
 
 def to_numpy(array: pa.Array) -> npt.NDArray[Any]:
-    """The numbers or booleans of an Arrow array that has no nulls; of numbers no copy is made.
+    """The numbers or booleans of an Arrow array without nulls; numbers are not copied.
 
     >>> to_numpy(pa.array([3, 4, 5])[1:]).tolist(), to_numpy(pa.array([True, False])).tolist()
     ([4, 5], [True, False])
@@ -51,7 +50,7 @@ def to_numpy(array: pa.Array) -> npt.NDArray[Any]:
 
 
 class _Unprotected:
-    """Lets NumPy see the memory of an array that is protected from being written to."""
+    """Exposes the read-only memory of an array to NumPy."""
 
     def __init__(self, values: npt.NDArray[Any]) -> None:
         self._values = values  # keeps the memory alive
@@ -60,7 +59,7 @@ class _Unprotected:
 
 
 def shared(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array in the form that kernels take, without a copy; it must not be written to.
+    """The array in the form that kernels accept, without a copy; it must not be written to.
 
     >>> column = np.frombuffer(b"abcd", np.uint8)
     >>> np.shares_memory(shared(column), column)
@@ -73,7 +72,7 @@ def shared(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
-    """The numbers of an Arrow array that has no nulls, in the form that kernels take.
+    """The numbers of an Arrow array without nulls, in the form that kernels accept.
 
     They are not copied, and must not be written to.
 
@@ -85,9 +84,9 @@ def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
 
 
 def from_list(values: Any) -> pa.Array | pa.ChunkedArray:
-    """A list or array of values as an Arrow array, of the type that Arrow finds; None is null.
+    """A list or array of values as an Arrow array, of the type that Arrow infers; None is null.
 
-    So is NaN, which pandas has for a text that is missing.
+    NaN among strings is null too: pandas uses it for a missing string.
 
     >>> from_list(["north", None, "südlich"]).to_pylist()
     ['north', None, 'südlich']
@@ -117,7 +116,7 @@ def _found(values: Any) -> pa.Array | pa.ChunkedArray:
 
 
 def empty_table(schema: pa.Schema) -> pa.Table:
-    """No rows, with the columns of a schema.
+    """A table with the columns of a schema and no rows.
 
     >>> empty_table(pa.schema([("ts", pa.int64())])).shape
     (0, 1)
@@ -134,7 +133,7 @@ def _numbers(dtype: type) -> Callable[..., pa.Array]:
         try:
             given = values if missing is None else [value or 0 for value in values]
             return from_numpy(np.fromiter(given, dtype, len(values)), missing)
-        except OverflowError:  # Arrow has a wider type, or says what is wrong.
+        except OverflowError:  # Arrow finds a wider type, or reports the error.
             return pa.array(values)
 
     return make

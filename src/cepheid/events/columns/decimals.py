@@ -1,7 +1,7 @@
-"""Decimals as numbers that the language has: whole ones, or the floats that are nearest.
+"""Decimals as numbers of the language: integers, or the nearest floats.
 
-Arrow's own cast multiplies by a power of ten that is no float, and so makes 3.3000000000000003 of
-3.30, which is then not equal to 3.3.
+Arrow's own cast multiplies by a power of ten that is not a float. It converts 3.30 to
+3.3000000000000003, which is not equal to 3.3.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import from_numpy, to_numpy
 
 _EXACT = 2**53
-"""Whole numbers up to this are floats."""
+"""Integers up to this are exact as floats."""
 _EXACT_POWER = 22
-"""Powers of ten up to this one are floats."""
+"""Powers of ten up to this exponent are exact as floats."""
 
 
 def plain_decimals(array: pa.Array) -> pa.Array:
-    """Decimals without digits after the point as int64, others as the nearest float64.
+    """Decimals without fractional digits as int64, others as the nearest float64.
 
     >>> from decimal import Decimal
     >>> plain_decimals(pa.array([Decimal("3.30"), None])).to_pylist()
@@ -30,7 +30,7 @@ def plain_decimals(array: pa.Array) -> pa.Array:
     True
 
     Raises:
-        EventError: a whole number does not fit into 64 bits.
+        EventError: an integer does not fit into 64 bits.
     """
     scale = array.type.scale
     if scale <= 0:
@@ -38,7 +38,7 @@ def plain_decimals(array: pa.Array) -> pa.Array:
     if arrow.is_decimal128(array.type) and scale <= _EXACT_POWER:
         low, high = _words(array)
         missing = to_numpy(array.is_null())
-        # The quotient of two floats is the float that is nearest to it.
+        # The quotient of two floats is the float nearest to the exact quotient.
         if (missing | ((high == low >> 63) & (low <= _EXACT) & (low >= -_EXACT))).all():
             return from_numpy(low / 10.0**scale, missing)
     return array.cast(pa.string()).cast(pa.float64())
@@ -50,12 +50,12 @@ def _whole(array: pa.Array) -> pa.Array:
     except pa.ArrowInvalid:
         raise EventError(
             f"a column of type {array.type} has a number that does not fit into 64 bits; make it a "
-            "text, if it is an id: column.cast(pyarrow.string())"
+            "string if it is an id: column.cast(pyarrow.string())"
         ) from None
 
 
 def _words(array: pa.Array) -> tuple[Int64s, Int64s]:
-    """The low and the high 64 bits of each number, as it is without its point."""
+    """The low and the high 64 bits of each unscaled number."""
     words = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)
     words = words[array.offset : array.offset + len(array)]
     return words[:, 0], words[:, 1]

@@ -1,10 +1,10 @@
 """Arrow columns as the arrays that kernels read, and back.
 
-A kernel knows two kinds of number, int64 and float64, and no nulls: a column becomes an array of
-one of them and, where something is missing, an array that says which values are there. The dtype
-depends on the column's type alone, never on its values, so that every batch of a stream fits the
-same compiled kernel. Every array is contiguous and, so far as kernels can see, writable, because
-they are compiled for such arrays only; but it may be the column itself, and nobody writes to it.
+Kernels use int64 and float64 only, and no nulls. A column becomes an array of one of these types
+and, if values are missing, an array that says which values are there. The dtype depends on the
+column's type alone, never on its values, so that every batch of a stream fits the same compiled
+kernel. Kernels are compiled for contiguous, writable arrays, so every array is flagged as such.
+It may still be the memory of the column itself: nothing may write to it.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ NULL_CODE = -1
 
 
 class StringCodes:
-    """Integers for strings: 0, 1, 2, … in order of first sight, and never given out twice.
+    """Integer codes for strings: 0, 1, 2, … in order of first appearance, never reused.
 
     One object serves all columns and all batches of a run, so that two strings are equal exactly
     when their codes are. The order of codes says nothing about the order of strings. A string
-    that was forgotten has another code when it is seen again: only those may be forgotten that
-    nothing compares any more.
+    that was dropped gets another code when it comes back, so only strings that nothing will
+    compare again may be dropped.
 
-    ``operations`` is what conditions ask of strings beside that, and ``table`` has the answers.
+    ``operations`` are the string operations of conditions, and ``table`` has their results.
     """
 
     def __init__(self, operations: frozenset[str] = frozenset()) -> None:
@@ -53,7 +53,7 @@ class StringCodes:
 
     @property
     def values(self) -> pa.Array:
-        """All strings, in the order of their codes."""
+        """All strings, in code order."""
         return self._index.values
 
     @property
@@ -63,7 +63,7 @@ class StringCodes:
 
     @property
     def version(self) -> tuple[int, int]:
-        """Something that is the same as before exactly where the strings are."""
+        """A value that changes whenever the set of strings changes."""
         return self._index.next_code, len(self._index)
 
     def code(self, string: str) -> int:
@@ -90,14 +90,14 @@ class StringCodes:
         if isinstance(column, pa.ChunkedArray):
             column = column.unify_dictionaries()
         encoded = one_array(column)
-        # The last place is where index -1, a null, points to.
+        # Index -1, a null, reads the last element.
         code_at = np.append(self._index.encode(encoded.dictionary), NULL_CODE)
         indices = encoded.indices.cast(pa.int64()).fill_null(NULL_CODE)
         result: Int64s = code_at[to_numpy(indices)]
         return result
 
     def decode(self, codes: Int64s) -> pa.Array:
-        """The strings of codes that were given out before; NULL_CODE is null.
+        """The strings of known codes; NULL_CODE is null.
 
         >>> strings = StringCodes()
         >>> _ = strings.encode(pa.array(["north", "south"]))
@@ -110,9 +110,9 @@ class StringCodes:
     def forget_all_but(
         self, columns: Iterable[pa.ChunkedArray], codes: Sequence[Int64s] = ()
     ) -> None:
-        """Forget the strings that are in none of these columns, of strings or of lists of strings.
+        """Drop the strings that are in none of these columns of strings or lists of strings.
 
-        Those that have one of the codes are kept, too.
+        Strings with one of the ``codes`` are kept, too.
 
         >>> strings = StringCodes()
         >>> _ = strings.encode(pa.array(["north", "south"]))
@@ -148,7 +148,7 @@ class StringCodes:
     def from_state(
         cls, state: Mapping[str, Any], operations: frozenset[str] = frozenset()
     ) -> StringCodes:
-        """The codes that :meth:`state` wrote down.
+        """The codes from the result of :meth:`state`.
 
         >>> StringCodes.from_state({"codes": {"b": 4}, "next": 7}).code("a")
         7
@@ -165,11 +165,11 @@ class EncodedColumn:
     """One attribute of every event, for kernels.
 
     ``values`` are int64 (integers, booleans, string codes, ticks of ``unit``) or float64. Where
-    ``valid`` is False they are NaN, NULL_CODE for strings, and 0 otherwise; ``valid`` is None when
-    nothing is missing. A NaN is missing.
+    ``valid`` is False they are NaN for floats, NULL_CODE for strings, and 0 otherwise. ``valid`` is
+    None if no value is missing. NaN counts as missing.
 
-    The list of event i is ``values[offsets[i] : offsets[i + 1]]``, codes of strings or floats
-    (also of integers); a missing element is NULL_CODE or NaN, and a missing list is empty.
+    The list of event i is ``values[offsets[i] : offsets[i + 1]]``: string codes, or floats (also
+    for integers). A missing element is NULL_CODE or NaN, and a missing list is empty.
     """
 
     values: Numbers
@@ -187,7 +187,7 @@ _PLAIN = pa.int64()
 def encode_column(
     column: pa.Array | pa.ChunkedArray, strings: StringCodes, *, name: str | None = None
 ) -> EncodedColumn:
-    """A column as arrays. ``name`` is that of the attribute, for error messages.
+    """A column as arrays; ``name`` is the attribute in error messages.
 
     >>> encode_column(pa.array([3, None]), StringCodes())
     EncodedColumn(values=array([3, 0]), valid=array([ True, False]), offsets=None, unit=None)
@@ -210,14 +210,14 @@ def encode_column(
             f"{subject} of type {column.type} has a value that cannot be kept exactly: "
             f"{' '.join(str(error).split())}"
             if isinstance(error, pa.ArrowInvalid)
-            else f"{subject} has type {column.type}, which no condition can be about"
+            else f"{subject} has type {column.type}, which conditions cannot use"
         ) from error
 
 
 def decode_column(
     encoded: EncodedColumn, arrow_type: pa.DataType, strings: StringCodes
 ) -> pa.Array:
-    """The Arrow column that was encoded; with NaN as null, and decimals as near as floats come.
+    """The Arrow column that was encoded; NaN is null, and decimals are rounded to floats.
 
     >>> strings = StringCodes()
     >>> column = pa.array([True, None, False])
@@ -246,7 +246,7 @@ def decode_column(
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The column as one array; copied only when it has several chunks.
+    """The column as one array; copied only if it has several chunks.
 
     >>> one_array(pa.chunked_array([[1], [2, 3]])).to_pylist()
     [1, 2, 3]
@@ -257,7 +257,7 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def writable(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array itself when it is contiguous, aligned and writable, otherwise such a copy.
+    """The array itself if it is contiguous, aligned and writable, otherwise a copy that is.
 
     >>> writable(pa.array([1, 2]).to_numpy()).flags.writeable
     True
@@ -270,7 +270,7 @@ def _undictionary(array: pa.Array) -> pa.Array:
 
 
 def _all_or(valid: Bools) -> Bools | None:
-    """The array, or None when all of it is True."""
+    """The array, or None if all values are True."""
     return None if bool(valid.all()) else valid
 
 
@@ -312,7 +312,7 @@ def _floats(array: pa.Array) -> npt.NDArray[np.float64]:
 def _encode_list(array: pa.Array, strings: StringCodes) -> EncodedColumn:
     lengths = to_numpy(pc.list_value_length(array).fill_null(0).cast(pa.int64()))
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    elements = _undictionary(array.flatten())  # Leaves out what lies below null lists.
+    elements = _undictionary(array.flatten())  # Leaves out the elements of null lists.
     kind = kind_of(elements.type)
     if pa.types.is_decimal(elements.type):
         elements = plain_decimals(elements)

@@ -1,4 +1,4 @@
-"""The list attributes of events in memory, for predicates that reach back to earlier events."""
+"""The list attributes of events in memory, for predicates that refer to earlier events."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from cepheid.events.columns.encoding import NULL_CODE, EncodedColumn, StringCode
 
 
 class ListColumns:
-    """The lists of the events of a table, which are found by the number of an event.
+    """The lists of the events in a table, looked up by event number.
 
-    The events are numbered from ``first_event`` on, or have these ``numbers``, which increase.
-    The table is made when a list is asked for.
+    The events are numbered from ``first_event`` on, or have these ascending ``numbers``. The table
+    is made when a list is first needed.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class ListColumns:
         return self._make_table()
 
     def column(self, attribute: str) -> EncodedColumn:
-        """The lists of an attribute as floats; texts as floats that are equal if they are."""
+        """The lists of an attribute as floats; equal strings become equal floats."""
         if attribute not in self._encoded:
             column = self._table.column(attribute)
             encoded = encode_column(column, self._strings, name=attribute)
@@ -49,9 +49,9 @@ class ListColumns:
         return self._encoded[attribute]
 
     def addresses(self, attributes: Sequence[str | None]) -> tuple[Int64s, list[object]]:
-        """What the context says about these columns, and the arrays that it points at.
+        """The table for CONTEXT_LISTS with these columns, and the arrays that it points to.
 
-        A column that is None is none of lists.
+        None takes the place of a column that does not hold lists.
         """
         table = np.zeros(layout.LISTS_FIRST_COLUMN + 2 * len(attributes), dtype=np.int64)
         table[layout.LISTS_FIRST_EVENT] = self._first_event

@@ -1,7 +1,7 @@
-"""A registered function over columns: its compiled code is called once for each row.
+"""Registered functions over columns: the compiled code is called once for each row.
 
-A call from Python costs about a microsecond. That is paid for the matches of RETURN, and for
-conditions on single events that generated code cannot test.
+A call from Python costs about a microsecond. RETURN pays it for each match, and so do conditions on
+single events that generated code cannot test.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ARROW = {Kind.INTEGER: pa.int64(), Kind.FLOAT: pa.float64(), Kind.BOOLEAN: pa.b
 
 
 def call_for_rows(function: Function, arguments: Sequence[pa.Array], length: int) -> pa.Array:
-    """The value for each row of the arguments; null where one is, or where there is none."""
+    """The result for each row of the arguments; null if an argument is null or the call fails."""
     assert function.compile is not None
     if any(pa.types.is_null(argument.type) for argument in arguments):
         return pa.nulls(length, pa.float64())
@@ -63,7 +63,7 @@ def _encoded(argument: pa.Array, kind: Kind, strings: StringCodes) -> EncodedCol
 def _python_values(column: EncodedColumn, kind: Kind) -> Iterator[Any]:
     if column.offsets is not None:
         offsets = column.offsets.tolist()
-        # Each call has an array of its own, which it may change.
+        # Each call gets its own array, which it may change.
         return (column.values[low:high].copy() for low, high in pairwise(offsets))
     values = column.values.tolist()
     return map(bool, values) if kind is Kind.BOOLEAN else iter(values)

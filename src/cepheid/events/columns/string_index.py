@@ -1,4 +1,4 @@
-"""All strings of a stream with a code for each, found by a compiled hash table."""
+"""All strings of a stream and their codes, in a compiled hash table."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from cepheid.events.columns.arrow_arrays import shared, to_numpy
 from cepheid.events.kernels import string_codes
 
 Int64s = npt.NDArray[np.int64]
-Octets = npt.NDArray[np.uint8]
+Bytes = npt.NDArray[np.uint8]
 
 _FIRST_SLOTS = 64
-_FIRST_OCTETS = 1_024
-_NOTHING: Octets = np.empty(0, dtype=np.uint8)
+_FIRST_BYTES = 1_024
+_NOTHING: Bytes = np.empty(0, dtype=np.uint8)
 
 
 class StringIndex:
-    """Strings in the order of their codes, which grow.
+    """Strings in code order; codes are ascending.
 
     >>> index = StringIndex()
     >>> index.encode(pa.array(["b", None, "a", "b"])).tolist(), index.values.to_pylist()
@@ -34,19 +34,19 @@ class StringIndex:
         self._state = np.zeros(2, dtype=np.int64)
         self._begins = np.zeros(_FIRST_SLOTS + 1, dtype=np.int64)
         self._codes = np.zeros(_FIRST_SLOTS, dtype=np.int64)
-        self._octets = np.zeros(_FIRST_OCTETS, dtype=np.uint8)
+        self._bytes = np.zeros(_FIRST_BYTES, dtype=np.uint8)
         self._slots = np.full((_FIRST_SLOTS, 2), string_codes.EMPTY, dtype=np.int64)
 
     def hold(self, strings: pa.Array, codes: Int64s) -> None:
-        """Have these strings and no others; the next code stays as it is."""
-        begins, octets = _parts(strings)
+        """Keep these strings only; the next code stays as it is."""
+        begins, data = _parts(strings)
         self._state[0] = count = len(codes)
         size = _FIRST_SLOTS
         while size < 4 * count:
             size *= 2
-        held = octets[begins[0] : begins[-1]]
+        held = data[begins[0] : begins[-1]]
         self._begins, self._codes = _grown(begins - begins[0], size + 1), _grown(codes, size)
-        self._octets = _grown(held, max(len(held), _FIRST_OCTETS))
+        self._bytes = _grown(held, max(len(held), _FIRST_BYTES))
         self._index(size)
 
     def __len__(self) -> int:
@@ -54,7 +54,7 @@ class StringIndex:
 
     @property
     def next_code(self) -> int:
-        """The code that the next string will have that is not known yet."""
+        """The code for the next new string."""
         return int(self._state[1])
 
     @next_code.setter
@@ -68,25 +68,25 @@ class StringIndex:
 
     @property
     def values(self) -> pa.Array:
-        """All strings, as they are now."""
+        """A copy of all strings."""
         count = len(self)
         begins = self._begins[: count + 1].copy()
-        buffers = [None, pa.py_buffer(begins), pa.py_buffer(self._octets[: begins[-1]].copy())]
+        buffers = [None, pa.py_buffer(begins), pa.py_buffer(self._bytes[: begins[-1]].copy())]
         return pa.Array.from_buffers(pa.large_string(), count, buffers)
 
     def encode(self, strings: pa.Array) -> Int64s:
-        """The code of each string; one that is not known gets the next one, and null -1."""
-        offsets, octets = _parts(strings)
+        """The code of each string; a new string gets the next code, and null gets -1."""
+        offsets, data = _parts(strings)
         valid = to_numpy(strings.is_valid()).view(np.uint8) if strings.null_count else _NOTHING
         codes, at = np.empty(len(strings), dtype=np.int64), 0
         while at < len(codes):
             at = string_codes.encode_strings(
-                octets,
+                data,
                 offsets,
                 shared(valid),
                 self._slots,
                 self._begins,
-                self._octets,
+                self._bytes,
                 self._codes,
                 self._state,
                 codes,
@@ -97,30 +97,30 @@ class StringIndex:
         return codes
 
     def _make_room(self, length: int) -> None:
-        """Have room for a string of this length, and more."""
+        """Grow until there is room for a string of this length."""
         count = len(self)
         if 2 * count >= len(self._slots):
             size = 2 * len(self._slots)
             self._begins, self._codes = _grown(self._begins, size + 1), _grown(self._codes, size)
             self._index(size)
         needed = int(self._begins[count]) + length
-        if needed > len(self._octets):
-            self._octets = _grown(self._octets, 2 * needed)
+        if needed > len(self._bytes):
+            self._bytes = _grown(self._bytes, 2 * needed)
 
     def _index(self, size: int) -> None:
         self._slots = np.full((size, 2), string_codes.EMPTY, dtype=np.int64)
-        string_codes.index_strings(self._begins, self._octets, len(self), self._slots)
+        string_codes.index_strings(self._begins, self._bytes, len(self), self._slots)
 
 
-def _parts(strings: pa.Array) -> tuple[Int64s, Octets]:
-    """Where each string begins and the last one ends, and the octets that these are places in."""
+def _parts(strings: pa.Array) -> tuple[Int64s, Bytes]:
+    """The offset where each string begins and the last one ends, and the bytes they point into."""
     if not pa.types.is_large_string(strings.type):
         strings = strings.cast(pa.large_string())
     if not len(strings):
         return np.zeros(1, dtype=np.int64), _NOTHING
-    _, offsets, octets = strings.buffers()
+    _, offsets, data = strings.buffers()
     begins = np.frombuffer(offsets, np.int64)[strings.offset : strings.offset + len(strings) + 1]
-    found = _NOTHING if octets is None else np.frombuffer(octets, np.uint8)
+    found = _NOTHING if data is None else np.frombuffer(data, np.uint8)
     return shared(begins), shared(found)
 
 

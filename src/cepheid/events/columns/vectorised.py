@@ -1,8 +1,8 @@
-"""Expressions over whole columns: the value of an expression for many bindings at once.
+"""Expressions over whole columns: the value of an expression for many bindings in one call.
 
-The meaning is that of :mod:`cepheid.reference.interpreter`, which tests compare it with; only the
-way is different. What an attribute, an element or an aggregate is for each binding, and where
-there is none, is left to the caller.
+The results are those of :mod:`cepheid.reference.interpreter`; tests compare the two. The caller
+supplies the values of attributes, elements and aggregates for each binding, and says where there
+is none.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ _FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
 class Vectorised:
     """Evaluates expressions for ``length`` bindings.
 
-    ``resolve`` knows the values of a leaf, and ``missing`` where it does not exist, if that
-    may be anywhere.
+    ``resolve`` gives the values of a leaf, and ``missing`` says where the leaf does not exist;
+    None if it exists everywhere.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Vectorised:
         return self._predicate(node)
 
     def truth(self, node: ast.Expression, positive: bool = True) -> pa.Array:
-        """The truth of the node, or of its negation: a predicate on what is missing is true."""
+        """The truth of the node, or of its negation; a predicate on a missing attribute is true."""
         match node:
             case ast.Not(operand):
                 return self.truth(operand, not positive)
@@ -113,15 +113,17 @@ class Vectorised:
                 truths = (self.truth(operand, positive) for operand in operands)
                 is_and = isinstance(node, ast.And) is positive
                 return functools.reduce(pc.and_kleene if is_and else pc.or_kleene, truths)
-        value = self.value(node).cast(pa.bool_())  # A call with NULL has no kind.
+        value = self.value(node).cast(pa.bool_())  # A call with NULL has no type.
         return pc.if_else(self.missing(node), True, value if positive else pc.invert(value))
 
     def missing(self, node: ast.Node) -> Bools:
-        """Where something that the value depends on is missing."""
+        """Where an attribute that the value depends on is missing."""
         if isinstance(node, Leaf) and self._is_missing is not None:
             return self._is_missing(node)
         found: Bools = np.zeros(self._length, dtype=np.bool_)
-        if not isinstance(node, ast.Not | ast.And | ast.Or):  # There, what is missing is true.
+        if not isinstance(
+            node, ast.Not | ast.And | ast.Or
+        ):  # A predicate on a missing attribute is true.
             for child in node.children():
                 found |= self.missing(child)
         return found
@@ -140,7 +142,7 @@ class Vectorised:
                     _compare(">=", value, self.value(low)), _compare("<=", value, self.value(high))
                 )
             case ast.Like(operand, pattern):
-                # A backslash escapes for Arrow, and is a character like any other here.
+                # For Arrow, a backslash escapes; in a query it is an ordinary character.
                 plain_pattern = pattern.replace("\\", "\\\\")
                 return pc.match_like(_strings(_plain(self.value(operand))), plain_pattern)
             case ast.IsNull(operand):
@@ -163,14 +165,14 @@ class Vectorised:
 
 
 def _strings(plain: pa.Array) -> pa.Array:
-    """Texts: what has no kind, as a column of nulls may, was taken for numbers."""
+    """The strings; a column of nulls without a type was read as numbers."""
     return plain.cast(pa.string())
 
 
 def _each_string(function: Callable[[str], str], strings: pa.Array) -> pa.Array:
-    """A function of each text, called once for each that differs.
+    """A function of each string, called once for each distinct string.
 
-    Arrow's own functions of case give one letter for one: ß has a capital of two.
+    Arrow's own case functions map one letter to one letter, but the capital of ß has two.
     """
     encoded = strings.dictionary_encode()
     results = pa.array(map(function, encoded.dictionary.to_pylist()), pa.string())
@@ -185,7 +187,7 @@ def without_nan(array: pa.Array) -> pa.Array:
 
 
 def _answers(results: pa.Array, arguments: list[pa.Array]) -> pa.Array:
-    """Results with null where there is none: sqrt(-1), and ln(0), which no argument explains."""
+    """Results with null where there is none, such as sqrt(-1) and ln(0)."""
     results = without_nan(results)
     if not arrow.is_floating(results.type):
         return results
@@ -197,13 +199,13 @@ def _answers(results: pa.Array, arguments: list[pa.Array]) -> pa.Array:
 
 
 def _whole(floats: pa.Array) -> pa.Array:
-    """Whole numbers, with null for those that 64 bits do not hold."""
+    """Integers, with null for those that do not fit into 64 bits."""
     fits = pc.and_(pc.greater_equal(floats, -(2.0**63)), pc.less(floats, 2.0**63))
     return pc.if_else(fits, floats, pa.scalar(None, pa.float64())).cast(pa.int64())
 
 
 def _rounded(values: pa.Array, digits: pa.Array | None = None) -> pa.Array:
-    # Half away from zero at a number of digits that may differ from row to row.
+    # Rounds half away from zero, to a number of digits that may differ by row.
     numbers = _float(_plain(values))
     scale = pc.power(10.0, _float(digits)) if digits is not None else pa.scalar(1.0)
     size = pc.divide(pc.floor(pc.add(pc.multiply(pc.abs(numbers), scale), 0.5)), scale)
@@ -225,7 +227,7 @@ def _arithmetic(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
         result = without_nan(_applied(apply, *_alike((left, right))))
         if not arrow.is_integer(result.type):
             return result
-        # What does not fit is wrong by 2**64 at least, and floats are wrong by much less.
+        # An overflow is off by at least 2**64, and floats are off by much less.
         error = pc.subtract(apply(_float(left), _float(right)), _float(result))
         return pc.if_else(pc.less(pc.abs(error), 1e18), result, pa.scalar(None, result.type))
     zero = pc.equal(right, 0)
@@ -237,7 +239,7 @@ def _arithmetic(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
 
 
 def _duration(nanoseconds: int) -> pa.Scalar:
-    """A duration, in microseconds unless it has nanoseconds: these do not reach the year 9999."""
+    """A duration in microseconds, unless it has nanoseconds, which do not reach the year 9999."""
     microseconds, rest = divmod(nanoseconds, 1_000)
     if rest:
         return pa.scalar(nanoseconds, pa.duration("ns"))
@@ -245,7 +247,7 @@ def _duration(nanoseconds: int) -> pa.Scalar:
 
 
 def _scaled(operator: str, durations: pa.Array, numbers: pa.Array) -> pa.Array:
-    """Durations times numbers or divided by them, rounded to what the durations count."""
+    """Durations multiplied or divided by numbers, rounded to the unit of the durations."""
     kind = durations.type if durations.type.unit == "ns" else pa.duration("us")
     scaled = _arithmetic(operator, durations.cast(kind).cast(pa.int64()), numbers)
     whole = _whole(pc.round(scaled)) if arrow.is_floating(scaled.type) else scaled
@@ -256,7 +258,7 @@ def _modulo(left: pa.Array, right: pa.Array) -> pa.Array:
     """The remainder with the sign of the divisor, as in Python; Arrow has none."""
     missing = pc.or_(pc.is_null(left), pc.is_null(right)).to_numpy(zero_copy_only=False)
     numbers = [array.fill_null(1).to_numpy(zero_copy_only=False) for array in (left, right)]
-    with np.errstate(invalid="ignore"):  # What is left of infinity is not a number.
+    with np.errstate(invalid="ignore"):  # The remainder of infinity is not a number.
         return pa.array(np.mod(*numbers), mask=missing)
 
 
@@ -270,14 +272,16 @@ def _compare(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
 def _applied(function: Callable[..., pa.Array], left: pa.Array, right: pa.Array) -> pa.Array:
     try:
         return function(left, right)
-    except pa.ArrowInvalid:  # A time that nanoseconds do not reach, and one that has them.
+    except (
+        pa.ArrowInvalid
+    ):  # A time out of the range of nanoseconds is compared with one in nanoseconds.
         return function(*(_in_microseconds(array) for array in (left, right)))
 
 
 def _has_no_kind(array: pa.Array, other: pa.Array) -> bool:
-    """Whether these are nulls of which nothing tells the kind, and the others are no numbers.
+    """Whether these are nulls without a type, and the others are not numbers.
 
-    Beside numbers such nulls are numbers.
+    Next to numbers, such nulls are numbers.
     """
     plain = (arrow.is_null, arrow.is_integer, arrow.is_floating, arrow.is_decimal)
     return arrow.is_null(array.type) and not any(test(other.type) for test in plain)
@@ -293,12 +297,12 @@ def _in_microseconds(array: pa.Array) -> pa.Array:
 
 
 def _as_time(array: pa.Array, other: pa.Array) -> pa.Array:
-    """Text as points in time and times without zone, where the other side is a time."""
+    """Strings parsed as times, and times without a zone, if the other side is a time."""
     is_time, other_is_time = _is_time(array), _is_time(other)
     if arrow.is_string(array.type) and other_is_time:
-        texts = pc.unique(array)
-        moments = [None if text is None else _moment(text) for text in texts.to_pylist()]
-        codes = pc.index_in(array, texts)
+        strings = pc.unique(array)
+        moments = [None if each is None else _moment(each) for each in strings.to_pylist()]
+        codes = pc.index_in(array, strings)
         return pa.array(moments, pa.timestamp("us")).take(codes)
     if is_time and (other_is_time or arrow.is_string(other.type)):
         unit = array.type.unit if arrow.is_timestamp(array.type) else "us"
@@ -306,8 +310,8 @@ def _as_time(array: pa.Array, other: pa.Array) -> pa.Array:
     return array
 
 
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
+def _moment(string: str) -> datetime:
+    moment = datetime.fromisoformat(string)
     offset = moment.utcoffset()
     return moment.replace(tzinfo=None) - offset if offset else moment.replace(tzinfo=None)
 
@@ -331,7 +335,7 @@ def _plain(array: pa.Array) -> pa.Array:
 
 
 def whole_numbers(array: pa.Array) -> pa.Array:
-    """Integers of any width in 64 bits with a sign."""
+    """Integers of any width as int64."""
     try:
         return array.cast(pa.int64())
     except pa.ArrowInvalid as error:
@@ -348,10 +352,10 @@ def _alike(arrays: tuple[pa.Array, ...]) -> list[pa.Array]:
 
 
 def _float(array: pa.Array) -> pa.Array:
-    """As floats: whole numbers above 2**53 become the nearest that there is."""
+    """As floats; integers above 2**53 become the nearest float."""
     return array.cast(pa.float64(), safe=False)
 
 
 def _fitting(sizes: pa.Array) -> pa.Array:
-    """The sizes of whole numbers, with null for the one that 64 bits do not hold."""
+    """The absolute values of integers, with null for the one that does not fit into 64 bits."""
     return pc.if_else(pc.less(sizes, 0), pa.scalar(None, sizes.type), sizes)

@@ -1,4 +1,4 @@
-"""Numbers at given places of an array that is in two parts."""
+"""Numbers at given indices of an array that consists of two parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cepheid.jit.decorators import I64, I64S, kernel_of_widths
 
 @kernel_of_widths(lambda row, _rows: I64(I64S, I64S, row, I64S))
 def look_up(before, after, places, found):
-    """``found`` gets what is at each place of ``before`` followed by ``after``."""
+    """Write to ``found`` the number at each index of ``before`` followed by ``after``."""
     first = len(before)
     for ix in range(len(places)):
         place = places[ix]

@@ -1,8 +1,7 @@
-"""Values of partition keys to dense numbers, kept across batches.
+"""Dense numbers for the values of partition keys, kept across batches.
 
-An open-addressing hash table: a slot holds a pair (a, b) and its number, side by side. A key of
-several attributes is numbered one attribute at a time: the number so far is the other half of
-the pair.
+An open-addressing hash table: a slot holds a pair (a, b) and its number. A key of several
+attributes is numbered one attribute at a time; the number so far is the other half of the pair.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ def _hash(a, b):
 
 @kernel(I64(I64S, I64S, I64S, I64, I64, I64S, I64S))
 def number_small(direct, values, numbers, has_nulls, first, counts, axis):
-    """Number values whose number a table has at their place; the first place that lacks one.
+    """Number values by their entries in an index; returns the first event without an entry.
 
-    Where there are nulls, a negative number stands for one and stays as it is. If there is an
-    ``axis``, events are counted as :func:`count_within` does it.
+    If there are nulls, a negative number means null and stays as it is. If there is an ``axis``,
+    events are counted as in :func:`count_within`.
     """
     counting = len(axis) > 0
     for i in range(first, len(values)):
@@ -47,7 +46,7 @@ def number_small(direct, values, numbers, has_nulls, first, counts, axis):
 
 @kernel(I64(I64S, I64S, I64S, I64S, I64))
 def number_small_at(direct, values, places, numbers, first):
-    """The same for the events at these places, of which none is null; the first place in them."""
+    """The same for the events at these places, without nulls; returns an index into ``places``."""
     for place in range(first, len(places)):
         i = places[place]
         value = values[i]
@@ -61,8 +60,8 @@ def number_small_at(direct, values, places, numbers, first):
 def number_pairs(slots, used, left, places, place, right, out, stopped_at):
     """Number the pairs (left × places + place, right); stops when the table is half full.
 
-    ``out`` is ``left`` in the end: a negative ``left``, which stands for null, stays as it is.
-    Returns how many numbers are used.
+    ``out`` may be the array ``left``. A negative ``left`` means null and stays as it is. Returns
+    the count of numbers in use.
     """
     mask = len(slots) - 1
     for i in range(stopped_at[0], len(right)):
@@ -106,10 +105,10 @@ def rehash(slots, larger):
 
 @kernel(I64(I64S_2D, I64, I64S, I64S, I64S_2D))
 def keep_used(slots, places, used, renumbered, kept):
-    """Move the pairs whose number is used to another table, numbered anew in the same order.
+    """Move the pairs with used numbers to another table, renumbered in the same order.
 
-    The number of a pair of an earlier place is used where one that goes on from it is.
-    ``renumbered`` has the new number of each, or EMPTY. Returns how many there are.
+    A number of an earlier attribute is used if a pair that extends it is used. ``renumbered`` is
+    the new number of each, or EMPTY. Returns how many there are.
     """
     for _ in range(places - 1):
         for slot in range(len(slots)):
@@ -138,7 +137,7 @@ def keep_used(slots, places, used, renumbered, kept):
 
 @kernel(I64(I64S, I64S, I64S, I64))
 def count_within(partition_of, counts, out, first):
-    """The place of each event within its partition; ``counts`` go on from batch to batch."""
+    """The index of each event within its partition; ``counts`` continue across batches."""
     for i in range(first, len(partition_of)):
         partition = partition_of[i]
         if partition >= 0:
@@ -151,7 +150,7 @@ def count_within(partition_of, counts, out, first):
 
 @kernel(I64(I64S, I64S, I64S, I64))
 def first_within(partition_of, axis, counts, extent):
-    """The first event that is less than an extent before the end of its partition."""
+    """The first event that is less than ``extent`` events before the end of its partition."""
     for i in range(len(partition_of)):
         partition = partition_of[i]
         if partition >= 0 and counts[partition] - axis[i] < extent:
@@ -161,7 +160,7 @@ def first_within(partition_of, axis, counts, extent):
 
 @kernel(I64(I64S, I64S, I64S, I64, I64))
 def first_of_last(partition_of, axis, counts, extent, wanted):
-    """The first of the last so many such events, or -1 if there are fewer."""
+    """The first of the last ``count`` such events, or -1 if there are fewer."""
     first = len(partition_of)
     while wanted > 0:
         first -= 1

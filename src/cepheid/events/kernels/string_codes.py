@@ -1,7 +1,7 @@
-"""Strings to the codes that stand for them, kept across batches.
+"""Integer codes for strings, kept across batches.
 
-An open-addressing hash table: a slot holds the hash of a string and its number. The octets of all
-strings lie one after another, those of string t from ``begins[t]`` to ``begins[t + 1]``.
+An open-addressing hash table: a slot holds the hash of a string and its number. The bytes of all
+strings are contiguous, and those of string t are ``known[begins[t]:begins[t + 1]]``.
 """
 
 from __future__ import annotations
@@ -18,54 +18,54 @@ HASH, NUMBER = 0, 1
 """The columns of a slot."""
 
 WORD = 8
-"""How many octets are read at once."""
+"""How many bytes are read in one step."""
 
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _8, _32 = np.uint64(8), np.uint64(32)
 
 
 @small
-def _word(octets, at):
-    """Eight octets as a number."""
+def _word(data, at):
+    """Eight bytes as a number."""
     word = np.uint64(0)
     for place in range(WORD):
-        word = (word << _8) | np.uint64(octets[at + place])
+        word = (word << _8) | np.uint64(data[at + place])
     return word
 
 
 @small
-def _hash(octets, low, high):
-    """A hash; those of different strings of one length, no longer than a word, are different."""
+def _hash(data, low, high):
+    """A hash; different strings of the same length have different hashes if they fit in a word."""
     x = np.uint64(high - low) * _PRIME
     while high - low >= WORD:
-        x = (x ^ _word(octets, low)) * _PRIME
+        x = (x ^ _word(data, low)) * _PRIME
         x ^= x >> _32
         low += WORD
     if low < high:
         word = np.uint64(0)
-        if low + WORD <= len(octets):  # How many of them are wanted needs no branch.
-            word = _word(octets, low) >> np.uint64(8 * (WORD - (high - low)))
+        if low + WORD <= len(data):  # The number of remaining bytes needs no branch.
+            word = _word(data, low) >> np.uint64(8 * (WORD - (high - low)))
         else:
             for at in range(low, high):
-                word = (word << _8) | np.uint64(octets[at])
+                word = (word << _8) | np.uint64(data[at])
         x = (x ^ word) * _PRIME
         x ^= x >> _32
     return np.int64(x)
 
 
 @small
-def _are_same(octets, at, others, other_at, length):
-    """Whether two strings of one length and hash are the same."""
+def _are_same(data, at, others, other_at, length):
+    """Whether two strings of the same length and hash are equal."""
     if length <= WORD:
         return True
     end = at + length
     while end - at >= WORD:
-        if _word(octets, at) != _word(others, other_at):
+        if _word(data, at) != _word(others, other_at):
             return False
         at += WORD
         other_at += WORD
     while at < end:
-        if octets[at] != others[other_at]:
+        if data[at] != others[other_at]:
             return False
         at += 1
         other_at += 1
@@ -73,11 +73,11 @@ def _are_same(octets, at, others, other_at, length):
 
 
 @kernel(I64(U8S, I64S, U8S, I64S_2D, I64S, U8S, I64S, I64S, I64S, I64))
-def encode_strings(octets, offsets, valid, slots, begins, known, codes, state, out, first):
-    """The code of each string from the first on; stops at a string for which there is no room.
+def encode_strings(data, offsets, valid, slots, begins, known, codes, state, out, first):
+    """The code of each string from ``first`` on; stops at a string for which there is no room.
 
-    String i is ``octets[offsets[i]:offsets[i + 1]]``, or null where ``valid`` says so. One that is
-    not known is added, with the next code. ``state`` has how many are known, and that code.
+    String i is ``data[offsets[i]:offsets[i + 1]]``, or null if ``valid[i]`` is 0. A new string is
+    added, with the next code. ``state`` is the number of known strings and the next code.
     """
     mask = len(slots) - 1
     for i in range(first, len(out)):
@@ -85,7 +85,7 @@ def encode_strings(octets, offsets, valid, slots, begins, known, codes, state, o
             out[i] = NULL
             continue
         low, length = offsets[i], offsets[i + 1] - offsets[i]
-        hashed = _hash(octets, low, low + length)
+        hashed = _hash(data, low, low + length)
         slot = hashed & mask
         number = slots[slot, NUMBER]
         while number != EMPTY:
@@ -93,7 +93,7 @@ def encode_strings(octets, offsets, valid, slots, begins, known, codes, state, o
             if (
                 slots[slot, HASH] == hashed
                 and begins[number + 1] - begin == length
-                and _are_same(octets, low, known, begin, length)
+                and _are_same(data, low, known, begin, length)
             ):
                 break
             slot = (slot + 1) & mask
@@ -104,7 +104,7 @@ def encode_strings(octets, offsets, valid, slots, begins, known, codes, state, o
             if 2 * number >= len(slots) or begin + length > len(known):
                 return i
             for at in range(length):
-                known[begin + at] = octets[low + at]
+                known[begin + at] = data[low + at]
             begins[number + 1] = begin + length
             codes[number] = state[1]
             slots[slot, HASH] = hashed
@@ -117,7 +117,7 @@ def encode_strings(octets, offsets, valid, slots, begins, known, codes, state, o
 
 @kernel(I64(I64S, U8S, I64, I64S_2D))
 def index_strings(begins, known, count, slots):
-    """Put the strings that are known, all different, into an empty table."""
+    """Put the known strings, which are distinct, into an empty table."""
     mask = len(slots) - 1
     for number in range(count):
         hashed = _hash(known, begins[number], begins[number + 1])

@@ -1,4 +1,4 @@
-"""Files that hold events: Parquet, of which the footers are read first, CSV and JSON lines."""
+"""Files that hold events: Parquet (footers are read first), CSV and JSON lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cepheid.errors import EventError, closest, list_words
 PARQUET_SUFFIXES = (".parquet", ".pq")
 CSV_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
-# One JSON object has to fit into a block; Arrow's own 1 MiB is too small for wide events.
+# One JSON object has to fit into a block; Arrow's default of 1 MiB is too small for wide events.
 JSON_BLOCK_BYTES = 16 << 20
 
 
@@ -43,8 +43,8 @@ def read_path(source: str | Path) -> pa.Table | ParquetFiles:
             raise EventError(f"no file fits {str(source)!r}")
         if other:
             raise EventError(
-                f"{str(source)!r} fits {other[0]!r}, which is not a Parquet file; "
-                f"a glob may fit only files that end in .parquet or .pq{_one_by_one(files)}"
+                f"{str(source)!r} matches {other[0]!r}, which is not a Parquet file; "
+                f"a glob may match only files that end in .parquet or .pq{_one_by_one(files)}"
             )
         plain_parts = re.split(r"[*?\[]", str(source))[0].rpartition("/")[0]
         return _parquet_files(str(source), files, Path(plain_parts or "."))
@@ -56,11 +56,11 @@ def read_path(source: str | Path) -> pa.Table | ParquetFiles:
 
 
 def _one_by_one(files: Iterable[Path]) -> str:
-    """How files of text are read of which there are several."""
+    """The advice for several text files."""
     if not any(file.suffix in (*CSV_DELIMITERS, *JSON_SUFFIXES) for file in files):
         return ""
     return (
-        ". CSV and JSON lines are read a file at a time, and whole folders of them by Spark: "
+        ". CSV and JSON-lines files are read one at a time; Spark reads whole folders: "
         "spark.read.csv(…), or on the command line --spark 'local[*]'"
     )
 
@@ -77,15 +77,15 @@ def _read_file(path: Path) -> pa.Table | ParquetFiles:
         return _read_json_lines(path, packed)
     text_suffixes = [*CSV_DELIMITERS, *JSON_SUFFIXES]
     raise EventError(
-        f"file {str(path)!r} does not say by its name what it holds; read are "
-        f"{list_words([*PARQUET_SUFFIXES, *text_suffixes])}, "
-        "of which the text formats also with .gz"
+        f"file {str(path)!r} has no suffix that says what it holds; supported are "
+        f"{list_words([*PARQUET_SUFFIXES, *text_suffixes])}; "
+        "text files may also end in .gz"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetFiles:
-    """Parquet files of which the footers have been read."""
+    """Parquet files with their footers read."""
 
     shown: str
     schema: pa.Schema
@@ -98,21 +98,21 @@ class ParquetFiles:
 
 
 def _one_parquet_file(path: Path) -> ParquetFiles:
-    """A file, whose columns come in one piece each where their values have a fixed width."""
+    """One file; columns of fixed-width values are read as one chunk."""
     import pyarrow.parquet as pq
 
     with quoting(f"{str(path)!r}"):
         file = pq.ParquetFile(path, pre_buffer=False)
 
     def columns(names: Sequence[str]) -> pa.Table:
-        # A name that begins like another with a dot brings that one too.
+        # Arrow also reads columns with a name that continues a wanted name with a dot.
         return file.read(list(names)).select(list(names))
 
     return ParquetFiles(str(path), file.schema_arrow, columns)
 
 
 def _parquet_files(shown: str, files: Sequence[Path], base: Path) -> ParquetFiles:
-    """Parquet files in order of their paths; ``key=value`` directories below base are columns."""
+    """Parquet files in path order; ``key=value`` directories below ``base`` are columns."""
     import pyarrow.dataset as ds
 
     paths = sorted(str(file) for file in files)
@@ -125,7 +125,7 @@ def _parquet_files(shown: str, files: Sequence[Path], base: Path) -> ParquetFile
             partition_base_dir=str(base),
         )
         dataset = read()
-        # A dataset takes the schema of its first file; columns that only later files have, and
+        # A dataset has the schema of its first file; columns that only later files have, and
         # wider types there, would be lost.
         schemas = {file.path: file.physical_schema for file in dataset.get_fragments()}
         try:
@@ -139,11 +139,11 @@ def _parquet_files(shown: str, files: Sequence[Path], base: Path) -> ParquetFile
 
 
 def _refuse_mixed_files(shown: str, schemas: Mapping[str, pa.Schema]) -> None:
-    """Refuse the first file with a column whose values go into no type with those before it."""
+    """Refuse the first file with a column that has no common type with earlier files."""
     first: dict[str, tuple[pa.Field, str]] = {}
     for path, schema in schemas.items():
         for field in schema:
-            if pa.types.is_null(field.type):  # It goes with every type.
+            if pa.types.is_null(field.type):  # It is compatible with every type.
                 continue
             other, there = first.setdefault(field.name, (field, path))
             try:
@@ -153,8 +153,8 @@ def _refuse_mixed_files(shown: str, schemas: Mapping[str, pa.Schema]) -> None:
             except pa.ArrowException:
                 raise EventError(
                     f"{shown!r} cannot be read: column {field.name!r} is {other.type} in {there!r} "
-                    f"and {field.type} in {path!r}, which no one type can hold; write one of them "
-                    "again, in the type of the others"
+                    f"and {field.type} in {path!r}, which have no common type; rewrite one of them "
+                    "with the type of the others"
                 ) from None
 
 
@@ -184,8 +184,8 @@ def _read_json_lines(path: Path, packed: bool) -> pa.Table:
         with path.open("rb") as file:
             if file.read(1024).lstrip().startswith(b"["):
                 raise EventError(
-                    f"{str(path)!r} holds a JSON array; one object per line is read, "
-                    "without brackets and commas around them"
+                    f"{str(path)!r} holds a JSON array; write one object per line, "
+                    "without the brackets and commas of the array"
                 )
     with quoting(f"{str(path)!r}"):
         return pyarrow.json.read_json(
@@ -194,20 +194,20 @@ def _read_json_lines(path: Path, packed: bool) -> pa.Table:
 
 
 def refuse_other_encoding(source: object, column: str, arrow_type: pa.DataType) -> None:
-    """Refuse a column of a CSV file that is bytes: Arrow takes for them what is not UTF-8."""
+    """Refuse a bytes column in a CSV file: Arrow returns bytes for data that is not UTF-8."""
     if delimiter_of(source) is not None and pa.types.is_binary(arrow_type):
         raise _not_utf8(f"column {column!r}", source)
 
 
 def _not_utf8(what: str, path: object) -> EventError:
     return EventError(
-        f"{what} of {str(path)!r} is not UTF-8 text; convert the file first, if it is Latin-1 with "
+        f"{what} of {str(path)!r} is not UTF-8; convert the file first. If it is Latin-1: "
         f"iconv -f latin1 -t utf-8 {path} > utf8.csv"
     )
 
 
 def delimiter_of(source: object) -> str | None:
-    """What the name of a text file says is between its columns."""
+    """The column delimiter, by the suffix of a text file."""
     if not isinstance(source, str | Path):
         return None
     suffixes = [suffix.lower() for suffix in Path(source).suffixes if suffix.lower() != ".gz"]
@@ -215,7 +215,7 @@ def delimiter_of(source: object) -> str | None:
 
 
 def refuse_repeated(names: Sequence[str]) -> None:
-    """Refuse columns of the same name."""
+    """Refuse duplicate column names."""
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise EventError(
@@ -226,7 +226,7 @@ def refuse_repeated(names: Sequence[str]) -> None:
 
 @contextmanager
 def quoting(what: str) -> Iterator[None]:
-    """Turn what a library says of data that it cannot read into one line of an EventError."""
+    """Turn a library's message about unreadable data into a one-line EventError."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""DataFrames of Spark, as far as they are known without pyspark."""
+"""Spark DataFrames, recognised without importing pyspark."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from cepheid.errors import OptionError
 
 SPARK = "cepheid.spark"
-"""What runs queries over DataFrames. It is built on ``cepheid.api`` and needs pyspark, so that it
-is loaded by its name, and only when there is a DataFrame: whoever has one has pyspark."""
+"""The package that runs queries over DataFrames. It needs ``cepheid.api`` and pyspark, so it is
+imported by name, and only when there is a DataFrame."""
 
 
 def are_spark_frames(events: object) -> bool:
-    """Whether these are a DataFrame of Spark, or one for each type, without loading pyspark.
+    """Whether these are a Spark DataFrame, or one for each type, without importing pyspark.
 
     >>> are_spark_frames({"ts": [1], "type": ["A"]})
     False
@@ -27,10 +27,10 @@ def are_spark_frames(events: object) -> bool:
 
 
 def refuse_streams(events: Any) -> None:
-    """Refuse streaming DataFrames, whose matches have no number."""
+    """Refuse streaming DataFrames, which have no final count of matches."""
     frames = events.values() if isinstance(events, Mapping) else [events]
     if any(frame.isStreaming for frame in frames):
         raise OptionError(
-            "a stream goes on, and so does the number of its matches; match(df) gives a streaming "
-            "DataFrame of them, whose progress counts them when it is written"
+            "a stream does not end, so its matches have no final count; match(df) gives a "
+            "streaming DataFrame of them, and its progress counts them as they are written"
         )

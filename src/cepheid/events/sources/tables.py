@@ -1,7 +1,7 @@
-"""Whatever holds events, read as one Arrow table.
+"""Events from any source, read as one Arrow table.
 
-A source is a table in memory (Arrow, pandas, Polars, rows, columns) or files. pandas and Polars
-are never imported here: an object of theirs can only come from a program that has imported them.
+A source is a table in memory (Arrow, pandas, Polars, rows, columns) or files. This module never
+imports pandas or Polars: a program that passes one of their objects has imported them.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from cepheid.events.sources.spark_frames import are_spark_frames
 from cepheid.schema import Kind, kind_of
 
 NeededColumns = Callable[[Sequence[str]], Sequence[str]]
-"""Of the names of all columns those that are to be read."""
+"""Selects the columns to read from the names of all columns."""
 
 
 def read_source(source: object) -> pa.Table:
-    """The events of a source as one Arrow table, its columns plain and its names distinct.
+    """The events of a source as one Arrow table with plain columns and distinct names.
 
     A source is an Arrow table, batch, reader or list of batches; a pandas or Polars frame, or
     anything else that exports an Arrow stream; a list of dicts; a mapping from column to values;
@@ -46,10 +46,10 @@ def read_source(source: object) -> pa.Table:
 
 
 def read_columns(source: object, needed: NeededColumns | None = None) -> tuple[pa.Table, pa.Schema]:
-    """The same with only the columns that are ``needed``, and what all columns are.
+    """The same with only the ``needed`` columns, and the schema of all columns.
 
-    Of Parquet files only the needed columns are read; the others are known from the footers.
-    Any other source has all its columns in the table.
+    Only the needed columns are read from Parquet files; the footers describe the others. Any other
+    source has all its columns in the table.
     """
     found = _read(source)
     if isinstance(found, pa.Table):
@@ -65,8 +65,7 @@ def read_columns(source: object, needed: NeededColumns | None = None) -> tuple[p
 def is_type_mapping(source: object) -> TypeGuard[Mapping[object, object]]:
     """Whether a mapping is {event type: its table} rather than {column: its values}.
 
-    It is when every value is table-like. An empty list may be either, and takes the side of the
-    other values.
+    It is if every value is table-like. An empty list may be either; the other values decide.
 
     >>> is_type_mapping({"Shelf": "shelf.csv", "Exit": [{"ts": 1}]})
     True
@@ -95,9 +94,9 @@ def is_table_like(value: object) -> bool:
 
 
 def concat_tables(tables: Mapping[str, pa.Table]) -> pa.Table:
-    """The tables one below the other, in mapping order; each column in one type that holds all.
+    """The concatenated tables, in mapping order; each column has a type that holds all values.
 
-    A column that a table does not have is null there. The names are those of error messages.
+    A column that a table lacks is null there. The names are used in error messages.
 
     >>> shelf, exit = pa.table({"ts": [1]}), pa.table({"ts": [2.5], "door": ["north"]})
     >>> concat_tables({"Shelf": shelf, "Exit": exit}).to_pydict()
@@ -124,10 +123,10 @@ def concat_tables(tables: Mapping[str, pa.Table]) -> pa.Table:
 
 
 def hint_of_missing(source: object, names: Sequence[str], name: str) -> str:
-    """Where a column is that a source with these columns does not have, as far as it can be told.
+    """A hint where to find a column that a source lacks, if there is one.
 
     >>> hint_of_missing("a.csv", ["ts;type"], "ts")
-    ". The file seems to be separated by ';', and not by ',' as its name says:
+    ". The file seems to be separated by ';', not by ',' as its suffix says;
     pandas.read_csv('a.csv', sep=';') reads it"
     """
     if _is_frame(source) and name in getattr(getattr(source, "index", None), "names", ()):
@@ -137,8 +136,8 @@ def hint_of_missing(source: object, names: Sequence[str], name: str) -> str:
     if delimiter is None or not used:
         return ""
     return (
-        f". The file seems to be separated by {used[0]!r}, and not by {delimiter!r} as its name "
-        f"says: pandas.read_csv({str(source)!r}, sep={used[0]!r}) reads it"
+        f". The file seems to be separated by {used[0]!r}, not by {delimiter!r} as its suffix "
+        f"says; pandas.read_csv({str(source)!r}, sep={used[0]!r}) reads it"
     )
 
 
@@ -167,9 +166,9 @@ def _read(source: object) -> pa.Table | ParquetFiles:
         return _table_of({str(name): values for name, values in columns.items()})
     if are_spark_frames(source):
         raise EventError(
-            "events are not read from a Spark DataFrame here, since all of them would come into "
-            "this process; match(df) and count(df) of a query run on Spark. Of events that fit "
-            "into memory give df.toArrow(), and of others a sample: df.limit(100_000).toArrow()"
+            "a Spark DataFrame is not read here, since that would collect all events in this "
+            "process; match(df) and count(df) of a query run on Spark. If the events fit into "
+            "memory, give df.toArrow(); otherwise give a sample: df.limit(100_000).toArrow()"
         )
     if hasattr(source, "__arrow_c_stream__"):
         with quoting(f"the {type(source).__name__}"):
@@ -178,7 +177,7 @@ def _read(source: object) -> pa.Table | ParquetFiles:
     if isinstance(source, list | tuple):
         found += f" of {list_words(sorted({type(item).__name__ for item in source}))}"
     raise EventError(
-        f"events cannot be read from a {found}; they are read from an Arrow table, batch or "
+        f"events cannot be read from a {found}; give an Arrow table, batch or "
         "reader, a pandas or Polars frame, a list of dicts, a mapping from column to values, "
         "or a path"
     )
@@ -204,7 +203,7 @@ def _table_of(columns: Mapping[str, object]) -> pa.Table:
 
 
 def _is_list_of(value: object, wanted: type) -> bool:
-    """Whether value is a non-empty list of instances of a class; looks at types, not at items."""
+    """Whether value is a non-empty list of instances of a class."""
     return (
         isinstance(value, list | tuple)
         and bool(value)
@@ -213,7 +212,7 @@ def _is_list_of(value: object, wanted: type) -> bool:
 
 
 def _is_frame(value: object) -> bool:
-    """Whether value is a data frame of a library that the program has imported."""
+    """Whether value is a data frame of a library that has been imported."""
     classes = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("polars", "LazyFrame"))
     found = [getattr(sys.modules.get(module), name, None) for module, name in classes]
     return isinstance(value, tuple(frame for frame in found if isinstance(frame, type)))
@@ -229,7 +228,7 @@ def _read_frame(frame: Any) -> pa.Table:
 
 
 def _plain_columns(table: pa.Table) -> pa.Table:
-    """The table without the layouts that Arrow itself can neither sort nor take from."""
+    """The table without the layouts that Arrow cannot sort or take from."""
     for index, field in enumerate(table.schema):
         plain_type = _plain_array(pa.nulls(0, field.type)).type
         if plain_type != field.type:
@@ -250,7 +249,7 @@ def _plain_array(array: pa.Array) -> pa.Array:
 
 
 def _as_decimal(integer: pa.DataType) -> pa.DataType:
-    """The decimal that holds such integers: what Arrow finds for both lacks a digit."""
+    """The decimal type that holds such integers; the one that Arrow infers lacks a digit."""
     bits = integer.bit_width - pa.types.is_signed_integer(integer)
     return pa.decimal128(len(str(2**bits - 1)), 0)
 
@@ -262,7 +261,7 @@ def _common_type(name: str, type_of_table: Mapping[str, pa.DataType]) -> pa.Data
     plain = [t.value_type if pa.types.is_dictionary(t) else t for t in type_of_table.values()]
     plain = [arrow_type for arrow_type in plain if not pa.types.is_null(arrow_type)]
     zones = {t.tz for t in plain if pa.types.is_timestamp(t)}
-    if None not in zones and len(zones) > 1:  # The same instants, whatever the clock on the wall.
+    if None not in zones and len(zones) > 1:  # The same instants in different time zones.
         plain = [pa.timestamp(t.unit, "UTC") if pa.types.is_timestamp(t) else t for t in plain]
     if zones == {None}:
         plain = [pa.timestamp("us") if pa.types.is_date(t) else t for t in plain]
@@ -277,7 +276,7 @@ def _common_type(name: str, type_of_table: Mapping[str, pa.DataType]) -> pa.Data
     if common is None or (kind_of(common) is Kind.OTHER and kinds != {Kind.OTHER}):
         shown = [f"{arrow_type} in table {table!r}" for table, arrow_type in type_of_table.items()]
         raise EventError(
-            f"attribute {name!r} is {list_words(shown)}, which no one type can hold; "
+            f"attribute {name!r} is {list_words(shown)}, which have no common type; "
             "cast the columns to one type or give them different names"
         )
     return common

@@ -1,4 +1,4 @@
-"""Why a query finds nothing, or too little: how far its pattern gets, and what stops it."""
+"""Explains why a query finds no or too few matches: where partial matches stop, and why."""
 
 from cepheid.explain.diagnosis.diagnosing import diagnose
 from cepheid.explain.diagnosis.report import Diagnosis

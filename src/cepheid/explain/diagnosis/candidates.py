@@ -1,4 +1,4 @@
-"""Which events could have come next for a run: by type, place, window and key."""
+"""Finds the events that could have been the next event of a run: by type, place, window and key."""
 
 from __future__ import annotations
 
@@ -13,24 +13,30 @@ from cepheid.analysis.names import variables_in
 from cepheid.analysis.placement import indices_in
 from cepheid.events.arrays import Int64s
 from cepheid.explain.diagnosis.failures import agreed_value
-from cepheid.explain.diagnosis.stream import Positions, Stream, all_positions, bound_events
+from cepheid.explain.diagnosis.stream import (
+    Positions,
+    Stream,
+    all_positions,
+    bound_events,
+    positions_of,
+)
 from cepheid.language import syntax as ast
 from cepheid.reference.interpreter import Event, Interpreter
 from cepheid.schema import Kind
 
 MOST_INSIDE = 100
-"""How many events in the window are looked at for a run."""
+"""The number of events in the window that are examined for a run."""
 MOST_OTHERS = 10
-"""How many after the window, and how many of another key."""
+"""The number of events after the window, and of another key, that are examined."""
 MOST_APART = 1 << 16
-"""How far away the next event of a partition is looked for."""
+"""The number of events that are searched for the next event of a partition."""
 
 _INDEXED = (Kind.INTEGER, Kind.STRING, Kind.BOOLEAN)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Positions of events in the window with a run, and of some that come after it."""
+    """Positions of events in the window of a run, and of some events after it."""
 
     inside: list[int]
     beyond: list[int]
@@ -38,14 +44,14 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An equality that the next event must satisfy: its attribute, and the value it must have."""
+    """An equality that the next event must satisfy: its attribute and the wanted value."""
 
     attribute: str
     wanted: ast.Expression
 
 
 def keys_of(component: ast.Component, tests: Sequence[ast.Expression]) -> dict[ast.Expression, Key]:
-    """The tests that say what one attribute of the component's next event must be equal to."""
+    """The tests that require one value of an attribute of the component's next event."""
     found: dict[ast.Expression, Key] = {}
     name = component.variable
     for test in tests:
@@ -80,9 +86,9 @@ class Surroundings:
         keys: Mapping[ast.Expression, Key],
         known: Mapping[int, Event],
     ) -> Candidates:
-        """Events of the component's types in their place; ``known`` has those of the run.
+        """Events of the component's types at its place; ``known`` has the events of the run.
 
-        Where there are keys, first come those that have them.
+        Events with the wanted keys come first.
         """
         stream = self._stream
         component = self._components[component_ix]
@@ -90,9 +96,11 @@ class Surroundings:
         first, last = 0, len(stream.events)
         for ix, other in enumerate(self._components):
             if ix == component_ix or (ix, component_ix) in self._before:
-                first = max([first, *(position + 1 for position in _list(run, other.variable))])
+                first = max(
+                    [first, *(position + 1 for position in positions_of(run, other.variable))]
+                )
             elif (component_ix, ix) in self._before:
-                last = min([last, *_list(run, other.variable)])
+                last = min([last, *positions_of(run, other.variable)])
         low, high = stream.reach(taken[0], taken[-1]) if taken else (first, last)
         low, high = max(low, first), min(high, last)
         some = self._some(component, run, keys, known)
@@ -120,19 +128,21 @@ class Surroundings:
         keys: Mapping[ast.Expression, Key],
         known: Mapping[int, Event],
     ) -> list[int]:
-        """Events of a negated component's types where none may be, those of the match included."""
+        """Events of a negated component's types at its place, including events of the match."""
         taken = all_positions(run)
         low, high = self._stream.reach(taken[0], taken[-1])
         for ix in negation.after:
-            low = max([low, *(each + 1 for each in _list(run, self._components[ix].variable))])
+            low = max(
+                [low, *(each + 1 for each in positions_of(run, self._components[ix].variable))]
+            )
         for ix in negation.before:
-            high = min([high, *_list(run, self._components[ix].variable)])
+            high = min([high, *positions_of(run, self._components[ix].variable)])
         some = self._some(negation.component, run, keys, known)
         found = _between(some, low, high, MOST_INSIDE, ())
         return [position for position in found if self._fits(run, position)]
 
     def adjacent(self, run: Positions, strategy: ast.SelectionStrategy) -> int | None:
-        """The event that must come next under a strategy of contiguity, if there is one."""
+        """The event that must come next under a contiguity strategy, if there is one."""
         taken = all_positions(run)
         after = taken[-1] + 1
         if strategy is ast.SelectionStrategy.STRICT_CONTIGUITY:
@@ -152,7 +162,7 @@ class Surroundings:
         keys: Mapping[ast.Expression, Key],
         known: Mapping[int, Event],
     ) -> Sequence[int] | Int64s:
-        """The events of the component's types; only those of the right key, where that is known."""
+        """The events of the component's types, with the wanted key if it is known."""
         same = self._of_same_key(component, run, keys, known)
         return self._stream.of_types(component.types) if same is None else same
 
@@ -163,7 +173,7 @@ class Surroundings:
         keys: Mapping[ast.Expression, Key],
         known: Mapping[int, Event],
     ) -> list[int] | None:
-        """The events that have what the keys want; None where there is nothing to go by."""
+        """The events with the wanted keys, or None if no wanted value is known."""
         if not run or not keys:
             return None
         binding = bound_events(run, known)
@@ -190,11 +200,6 @@ class Surroundings:
         )
 
 
-def _list(run: Positions, name: str) -> list[int]:
-    bound = run.get(name, [])
-    return bound if isinstance(bound, list) else [bound]
-
-
 def _between(
     positions: Sequence[int] | Int64s,
     low: int,
@@ -203,7 +208,7 @@ def _between(
     taken: Sequence[int],
     latest: bool = False,
 ) -> list[int]:
-    """The first of some positions from ``low`` to ``high`` that are not taken, or the latest."""
+    """The first, or the latest, positions from ``low`` to ``high`` that are not taken."""
     if isinstance(positions, np.ndarray):
         first, last = map(int, np.searchsorted(positions, [low, high]))
     else:

@@ -1,8 +1,8 @@
-"""How many partial matches there are: a stage evaluated within limits, and a sample of it.
+"""Counts and samples partial matches: evaluates the stages of a pattern within limits.
 
-Stages are run by NFA^b where it accepts them, over all events. Those that it refuses (AND,
-mostly) are run by the definition of the language, over the first events only. Whatever stops
-at a limit says so: its count is a least one.
+NFA^b runs a stage over all events. If it refuses the stage (mostly because of AND), the reference
+evaluation runs it over the first events only. A count that stops at a limit is a lower bound and
+says so.
 """
 
 from __future__ import annotations
@@ -16,40 +16,39 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.codegen.sequences import refuse_nfa_b
 from cepheid.engines.base.options import Options
 from cepheid.errors import LimitError
-from cepheid.events.arrays import PositionArray
 from cepheid.events.events import Events
 from cepheid.explain.diagnosis.stream import Positions, Stream, all_positions
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
-from cepheid.matches.bindings import Bindings, SinglePositions
+from cepheid.matches.bindings import Bindings
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
 from cepheid.sessions.reference_run import python_events
 from cepheid.sessions.session import CHUNK, Session
 
 MOST_SAMPLED = 10_000
-"""How many partial matches of a stage are kept to be looked at."""
+"""The largest sample of partial matches of a stage."""
 MOST_COUNTED = 1_000_000
-"""How many are counted."""
+"""The largest number of partial matches that are counted."""
 MOST_LISTED = 20_000_000
-"""How many events those have together that are counted."""
+"""The largest number of events in the partial matches that are counted."""
 MOST_RUNS = 1 << 18
-"""How many runs may be alive at once."""
+"""The largest number of runs that are alive at a time."""
 MOST_EVALUATIONS = 50_000_000
-"""How many predicates across events NFA^b evaluates for a stage, give or take a batch."""
+"""The largest number of predicates that NFA^b evaluates for a stage, plus those of a batch."""
 FIRST_BATCH = 4_096
-"""How many events are read before the work is first looked at; then twice as many, and so on."""
+"""The number of events before the first check of the limits; each later batch is twice as large."""
 FEWEST_EVENTS = 64
-"""Fewer events than this are not tried where the runs of more are too many."""
+"""The least number of events to try after a larger number of events had too many runs."""
 MOST_INTERPRETED_EVENTS = 20_000
-"""Of how many events the definition of the language looks for partial matches."""
+"""The number of events that the reference evaluation reads."""
 MOST_STEPS = 200_000
-"""How many events it looks at for a stage, each time that it looks at one."""
+"""The number of times that the reference evaluation may read an event for a stage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A number, or where it is not exact, a number that is not too large."""
+    """A number, or a lower bound if it is not exact."""
 
     number: int
     is_exact: bool = True
@@ -60,7 +59,7 @@ class Count:
 
 @dataclass(slots=True)
 class Partials:
-    """The matches of a stage: how many there are, a sample, and the least extent of one."""
+    """The matches of a stage: their number, a sample, and the extent of the shortest one."""
 
     number: int = 0
     is_exact: bool = True
@@ -70,17 +69,17 @@ class Partials:
 
     @property
     def count(self) -> Count:
-        """How many there are."""
+        """The number of partial matches."""
         return Count(self.number, self.is_exact)
 
     def add(self, binding: Positions) -> None:
-        """Count a partial match, and keep every n-th."""
+        """Count a partial match, and keep every n-th one."""
         if self.number % self._stride == 0:
             self._keep(binding)
         self.number += 1
 
     def add_block(self, block: Bindings) -> None:
-        """The same for many at once."""
+        """Count all partial matches of a block, and keep every n-th one."""
         for match_ix in range(-self.number % self._stride, len(block), self._stride):
             if (self.number + match_ix) % self._stride == 0:
                 self._keep(block.one(match_ix))
@@ -94,7 +93,7 @@ class Partials:
 
 
 class Counting:
-    """Evaluates stages over a stream, each once."""
+    """Evaluates stages over a stream, each of them once."""
 
     def __init__(self, stream: Stream, compiled: bool) -> None:
         self._stream = stream
@@ -104,7 +103,7 @@ class Counting:
         self.skipped_events = False
 
     def partials(self, query: ast.Query, window: int | None = None) -> Partials:
-        """The matches of a query without OR, star and negation, in its window or another."""
+        """The matches of a query without OR, star and negation, in its own or in another window."""
         window = self._stream.window if window is None else window
         key = (print_query(query), window)
         if key not in self._known:
@@ -112,7 +111,7 @@ class Counting:
         return self._known[key]
 
     def matches(self, query: ast.Query) -> Partials:
-        """The matches of any query, which has few enough that all can be had."""
+        """The matches of any query with few enough matches to find all of them."""
         analysed = analyse(query, self._stream.events.schema)
         if not self._is_compiled(analysed):
             return self._interpreted(query, self._stream.window)
@@ -153,9 +152,11 @@ class Counting:
         for block in _blocks(session, events):
             found.add_block(block)
             if len(block):
-                extents = self._stream.axis[_lasts(block)] - self._stream.axis[_firsts(block)]
+                extents = (
+                    self._stream.axis[block.last_events()] - self._stream.axis[block.first_events()]
+                )
                 found.least_extent = _least(found.least_extent, int(extents.min()))
-            listed += sum(len(column.positions) for column in block.variables.values())
+            listed += block.events
             evaluated = sum(session.metrics.evaluations.values())
             if (
                 found.number >= MOST_COUNTED
@@ -198,7 +199,7 @@ class Counting:
 
 
 def _blocks(session: Session, events: Events) -> Iterator[Bindings]:
-    """What a session finds, in batches that grow, so that too much work is seen early."""
+    """The matches of a session; batches grow, so that a limit is noticed early."""
     low, high = 0, FIRST_BATCH
     while low < len(events):
         yield from session.found(events.slice(low, min(high, len(events))))
@@ -207,21 +208,6 @@ def _blocks(session: Session, events: Events) -> Iterator[Bindings]:
 
 def _least(known: int | None, other: int) -> int:
     return other if known is None else min(known, other)
-
-
-def _firsts(block: Bindings) -> PositionArray:
-    """The position of the first event of each match of a sequence."""
-    column = next(iter(block.variables.values()))
-    if isinstance(column, SinglePositions):
-        return column.positions
-    return column.positions[column.offsets[:-1]]
-
-
-def _lasts(block: Bindings) -> PositionArray:
-    column = list(block.variables.values())[-1]
-    if isinstance(column, SinglePositions):
-        return column.positions
-    return column.positions[column.offsets[1:] - 1]
 
 
 class _OutOfSteps(Exception):
@@ -234,7 +220,7 @@ class _Steps:
 
 
 class _Counted(Sequence[Event]):
-    """Events that can be looked at only so many times in all."""
+    """Events that can be read a limited number of times."""
 
     def __init__(self, events: Sequence[Event], steps: _Steps) -> None:
         self._events = events

@@ -1,4 +1,4 @@
-"""Why a query finds nothing, or too little: the whole diagnosis, from events to a report."""
+"""Makes the diagnosis of a query from its events."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern, print_query
 
 MOST_BRANCHES = 8
-"""How many alternatives of a pattern are looked at."""
+"""The number of alternatives of a pattern that are diagnosed."""
 
 
 def diagnose(
     query: ast.Query, events: Events, window: int | None, *, compiled: bool = True
 ) -> Diagnosis:
-    """How far the query gets on these events, what stops it, and what is probably wrong.
+    """Where partial matches of the query stop on these events, why, and what is probably wrong.
 
     ``window`` is in ticks or events. Without ``compiled``, everything is interpreted.
     """
@@ -80,7 +80,7 @@ def diagnose(
 
 
 def _total(query: ast.Query, counts: Sequence[Count], counting: Counting) -> Count:
-    """How many matches all alternatives have together; one may be found by several."""
+    """The number of matches of all alternatives; several alternatives may find the same match."""
     if len(counts) == 1:
         return counts[0]
     most = max(counts, key=lambda count: count.number)
@@ -96,24 +96,24 @@ def _notes(diagnosed: Sequence[_Branch], alternatives: int, counting: Counting) 
     notes = []
     if alternatives > len(diagnosed):
         notes.append(
-            f"The pattern has {alternatives} alternatives; the first {len(diagnosed)} were "
-            "looked at."
+            f"The pattern has {alternatives} alternatives; only the first {len(diagnosed)} were "
+            "examined."
         )
     if counting.skipped_events:
         notes.append(
-            "What nfa_b refuses, such as AND, was looked for among the first "
-            f"{MOST_INTERPRETED_EVENTS:,} events only."
+            "nfa_b does not run a part of the pattern, such as AND. That part was evaluated on the "
+            f"first {MOST_INTERPRETED_EVENTS:,} events only."
         )
     if any(not partials.is_exact for branch in diagnosed for partials in branch.partials):
         notes.append(
-            f"≥: there may be more; counting stops at {MOST_COUNTED:,} partial matches, and where "
-            "it would take too much work."
+            f"≥: there may be more. Counting stops at {MOST_COUNTED:,} partial matches, or when it "
+            "takes too much work."
         )
     return notes
 
 
 class _Branch:
-    """The diagnosis of one alternative as it is made."""
+    """Diagnoses one alternative."""
 
     def __init__(self, branch: ast.Query, stream: Stream, counting: Counting) -> None:
         self._branch = branch
@@ -144,12 +144,12 @@ class _Branch:
 
     @property
     def has_negations(self) -> bool:
-        """Whether something must not be there."""
+        """Whether the alternative has negated components."""
         return bool(self._alternative.negations)
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """Sorts the alternatives: most matches first, then the one that got furthest."""
+        """Sorts alternatives: most matches first, then the one that got furthest."""
         reached = sum(1 for partials in self.partials if partials.number)
         return -self.matches.number, len(self._stages) - reached, -self.partials[-1].number
 
@@ -161,7 +161,7 @@ class _Branch:
         ]
 
     def report(self) -> BranchDiagnosis:
-        """What was found."""
+        """The diagnosis of the alternative."""
         stops = [stop for stop in (self._removed, self._stop()) if stop is not None]
         return BranchDiagnosis(
             print_pattern(self._branch.pattern),
@@ -174,7 +174,7 @@ class _Branch:
         )
 
     def _reached(self) -> list[Partials]:
-        """The runs that reached each stage; what nothing reached, nothing passes."""
+        """The partial matches of each stage; a stage after an empty one is empty."""
         found: list[Partials] = []
         for stage in self._stages:
             if found and not found[-1].number:
@@ -203,7 +203,7 @@ class _Branch:
             self.matches = Count(kept, is_exact=False)
 
     def _stop(self) -> Stop | None:
-        """Where the runs stopped; where some became matches, where most were lost."""
+        """The stage where the runs stopped or, if some became matches, where most were lost."""
         numbers = [partials.number for partials in self.partials]
         if numbers[-1]:
             steps = range(1, len(numbers))
@@ -221,7 +221,7 @@ class _Branch:
         return why_stopped(self._stream, self._alternative, current, stage, partials)
 
     def _sample(self, upcoming: int) -> tuple[Stage, Partials]:
-        """The runs to be followed to a stage; their lists are complete where that matters."""
+        """The runs to follow to a stage; their lists are complete if that makes a difference."""
         current, following = self._stages[upcoming - 1], self._stages[upcoming]
         partials = self.partials[upcoming - 1]
         name = current.component.variable

@@ -1,4 +1,4 @@
-"""Conditions on one event alone: which there are for a component, and which events fail them."""
+"""The conditions on a single event of a component, and the events that fail them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.analysis.names import variables_in
+from cepheid.codegen.edges import current_event
 from cepheid.errors import CepheidError
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.vectorised import Leaf, Vectorised
@@ -22,14 +23,14 @@ from cepheid.reference.interpreter import Binding
 Bools = npt.NDArray[np.bool_]
 
 MOST_INTERPRETED = 20_000
-"""For how many events a condition is interpreted that cannot be computed over columns."""
+"""The number of events for which a condition is interpreted if columns cannot compute it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventCondition:
-    """A condition on one event of a component, and which of the events of its types fail it.
+    """A condition on one event of a component, and the events of its types that fail it.
 
-    ``of_first`` where only the first event of a Kleene component must satisfy it.
+    ``of_first``: only the first event of a Kleene component must satisfy it.
     """
 
     text: str
@@ -38,14 +39,14 @@ class EventCondition:
 
     @property
     def count(self) -> int:
-        """How many events fail it."""
+        """The number of events that fail it."""
         return int(np.count_nonzero(self.failing))
 
 
 def event_conditions(
     branch: ast.Query, component: ast.Component, stream: Stream
 ) -> list[EventCondition]:
-    """The conditions on an event of the component alone, with the events that fail them."""
+    """The conditions on a single event of the component, with the events that fail them."""
     positions = stream.of_types(component.types)
     found = []
     for test in event_tests(branch, component):
@@ -59,7 +60,7 @@ def event_conditions(
 
 
 def passing(conditions: list[EventCondition], number: int) -> Bools:
-    """Which of the events can be an event of the component, by the conditions on it alone."""
+    """The events that satisfy all conditions on a single event of the component."""
     passed = np.ones(number, dtype=np.bool_)
     for condition in conditions:
         if not condition.of_first:
@@ -68,7 +69,7 @@ def passing(conditions: list[EventCondition], number: int) -> Bools:
 
 
 def event_tests(branch: ast.Query, component: ast.Component) -> list[ast.Expression]:
-    """The equivalence tests and the conditions that speak of one event of the component."""
+    """The equivalence tests and the conditions on a single event of the component."""
     found: list[ast.Expression] = [*equivalences_of(branch)]
     is_first = component == positives(branch.pattern)[0]
     for condition in conditions_of(branch):
@@ -99,10 +100,7 @@ def _failing(
     branch: ast.Query,
 ) -> Bools:
     if isinstance(test, ast.Equivalence):
-        name, attribute = component.variable, test.attribute
-        here: ast.Attribute | ast.Element = ast.Attribute(name, attribute)
-        if component.is_kleene:
-            here = ast.Element(name, ast.Index.CURRENT, attribute)
+        here = current_event(component).attribute(test.attribute)
         if test.value is not None:
             test = ast.Comparison("=", here, test.value)
         else:
@@ -127,7 +125,7 @@ class _Columns:
         return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
 
     def missing(self, leaf: Leaf) -> Bools:
-        """The events whose type does not have the attribute."""
+        """The events of types without the attribute."""
         assert isinstance(leaf, ast.Attribute | ast.Element)
         events = self.stream.events
         lacking = [

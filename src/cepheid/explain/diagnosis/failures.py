@@ -1,4 +1,4 @@
-"""Which conditions a binding does not satisfy, and what they compare."""
+"""The conditions that a binding fails, with the values that they compare."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from cepheid.language.units import NANOSECONDS_PER
 from cepheid.reference.interpreter import Binding, Event, Interpreter, compare
 
 MOST_CHARACTERS = 40
-"""How much of a text value is shown."""
+"""The number of characters of a string that are shown."""
 
 
 class Tests:
-    """Conditions and equivalence tests, by number, that a binding can be tested with.
+    """Numbered conditions and equivalence tests of a binding.
 
-    ``keys`` are those that keep events of different keys apart: equivalence tests and
-    equalities.
+    ``keys`` are the tests that partition events: equivalence tests and equalities.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class Tests:
         return len(self._tests)
 
     def failing(self, binding: Binding) -> tuple[int, ...]:
-        """The numbers of the tests that the binding does not satisfy."""
+        """The numbers of the tests that the binding fails."""
         found = []
         for number, test in enumerate(self._tests):
             if isinstance(test, ast.Equivalence):
@@ -52,11 +51,11 @@ class Tests:
         return tuple(found)
 
     def text(self, number: int) -> str:
-        """A test as the query has it."""
+        """A test as in the query."""
         return print_expression(self._tests[number], self._query)
 
     def comparison(self, number: int, binding: Binding) -> str:
-        """The same, and what it compares where it fails: ``b.x > a.x: 12 > 15``."""
+        """A test with the values for which it fails: ``b.x > a.x: 12 > 15``."""
         test = self._tests[number]
         if isinstance(test, ast.Equivalence):
             values = _disagreeing(test, binding) or ()
@@ -74,7 +73,7 @@ class Tests:
 
 
 def agreed_value(test: ast.Equivalence, binding: Binding) -> Any:
-    """The value that the events of a binding share; None where none of them has one."""
+    """The value that the events of a binding share, or None if none of them has one."""
     if test.value is not None:
         return test.value.value
     for event in _events(binding):
@@ -84,7 +83,7 @@ def agreed_value(test: ast.Equivalence, binding: Binding) -> Any:
 
 
 def _disagreeing(test: ast.Equivalence, binding: Binding) -> tuple[Any, ...] | None:
-    """Two values that should be the same, or one that is null; None where all agree."""
+    """Two values that should be equal, or a null; None if all agree."""
     values = [
         event.values[test.attribute] for event in _events(binding) if test.attribute in event.values
     ]
@@ -98,7 +97,7 @@ def _disagreeing(test: ast.Equivalence, binding: Binding) -> tuple[Any, ...] | N
 def _counterexample(
     condition: ast.Expression, indices: Indices, binding: Binding
 ) -> Mapping[str, int] | None:
-    """The values of i for which the condition is not true, or None where it is always true."""
+    """The values of i for which the condition is not true, or None if it is always true."""
     for name, least in indices.least_lengths.items():
         if len(_list_of(binding, name)) < least:
             return {}
@@ -107,7 +106,7 @@ def _counterexample(
     ranges = [
         range(first, len(_list_of(binding, name)) + 1) for name, first in indices.ranges.items()
     ]
-    # From the end: the event that came last is the one that is to be explained.
+    # From the end: the last event is the one to explain.
     for values in product(*map(reversed, ranges)):
         current = dict(zip(indices.ranges, values, strict=True))
         if Interpreter(binding, current).truth(condition) is not True:
@@ -116,7 +115,7 @@ def _counterexample(
 
 
 def _with_values(node: Any, interpreter: Interpreter) -> Any:
-    """An expression with values in the stead of what names events, and of what is called."""
+    """An expression with values in place of attributes, aggregates and calls."""
     match node:
         case ast.Attribute() | ast.Element() | ast.Length() | ast.Aggregate() | ast.Call():
             return as_literal(interpreter.returned(node))
@@ -129,7 +128,7 @@ def _with_values(node: Any, interpreter: Interpreter) -> Any:
 
 
 def as_literal(value: Any) -> ast.Literal | ast.Duration:
-    """A value as a query would write it; long texts are cut."""
+    """A value as a literal of a query; long strings are cut."""
     match value:
         case None | bool() | int():
             return ast.Literal(value)
@@ -151,7 +150,7 @@ def as_literal(value: Any) -> ast.Literal | ast.Duration:
 
 
 def literal(value: Any) -> str:
-    """The same as text.
+    """A value as the text of a literal.
 
     >>> literal(0.1 + 0.2), literal("it's"), literal(timedelta(minutes=3)), literal(None)
     ('0.3', "'it''s'", '3 minutes', 'NULL')

@@ -1,4 +1,4 @@
-"""What is probably wrong: types that never come, values that never meet, windows too short."""
+"""Hints at probable mistakes: absent types, values that are never equal, windows too short."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from cepheid.language.printer import print_expression, print_window
 from cepheid.reference.interpreter import compare
 
 MOST_VALUES = 100_000
-"""How many different values of an attribute are compared as texts."""
+"""The largest number of distinct values of an attribute that are compared."""
 MOST_LISTED = 8
 MOST_WINDOWS = 12
-"""How many longer windows are tried, each four times the one before."""
+"""The number of longer windows that are tried, each four times as long as the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class _Operand:
 
 
 def find_hints(stream: Stream, branches: Sequence[ast.Query]) -> list[str]:
-    """What strikes about the events, each once, whatever alternative it is about."""
+    """All hints about the events, each once, for all alternatives."""
     found: dict[str, None] = {}
     if not len(stream.events):
         return ["There are no events."]
@@ -63,9 +63,9 @@ def find_hints(stream: Stream, branches: Sequence[ast.Query]) -> list[str]:
 def window_hint(
     stream: Stream, counting: Counting, query: ast.Query, has_negations: bool
 ) -> str | None:
-    """How long the window would have to be, where a longer one holds a match.
+    """The window that the shortest match needs, if a longer window has a match.
 
-    ``query`` is without OR, star and negation, and has no match.
+    ``query`` has no OR, star or negation, and no match.
     """
     if query.window is None or stream.window is None or not len(stream.events):
         return None
@@ -78,11 +78,11 @@ def window_hint(
         found = counting.partials(query, window)
         if found.number and found.least_extent is not None:
             which = "the shortest match" if found.is_exact else "a match"
-            aside = " (negations aside)" if has_negations else ""
+            aside = " (ignoring negations)" if has_negations else ""
             return (
-                f"The window is too short: {which}{aside} would be "
-                f"{stream.length(found.least_extent)} from first to last event, and must be "
-                f"shorter than {print_window(query.window)}."
+                f"The window is too short: {which}{aside} spans "
+                f"{stream.length(found.least_extent)} from first to last event, and must span "
+                f"less than {print_window(query.window)}."
             )
     return None
 
@@ -94,13 +94,10 @@ def _absent_types(stream: Stream, branch: ast.Query) -> Iterator[str]:
             if len(stream.of_types([name])):
                 continue
             near = _near(name, there)
-            listed = list_words(
-                [*there[:MOST_LISTED], *(["others"] if there[MOST_LISTED:] else [])]
-            )
             yield (
                 f"No event has the type '{name}'"
-                + (", so that its negation removes nothing" if negated else "")
-                + (f"; there are {listed}." if there else ".")
+                + (", so its negation removes nothing" if negated else "")
+                + (f"; there are {_listed(there)}." if there else ".")
                 + (f" Did you mean '{near}'?" if near else "")
             )
 
@@ -114,7 +111,7 @@ def _null_attributes(stream: Stream, branch: ast.Query) -> Iterator[str]:
 
 def _absent_values(stream: Stream, branch: ast.Query) -> Iterator[str]:
     """Equalities with a constant that no event has."""
-    by_name = {each.variable: each for each, _ in ast.components(branch.pattern)}
+    by_name = _components(branch)
     for condition in conditions_of(branch):
         sides: list[tuple[ast.Expression, tuple[ast.Expression, ...]]] = []
         match condition:
@@ -150,16 +147,13 @@ def _never_equal(stream: Stream, here: _Operand, wanted: Sequence[Any], text: st
         yield f"{said}, but some have {literal(other)}, which differs only by {how}."
         return
     near = next((_near(v, list(there)) for v in wanted if isinstance(v, str)), None)
-    some = sorted(there, key=_sort_key)
-    listed = list_words(
-        [*map(literal, some[:MOST_LISTED]), *(["others"] if some[MOST_LISTED:] else [])]
-    )
+    listed = _listed([literal(value) for value in sorted(there, key=_sort_key)])
     yield f"{said}; they have {listed}." + (f" Did you mean {literal(near)}?" if near else "")
 
 
 def _values_out_of_range(stream: Stream, branch: ast.Query) -> Iterator[str]:
     """Comparisons with a number that no event satisfies."""
-    by_name = {each.variable: each for each, _ in ast.components(branch.pattern)}
+    by_name = _components(branch)
     for condition in conditions_of(branch):
         match condition:
             case ast.Comparison(operator, left, ast.Literal(int() | float() as bound)):
@@ -190,7 +184,7 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 def _disjoint_values(stream: Stream, branch: ast.Query) -> Iterator[str]:
     """Equalities of attributes that have no value in common."""
-    by_name = {each.variable: each for each, _ in ast.components(branch.pattern)}
+    by_name = _components(branch)
     pairs: list[tuple[_Operand, _Operand, str]] = []
     for condition in conditions_of(branch):
         if isinstance(condition, ast.Comparison) and condition.operator == "=":
@@ -226,6 +220,10 @@ def _never_meet(stream: Stream, left: _Operand, right: _Operand, text: str) -> I
         yield f"{said} (for example {literal(one)} and {literal(other)})."
 
 
+def _listed(words: Sequence[str]) -> str:
+    return list_words([*words[:MOST_LISTED], *(["others"] if words[MOST_LISTED:] else [])])
+
+
 def _folded(value: Any) -> Any:
     return value.casefold() if isinstance(value, str) else value
 
@@ -245,12 +243,12 @@ _DIFFERENCES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("case", _folded),
     ("white space", _stripped),
     ("case and white space", lambda value: _folded(_stripped(value))),
-    ("how a number is written", _number),
+    ("number format", _number),
 )
 
 
 def _similar(here: Any, there: set[Any]) -> Iterator[tuple[Any, Any, str]]:
-    """Two values that would be equal but for a detail, and which."""
+    """Pairs of values that differ only in a detail, and that detail."""
     for how, plain in _DIFFERENCES:
         by_plain = {plain(value): value for value in sorted(there, key=_sort_key, reverse=True)}
         for value in sorted(here, key=_sort_key):
@@ -259,12 +257,16 @@ def _similar(here: Any, there: set[Any]) -> Iterator[tuple[Any, Any, str]]:
 
 
 def _near(word: str, known: Sequence[Any]) -> str | None:
-    """The known word that was probably meant: one that differs in details, or is close."""
+    """The known word that is probably meant: one that differs in a detail, or a similar one."""
     words = [other for other in known if isinstance(other, str)]
     for _, other, _ in _similar([word], set(words)):
         return str(other)
     near = closest(word, words[:1_000])
     return near[0] if near else None
+
+
+def _components(branch: ast.Query) -> dict[str, ast.Component]:
+    return {each.variable: each for each, _ in ast.components(branch.pattern)}
 
 
 def _operand(side: ast.Expression, by_name: dict[str, ast.Component]) -> _Operand | None:
@@ -276,7 +278,7 @@ def _operand(side: ast.Expression, by_name: dict[str, ast.Component]) -> _Operan
 
 def _operands(branch: ast.Query) -> Iterator[_Operand]:
     """The attributes that conditions name, with their components."""
-    by_name = {each.variable: each for each, _ in ast.components(branch.pattern)}
+    by_name = _components(branch)
     for condition in conditions_of(branch):
         for node in condition.walk():
             match node:
@@ -292,7 +294,7 @@ def _operands(branch: ast.Query) -> Iterator[_Operand]:
 
 
 def _values(stream: Stream, operand: _Operand) -> pa.ChunkedArray | None:
-    """The attribute of the events of the component's types; None where a type lacks it."""
+    """The attribute of all events of the component's types, or None if a type lacks it."""
     has = stream.events.schema.has_attribute
     if not all(has(name, operand.attribute) for name in operand.component.types):
         return None
@@ -307,7 +309,7 @@ def _known(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _texts_of(values: pa.ChunkedArray | None) -> set[Any] | None:
-    """The different values of a column of texts, numbers or truth values, if not too many."""
+    """The distinct values of a column of strings, numbers or Booleans, if there are few enough."""
     if values is None or not (
         arrow.is_integer(values.type)
         or arrow.is_floating(values.type)

@@ -19,7 +19,7 @@ EXAMPLES = "For example, with rows counted from 0:"
 
 
 def plain_text(diagnosis: Diagnosis) -> str:
-    """The diagnosis as a person reads it."""
+    """The diagnosis as plain text."""
     lines = [diagnosis.query, "", headline(diagnosis)]
     for number, branch in enumerate(diagnosis.branches, start=1):
         if len(diagnosis.branches) > 1:
@@ -38,10 +38,10 @@ def plain_text(diagnosis: Diagnosis) -> str:
 
 
 def headline(diagnosis: Diagnosis) -> str:
-    """How many matches there are."""
+    """The number of matches."""
     events = f"{diagnosis.events:,} event{'' if diagnosis.events == 1 else 's'}"
     if not diagnosis.matches.number:
-        part = "" if diagnosis.matches.is_exact else ", as far as they were looked at"
+        part = "" if diagnosis.matches.is_exact else " that were examined"
         return f"No match among {events}{part}."
     return f"{counted(diagnosis.matches, 'match')} among {events}."
 
@@ -52,7 +52,7 @@ def alternative_title(number: int, branch: BranchDiagnosis) -> str:
 
 
 def funnel_header(branch: BranchDiagnosis) -> tuple[str, ...]:
-    """The columns of the funnel; one is left out where it would say nothing."""
+    """The columns of the funnel; the column of fitting events is left out if all events fit."""
     return (
         "component",
         "events",
@@ -76,34 +76,34 @@ def funnel_rows(branch: BranchDiagnosis) -> Iterator[tuple[str, ...]]:
 
 
 def has_conditions(branch: BranchDiagnosis) -> bool:
-    """Whether a component has a condition on one event alone that some event fails."""
+    """Whether an event fails a condition on a single event."""
     return any(
         condition.failing for component in branch.components for condition in component.conditions
     )
 
 
 def failing_lines(component: ComponentCount) -> Iterator[str]:
-    """What events of a component fail by themselves."""
+    """The conditions on a single event of a component that events fail."""
     for condition in component.conditions:
         if condition.failing:
-            first = " (asked of the first event only)" if condition.of_first else ""
+            first = " (tested on the first event only)" if condition.of_first else ""
             yield f"{condition.condition} fails for {condition.failing:,}{first}"
 
 
 def reason_count(stop: Stop, reason: Reason) -> str:
-    """How many a reason stopped; the title says what is counted, unless it is events."""
+    """The number of partial matches or events that a reason stopped."""
     return counted(Count(reason.count), "event") if stop.unit == "event" else f"{reason.count:,}"
 
 
 def stop_title(stop: Stop) -> str:
-    """What the reasons are about."""
+    """The heading of the reasons."""
     sampled = stop.looked_at < stop.total.number
     if stop.unit == "event":
-        needed = f", which those that reached {stop.after} need next" if stop.after else ""
+        needed = f", which must follow {stop.after}" if stop.after else ""
         return f"No event can be {stop.before}{needed}:"
     if stop.unit == "match":
         among = (
-            f"{stop.looked_at:,} matches looked at, of {stop.total}"
+            f"{stop.looked_at:,} sampled matches (of {stop.total})"
             if sampled
             else (counted(stop.total, "match"))
         )
@@ -111,7 +111,7 @@ def stop_title(stop: Stop) -> str:
     if sampled:
         return (
             f"{stop.looked_at:,} of {stop.total} partial matches that reached {stop.after} were "
-            f"looked at; {stop.stopped:,} stopped before {stop.before}:"
+            f"examined; {stop.stopped:,} stopped before {stop.before}:"
         )
     stopped = counted(Count(stop.stopped), "partial match")
     return f"{stopped} reached {stop.after} and stopped before {stop.before}:"
@@ -128,12 +128,12 @@ def counted(count: Count, noun: str) -> str:
 
 
 def bullet(text: str) -> list[str]:
-    """A text as an item of a list."""
+    """A text as a list item."""
     return wrap(text, WIDTH, initial_indent="  - ", subsequent_indent="    ")
 
 
 def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
-    """Rows in columns; a row of one cell has the whole line. ``sides`` are l or r by column."""
+    """Rows in aligned columns; a single cell takes a line. ``sides`` has l or r by column."""
     full = [row for row in rows if len(row) > 1]
     widths = [max(map(len, column)) for column in zip(*full, strict=True)]
     lines = []

@@ -1,4 +1,4 @@
-"""Which matches of the positive components a negation removes, and by which event."""
+"""The matches of the positive components that a negation removes, and the violating events."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import islice
 from cepheid.analysis.model import Alternative, NegatedComponent
 from cepheid.analysis.names import variables_in
 from cepheid.errors import list_words
+from cepheid.explain.conditions import place_of
 from cepheid.explain.diagnosis.candidates import Surroundings, keys_of
 from cepheid.explain.diagnosis.counting import Partials
 from cepheid.explain.diagnosis.failures import Tests
@@ -20,7 +21,7 @@ from cepheid.language.printer import print_pattern
 
 
 class _Negation:
-    """One negated component, and what an event must satisfy to violate it."""
+    """A negated component, and the tests that a violating event satisfies."""
 
     def __init__(self, negated: NegatedComponent, branch: ast.Query) -> None:
         self.negated = negated
@@ -36,7 +37,7 @@ class _Negation:
 def why_removed(
     stream: Stream, branch: ast.Query, alternative: Alternative, partials: Partials
 ) -> Stop:
-    """Why matches of the positive components are no matches: an event where none may be."""
+    """The negations that removed matches of the positive components."""
     surroundings = Surroundings(stream, alternative)
     negations = [_Negation(negated, branch) for negated in alternative.negations]
     groups: dict[int, Group] = {}
@@ -96,17 +97,6 @@ def _example(stream: Stream, negated: NegatedComponent, miss: Miss) -> Example:
 
 
 def _text(negated: NegatedComponent, alternative: Alternative) -> str:
-    names = [component.variable for component in alternative.components]
-    before = alternative.before
-    last = [i for i in negated.after if not any((i, j) in before for j in negated.after)]
-    first = [j for j in negated.before if not any((i, j) in before for i in negated.before)]
-    after = list_words([names[i] for i in sorted(last)])
-    until = list_words([names[j] for j in sorted(first)])
     types = list_words(negated.component.types, "or")
-    if after and until:
-        place = f"between {after} and {until}"
-    elif after or until:
-        place = f"after {after}" if after else f"before {until}"
-    else:
-        place = "in the window"
+    place = place_of(alternative, negated).removeprefix("anywhere ")
     return f"~({print_pattern(negated.component)}): {types} came {place}"

@@ -1,9 +1,8 @@
-"""How far a pattern can get: its beginnings, each as a query of its own.
+"""The prefixes of a pattern, each as a query.
 
-A *branch* is a query without OR and star. A *stage* of it is the query that has only the
-first components, up to a goal in the last of them, with the conditions that speak of nothing
-else; negations and RETURN are left out. The matches of a stage are the partial matches (runs)
-that got so far.
+A *branch* is a query without OR and star. A *stage* of it is a query of the first components only,
+up to a goal in the last of them, with the conditions on these components; negations and RETURN are
+left out. The matches of a stage are the partial matches (runs) that reached it.
 """
 
 from __future__ import annotations
@@ -11,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import product
 
+from cepheid.analysis.alternatives import choices
 from cepheid.analysis.names import variables_in
 from cepheid.analysis.normal_form import conjuncts
-from cepheid.analysis.placement import indices_in
+from cepheid.analysis.placement import indices_in, reads_whole_list
 from cepheid.language import syntax as ast
 
 
 class Goal(Enum):
-    """What a stage asks of its last component.
+    """The part of its last component that a stage needs.
 
-    FIRST: its event, or the first event of a Kleene component. ENOUGH: as many events as a
-    Kleene component needs. COMPLETE: a list that satisfies all conditions on it.
+    FIRST: its event, or the first event of a Kleene component. ENOUGH: the least number of events
+    of a Kleene component. COMPLETE: a list that satisfies all conditions.
     """
 
     FIRST = "first"
@@ -33,9 +32,9 @@ class Goal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A beginning of a pattern; ``component`` is its last one, as the pattern has it.
+    """A prefix of a pattern; ``component`` is its last component, as in the pattern.
 
-    ``least`` is how many events the stage wants of that component.
+    ``least`` is the number of events of that component that the stage needs.
     """
 
     component_ix: int
@@ -46,7 +45,7 @@ class Stage:
 
 
 def branches(query: ast.Query) -> list[ast.Query]:
-    """The query for each of its alternatives, in the order of the analysis.
+    """The query of each alternative, in the order of the analysis.
 
     >>> from cepheid.language.parser import parse
     >>> from cepheid.language.printer import print_pattern
@@ -55,7 +54,7 @@ def branches(query: ast.Query) -> list[ast.Query]:
     ['SEQ(A a, B b)', 'SEQ(A a, B b, D+ d[])']
     """
     found = []
-    for pattern in dict.fromkeys(_alternatives(query.pattern)):
+    for pattern in dict.fromkeys(choices(query.pattern)):
         if pattern is not None and positives(pattern):
             declared = {component.variable for component, _ in ast.components(pattern)}
             kept = [test for test in conjuncts(query.condition) if variables_in(test) <= declared]
@@ -72,7 +71,7 @@ def branches(query: ast.Query) -> list[ast.Query]:
 
 
 def positives(pattern: ast.Pattern) -> list[ast.Component]:
-    """The components that are not negated, in the order of the pattern."""
+    """The components that are not negated, in pattern order."""
     return [component for component, negated in ast.components(pattern) if not negated]
 
 
@@ -102,37 +101,24 @@ def stages(branch: ast.Query) -> list[Stage]:
         least = max(component.bounds.least, least)
         if least > 1:
             found.append(_stage(branch, ix, Goal.ENOUGH, least))
-        if any(is_final(condition, component.variable) for condition in known):
+        if any(reads_whole_list(condition, component.variable) for condition in known):
             found.append(_stage(branch, ix, Goal.COMPLETE, least))
     return found
 
 
 def complete_stage(branch: ast.Query, ix: int) -> Stage:
-    """The components up to one of them, with all of its events and everything said of them."""
+    """The components up to this one, with all of its events and all conditions."""
     return _stage(branch, ix, Goal.COMPLETE, 1)
 
 
 def conditions_of(query: ast.Query) -> list[ast.Expression]:
-    """The conjuncts of WHERE but for equivalence tests."""
+    """The conjuncts of WHERE without equivalence tests."""
     return [test for test in conjuncts(query.condition) if not isinstance(test, ast.Equivalence)]
 
 
 def equivalences_of(query: ast.Query) -> list[ast.Equivalence]:
     """The equivalence tests of WHERE."""
     return [test for test in conjuncts(query.condition) if isinstance(test, ast.Equivalence)]
-
-
-def is_final(condition: ast.Expression, variable: str) -> bool:
-    """Whether the condition can be tested only when the list of the variable is complete."""
-    for node in condition.walk():
-        match node:
-            case (
-                ast.Length(name)
-                | ast.Aggregate(_, name, ast.Scope.WHOLE, _)
-                | ast.Element(name, ast.Index.LAST, _)
-            ) if name == variable:
-                return True
-    return False
 
 
 def _stage(branch: ast.Query, ix: int, goal: Goal, least: int) -> Stage:
@@ -146,7 +132,7 @@ def _stage(branch: ast.Query, ix: int, goal: Goal, least: int) -> Stage:
         conditions = [
             condition
             for condition in conditions
-            if not is_final(condition, name)
+            if not reads_whole_list(condition, name)
             and indices_in([condition]).least_lengths.get(name, 1) <= least
         ]
     kept = {component.variable: component for component in (*components[:-1], cut)}
@@ -158,13 +144,13 @@ def _stage(branch: ast.Query, ix: int, goal: Goal, least: int) -> Stage:
 
 
 def _conditions_on(branch: ast.Query, components: Sequence[ast.Component]) -> list[ast.Expression]:
-    """The conditions that speak of these components only."""
+    """The conditions on these components only."""
     known = {component.variable for component in components}
     return [test for test in conditions_of(branch) if variables_in(test) <= known]
 
 
 def _only(pattern: ast.Pattern, kept: dict[str, ast.Component]) -> ast.Pattern | None:
-    """The pattern with these positive components only, None where none of them is in it."""
+    """The pattern with these positive components only, or None if it has none of them."""
     match pattern:
         case ast.Component():
             return kept.get(pattern.variable)
@@ -172,17 +158,3 @@ def _only(pattern: ast.Pattern, kept: dict[str, ast.Component]) -> ast.Pattern |
             return None
     parts = [part for each in pattern.parts if (part := _only(each, kept)) is not None]
     return replace(pattern, parts=tuple(parts)) if parts else None
-
-
-def _alternatives(pattern: ast.Pattern) -> list[ast.Pattern | None]:
-    """The pattern for each choice in OR, and without and with each star; None is no event."""
-    match pattern:
-        case ast.Component(_, _, ast.Bounds(0, most)):
-            return [None, replace(pattern, bounds=ast.Bounds(1, most))]
-        case ast.Component() | ast.Negation():
-            return [pattern]
-        case ast.Disjunction(parts):
-            return [found for part in parts for found in _alternatives(part)]
-    choices = product(*map(_alternatives, pattern.parts))
-    chosen = (tuple(part for part in choice if part is not None) for choice in choices)
-    return [replace(pattern, parts=parts) if parts else None for parts in chosen]

@@ -1,4 +1,4 @@
-"""Why many runs stopped: the reasons in words, counted and ranked, with examples."""
+"""The reasons why runs stopped: in words, counted and ranked, with examples."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from cepheid.explain.diagnosis.counting import Partials
 from cepheid.explain.diagnosis.prefixes import Goal, Stage
 from cepheid.explain.diagnosis.report import Example, Reason, Stop
 from cepheid.explain.diagnosis.stops import CONTIGUOUS, WENT_ON, Follower, Miss
-from cepheid.explain.diagnosis.stream import Positions, Stream, all_positions, spread
+from cepheid.explain.diagnosis.stream import Positions, Stream, all_positions, positions_of, spread
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern, print_window
 from cepheid.matches.matches import Rows
 
 MOST_TESTED = 100_000
-"""How many events are tested in all as the next event of some run."""
+"""The total number of events that are tested as the next event of a run."""
 BATCH = 500
-"""How many runs are followed at once."""
+"""The number of runs that are followed together."""
 MOST_EXAMPLES = 3
 
-# Of two reasons that are equally frequent, the first tells more.
+# Of two equally frequent reasons, the first one is more useful.
 _KINDS = ("condition", "window", "contiguity", "repetition", "absent")
 
 
 @dataclass(slots=True)
 class Group:
-    """The runs that stopped for one reason: how many, and some of them."""
+    """The runs that stopped for one reason: their number and some of them."""
 
     count: int = 0
     misses: list[Miss] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Group:
     most_taken: int = 0
 
     def add(self, miss: Miss, taken: int = 0) -> None:
-        """One more run; the first ones of the stream are kept."""
+        """Add a run; the first runs of the stream are kept."""
         self.count += 1
         self.most_taken = max(self.most_taken, taken)
         if miss.extent is not None:
@@ -48,7 +48,7 @@ class Group:
             self.shorten()
 
     def shorten(self) -> list[Miss]:
-        """The first of the runs in the order of the stream."""
+        """The first runs in stream order."""
         self.misses.sort(key=lambda miss: all_positions(miss.run))
         del self.misses[MOST_EXAMPLES:]
         return self.misses
@@ -61,7 +61,7 @@ def why_stopped(
     upcoming: Stage,
     partials: Partials,
 ) -> Stop:
-    """Why runs that reached one stage did not reach the next."""
+    """The reasons why runs that reached one stage did not reach the next."""
     follower = Follower(stream, alternative, current, upcoming)
     wording = _Wording(stream, upcoming, alternative.is_sequence)
     groups: dict[tuple[object, ...], Group] = {}
@@ -74,7 +74,7 @@ def why_stopped(
             looked_at += 1
             if miss is not None and miss is not WENT_ON:
                 stopped += 1
-                taken = _length(miss.run, upcoming.component)
+                taken = len(positions_of(miss.run, upcoming.component.variable))
                 groups.setdefault(wording.key(miss), Group()).add(miss, taken)
             if follower.tested >= MOST_TESTED:
                 break
@@ -94,7 +94,7 @@ def why_stopped(
 
 
 def examples(ranked: Sequence[Group], describe: Callable[[Miss], Example]) -> tuple[Example, ...]:
-    """One example for each of the first reasons, and more of them while there is room."""
+    """One example for each of the first reasons, and more if there is room."""
     rounds = [
         group.shorten()[place]
         for place in range(MOST_EXAMPLES)
@@ -107,7 +107,7 @@ def examples(ranked: Sequence[Group], describe: Callable[[Miss], Example]) -> tu
 
 
 class _Wording:
-    """Reasons and examples in words, for the runs that go from one stage to the next."""
+    """Puts the reasons and examples of runs between two stages into words."""
 
     def __init__(self, stream: Stream, upcoming: Stage, in_order: bool) -> None:
         self._stream = stream
@@ -119,7 +119,7 @@ class _Wording:
         self._in_order = in_order
 
     def key(self, miss: Miss) -> tuple[object, ...]:
-        """What is the same for two runs that stopped for one reason."""
+        """The key of a reason: equal for two runs that stopped for the same reason."""
         other = None
         if miss.kind == "contiguity" and miss.position is not None:
             other = self._stream.type_of(miss.position)
@@ -182,7 +182,7 @@ class _Wording:
         if at.position is not None and at.kind != "contiguity":
             name = self._component.variable
             if self._component.is_kleene:
-                name = f"{name}[{_length(at.run, self._component) + 1}]"
+                name = f"{name}[{len(positions_of(at.run, name)) + 1}]"
             added[name] = at.position
         if at.kind == "window" and at.extent is not None:
             details.append(f"{self._stream.length(at.extent)} from first to last event")
@@ -194,7 +194,7 @@ class _Wording:
         return example(self._stream, miss.kind, at.run, added, compared, details)
 
     def _gap(self, run: Positions) -> str:
-        """Between which times there was nothing."""
+        """The time span without an event, in words."""
         stream = self._stream
         column = stream.events.time_axis.column
         some = "event" if self._strategy in CONTIGUOUS else self._types
@@ -218,7 +218,7 @@ def example(
     compared: Iterable[str],
     details: Iterable[str] = (),
 ) -> Example:
-    """A partial match with its rows, those of other events, and what is to be said of them."""
+    """A partial match with its rows, the rows of other events, comparisons and details."""
     rows: Rows = {}
     for name, bound in run.items():
         rows[name] = list(map(stream.row, bound)) if isinstance(bound, list) else stream.row(bound)
@@ -227,17 +227,12 @@ def example(
 
 
 def failed(conditions: Sequence[str]) -> str:
-    """Conditions that are not true, in words.
+    """Failing conditions in words.
 
     >>> failed(["a.x > 1"]), failed(["a.x > 1", "b.y = 2"])
     ('a.x > 1 fails', 'a.x > 1 and b.y = 2 fail')
     """
     return f"{list_words(conditions)} {'fails' if len(conditions) == 1 else 'fail'}"
-
-
-def _length(run: Positions, component: ast.Component) -> int:
-    bound = run.get(component.variable, [])
-    return len(bound) if isinstance(bound, list) else 1
 
 
 def _goal(stage: Stage) -> str:

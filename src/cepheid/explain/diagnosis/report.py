@@ -1,4 +1,4 @@
-"""What a diagnosis says: how far the pattern got, what stopped it, and what may be wrong."""
+"""The content of a diagnosis: where partial matches stopped, why, and what may be wrong."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MOST_ROWS_NAMED = 6
 
 @dataclass(frozen=True, slots=True)
 class ConditionCount:
-    """How many events of a component's types fail a condition on that event alone.
+    """The number of events of a component's types that fail a condition on a single event.
 
-    ``of_first`` where only the first event of a Kleene component must satisfy it.
+    ``of_first``: only the first event of a Kleene component must satisfy it.
     """
 
     condition: str
@@ -26,10 +26,9 @@ class ConditionCount:
 
 @dataclass(frozen=True, slots=True)
 class RunCount:
-    """How many partial matches (runs) reached a component, or a ``goal`` in a Kleene component.
+    """The number of partial matches (runs) that reached a component, or a ``goal`` in a Kleene one.
 
-    They match the pattern up to here, under the query's selection strategy, window and
-    conditions.
+    They match the pattern up to here, with the query's selection strategy, window and conditions.
     """
 
     goal: str
@@ -38,10 +37,10 @@ class RunCount:
 
 @dataclass(frozen=True, slots=True)
 class ComponentCount:
-    """One component: the events that it could be, and the partial matches that reached it.
+    """The number of events that fit a component, and of partial matches that reached it.
 
-    ``events`` have its type; ``passing`` of them also satisfy the conditions on that event
-    alone. A negated component has no runs.
+    ``events`` events have its type; ``passing`` of them also satisfy the conditions on a single
+    event. A negated component has no runs.
     """
 
     component: str
@@ -56,7 +55,7 @@ class ComponentCount:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why partial matches stopped, and how many of those that were looked at.
+    """A reason why partial matches stopped, and how many of the examined ones it stopped.
 
     ``kind`` is type, condition, absent, window, contiguity, repetition or negation.
     """
@@ -70,9 +69,9 @@ class Reason:
 class Example:
     """One partial match that stopped.
 
-    ``rows`` are the rows of the input, counted from 0, that each variable is bound to, with
-    the event that lacked the least to be the next one. ``comparisons`` has what the failing
-    conditions compare, ``details`` what else is to be said.
+    ``rows`` are the rows of the input, counted from 0, that each variable is bound to, with the
+    event that came closest to being the next one. ``comparisons`` has the values that failing
+    conditions compare, ``details`` other remarks.
     """
 
     kind: str
@@ -93,12 +92,12 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where partial matches stopped: ``after`` one component and ``before`` another.
+    """The place where partial matches stopped: ``after`` one component and ``before`` another.
 
-    ``total`` got so far, ``looked_at`` of them were followed, and ``stopped`` got no further.
-    ``unit`` is what is counted: partial matches; or events, where none can be the next one
-    (where it would be the first, ``after`` is None); or matches before negation (then
-    ``before`` is None).
+    ``total`` partial matches got this far, ``looked_at`` of them were followed, and ``stopped`` got
+    no further. ``unit`` is the thing that is counted: partial matches; or events, if no event can
+    be the next one (``after`` is None for the first one); or matches before negation (``before`` is
+    None).
     """
 
     after: str | None
@@ -122,7 +121,7 @@ class BranchDiagnosis:
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """Why partial matches stopped, wherever that was."""
+        """The reasons why partial matches stopped, at any place."""
         return tuple(reason for stop in self.stops for reason in stop.reasons)
 
     @property
@@ -133,10 +132,10 @@ class BranchDiagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Why a query finds what it finds. Its text is for reading, :meth:`to_dict` for programs.
+    """Explains the matches of a query. Its text is for reading, :meth:`to_dict` for programs.
 
-    ``branches`` has a diagnosis for each alternative of the pattern, the one that got furthest
-    first. ``hints`` are what is probably wrong, ``notes`` the limits that were reached.
+    ``branches`` has a diagnosis for each alternative of the pattern; the one that got furthest
+    comes first. ``hints`` name probable mistakes, ``notes`` the limits that were reached.
 
     >>> import cepheid as cep
     >>> q = cep.query("PATTERN SEQ(A a, B b) WHERE b.x > a.x WITHIN 10")
@@ -156,12 +155,12 @@ class Diagnosis:
 
     @property
     def components(self) -> tuple[ComponentCount, ...]:
-        """How far the best alternative got, component by component."""
+        """The counts of each component of the best alternative."""
         return self.branches[0].components
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """Why those of the best alternative stopped, the most frequent reason first."""
+        """The reasons that stopped the best alternative, the most frequent first."""
         return self.branches[0].reasons
 
     @property
@@ -170,7 +169,7 @@ class Diagnosis:
         return self.branches[0].examples
 
     def with_rows_named(self, name_row: Callable[[int], int | str]) -> Diagnosis:
-        """The same, whose examples call the row of an event what ``name_row`` says."""
+        """The same diagnosis with other names for the rows of its examples."""
 
         def named(example: Example) -> Example:
             rows: Rows = {
@@ -194,7 +193,7 @@ class Diagnosis:
         return replace(self, branches=branches)
 
     def to_dict(self) -> dict[str, Any]:
-        """The diagnosis as values that JSON has.
+        """The diagnosis as JSON values.
 
         >>> import cepheid as cep
         >>> found = cep.query("EVENT A").diagnose({"ts": [1], "type": ["A"]})

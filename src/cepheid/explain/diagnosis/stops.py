@@ -1,8 +1,8 @@
-"""What stopped a run: what the events that could have come next lack.
+"""Finds out why a run stopped, from the events that could have come next.
 
-Of all events of the right type, the one that lacks the least tells why a run stopped: a
-condition that it fails, or the window. An event of another key (another value where an
-equality wants the same) lacks more than one that comes too late.
+Of all events of the right type, the one that comes closest to being the next event explains the
+stop: by a condition that it fails, or by the window. An event of another key (another value in an
+equality) is further away than an event that comes too late.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from cepheid.analysis.model import Alternative
 from cepheid.analysis.names import variables_in
-from cepheid.analysis.placement import indices_in
+from cepheid.analysis.placement import indices_in, reads_whole_list
 from cepheid.explain.diagnosis.candidates import Candidates, Surroundings, keys_of
 from cepheid.explain.diagnosis.failures import Tests
 from cepheid.explain.diagnosis.prefixes import (
@@ -20,14 +20,19 @@ from cepheid.explain.diagnosis.prefixes import (
     Stage,
     conditions_of,
     equivalences_of,
-    is_final,
 )
-from cepheid.explain.diagnosis.stream import Positions, Stream, all_positions, bound_events
+from cepheid.explain.diagnosis.stream import (
+    Positions,
+    Stream,
+    all_positions,
+    bound_events,
+    positions_of,
+)
 from cepheid.language import syntax as ast
 from cepheid.reference.interpreter import Binding, Event
 
 MOST_TAKEN = 50
-"""How many events a Kleene component is followed for."""
+"""The number of events for which a Kleene component is followed."""
 
 CONTIGUOUS = (
     ast.SelectionStrategy.STRICT_CONTIGUITY,
@@ -37,13 +42,12 @@ CONTIGUOUS = (
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """Why one run stopped; ``kind`` is that of a reason.
+    """Why one run stopped; ``kind`` is the kind of a reason.
 
-    ``position`` is the event that lacked the least. ``failing`` are the numbers of the tests
-    that it failed, ``conditions`` their texts, and ``is_key`` says that this is one equality,
-    which keeps all candidates apart from the run. ``extent`` is how far the run would reach
-    with the event. Where a Kleene component got too few events, ``cause`` is why it got no
-    more.
+    ``position`` is the event that came closest. ``failing`` are the numbers of the tests that it
+    failed, ``conditions`` their texts; ``is_key``: this is one equality, and all candidates fail
+    it. ``extent`` is the extent of the run with the event. If a Kleene component got too few
+    events, ``cause`` is the reason why it got no more.
     """
 
     kind: str
@@ -87,7 +91,7 @@ class Follower:
         self.tested = 0
 
     def prepare(self, runs: Iterable[Positions]) -> None:
-        """Read the events that are needed to follow these runs, all at once."""
+        """Read all events that are needed to follow these runs."""
         runs = list(runs)
         self._known = {}
         self._learn(position for run in runs for position in all_positions(run))
@@ -103,7 +107,7 @@ class Follower:
         self._learn(wanted)
 
     def follow(self, run: Positions) -> Miss | None:
-        """Why a run stopped, or WENT_ON; None where it has become a run with a longer list."""
+        """Why a run stopped, or WENT_ON; None if it became a run with a longer list."""
         if self._stage.goal is not Goal.FIRST:
             return self._follow_list(run)
         if self._strategy in CONTIGUOUS:
@@ -121,7 +125,7 @@ class Follower:
         return self._nearest(run, self._ix, self._tests, found)
 
     def comparisons(self, miss: Miss) -> list[str]:
-        """What the conditions compare that stopped a run."""
+        """The values compared by the conditions that stopped a run."""
         if miss.cause is not None:
             return self.comparisons(miss.cause)
         if not miss.failing:
@@ -130,7 +134,7 @@ class Follower:
         if self._stage.goal is Goal.ENOUGH or (
             self._stage.goal is Goal.COMPLETE and miss.position is not None
         ):
-            tests = self._growing(self._ix, self._length(miss.run, component) + 1)
+            tests = self._growing(self._ix, len(positions_of(miss.run, component.variable)) + 1)
         self._learn(all_positions(miss.run))
         binding = bound_events(miss.run, self._known)
         if miss.position is not None:
@@ -140,7 +144,7 @@ class Follower:
     # --- one event
 
     def _nearest(self, run: Positions, ix: int, tests: Tests, found: Candidates) -> Miss:
-        """What the candidate that lacks the least lacks."""
+        """Why the closest candidate is not the next event."""
         component = self._components[ix]
         self._learn([*all_positions(run), *found.inside, *found.beyond])
         binding = bound_events(run, self._known)
@@ -192,7 +196,7 @@ class Follower:
     # --- contiguity
 
     def _adjacent_miss(self, run: Positions, ix: int, tests: Tests) -> Miss:
-        """What the event lacks that must come next."""
+        """Why the event that must come next does not fit."""
         component = self._components[ix]
         taken = all_positions(run)
         position = self._surroundings.adjacent(run, self._strategy)
@@ -213,12 +217,8 @@ class Follower:
 
     # --- lists
 
-    def _length(self, run: Positions, component: ast.Component) -> int:
-        bound = run.get(component.variable, [])
-        return len(bound) if isinstance(bound, list) else 1
-
     def _growing(self, ix: int, length: int) -> Tests:
-        """The tests that a list satisfies when it has grown to this length."""
+        """The tests of a list that has grown to this length."""
         name = self._components[ix].variable
         if (name, length) not in self._growth:
             bound = {component.variable for component in self._components[: ix + 1]}
@@ -226,7 +226,7 @@ class Follower:
                 condition
                 for condition in conditions_of(self._query)
                 if name in variables_in(condition) <= bound
-                and not is_final(condition, name)
+                and not reads_whole_list(condition, name)
                 and indices_in([condition]).least_lengths.get(name, 1) <= length
             ]
             tests = [*self._equivalences, *conditions]
@@ -239,7 +239,7 @@ class Follower:
             return False
         component = self._components[self._list_ix]
         assert component.bounds is not None
-        length = self._length(run, component)
+        length = len(positions_of(run, component.variable))
         if length == component.bounds.most or (
             self._stream.type_of(position) not in component.types
         ):
@@ -250,7 +250,7 @@ class Follower:
         return not self._failing(binding, component, position, tests)
 
     def _grown_at(self, run: Positions) -> int | None:
-        """Where a run of skip_till_next_match takes another event of its Kleene component."""
+        """Where a skip_till_next_match run takes another event of its Kleene component."""
         if self._list_ix is None or (
             self._strategy is not ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH
         ):
@@ -268,7 +268,7 @@ class Follower:
         best: Miss | None = None
         cause: Miss | None = None
         for _ in range(MOST_TAKEN):
-            length = self._length(run, component)
+            length = len(positions_of(run, component.variable))
             if length >= stage.least:
                 if stage.goal is Goal.ENOUGH:
                     return WENT_ON
@@ -284,14 +284,13 @@ class Follower:
             taken, cause = self._next_taken(run)
             if taken is None:
                 break
-            bound = run[component.variable]
-            assert isinstance(bound, list)
-            run = {**run, component.variable: [*bound, taken]}
+            own = positions_of(run, component.variable)
+            run = {**run, component.variable: [*own, taken]}
         return best or Miss("repetition", run, cause=cause)
 
     def _next_taken(self, run: Positions) -> tuple[int | None, Miss | None]:
         """The next event that the list takes, or why there is none."""
-        tests = self._growing(self._ix, self._length(run, self._component) + 1)
+        tests = self._growing(self._ix, len(positions_of(run, self._component.variable)) + 1)
         if self._strategy in CONTIGUOUS:
             miss = self._adjacent_miss(run, self._ix, tests)
             if miss is not WENT_ON:

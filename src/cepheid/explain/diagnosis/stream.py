@@ -1,4 +1,4 @@
-"""The events as a diagnosis looks at them: where they are, what the window measures, in words."""
+"""The events of a diagnosis: their positions, their place in the window, their text."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from cepheid.sessions.reference_run import attributes_tested, python_events
 _LARGEST_FIRST = tuple(reversed(NANOSECONDS_PER.items()))
 
 Positions = Mapping[str, "int | list[int]"]
-"""A binding whose events are positions in the stream."""
+"""A binding of variables to positions in the stream."""
 
 
 @dataclass(eq=False)
 class Stream:
-    """The events of a query and its window, which is None or a number of ticks or events."""
+    """The events of a query and its window: None or a number of ticks or events."""
 
     query: ast.Query
     events: Events
@@ -42,7 +42,7 @@ class Stream:
 
     @property
     def measure(self) -> ast.WindowMeasure:
-        """What the window counts."""
+        """The measure of the window."""
         return self.query.window.measure if self.query.window else ast.WindowMeasure.TIME
 
     @cached_property
@@ -52,14 +52,14 @@ class Stream:
 
     @cached_property
     def partition(self) -> Int64s:
-        """The number of the partition of each event; negative where it has none."""
+        """The number of the partition of each event; negative if it has none."""
         batch = EventBatch.of(self.events, 0, StringCodes())
         columns = [batch.column(test.attribute) for test in equivalences_of(self.query)]
         return PartitionNumbers().number(columns, len(self.events))
 
     @cached_property
     def axis(self) -> Int64s:
-        """What the window measures, for each event."""
+        """The value of each event on the axis of the window."""
         if self.measure is ast.WindowMeasure.TIME:
             return self.events.ticks
         if self.measure is ast.WindowMeasure.EVENTS:
@@ -74,11 +74,11 @@ class Stream:
         return self.window is None or self.extent(first, last) < self.window
 
     def extent(self, first: int, last: int) -> int:
-        """How far two positions are apart, as the window measures it."""
+        """The distance between two positions on the axis of the window."""
         return int(self.axis[last]) - int(self.axis[first])
 
     def reach(self, first: int, last: int) -> tuple[int, int]:
-        """The positions from and to which events may be in one window with these two."""
+        """The range of positions that can be in one window with these two."""
         if self.window is None or self.measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
             return 0, len(self.events)
         if self.measure is ast.WindowMeasure.EVENTS:
@@ -120,15 +120,7 @@ class Stream:
         events = self.events
         wanted = self.attributes | {events.time_axis.column}
         names = [name for name in events.table.column_names if name in wanted]
-        part = Events(
-            events.table.select(names).take(pa.array(chosen)),
-            events.rows[chosen],
-            events.ticks[chosen],
-            events.time_axis,
-            events.type_codes[chosen],
-            events.type_names,
-            events.schema,
-        )
+        part = replace(events, table=events.table.select(names)).take(chosen)
         found = python_events(part, self.attributes)
         return {
             position: replace(event, position=position)
@@ -138,7 +130,7 @@ class Stream:
     # --- in words
 
     def row(self, position: int) -> int:
-        """The row of the input that an event is."""
+        """The input row of an event."""
         return int(self.events.row_numbers[position])
 
     def type_of(self, position: int) -> str:
@@ -150,11 +142,11 @@ class Stream:
         return self.time_of(int(self.events.ticks[position]))
 
     def time_of(self, ticks: int) -> str:
-        """A point of the time axis."""
+        """A point on the time axis."""
         return str(self.events.time_axis.decode_one(ticks))
 
     def length(self, extent: int) -> str:
-        """An extent of the window's axis in words, such as '3 minutes' or '12 events'."""
+        """A distance on the axis of the window in words, such as '3 minutes' or '12 events'."""
         if self.measure is not ast.WindowMeasure.TIME:
             return f"{extent:,} event{'' if extent == 1 else 's'}"
         axis = self.events.time_axis
@@ -193,8 +185,14 @@ def all_positions(binding: Positions) -> list[int]:
     return sorted(found)
 
 
+def positions_of(binding: Positions, variable: str) -> list[int]:
+    """The positions of the events of a variable."""
+    bound = binding.get(variable, [])
+    return bound if isinstance(bound, list) else [bound]
+
+
 def bound_events(binding: Positions, known: Mapping[int, Event]) -> dict[str, Event | list[Event]]:
-    """The binding with events in the stead of positions."""
+    """The binding with events instead of positions."""
     return {
         name: [known[each] for each in bound] if isinstance(bound, list) else known[bound]
         for name, bound in binding.items()
@@ -202,7 +200,7 @@ def bound_events(binding: Positions, known: Mapping[int, Event]) -> dict[str, Ev
 
 
 def spread(items: Sequence[Any], most: int) -> list[Any]:
-    """At most so many of the items, from all over, in an order that is always the same.
+    """At most this many items from the whole sequence, in a random but fixed order.
 
     >>> sorted(spread(range(10), 20)) == list(range(10))
     True

@@ -1,4 +1,4 @@
-"""Why no event can be a component: what each of them lacks by itself."""
+"""Why no event fits a component: the conditions on a single event that each of them fails."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cepheid.language.printer import print_pattern
 from cepheid.reference.interpreter import Binding
 
 MOST_CONDITIONS = 62
-"""How many conditions on one event are told apart."""
+"""The largest number of conditions on a single event that are distinguished."""
 
 
 def why_none_fits(
@@ -30,7 +30,7 @@ def why_none_fits(
     conditions: Sequence[EventCondition],
     after: ast.Component | None = None,
 ) -> Stop:
-    """Why no event can be the component, which partial matches need ``after`` another one."""
+    """Why no event fits the component, which must come ``after`` another one."""
     positions = stream.of_types(component.types)
     number = len(positions) or len(stream.events)
     groups = _groups(component, conditions[:MOST_CONDITIONS], positions)
@@ -64,7 +64,7 @@ def why_none_fits(
 def _groups(
     component: ast.Component, conditions: Sequence[EventCondition], positions: Int64s
 ) -> list[Group]:
-    """The events that fail the same conditions, the most of them first."""
+    """The groups of events that fail the same conditions, the largest first."""
     bits = np.zeros(len(positions), dtype=np.int64)
     for number, condition in enumerate(conditions):
         bits |= condition.failing.astype(np.int64) << number

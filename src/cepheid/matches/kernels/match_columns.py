@@ -1,31 +1,49 @@
-"""The matches that finals stand for, written as columns: the events of each component.
+"""The matches of finals, written as columns: the events of each component.
 
-A *final* stands for all chains that end in a node: a chain of event nodes in which a union
-stands for either of its branches. Only chains that start inside the window are matches. A chain
-is followed from its last event to its first; between unions it is *straight*.
+A *final* represents all chains that end in a node: a chain of event nodes in which a union
+has two branches. Only chains that start inside the window are matches. A chain is followed from
+its last event to its first; between unions it is *straight*.
 
-What a match has in common with one before is copied and not followed again. Most matches of a
-run are those before and a few events more: a straight piece of a chain, from some node to the
-next union or the first event, stands in the match that was written first with it, and the
+The part that a match shares with an earlier one is copied and not followed again. Most matches
+of a run are an earlier match and a few more events: a straight piece of a chain, from some node
+to the next union or the first event, is in the match that was written first with it, and the
 memo of the node says where.
 """
 
 from __future__ import annotations
 
-from cepheid.codegen.layout import DEAD, FINAL, NODE, NONE, TAG_SHIFT
-from cepheid.jit.decorators import I64, I64S, I64S_2D, array_of, helper, kernel_of_widths
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.codegen.layout import NONE, TAG_SHIFT
+from cepheid.events.arrays import no_rows
+from cepheid.jit.decorators import I64, I64S_2D, helper, kernel_of_widths, type_of
 from cepheid.jit.pointers import copy_numbers
+from cepheid.matches.layout import DEAD, Chains
 
 FULL, LISTED = 1, 0
 _COMPONENT = (1 << TAG_SHIFT) - 1
 _SHORT = 8
-"""A piece of so few events is followed rather than remembered."""
+"""A piece of fewer events is followed rather than remembered."""
 
-# What is known of a piece of the path, and where a piece stands in what was written.
+# A piece of the path, and where a piece is in the matches that were written.
 PIECE_NODE, PIECE_HIGH, PIECE_LOW, PIECE_NEXT, PIECE_FIELDS = range(5)
 MEMO_NODE, MEMO_MATCH, MEMO_END, MEMO_LENGTH, MEMO_NEXT, MEMO_FIELDS = range(6)
-# Where the listing of finals stands.
+# Where the listing of finals is.
 AT_FINAL, AT_STACK, AT_MATCH, AT_MEMO, CURSOR_FIELDS = range(5)
+
+
+class Listing(NamedTuple):
+    """Where the listing is, and its memory."""
+
+    cursor: npt.NDArray[Any] = no_rows(np.int64)
+    stack: npt.NDArray[Any] = no_rows(np.int64, 2)  # branches to follow: node, path, pieces
+    begins: npt.NDArray[Any] = no_rows(np.int64)  # where each component begins on the path
+    pieces: npt.NDArray[Any] = no_rows(np.int64, 2)  # straight pieces of the path
+    memo: npt.NDArray[Any] = no_rows(np.int64)  # for each node, 1 + the row of its memo, or 0
+    memos: npt.NDArray[Any] = no_rows(np.int64, 2)
 
 
 @helper
@@ -59,47 +77,42 @@ def _write_match(path, begins, positions, offsets, match):
 
 
 @helper
-def _remember(nodes, base, pieces, known, count, begins, offsets, match, memo, memos, used):
-    """Note where the pieces of the path stand in the match; how many notes there are.
+def _remember(chains, listing, known, count, offsets, match):
+    """Note where the pieces of the path are in the match.
 
-    The first ones, as many as are ``known``, stand in a match that was written before.
+    The first ``known`` pieces are in an earlier match.
     """
+    pieces, memo, memos = listing.pieces, listing.memo, listing.memos
+    used = listing.cursor[AT_MEMO]
     for p in range(known, count):
         high, low = pieces[p, PIECE_HIGH], pieces[p, PIECE_LOW]
         node = pieces[p, PIECE_NODE]
-        if high - low < _SHORT or memo[node - base] != 0 or used == len(memos):
+        place = node - chains.base
+        if high - low < _SHORT or memo[place] != 0 or used == len(memos):
             continue
-        component = nodes[node - base].tag & _COMPONENT
+        component = chains.nodes[place].tag & _COMPONENT
         memos[used, MEMO_NODE] = node
         memos[used, MEMO_MATCH] = match
-        memos[used, MEMO_END] = offsets[component, match] + high - begins[component]
+        memos[used, MEMO_END] = offsets[component, match] + high - listing.begins[component]
         memos[used, MEMO_LENGTH] = high - low
         memos[used, MEMO_NEXT] = pieces[p, PIECE_NEXT]
         used += 1
-        memo[node - base] = used
-    return used
+        memo[place] = used
+    listing.cursor[AT_MEMO] = used
 
 
-@kernel_of_widths(
-    lambda row, rows: I64(
-        array_of(NODE), I64, array_of(FINAL), I64, I64, I64S_2D, row, I64S, I64S_2D, I64S, I64S_2D,
-        I64S, rows, I64S_2D,
-    )
-)  # fmt: skip
-def list_columns(
-    nodes, base, finals, count, first_event, stack, path, begins, pieces, memo, memos, cursor,
-    positions, offsets,
-):  # fmt: skip
-    """Write the matches of the finals from where ``cursor`` stands.
+@kernel_of_widths(lambda row, rows: I64(type_of(Chains), type_of(Listing), I64, row, rows, I64S_2D))
+def list_columns(chains, listing, first_event, path, positions, offsets):
+    """Write the matches of the finals from where the cursor is.
 
     Match m has ``positions[c, offsets[c, m]:offsets[c, m + 1]]`` for component c, counted from
-    ``first_event``. Returns FULL where there is no more room. ``path`` has room for the
-    longest match and is filled from its end; ``stack`` has the branches still to follow, each
-    with what the path and its pieces were.
+    ``first_event``. Returns FULL where there is no more room. ``path`` has room for the longest
+    match and is filled from its end.
     """
-    final, top, match, used = (
-        cursor[AT_FINAL], cursor[AT_STACK], cursor[AT_MATCH], cursor[AT_MEMO],
-    )  # fmt: skip
+    nodes, finals, base = chains.nodes, chains.finals, chains.base
+    cursor, stack, begins, pieces = listing.cursor, listing.stack, listing.begins, listing.pieces
+    memo, memos = listing.memo, listing.memos
+    final, top, match = cursor[AT_FINAL], cursor[AT_STACK], cursor[AT_MATCH]
     status = LISTED
     while True:
         full = match + 2 > offsets.shape[1]
@@ -110,7 +123,7 @@ def list_columns(
             status = FULL
             break
         if top == 0:
-            if final == count:
+            if final == len(finals):
                 break
             at = len(path)
             tag = finals[final].tag
@@ -157,12 +170,10 @@ def list_columns(
             if is_open:
                 pieces[parts - 1, PIECE_LOW], pieces[parts - 1, PIECE_NEXT] = at, NONE
             _write_match(path, begins, positions, offsets, match)
-            used = _remember(
-                nodes, base, pieces, known, parts, begins, offsets, match, memo, memos, used
-            )
+            _remember(chains, listing, known, parts, offsets, match)
             match += 1
-    # What was written is handed out now.
-    for row in range(used):
+    # The caller hands out what was written; no later match can copy from it.
+    for row in range(cursor[AT_MEMO]):
         memo[memos[row, MEMO_NODE] - base] = 0
     cursor[AT_FINAL], cursor[AT_STACK], cursor[AT_MATCH], cursor[AT_MEMO] = final, top, match, 0
     return status

@@ -9,13 +9,48 @@ from types import FunctionType
 
 import pyarrow as pa
 
+from cepheid.aggregates import AGGREGATES, BUILT_IN, Aggregate
 from cepheid.api import CompiledQuery, query
 from cepheid.codegen.registered import register_function, registered_python
 from cepheid.errors import OptionError
 from cepheid.functions import REGISTERED
 from cepheid.language import syntax as ast
+from cepheid.matches.modes.mode import OutputMode
+from cepheid.matches.modes.registry import added_mode, all_outputs, register_mode
 from cepheid.scripts import CompiledScript, script
 from cepheid.sessions.run_settings import RunSettings
+
+
+@dataclass(frozen=True)
+class Additions:
+    """Functions, aggregates and an output mode that are not built in, and that queries use."""
+
+    functions: Mapping[str, FunctionType] = field(default_factory=dict)
+    aggregates: tuple[Aggregate, ...] = ()
+    mode: OutputMode | None = None
+
+    @classmethod
+    def used_by(cls, trees: Iterable[ast.Query], output: str) -> Additions:
+        """What these queries use with this output."""
+        nodes = [node for tree in trees for node in tree.walk()]
+        called = {node.function for node in nodes if isinstance(node, ast.Call)}
+        found = {name: registered_python(name) for name in sorted(called)}
+        names = {node.function for node in nodes if isinstance(node, ast.Aggregate)} - BUILT_IN
+        return cls(
+            {name: function for name, function in found.items() if function is not None},
+            tuple(AGGREGATES[name] for name in sorted(names)),
+            added_mode(output),
+        )
+
+    def register(self) -> None:
+        """Register in this process what is missing."""
+        for name, function in self.functions.items():
+            if name not in REGISTERED:
+                register_function(name, function)
+        for aggregate in self.aggregates:
+            AGGREGATES.setdefault(aggregate.name, aggregate)
+        if self.mode is not None and self.mode.name not in all_outputs():
+            register_mode(self.mode)
 
 
 @dataclass(frozen=True)
@@ -25,8 +60,8 @@ class WorkerSettings:
     Spark pickles it with the function that it ships; sessions and their state are never pickled.
     ``text`` contains the values of parameters. ``ties`` are the columns that order events of
     equal time: those that the user named, or else all that Spark can sort by. ``result`` is the
-    serialised Arrow schema of the matches. ``functions`` are the registered functions that the
-    queries call: a worker is another process, and must register them itself.
+    serialised Arrow schema of the matches. ``additions`` are what the driver has registered and
+    the queries use: a worker is another process, and must register them itself.
     """
 
     text: str
@@ -35,7 +70,7 @@ class WorkerSettings:
     result: bytes
     is_script: bool = False
     match_id: bool = False
-    functions: Mapping[str, FunctionType] = field(default_factory=dict)
+    additions: Additions = field(default_factory=Additions)
 
     @property
     def time(self) -> str:
@@ -56,7 +91,7 @@ class WorkerSettings:
     def compiled(self) -> CompiledQuery | CompiledScript:
         """The query or the script, compiled in this process."""
         refuse_zip_file()
-        register_missing(self.functions)
+        self.additions.register()
         return script(self.text) if self.is_script else query(self.text)
 
 
@@ -72,18 +107,3 @@ def refuse_zip_file() -> None:
             "it as an archive, which Spark unpacks: spark.archives=cepheid.zip#shipped and "
             "spark.executorEnv.PYTHONPATH=shipped"
         )
-
-
-def functions_in(trees: Iterable[ast.Query]) -> dict[str, FunctionType]:
-    """The registered functions that the queries call."""
-    nodes = (node for tree in trees for node in tree.walk())
-    called = {node.function for node in nodes if isinstance(node, ast.Call)}
-    found = {name: registered_python(name) for name in sorted(called)}
-    return {name: function for name, function in found.items() if function is not None}
-
-
-def register_missing(functions: Mapping[str, FunctionType]) -> None:
-    """Register in this process the functions that the driver has registered."""
-    for name, function in functions.items():
-        if name not in REGISTERED:
-            register_function(name, function)

@@ -22,13 +22,15 @@ from cepheid.codegen.layout import (
     TAG_SHIFT,
 )
 from cepheid.engines.base.kernels.strings import string_value
-from cepheid.jit.decorators import helper
+from cepheid.engines.base.layout import RegisterArrays
+from cepheid.jit.decorators import helper, small
 from cepheid.jit.pointers import byte_pointer, float64_pointer, int64_pointer
 
 
 @helper
-def update_registers(updates, low, high, context, event_ix, run_ix, ints, floats, valid):
+def apply_updates(updates, low, high, context, event_ix, run_ix, registers):
     """Do what selecting an event does to the registers of a run: ``updates[low:high]``."""
+    ints, floats, valid = registers.ints, registers.floats, registers.valid
     for u in range(low, high):
         row = updates[u]
         operation, register = row.operation, row.register
@@ -94,22 +96,26 @@ def update_registers(updates, low, high, context, event_ix, run_ix, ints, floats
 
 
 @helper
-def fill_registers(ids, low, high, base, steps, updates, context, ints, floats, valid):
+def fill_from_match(ids, low, high, base, steps, updates, context, registers):
     """Give run 0 the registers of the match ids[low:high], as a run that selected it has them."""
-    valid[0] = 0
-    for register in range(ints.shape[1]):
-        ints[0, register] = 0
-    seen = 0  # the events of a list need not stand next to each other below AND
+    registers.valid[0] = 0
+    for register in range(registers.ints.shape[1]):
+        registers.ints[0, register] = 0
+    seen = 0  # below AND, the events of a list need not be next to each other
     for at in range(low, high):
         component = ids[at] & ((1 << TAG_SHIFT) - 1)
         event_ix = (ids[at] >> TAG_SHIFT) - base
         step = steps[component]
         if (seen >> component) & 1 == 0:
-            update_registers(
-                updates, step.begin_low, step.begin_high, context, event_ix, 0, ints, floats, valid
-            )
+            first, end = step.begin_low, step.begin_high
         else:
-            update_registers(
-                updates, step.take_low, step.take_high, context, event_ix, 0, ints, floats, valid
-            )
+            first, end = step.take_low, step.take_high
+        apply_updates(updates, first, end, context, event_ix, 0, registers)
         seen |= 1 << component
+
+
+@small
+def update_registers(updates, low, high, context, event_ix, run_ix, ints, floats, valid):
+    """Apply updates to registers that are given as three arrays."""
+    registers = RegisterArrays(ints, floats, valid)
+    apply_updates(updates, low, high, context, event_ix, run_ix, registers)

@@ -1,4 +1,4 @@
-"""The confidence of a signature by counting, where all instants are equally likely.
+"""The confidence of a signature by counting, if all instants are equally likely.
 
 Its worlds are then the integers t_0 < t_1 < … in their intervals, with t_last - t_0 < W, and
 they are counted in a time that does not grow with the intervals. Without the window,
@@ -7,8 +7,8 @@ they are counted in a time that does not grow with the intervals. Without the wi
 
 by inclusion and exclusion: a run of events j to m that all violate the order falls from one
 to the next, and as the bounds rise from event to event it is any falling sequence between the
-earliest time of m and the latest of j; of r numbers out of v there are C(v + r - 1, r). Where
-the window cuts, the ways of the others are a polynomial of the first time, piece by piece, so
+earliest time of m and the latest of j; of r numbers out of v there are C(v + r - 1, r). If the
+window cuts, the ways of the others are a polynomial of the first time, piece by piece, so
 that a few values of each piece give its sum (Newton's forward differences).
 
 All is done in whole numbers modulo 2^64, so that nothing is lost by subtracting.
@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.engines.imprecise.kernels.interval_masses import valid_bounds
-from cepheid.jit.decorators import F64S, I64, I64S, I64S_2D, helper, kernel
+from cepheid.engines.imprecise.layout import Intervals, Match, Scores, Signatures
+from cepheid.jit.decorators import I64, I64S, I64S_2D, helper, kernel, type_of
 
 MOST_COUNTED = 8
 """With more events than this their times are summed one by one."""
@@ -27,15 +28,15 @@ _MOST_WAYS = float(1 << 60)
 
 
 @helper
-def _is_countable(ids, low, high, lo, hi, mass_at):
+def _is_countable(match, mass_at):
     """Whether all events are equally likely anywhere, and the numbers are within 64 bits."""
-    count = high - low
+    count = len(match.tags)
     if count > MOST_COUNTED:
         return False
-    for i in range(low, high):
-        if mass_at[ids[i] >> TAG_SHIFT] >= 0:
+    for i in range(count):
+        if mass_at[match.tags[i] >> TAG_SHIFT] >= 0:
             return False
-    most, span = 1.0, float(hi[count - 1] - lo[0] + 1 + count)
+    most, span = 1.0, float(match.hi[count - 1] - match.lo[0] + 1 + count)
     for _ in range(count):
         most *= span
     return most < _MOST_WAYS
@@ -108,9 +109,9 @@ def _pieces(lo, hi, count, window, breaks):
 
 
 @helper
-def _counted(ids, low, high, window, lo, hi, lower, upper, breaks, samples, ways):
+def _counted(match, intervals, breaks, samples, ways):
     """The share of the worlds in which the events are in order in one window."""
-    count = high - low
+    lo, hi, window, count = match.lo, match.hi, match.window, len(match.tags)
     if hi[count - 1] - lo[0] < window:
         total = _ways(lo, hi, 0, count, lo[0], window, ways)
     else:
@@ -134,36 +135,37 @@ def _counted(ids, low, high, window, lo, hi, lower, upper, breaks, samples, ways
                         samples[i] = samples[i + 1] - samples[i]
             begin = end
     worlds = 1.0
-    for i in range(low, high):
-        event = ids[i] >> TAG_SHIFT
-        worlds *= upper[event] - lower[event] + 1
+    for i in range(count):
+        event = match.tags[i] >> TAG_SHIFT
+        worlds *= intervals.upper[event] - intervals.lower[event] + 1
     return total / worlds
 
 
-@kernel(I64(I64S, I64S, I64S, I64S, I64S, I64, I64S, I64S_2D, F64S, I64S, I64S, I64S))
-def count_matches(
-    ids, offsets, lower, upper, mass_at, window, rival_offsets, numbers, confidences, starts, ends,
-    others,
-):  # fmt: skip
-    """Write the confidence and the range of time of the matches whose worlds can be counted.
+@kernel(
+    I64(
+        type_of(Signatures), type_of(Intervals), I64, I64S, I64S_2D, type_of(Scores), I64S,
+    )
+)  # fmt: skip
+def count_matches(signatures, intervals, window, rival_offsets, numbers, scores, others):
+    """Write the scores of the matches whose worlds can be counted.
 
-    The confidence is 0 where no world has the match. Those with rivals are left out; the numbers
-    of those that cannot be counted go to ``others``; returns how many. ``numbers`` is scratch of
-    five rows, which a match must fit into, and MOST_COUNTED ** 2 numbers.
+    Matches with rivals are left out; the numbers of the matches that cannot be counted go to
+    ``others``; returns how many. ``numbers`` is scratch of five rows, which a match must fit
+    into, and MOST_COUNTED ** 2 numbers.
     """
+    ids, offsets = signatures.ids, signatures.offsets
+    confidences, starts, ends = scores
     lo, hi, breaks, samples, ways = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
     left = 0
     for m in range(len(offsets) - 1):
-        low, high = offsets[m], offsets[m + 1]
         confidences[m], starts[m], ends[m] = 0.0, 0, 0
         if rival_offsets[m] < rival_offsets[m + 1]:
             continue
-        if valid_bounds(ids, low, high, lower, upper, window, lo, hi) != 0:
-            if _is_countable(ids, low, high, lo, hi, mass_at):
-                confidences[m] = _counted(
-                    ids, low, high, window, lo, hi, lower, upper, breaks, samples, ways
-                )
-                starts[m], ends[m] = lo[0], hi[high - low - 1]
+        match = Match(ids[offsets[m] : offsets[m + 1]], lo, hi, window)
+        if valid_bounds(match, intervals) != 0:
+            if _is_countable(match, intervals.mass_at):
+                confidences[m] = _counted(match, intervals, breaks, samples, ways)
+                starts[m], ends[m] = lo[0], hi[len(match.tags) - 1]
             else:
                 others[left] = m
                 left += 1

@@ -1,8 +1,6 @@
 """The probability that an event lies in a range of time, and where the events of a match can lie.
 
-An event has an *uncertainty interval* from ``lower`` to ``upper``, both possible. Where
-``mass_at`` is negative all its instants are equally likely; else ``masses[mass_at + k]`` is the
-probability of its first k instants.
+An event has an *uncertainty interval* from ``lower`` to ``upper``, both possible.
 """
 
 from __future__ import annotations
@@ -15,35 +13,44 @@ FAR = 1 << 61
 
 
 @helper
-def mass_until(lower, upper, mass_at, masses, event, time):
+def mass_until(intervals, event, time):
     """The probability that the event is at ``time`` or before."""
-    size = upper[event] - lower[event] + 1
-    count = min(max(time - lower[event] + 1, 0), size)
-    if mass_at[event] < 0:
+    lower = intervals.lower[event]
+    size = intervals.upper[event] - lower + 1
+    count = min(max(time - lower + 1, 0), size)
+    if intervals.mass_at[event] < 0:
         return count / size
-    return masses[mass_at[event] + count]
+    return intervals.masses[intervals.mass_at[event] + count]
 
 
 @helper
-def point_mass(lower, upper, mass_at, masses, event, time):
+def mass_between(intervals, event, first, last):
+    """The probability that the event is at ``first`` or later, and at ``last`` or before."""
+    return mass_until(intervals, event, last) - mass_until(intervals, event, first - 1)
+
+
+@helper
+def point_mass(intervals, event, time):
     """The probability that the event is at this instant of its interval."""
-    if mass_at[event] < 0:
-        return 1.0 / (upper[event] - lower[event] + 1)
-    place = mass_at[event] + time - lower[event]
-    return masses[place + 1] - masses[place]
+    lower = intervals.lower[event]
+    if intervals.mass_at[event] < 0:
+        return 1.0 / (intervals.upper[event] - lower + 1)
+    place = intervals.mass_at[event] + time - lower
+    return intervals.masses[place + 1] - intervals.masses[place]
 
 
 @helper
-def masses_until(lower, upper, mass_at, masses, event, time, count, until):
+def masses_until(intervals, event, time, count, until):
     """Write the probability that the event is at each of ``count`` times or before it."""
-    size = upper[event] - lower[event] + 1
-    passed = time - lower[event] + 1
-    if mass_at[event] < 0:
+    mass_at, masses = intervals.mass_at[event], intervals.masses
+    size = intervals.upper[event] - intervals.lower[event] + 1
+    passed = time - intervals.lower[event] + 1
+    if mass_at < 0:
         for k in range(count):
             until[k] = min(max(passed + k, 0), size) / size
     else:
         for k in range(count):
-            until[k] = masses[mass_at[event] + min(max(passed + k, 0), size)]
+            until[k] = masses[mass_at + min(max(passed + k, 0), size)]
 
 
 @helper
@@ -73,19 +80,21 @@ def first_bound(path, vlb, depth, upper, event, event_vlb, window):
 
 
 @helper
-def valid_bounds(ids, low, high, lower, upper, window, lo, hi):
-    """The times that the events of a match can have in it [Zhang10 §5.1]; 0 where there are none.
+def valid_bounds(match, intervals):
+    """Write the times that the events can have in a match [Zhang10 §5.1]; 0 if there are none.
 
     The window also moves the earliest time of the first event, and so those of the others.
     """
-    count = high - low
+    tags, lo, hi, window = match.tags, match.lo, match.hi, match.window
+    lower, upper = intervals.lower, intervals.upper
+    count = len(tags)
     if count > window:
         return 0
     for i in range(count):
-        event = ids[low + i] >> TAG_SHIFT
+        event = tags[i] >> TAG_SHIFT
         lo[i] = lower[event] if i == 0 else max(lower[event], lo[i - 1] + 1)
     for i in range(count - 1, -1, -1):
-        event = ids[low + i] >> TAG_SHIFT
+        event = tags[i] >> TAG_SHIFT
         hi[i] = upper[event] if i == count - 1 else min(upper[event], hi[i + 1] - 1)
     last = count - 1
     if hi[0] + window - 1 < hi[last]:
@@ -103,24 +112,34 @@ def valid_bounds(ids, low, high, lower, upper, window, lo, hi):
 
 
 @helper
-def is_in(ids, low, high, event):
-    """Whether a match, or the part of it from ``low`` to ``high``, has the event."""
-    for at in range(low, high):
-        if ids[at] >> TAG_SHIFT == event:
+def is_in(tags, event):
+    """Whether the event is one of a match, or of a part of it."""
+    for i in range(len(tags)):
+        if tags[i] >> TAG_SHIFT == event:
             return True
     return False
 
 
 @helper
-def first_from(candidates, begin, end, lower, time):
-    """The first place in candidates[begin:end], ordered by lower bound, that is not below it."""
+def first_from(places, begin, end, lower, time):
+    """The first place in places[begin:end], ordered by lower bound, that is not below it."""
     while begin < end:
         middle = (begin + end) >> 1
-        if lower[candidates[middle]] < time:
+        if lower[places[middle]] < time:
             begin = middle + 1
         else:
             end = middle
     return begin
+
+
+@helper
+def first_reaching(candidates, row, partition, lower, time):
+    """The first candidate of a test that can lie at ``time`` or later."""
+    borders = candidates.borders
+    return first_from(
+        candidates.places, borders[row, partition], borders[row, partition + 1], lower,
+        time - candidates.reach[row],
+    )  # fmt: skip
 
 
 @kernel(I64(F64S, I64S, I64S, I64S, F64S, F64S))

@@ -11,11 +11,17 @@ by inclusion and exclusion, since several hold together where their orders do.
 
 from __future__ import annotations
 
-from cepheid.codegen.layout import NONE, STEP, TAG_SHIFT, UPDATE
-from cepheid.engines.base.kernels.registers import update_registers
-from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_from, point_mass
-from cepheid.engines.imprecise.kernels.search import (
-    CONTEXT,
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.engines.base.drive import DONE
+from cepheid.engines.base.kernels.conditions import (
+    Conditions,
+    clear_registers,
+    copy_registers,
+    holds,
+    select_event,
+)
+from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_reaching, point_mass
+from cepheid.engines.imprecise.layout import (
     DEPTH,
     IDS,
     LEAST_TIME,
@@ -24,56 +30,56 @@ from cepheid.engines.imprecise.kernels.search import (
     ONLY_FRESH,
     PARTITION,
     PATHS,
-    PREDICATE,
-    SEARCHED,
     WINDOW,
-    copy_registers,
+    Batch,
+    Intervals,
+    Scores,
+    Signatures,
 )
-from cepheid.jit.decorators import F64S, F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.jit.pointers import call_predicate
+from cepheid.jit.decorators import F64S, I64, I64S, I64S_2D, helper, kernel, type_of
+
+LEVEL_ROWS = 5
+"""The rows of numbers of the levels of a search."""
 
 
 @kernel(
     I64(
-        I64S, I64S, I64S, I64S, I64S_2D, I64S, array_of(STEP), array_of(UPDATE), I64S, I64S_2D,
-        F64S_2D, I64S, I64S, I64S, I64S_2D, I64S, I64S,
+        I64S, type_of(Batch), type_of(Conditions), I64S, I64S_2D, type_of(Signatures),
     )
 )  # fmt: skip
-def search_partial_order(
-    control, lower, upper, candidates, index, reach, steps, updates, context, ints, floats, valid,
-    fresh, predecessors, levels, ids, offsets,
-):  # fmt: skip
+def search_partial_order(control, batch, conditions, predecessors, levels, out):
     """Write signatures whose events may fit together; resumes where it stopped.
 
     ``predecessors`` has the components that come before each, as bits. The rows of ``levels``
     are the cursor, the event, whether a fresh one is bound, and the latest beginning and the
-    earliest end of those before.
+    earliest end of the events before.
     """
-    window, count = control[WINDOW], len(steps)
+    window, count = control[WINDOW], len(conditions.steps)
+    intervals, candidates = batch.intervals, batch.candidates
+    lower, upper, places = intervals.lower, intervals.upper, candidates.places
+    borders, ids, offsets = candidates.borders, out.ids, out.offsets
     partition, depth = control[PARTITION], control[DEPTH]
     written, matches = control[IDS], control[MATCHES]
     cursors, path, freshness, begins, ends = levels[0], levels[1], levels[2], levels[3], levels[4]
     offsets[0] = 0
-    status = SEARCHED
-    while partition < index.shape[1] - 1:
+    status = DONE
+    while partition < borders.shape[1] - 1:
         if depth < 0:
             depth = 0
-            cursors[0], freshness[0], begins[0], ends[0] = index[0, partition], 0, -FAR, FAR
-            valid[0] = 0
-            for register in range(ints.shape[1]):
-                ints[0, register] = 0
+            cursors[0], freshness[0], begins[0], ends[0] = borders[0, partition], 0, -FAR, FAR
+            clear_registers(conditions, 0)
         if written + count > len(ids) or matches + 2 > len(offsets):
             status = NEED_OUTPUT
             break
         if (
-            cursors[depth] == index[2 * depth, partition + 1]
-            or lower[candidates[cursors[depth]]] - ends[depth] >= window
+            cursors[depth] == borders[2 * depth, partition + 1]
+            or lower[places[cursors[depth]]] - ends[depth] >= window
         ):
             depth -= 1
             if depth < 0:
                 partition += 1
             continue
-        event = candidates[cursors[depth]]
+        event = places[cursors[depth]]
         cursors[depth] += 1
         if begins[depth] - upper[event] >= window or (
             depth == 0 and upper[event] + window - 1 < control[LEAST_TIME]
@@ -88,15 +94,11 @@ def search_partial_order(
                 or ((predecessors[i] >> depth) & 1 and lower[event] >= upper[other])
             ):
                 fits = False
-        step = steps[depth]
-        if not fits or (
-            step.begin != NONE
-            and call_predicate(control[PREDICATE], step.begin, control[CONTEXT], event, depth) == 0
-        ):
+        if not fits or not holds(conditions, conditions.steps[depth].begin, event, depth):
             continue
         control[PATHS] += 1
         path[depth] = event
-        is_fresh = freshness[depth] | fresh[event]
+        is_fresh = freshness[depth] | batch.fresh[event]
         if depth + 1 == count:
             if is_fresh != 0 or control[ONLY_FRESH] == 0:
                 for i in range(count):
@@ -105,57 +107,49 @@ def search_partial_order(
                 matches += 1
                 offsets[matches] = written
             continue
-        copy_registers(depth, ints, floats, valid)
-        update_registers(
-            updates, step.begin_low, step.begin_high, context, event, depth + 1, ints, floats, valid
-        )
+        copy_registers(conditions, depth)
+        select_event(conditions, depth, False, event, depth + 1)
         begin, end = max(begins[depth], lower[event]), min(ends[depth], upper[event])
         depth += 1
         freshness[depth], begins[depth], ends[depth] = is_fresh, begin, end
-        row = 2 * depth
-        cursors[depth] = first_from(
-            candidates, index[row, partition], index[row, partition + 1], lower,
-            begin - window + 1 - reach[row],
-        )  # fmt: skip
+        cursors[depth] = first_reaching(candidates, 2 * depth, partition, lower, begin - window + 1)
     control[PARTITION], control[DEPTH] = partition, depth
     control[IDS], control[MATCHES] = written, matches
     return status
 
 
 @helper
-def _pass_instant(happened, events, count, time, predecessors, sequence, lower, upper, mass_at,
-                  masses):  # fmt: skip
+def _pass_instant(happened, events, time, predecessors, sequence, intervals):
     """Let any events happen at this instant.
 
-    Those that come before others are asked last, so that none follows another of the instant.
+    Predecessors are looked at last, so that no event follows another of the same instant.
     """
+    lower, upper, count = intervals.lower, intervals.upper, len(events)
     for place in range(count - 1, -1, -1):
         i = sequence[place]
         event = events[i]
         if time < lower[event] or time > upper[event]:
             continue
-        share = point_mass(lower, upper, mass_at, masses, event, time)
+        share = point_mass(intervals, event, time)
         for happening in range(1 << count):
             if (happening >> i) & 1 == 0 and happening & predecessors[i] == predecessors[i]:
                 happened[happening | (1 << i)] += happened[happening] * share
 
 
 @helper
-def _sum_from(happened, events, count, begin, limit, begins, predecessors, sequence, lower, upper,
-              mass_at, masses):  # fmt: skip
+def _sum_from(happened, events, begin, limit, begins, predecessors, sequence, intervals):
     """The probability that all events happen in order from ``begin`` to ``limit``; the latest end.
 
-    Where ``begins``, one of them at least at the first instant.
+    If ``begins``, at least one of them is at the first instant.
     """
+    lower, upper, count = intervals.lower, intervals.upper, len(events)
     everything = (1 << count) - 1
     total, latest, time = 0.0, -FAR, begin
     for happening in range(everything + 1):
         happened[happening] = 0.0
     happened[0] = 1.0
     while time <= limit:
-        _pass_instant(
-            happened, events, count, time, predecessors, sequence, lower, upper, mass_at, masses
-        )
+        _pass_instant(happened, events, time, predecessors, sequence, intervals)
         if begins:
             happened[0] = 0.0
         if happened[everything] > 0.0:
@@ -173,20 +167,20 @@ def _sum_from(happened, events, count, begin, limit, begins, predecessors, seque
 
 @kernel(
     I64(
-        I64S_2D, I64S, I64S, I64S, I64S, F64S, I64, I64S_2D, I64S_2D, F64S, F64S, I64S, I64S,
+        I64S_2D, I64S, type_of(Intervals), I64, I64S_2D, I64S_2D, F64S, type_of(Scores),
     )
 )  # fmt: skip
-def weigh_partial_orders(
-    events, found_by, lower, upper, mass_at, masses, window, predecessors, sequences, happened,
-    confidences, starts, ends,
-):  # fmt: skip
+def score_partial_orders(
+    events, found_by, intervals, window, predecessors, sequences, happened, scores
+):
     """Write the confidence and the range of time of each match; 0 where no world has it.
 
     Row m of ``events`` is match m, found by the alternatives ``found_by[m]``, as bits. Row s of
     ``predecessors`` has the order in which those of the set s hold together, or a negative
     number where they cannot, and that of ``sequences`` the components in such an order.
     """
-    count = events.shape[1]
+    lower, upper, count = intervals.lower, intervals.upper, events.shape[1]
+    confidences, starts, ends = scores
     for m in range(len(events)):
         total, start, latest = 0.0, FAR, -FAR
         first, last, end = FAR, FAR, -FAR
@@ -201,14 +195,14 @@ def weigh_partial_orders(
             while rest:
                 sign = -sign
                 rest &= rest - 1
-            # Where the window leaves out nothing the first time matters for the start alone.
+            # If the window leaves out nothing, the first time matters for the start alone.
             is_free = end - first < window
             step = -1 if is_free else 0
             while first + step <= last:
                 begin = first + max(step, 0)
                 share, until = _sum_from(
-                    happened, events[m], count, begin, min(end, begin + window - 1), step >= 0,
-                    predecessors[together], sequences[together], lower, upper, mass_at, masses,
+                    happened, events[m], begin, min(end, begin + window - 1), step >= 0,
+                    predecessors[together], sequences[together], intervals,
                 )  # fmt: skip
                 step += 1
                 if share == 0.0:

@@ -3,47 +3,56 @@
 The events that can belong to a component are listed in the order of their lower bounds, so that
 those of an earlier component are always at hand when a later one needs them: this is what
 sorting the stream into query order gives [Zhang10 §B.3]. A path of events grows from the first
-component to the last; one whose events cannot all lie in order in one window is left at once.
+component to the last; a path is dropped as soon as its events
+cannot all lie in order in one window.
 """
 
 from __future__ import annotations
 
-from cepheid.codegen.layout import NONE, STEP, TAG_SHIFT, UPDATE
-from cepheid.engines.base.kernels.registers import update_registers
+from cepheid.codegen.layout import NONE, TAG_SHIFT
+from cepheid.engines.base.drive import DONE
+from cepheid.engines.base.kernels.conditions import (
+    Conditions,
+    clear_registers,
+    copy_registers,
+    holds,
+    select_event,
+)
 from cepheid.engines.imprecise.kernels.interval_masses import (
     FAR,
     first_bound,
-    first_from,
-    mass_until,
+    first_reaching,
+    mass_between,
 )
-from cepheid.jit.decorators import F64S, F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.jit.pointers import call_predicate
-
-# What a search is told and where it is: the fields of its control array.
-(
-    WINDOW, IS_NEXT, PREDICATE, CONTEXT, LEAST_TIME, ONLY_FRESH, PARTITION, DEPTH, IDS, MATCHES,
-    PATHS, CONTROL_SIZE,
-) = range(12)  # fmt: skip
-
-SEARCHED, NEED_OUTPUT, NEED_DEPTH, NEED_RUNS = 0, 1, 2, 3
+from cepheid.engines.imprecise.layout import (
+    DEPTH,
+    IDS,
+    IS_NEXT,
+    LEAST_TIME,
+    MATCHES,
+    NEED_DEPTH,
+    NEED_OUTPUT,
+    ONLY_FRESH,
+    PARTITION,
+    PATHS,
+    WINDOW,
+    Batch,
+    Signatures,
+)
+from cepheid.jit.decorators import F64S, I64, I64S, I64S_2D, helper, kernel, type_of
 
 TAKE, BEGIN, OVER = 0, 1, 2
 """What a path looks for: one more event of its last component, one of the next, or nothing."""
 
-
-@helper
-def copy_registers(row, ints, floats, valid):
-    """Give row + 1 the registers of the row."""
-    for register in range(ints.shape[1]):
-        ints[row + 1, register] = ints[row, register]
-    for register in range(floats.shape[1]):
-        floats[row + 1, register] = floats[row, register]
-    valid[row + 1] = valid[row]
+(
+    _EVENT, _COMPONENT, _COUNT, _VLB, _FIRST, _OPTION, _CURSOR, _NELT, _FRESHNESS, PATH_ROWS,
+) = range(10)  # fmt: skip
+"""The rows of the numbers of a path, which has a column for each event."""
 
 
 @helper
-def _upper_confidence(path, vlb, depth, lower, upper, mass_at, masses, last):
-    """No match that goes on from this path has a higher confidence.
+def _upper_confidence(path, vlb, depth, intervals, last):
+    """No match that extends this path has a higher confidence.
 
     Every event must lie where the order and the window leave it room; ``last`` is the latest
     time of the newest one.
@@ -52,70 +61,60 @@ def _upper_confidence(path, vlb, depth, lower, upper, mass_at, masses, last):
     bound = last + 1
     for i in range(depth, -1, -1):
         event = path[i]
-        bound = min(bound - 1, upper[event])
-        share *= mass_until(lower, upper, mass_at, masses, event, bound) - mass_until(
-            lower, upper, mass_at, masses, event, vlb[i] - 1
-        )
+        bound = min(bound - 1, intervals.upper[event])
+        share *= mass_between(intervals, event, vlb[i], bound)
     return share
 
 
 @helper
-def _open(depth, option, steps, component, count, vlb, candidates, index, partition, reach, lower,
-          options, cursors, nelts):  # fmt: skip
+def _open(depth, option, steps, paths, candidates, partition, lower):
     """Let a path of this length look for the next event from ``option`` on."""
-    here = component[depth - 1]
-    if option == TAKE and (not steps[here].is_kleene or count[depth - 1] >= steps[here].most):
+    here, count = paths[_COMPONENT, depth - 1], paths[_COUNT, depth - 1]
+    if option == TAKE and (not steps[here].is_kleene or count >= steps[here].most):
         option = BEGIN
     if option == BEGIN and (
-        here == len(steps) - 1 or (steps[here].is_kleene and count[depth - 1] < steps[here].least)
+        here == len(steps) - 1 or (steps[here].is_kleene and count < steps[here].least)
     ):
         option = OVER
-    options[depth] = option
+    paths[_OPTION, depth] = option
     if option == OVER:
         return
     row = 2 * here + 1 if option == TAKE else 2 * here + 2
-    cursors[depth] = first_from(
-        candidates, index[row, partition], index[row, partition + 1], lower,
-        vlb[depth - 1] + 1 - reach[row],
-    )  # fmt: skip
-    nelts[depth] = FAR
+    paths[_CURSOR, depth] = first_reaching(
+        candidates, row, partition, lower, paths[_VLB, depth - 1] + 1
+    )
+    paths[_NELT, depth] = FAR
 
 
 @kernel(
-    I64(
-        I64S, I64S, I64S, I64S, F64S, I64S, I64S_2D, I64S, array_of(STEP), array_of(UPDATE), I64S,
-        I64S_2D, F64S_2D, I64S, I64S, I64S_2D, F64S, I64S, I64S,
-    )
+    I64(I64S, type_of(Batch), type_of(Conditions), I64S_2D, F64S, type_of(Signatures))
 )  # fmt: skip
-def search_in_query_order(
-    control, lower, upper, mass_at, masses, candidates, index, reach, steps, updates, context,
-    ints, floats, valid, fresh, paths, least_confidence, ids, offsets,
-):  # fmt: skip
+def search_in_query_order(control, batch, conditions, paths, least_confidence, out):
     """Write the signatures whose events can be in order in one window; resumes where it stopped.
 
-    ``candidates[index[r, p]:index[r, p + 1]]`` are the events of partition p that can be the
-    first (r = 2c) or a later one (r = 2c + 1) of component c; ``reach[r]`` is the longest of
-    their intervals. Under skip_till_next_match a path is extended by an event only up to the
-    NELT, the end of the first event that is sure to come in between [Zhang10 §4].
+    Under skip_till_next_match an event extends a path only up to the NELT, the end of the first
+    event that is certain to come in between [Zhang10 §4].
     """
     window, is_next = control[WINDOW], control[IS_NEXT] != 0
-    predicate, context_address = control[PREDICATE], control[CONTEXT]
+    intervals, candidates, fresh = batch.intervals, batch.candidates, batch.fresh
+    lower, upper = intervals.lower, intervals.upper
+    places, borders, steps = candidates.places, candidates.borders, conditions.steps
+    ids, offsets = out.ids, out.offsets
     partition, depth = control[PARTITION], control[DEPTH]
     last_component = len(steps) - 1
-    path, component, count, vlb = paths[0], paths[1], paths[2], paths[3]
-    first, options, cursors, nelts, freshness = paths[4], paths[5], paths[6], paths[7], paths[8]
+    path, component, count, vlb = paths[_EVENT], paths[_COMPONENT], paths[_COUNT], paths[_VLB]
+    first, options, cursors = paths[_FIRST], paths[_OPTION], paths[_CURSOR]
+    nelts, freshness = paths[_NELT], paths[_FRESHNESS]
     written, matches = control[IDS], control[MATCHES]
-    status = SEARCHED
+    status = DONE
     offsets[0] = 0
     last = steps[last_component]
     is_simple = not last.is_kleene and last.final == NONE and least_confidence[0] <= 0.0
-    while partition < index.shape[1] - 1:
+    while partition < borders.shape[1] - 1:
         if depth < 0:
             depth = 0
-            options[0], cursors[0] = BEGIN, index[0, partition]
-            valid[0] = 0
-            for register in range(ints.shape[1]):
-                ints[0, register] = 0
+            options[0], cursors[0] = BEGIN, borders[0, partition]
+            clear_registers(conditions, 0)
         if options[depth] == OVER:
             depth -= 1
             if depth < 0:
@@ -130,16 +129,13 @@ def search_in_query_order(
         here = 0 if depth == 0 else component[depth - 1] + (options[depth] == BEGIN)
         row = 2 * here + (options[depth] == TAKE)
         limit = FAR if depth == 0 else min(first[depth - 1] + window - 1, nelts[depth])
-        if cursors[depth] == index[row, partition + 1] or lower[candidates[cursors[depth]]] > limit:
+        if cursors[depth] == borders[row, partition + 1] or lower[places[cursors[depth]]] > limit:
             if depth == 0 or options[depth] == BEGIN:
                 options[depth] = OVER
             else:
-                _open(
-                    depth, BEGIN, steps, component, count, vlb, candidates, index, partition,
-                    reach, lower, options, cursors, nelts,
-                )  # fmt: skip
+                _open(depth, BEGIN, steps, paths, candidates, partition, lower)
             continue
-        event = candidates[cursors[depth]]
+        event = places[cursors[depth]]
         cursors[depth] += 1
         earliest = lower[event]
         if depth == 0:
@@ -158,7 +154,7 @@ def search_in_query_order(
                 continue
         step = steps[here]
         test = step.take if options[depth] == TAKE else step.begin
-        if test != NONE and call_predicate(predicate, test, context_address, event, depth) == 0:
+        if not holds(conditions, test, event, depth):
             continue
         if is_next and depth > 0 and lower[event] > upper[path[depth - 1]]:
             nelts[depth] = min(nelts[depth], upper[event])
@@ -184,29 +180,19 @@ def search_in_query_order(
         freshness[depth] = fresh[event] | (freshness[depth - 1] if depth > 0 else 0)
         if least_confidence[0] > 0.0 and depth > 0:
             latest = min(upper[event], bound + window - 1)
-            share = _upper_confidence(path, vlb, depth, lower, upper, mass_at, masses, latest)
+            share = _upper_confidence(path, vlb, depth, intervals, latest)
             if share < least_confidence[0]:
                 continue
         control[PATHS] += 1
-        copy_registers(depth, ints, floats, valid)
-        if options[depth] == TAKE:
-            low, high = step.take_low, step.take_high
-        else:
-            low, high = step.begin_low, step.begin_high
-        update_registers(updates, low, high, context, event, depth + 1, ints, floats, valid)
+        copy_registers(conditions, depth)
+        select_event(conditions, here, options[depth] == TAKE, event, depth + 1)
         depth += 1
-        _open(
-            depth, TAKE, steps, component, count, vlb, candidates, index, partition, reach,
-            lower, options, cursors, nelts,
-        )  # fmt: skip
+        _open(depth, TAKE, steps, paths, candidates, partition, lower)
         if (
             here == last_component
             and (not step.is_kleene or count[depth - 1] >= step.least)
             and (freshness[depth - 1] != 0 or control[ONLY_FRESH] == 0)
-            and (
-                step.final == NONE
-                or call_predicate(predicate, step.final, context_address, event, depth) != 0
-            )
+            and holds(conditions, step.final, event, depth)
         ):
             for i in range(depth):
                 ids[written + i] = (path[i] << TAG_SHIFT) | component[i]

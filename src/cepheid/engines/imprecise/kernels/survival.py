@@ -6,6 +6,8 @@ assignment of rising times to the first events of a match, with no rival in the 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.engines.imprecise.kernels.interval_masses import (
     FAR,
@@ -13,20 +15,56 @@ from cepheid.engines.imprecise.kernels.interval_masses import (
     masses_until,
     point_mass,
 )
+from cepheid.engines.imprecise.layout import Floats
+from cepheid.events.arrays import Int64s
 from cepheid.jit.decorators import helper
 
 LO, HI, SIZES, SINCE, REACHED, ROWS = range(6)
 """The rows of the numbers that the kernel works with: the bounds of the events, the sizes of the
-lists of rivals, from when on a survival is not 0, and how far chains reach."""
+lists of rivals, the first time at which a survival is not 0, and how far chains reach."""
+
+
+class Survival(NamedTuple):
+    """A mass for each later and earlier time: a row of ``width`` cells for each later time.
+
+    Rows begin with the later time ``base + 1``, and in a row the earlier ones with ``base``.
+    ``since`` is for each later time the first earlier one with a survival that is not 0.
+    """
+
+    cells: Floats
+    since: Int64s
+    base: int
+    width: int
+
+
+class Chains(NamedTuple):
+    """The masses of chains: a row for each first time, a mass for each time of the newest event.
+
+    The last row has the chains of all first times from there on, and ``firsts`` the earliest of
+    these for each time.
+    """
+
+    masses: Floats
+    firsts: Floats
+
+
+class RivalTables(NamedTuple):
+    """Scratch memory: a row of times, and for each rival its share, its place and two rows."""
+
+    row: Floats
+    tables: Floats
+    shares: Floats
+    places: Int64s
 
 
 @helper
-def _keep_out(row, tables, places, shares, used, begin, stop):
+def _keep_out(row, room, used, begin, stop):
     """Multiply a row by the sum of a share and a table for each of some rivals.
 
-    Four at a time, since rows are short; ``places`` and ``shares`` have room for three that
-    change nothing, whose table begins where there are zeros, at 0.
+    Four at a time, since rows are short; there is room for three more rivals that change nothing:
+    their tables begin at 0, where there are zeros.
     """
+    tables, places, shares = room.tables, room.places, room.shares
     for i in range(used, used + 3):
         places[i], shares[i] = 0, 1.0
     mine = row[begin:stop]
@@ -40,111 +78,106 @@ def _keep_out(row, tables, places, shares, used, begin, stop):
 
 
 @helper
-def fill_survival(survival, tables, shares, places, since, listed, size, base, width, latest,
-                  lower, upper, mass_at, masses):  # fmt: skip
-    """The probability that nothing is between two times: a row for each later one.
-
-    Rows begin with the later time ``base + 1``, and in a row the earlier ones with ``base``.
-    ``since`` is for each later time the first earlier one with a probability that is not 0.
-    """
+def fill_survival(survival, rivals, latest, room, intervals):
+    """The probability that no rival is between two times, for later times until ``latest``."""
+    base, width, tables = survival.base, survival.width, room.tables
+    lower, upper = intervals.lower, intervals.upper
     for k in range(width):
         tables[k] = 0.0
-    for i in range(size):
+    for i in range(len(rivals)):
         early = tables[(i + 1) * width : (i + 2) * width]
-        masses_until(lower, upper, mass_at, masses, listed[i], base, width, early)
+        masses_until(intervals, rivals[i], base, width, early)
     oldest = base
     for time in range(base + 1, latest + 1):
         stop, used = min(time - base, width), 0
-        for i in range(size):
-            rival = listed[i]
+        for i in range(len(rivals)):
+            rival = rivals[i]
             if upper[rival] < time:
                 oldest = max(oldest, lower[rival])
             if lower[rival] < time:
-                places[used] = (i + 1) * width
-                shares[used] = 1.0 - mass_until(lower, upper, mass_at, masses, rival, time - 1)
+                room.places[used] = (i + 1) * width
+                room.shares[used] = 1.0 - mass_until(intervals, rival, time - 1)
                 used += 1
-        since[time - base - 1] = oldest
+        survival.since[time - base - 1] = oldest
         begin = oldest - base
         if begin < stop:
-            row = survival[(time - base - 1) * width : (time - base) * width]
+            row = survival.cells[(time - base - 1) * width : (time - base) * width]
             for k in range(begin, stop):
                 row[k] = 1.0
-            _keep_out(row, tables, places, shares, used, begin, stop)
+            _keep_out(row, room, used, begin, stop)
 
 
 @helper
-def extend_chains(chains, firsts, longer, longer_firsts, row, tables, shares, places, rows, level,
-                  ids, low, numbers, listed, size, lower, upper, mass_at, masses):  # fmt: skip
-    """The mass of the chains with one event more.
-
-    Row r has those that begin at the r-th first time, for each time of the newest event; the
-    last row those of all first times from there on, and ``firsts`` the earliest of these.
-    """
-    lo, hi = numbers[LO], numbers[HI]
-    base, start = lo[level - 1], lo[level]
-    height, width = hi[level - 1] - base + 1, hi[level] - start + 1
-    head, event = ids[low] >> TAG_SHIFT, ids[low + level] >> TAG_SHIFT
+def extend_chains(chains, longer, rows, level, match, rivals, room, intervals):
+    """Write the chains with one event more."""
+    lower, upper = intervals.lower, intervals.upper
+    base, start, size = match.lo[level - 1], match.lo[level], len(rivals)
+    height, width = match.hi[level - 1] - base + 1, match.hi[level] - start + 1
+    head, event = match.tags[0] >> TAG_SHIFT, match.tags[level] >> TAG_SHIFT
+    row, tables = room.row, room.tables
     for k in range(rows * width):
-        longer[k] = 0.0
+        longer.masses[k] = 0.0
     for k in range(width):
-        longer_firsts[k] = float(FAR)
+        longer.firsts[k] = float(FAR)
         tables[k] = 0.0
     for i in range(size):
         late = tables[(i + 1) * width : (i + 2) * width]
-        masses_until(lower, upper, mass_at, masses, listed[i], start - 1, width, late)
+        masses_until(intervals, rivals[i], start - 1, width, late)
         for k in range(width):
             late[k] = 1.0 - late[k]
     own, passed = tables[(size + 1) * width : (size + 2) * width], tables[(size + 2) * width :]
     for k in range(width):
-        own[k] = point_mass(lower, upper, mass_at, masses, event, start + k)
+        own[k] = point_mass(intervals, event, start + k)
     for i in range(size):
         early = passed[i * height : (i + 1) * height]
-        masses_until(lower, upper, mass_at, masses, listed[i], base, height, early)
-    for before in range(base, hi[level - 1] + 1):
+        masses_until(intervals, rivals[i], base, height, early)
+    for before in range(base, match.hi[level - 1] + 1):
         begin, stop, used = max(start, before + 1) - start, width, 0
         for i in range(size):
-            rival = listed[i]
+            rival = rivals[i]
             if lower[rival] > before:
-                # Behind one that is sure to come there is nothing.
+                # Nothing follows a rival that is certain to come.
                 stop = min(stop, upper[rival] + 1 - start)
             if upper[rival] > before:
-                places[used] = (i + 1) * width
-                shares[used] = passed[i * height + before - base]
+                room.places[used] = (i + 1) * width
+                room.shares[used] = passed[i * height + before - base]
                 used += 1
         if begin >= stop:
             continue
         for k in range(begin, stop):
             row[k] = own[k]
-        _keep_out(row, tables, places, shares, used, begin, stop)
+        _keep_out(row, room, used, begin, stop)
         first_chain, last_chain = 0, rows - 1
         if level == 1:
             first_chain = last_chain = min(before - base, rows - 1)
         mass, some = 0.0, row[begin:stop]
         for chain in range(first_chain, last_chain + 1):
             if level == 1:
-                mass = point_mass(lower, upper, mass_at, masses, head, before)
+                mass = point_mass(intervals, head, before)
             else:
-                mass = chains[chain * height + before - base]
+                mass = chains.masses[chain * height + before - base]
             if mass > 0.0:
-                sums = longer[chain * width + begin : chain * width + stop]
+                sums = longer.masses[chain * width + begin : chain * width + stop]
                 for k in range(len(sums)):
                     sums[k] += mass * some[k]
         if last_chain == rows - 1 and mass > 0.0:
-            first = float(before) if level == 1 else firsts[before - base]
+            first = float(before) if level == 1 else chains.firsts[before - base]
             for k in range(begin, stop):
                 if row[k] > 0.0:
-                    longer_firsts[k] = min(longer_firsts[k], first)
+                    longer.firsts[k] = min(longer.firsts[k], first)
 
 
 @helper
-def single_chains(chains, firsts, rows, width, base, head, lower, upper, mass_at, masses):
+def single_chains(chains, rows, match, intervals):
     """The chains of the first event alone."""
+    base, head = match.lo[0], match.tags[0] >> TAG_SHIFT
+    width = match.hi[0] - base + 1
     for k in range(rows * width):
-        chains[k] = 0.0
+        chains.masses[k] = 0.0
     for k in range(width):
         row = min(k, rows - 1)
-        chains[row * width + k] = point_mass(lower, upper, mass_at, masses, head, base + k)
-        firsts[k] = float(base + k)
+        chains.masses[row * width + k] = point_mass(intervals, head, base + k)
+        chains.firsts[k] = float(base + k)
 
 
 @helper

@@ -1,72 +1,72 @@
-"""The rivals of a match where a component is negated: events that violate it.
+"""The rivals of a match if a component is negated: events that violate it.
 
-What is written for each is the match, the event, and the number of the gap in which it must not
-lie.
+For each, its match, its event and the number of the gap in which it must not lie are written.
 """
 
 from __future__ import annotations
 
-from cepheid.codegen.layout import STEP, TAG_SHIFT, UPDATE
-from cepheid.engines.base.kernels.registers import fill_registers
-from cepheid.engines.imprecise.kernels.interval_masses import first_from, is_in, valid_bounds
-from cepheid.jit.decorators import F64S_2D, I64, I64S, I64S_2D, array_of, kernel
-from cepheid.jit.pointers import call_predicate
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.engines.base.drive import DONE
+from cepheid.engines.base.kernels.conditions import Conditions, holds, select_match
+from cepheid.engines.imprecise.kernels.interval_masses import first_reaching, is_in, valid_bounds
+from cepheid.engines.imprecise.layout import NEED_OUTPUT, Batch, Gap, Match, Signatures
+from cepheid.jit.decorators import I64, I64S, I64S_2D, kernel, type_of
 
 _COMPONENT = (1 << TAG_SHIFT) - 1
 
 
 @kernel(
     I64(
-        I64S, I64S, I64S, I64S, I64S, I64, I64S, I64S, I64, array_of(STEP), array_of(UPDATE), I64S,
-        I64S_2D, F64S_2D, I64S, I64, I64, I64, I64, I64, I64S_2D, I64S_2D, I64S,
+        type_of(Signatures), type_of(Batch), type_of(Conditions), I64, type_of(Gap), I64S_2D,
+        I64S_2D, I64S,
     )
 )  # fmt: skip
-def find_violating(
-    ids, offsets, lower, upper, partition_of, window, candidates, index, reach, steps, updates,
-    context, ints, floats, valid, predicate, context_address, gap, after, before, bounds, rivals,
-    at,
-):  # fmt: skip
+def find_violating(signatures, batch, conditions, window, gap, bounds, rivals, at):
     """Write the events that can violate a negated component, from match ``at[0]`` on.
 
-    Its place is after component ``after`` and before ``before``, negative for none;
-    ``predicate`` is the address of the conditions across events, or 0. Returns 0 when the room
-    for rivals is used up; ``at[1]`` is how many were written.
+    The candidates of the batch are those of the negated component. ``at[1]`` is the number of
+    rivals written.
     """
+    ids, offsets = signatures.ids, signatures.offsets
+    candidates = batch.candidates
+    lower, upper = batch.intervals.lower, batch.intervals.upper
     lo, hi = bounds[0], bounds[1]
     for m in range(at[0], len(offsets) - 1):
         low, high = offsets[m], offsets[m + 1]
+        match = Match(ids[low:high], lo, hi, window)
+        tags = match.tags
         begun = at[1]
-        if valid_bounds(ids, low, high, lower, upper, window, lo, hi) == 0:
+        if valid_bounds(match, batch.intervals) == 0:
             continue
         last = high - low - 1
-        if after < 0:
+        if gap.after < 0:
             begin, end = lo[last] - window, hi[0]
-        elif before < 0:
+        elif gap.before < 0:
             begin, end = lo[last], hi[0] + window
         else:
             place = 0
-            while (ids[low + place] & _COMPONENT) <= after:
+            while (tags[place] & _COMPONENT) <= gap.after:
                 place += 1
             begin, end = lo[place - 1], hi[place]
-        partition = partition_of[ids[low] >> TAG_SHIFT]
-        stop = index[partition + 1]
-        at_candidate = first_from(candidates, index[partition], stop, lower, begin + 1 - reach)
+        partition = batch.partition_of[tags[0] >> TAG_SHIFT]
+        stop = candidates.borders[0, partition + 1]
+        cursor = first_reaching(candidates, 0, partition, lower, begin + 1)
         filled = False
-        while at_candidate < stop and lower[candidates[at_candidate]] < end:
-            event = candidates[at_candidate]
-            at_candidate += 1
-            if upper[event] <= begin or is_in(ids, low, high, event):
+        while cursor < stop and lower[candidates.places[cursor]] < end:
+            event = candidates.places[cursor]
+            cursor += 1
+            if upper[event] <= begin or is_in(tags, event):
                 continue
-            if predicate != 0:
+            if conditions.predicate != 0:
                 if not filled:
-                    fill_registers(ids, low, high, 0, steps, updates, context, ints, floats, valid)
+                    select_match(conditions, ids, low, high)
                     filled = True
-                if call_predicate(predicate, 0, context_address, event, 0) == 0:
+                if not holds(conditions, 0, event, 0):
                     continue
             if at[1] == rivals.shape[1]:
                 at[0], at[1] = m, begun
-                return 0
-            rivals[0, at[1]], rivals[1, at[1]], rivals[2, at[1]] = m, event, gap
+                return NEED_OUTPUT
+            rivals[0, at[1]], rivals[1, at[1]], rivals[2, at[1]] = m, event, gap.number
             at[1] += 1
     at[0] = len(offsets) - 1
-    return 1
+    return DONE

@@ -1,27 +1,23 @@
 """Runs as a pool: taken from and given back to a free list, linked by partition, and merged.
 
-Two runs are equivalent when they are in the same state and agree on all that can still be
-read of them; one of them then stands for both [Agrawal08 §5.2.2].
+Two runs are equivalent when they are in the same state and agree on all values that can still
+be read. One run then represents both [Agrawal08 §5.2.2].
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from cepheid.codegen.layout import (
-    FREE,
-    NONE,
-    UNBOUNDED,
-    VERY_FEW_RUNS,
-)
+from cepheid.codegen.layout import NONE, UNBOUNDED
+from cepheid.engines.nfa_b.layout import FREE, VERY_FEW_RUNS
 from cepheid.jit.decorators import helper, small
 
 _FRACTIONS = 1_048_576.0
-"""By how much a float is scaled before its whole part is hashed."""
+"""The factor by which a float is multiplied before its integer part is hashed."""
 
 
 @small
-def new_run(runs, control):
+def _new_run(control, runs):
     """Take a run from the free list."""
     run_ix = control[0].free
     control[0].free = runs[run_ix].next
@@ -33,8 +29,44 @@ def new_run(runs, control):
 
 
 @small
-def free_run(runs, control, run_ix):
+def start_run(state, now):
+    """A new run that has selected nothing."""
+    runs, ints = state.runs, state.registers.ints
+    run_ix = _new_run(state.control, runs)
+    runs[run_ix].state = 0
+    runs[run_ix].count = 0
+    runs[run_ix].start = now
+    runs[run_ix].head = NONE
+    runs[run_ix].root = state.control[0].top_node
+    runs[run_ix].length = 0
+    state.registers.valid[run_ix] = 0
+    for register in range(ints.shape[1]):
+        ints[run_ix, register] = 0
+    return run_ix
+
+
+@small
+def clone_run(state, run_ix):
+    """A new run in the same state, with the same past and registers."""
+    return _clone_run(state.control, state.runs, state.registers, run_ix)
+
+
+@helper
+def _clone_run(control, runs, registers, run_ix):
+    copy = _new_run(control, runs)
+    runs[copy] = runs[run_ix]
+    for register in range(registers.ints.shape[1]):
+        registers.ints[copy, register] = registers.ints[run_ix, register]
+    for register in range(registers.floats.shape[1]):
+        registers.floats[copy, register] = registers.floats[run_ix, register]
+    registers.valid[copy] = registers.valid[run_ix]
+    return copy
+
+
+@small
+def free_run(state, run_ix):
     """Give a run back to the free list."""
+    control, runs = state.control, state.runs
     runs[run_ix].state = FREE
     runs[run_ix].next = control[0].free
     control[0].free = run_ix
@@ -42,47 +74,44 @@ def free_run(runs, control, run_ix):
 
 
 @helper
-def free_all(runs, control, partitions, partition):
+def free_all(state, partition):
     """Give back all runs of a partition."""
-    run_ix = partitions[partition].first
-    partitions[partition].first = NONE
-    partitions[partition].live = 0
+    run_ix = unlink_runs(state, partition)
     while run_ix >= 0:
-        following = runs[run_ix].next
-        free_run(runs, control, run_ix)
+        following = state.runs[run_ix].next
+        free_run(state, run_ix)
         run_ix = following
 
 
-@helper
-def clone_run(runs, control, ints, floats, valid, run_ix):
-    """A new run in the same state, with the same past and registers."""
-    copy = new_run(runs, control)
-    runs[copy] = runs[run_ix]
-    for register in range(ints.shape[1]):
-        ints[copy, register] = ints[run_ix, register]
-    for register in range(floats.shape[1]):
-        floats[copy, register] = floats[run_ix, register]
-    valid[copy] = valid[run_ix]
-    return copy
-
-
 @small
-def link_run(runs, partitions, partition, run_ix):
-    """Add a run to those of its partition."""
+def link_run(state, partition, run_ix):
+    """Add a run to its partition."""
+    runs, partitions = state.runs, state.partitions
     runs[run_ix].next = partitions[partition].first
     partitions[partition].first = run_ix
     partitions[partition].live += 1
 
 
+@small
+def unlink_runs(state, partition):
+    """Leave a partition without runs; the first of the runs that it had."""
+    partitions = state.partitions
+    run_ix = partitions[partition].first
+    partitions[partition].first = NONE
+    partitions[partition].live = 0
+    return run_ix
+
+
 @helper
-def _distinct(steps, runs, ints, floats, valid, until, run_ix, other):
+def _are_distinct(steps, runs, registers, until, run_ix, other):
     """Whether two runs can still behave differently: state, count, or a register to be read."""
-    state = runs[run_ix].state
-    if state != runs[other].state or _counted(steps, runs, run_ix) != _counted(steps, runs, other):
+    ints, floats, valid = registers.ints, registers.floats, registers.valid
+    here = runs[run_ix].state
+    if here != runs[other].state or _counted(steps, runs, run_ix) != _counted(steps, runs, other):
         return True
     unknown = valid[run_ix] ^ valid[other]
     for register in range(len(until)):
-        if until[register] >= state:
+        if until[register] >= here:
             if (unknown >> register) & 1:
                 return True
             if (valid[run_ix] >> register) & 1:
@@ -95,11 +124,11 @@ def _distinct(steps, runs, ints, floats, valid, until, run_ix, other):
 
 @small
 def _counted(steps, runs, run_ix):
-    """The count of a Kleene component, so far as its bounds still ask for it."""
-    state = runs[run_ix].state
-    if state & 1 == 0:
+    """The count of a Kleene component, as far as its bounds still depend on it."""
+    here = runs[run_ix].state
+    if here & 1 == 0:
         return 0
-    step = steps[state >> 1]
+    step = steps[here >> 1]
     count = runs[run_ix].count
     if step.most < UNBOUNDED:
         return count
@@ -107,12 +136,13 @@ def _counted(steps, runs, run_ix):
 
 
 @helper
-def _fingerprint(steps, runs, ints, floats, valid, until, run_ix):
-    """A hash of all that :func:`_distinct` compares."""
-    state = runs[run_ix].state
-    x = state * 31 + _counted(steps, runs, run_ix)
+def _fingerprint(steps, runs, registers, until, run_ix):
+    """A hash of everything that :func:`_are_distinct` compares."""
+    ints, floats, valid = registers.ints, registers.floats, registers.valid
+    here = runs[run_ix].state
+    x = here * 31 + _counted(steps, runs, run_ix)
     for register in range(len(until)):
-        if until[register] >= state:
+        if until[register] >= here:
             value = (valid[run_ix] >> register) & 1
             if value:
                 if ints.shape[1]:
@@ -125,53 +155,55 @@ def _fingerprint(steps, runs, ints, floats, valid, until, run_ix):
 
 
 @small
-def join_run(
-    steps, runs, control, nodes, partitions, partition, ints, floats, valid, until, table, stamps,
-    live, run_ix,
-):  # fmt: skip
-    """Link a run to its partition, or merge it with one that has the same future.
-
-    ``live`` is how many runs the partition had before the event.
-    """
-    if control[0].merging == 0 or (live <= VERY_FEW_RUNS and partitions[partition].first < 0):
-        link_run(runs, partitions, partition, run_ix)
-    else:
-        _compare_run(
-            steps, runs, control, nodes, partitions, partition, ints, floats, valid, until, table,
-            stamps, live, run_ix,
-        )  # fmt: skip
-
-
-@helper
-def _compare_run(
-    steps, runs, control, nodes, partitions, partition, ints, floats, valid, until, table, stamps,
-    live, run_ix,
-):  # fmt: skip
-    if live <= VERY_FEW_RUNS:
-        other = partitions[partition].first
-        while other >= 0:
-            if not _distinct(steps, runs, ints, floats, valid, until, run_ix, other):
-                _merge(runs, control, nodes, other, run_ix)
-                return
-            other = runs[other].next
-        link_run(runs, partitions, partition, run_ix)
-        return
-    mask = len(table) - 1
-    slot = _fingerprint(steps, runs, ints, floats, valid, until, run_ix) & mask
-    while stamps[slot] == control[0].stamp:
-        other = table[slot]
-        if not _distinct(steps, runs, ints, floats, valid, until, run_ix, other):
-            _merge(runs, control, nodes, other, run_ix)
-            return
+def equivalent_run(steps, state, merging, run_ix):
+    """The run in the hash table that is equivalent to this one; or NONE, and this one is added."""
+    runs, registers, until = state.runs, state.registers, merging.until
+    slots, stamps, stamp = merging.slots, merging.stamps, state.control[0].stamp
+    mask = len(slots) - 1
+    slot = _fingerprint(steps, runs, registers, until, run_ix) & mask
+    while stamps[slot] == stamp:
+        other = slots[slot]
+        if not _are_distinct(steps, runs, registers, until, run_ix, other):
+            return other
         slot = (slot + 1) & mask
-    stamps[slot] = control[0].stamp
-    table[slot] = run_ix
-    link_run(runs, partitions, partition, run_ix)
+    stamps[slot] = stamp
+    slots[slot] = run_ix
+    return NONE
+
+
+@small
+def join_run(steps, state, merging, partition, live, run_ix):
+    """Link a run to its partition, or merge it with an equivalent one.
+
+    ``live`` is the number of runs that the partition had before the event.
+    """
+    if state.control[0].merging == 0 or (
+        live <= VERY_FEW_RUNS and state.partitions[partition].first < 0
+    ):
+        link_run(state, partition, run_ix)
+    else:
+        _compare_run(steps, state, merging, partition, live, run_ix)
 
 
 @helper
-def _merge(runs, control, nodes, into, run_ix):
-    """Let one run stand for both: it lives as long as the younger, and its chain is a union."""
+def _compare_run(steps, state, merging, partition, live, run_ix):
+    runs, registers, until = state.runs, state.registers, merging.until
+    if live <= VERY_FEW_RUNS:
+        other = state.partitions[partition].first
+        while other >= 0 and _are_distinct(steps, runs, registers, until, run_ix, other):
+            other = runs[other].next
+    else:
+        other = equivalent_run(steps, state, merging, run_ix)
+    if other >= 0:
+        _merge(state.control, runs, state.nodes, other, run_ix)
+        free_run(state, run_ix)
+    else:
+        link_run(state, partition, run_ix)
+
+
+@helper
+def _merge(control, runs, nodes, into, run_ix):
+    """Let one run represent both: it lives as long as the younger, and its chain is a union."""
     base = control[0].base_node
     left, right = runs[into].head, runs[run_ix].head
     if nodes[left - base].youngest < nodes[right - base].youngest:
@@ -188,4 +220,3 @@ def _merge(runs, control, nodes, into, run_ix):
     runs[into].head = node
     runs[into].start = max(runs[into].start, runs[run_ix].start)
     runs[into].length = max(runs[into].length, runs[run_ix].length)
-    free_run(runs, control, run_ix)

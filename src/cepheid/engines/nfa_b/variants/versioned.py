@@ -1,4 +1,4 @@
-"""The runs of one automaton, with what they have selected in a shared versioned buffer."""
+"""The runs of one automaton, with the events that they have selected in a versioned buffer."""
 
 from __future__ import annotations
 
@@ -9,215 +9,196 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.codegen import layout
 from cepheid.codegen.steps import NfaB
 from cepheid.engines.base.engine import Chunk, EngineTask
+from cepheid.engines.nfa_b import layout
 from cepheid.engines.nfa_b.engine import NfaBEngine
-from cepheid.engines.nfa_b.kernels import advance as nfa_b
+from cepheid.engines.nfa_b.kernels import memory
 from cepheid.engines.nfa_b.variants.kernels import versioned, versioned_matches, versions
-from cepheid.engines.nfa_b.variants.kernels import versioned_layout as shared
+from cepheid.engines.nfa_b.variants.layout import (
+    COMPLETE,
+    ENTRY,
+    MEMBER,
+    POINTER,
+    TOPS,
+    VERSION,
+    Shared,
+)
 from cepheid.events.arrays import Int64s, grown, int64s
-from cepheid.matches.match_columns import MatchColumns
+from cepheid.matches.bindings import Bindings
 from cepheid.snapshots import Arrays, part, prefixed
 
 _OUTPUT_IDS = 1 << 20
 _OUTPUT_MATCHES = 1 << 17
 _FIRST_ROWS = 4_096
 _COMPLETE = 1 << 14
-_PARTS = {
-    "entries": shared.ENTRY,
-    "pointers": shared.POINTER,
-    "versions": shared.VERSION,
-    "members": shared.MEMBER,
-}
+_PARTS = {"entries": ENTRY, "pointers": POINTER, "versions": VERSION, "members": MEMBER}
 
 
 class VersionedEngine(NfaBEngine):
     """Holds runs, and apart from them the buffer that they share [Agrawal08 §5.1]."""
 
-    _version_of: Int64s = int64s(0)
+    _shared = Shared()
 
     def __init__(self, automaton: NfaB, task: EngineTask) -> None:
         assert not task.keeps_all
         super().__init__(automaton, task)
         self._ids, self._offsets = int64s(_OUTPUT_IDS), int64s(_OUTPUT_MATCHES)
-        self._tops = np.zeros(1, dtype=shared.TOPS)
-        self._parts: dict[str, npt.NDArray[np.void]] = {
-            name: np.zeros(_FIRST_ROWS, dtype=row) for name, row in _PARTS.items()
-        }
-        self._complete = np.zeros(_COMPLETE, dtype=shared.COMPLETE)
-        self._stacks = int64s(2 * len(automaton.steps))
+        self._shared = self._shared._replace(
+            tops=np.zeros(1, dtype=TOPS),
+            complete=np.zeros(_COMPLETE, dtype=COMPLETE),
+            stacks=int64s(2 * len(automaton.steps)),
+            **{name: np.zeros(_FIRST_ROWS, dtype=row) for name, row in _PARTS.items()},
+        )
         self._now = 0
         self._index_pointers()
 
     def _buffer(self) -> Iterable[npt.NDArray[Any]]:
-        return self._parts.values()
+        return [getattr(self._shared, name) for name in _PARTS]
 
-    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+    @property
+    def _used(self) -> Arrays:
+        """The rows of the buffer that are in use."""
+        tops = self._shared.tops[0]
+        return {name: getattr(self._shared, name)[: tops[name]] for name in _PARTS}
+
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk; the matches that it completes, in blocks."""
-        mask = self._begin_batch(chunk.events, chunk.partitions)
-        partition_of, axis = chunk.partition_of, chunk.axis
-        control = self._control[0]
-        at, lacked_at = int64s(1), layout.NONE
-        while True:
-            control["context"] = self._registers.context.ctypes.data
-            begun = perf_counter()
-            status = versioned.advance_versioned_runs(
-                self._steps,
-                self._updates,
-                self._registers.context,
-                self._control,
-                self._tops,
-                self._runs,
-                self._version_of,
-                self._registers.ints,
-                self._registers.floats,
-                self._registers.valid,
-                self._partitions,
-                *self._parts.values(),
-                self._complete,
-                self._index,
-                self._stacks,
-                self._until,
-                self._table,
-                self._stamps,
-                self._evaluations,
-                mask,
-                partition_of,
-                axis,
-                at,
+        batch, at = self._begin_batch(chunk), int64s(1)
+        lacked_at = layout.FREE
+
+        def advance() -> int:
+            status: int = versioned.advance_versioned_runs(
+                self._tables, self._state, self._shared, self._merging, batch, at, self._out
             )
-            self._seconds_matching += perf_counter() - begun
-            if status == layout.DONE:
-                break
-            self._now = int(axis[at[0]])
-            if status == layout.NEED_RUNS:
-                self._make_room_for_runs(self._now)
-            elif status == layout.NEED_NODES:
-                yield from self._retrieved(first_event)
-                self._make_room_in_buffer(not_enough=int(at[0]) == lacked_at)
-                lacked_at = int(at[0])
-            else:
-                if not self._tops[0]["complete"]:
-                    self._complete = grown(self._complete, 2 * len(self._complete))
-                yield from self._retrieved(first_event)
-        if len(axis):
-            self._now = int(axis[-1])
+            if len(batch.axis):
+                self._now = int(batch.axis[min(at[0], len(batch.axis) - 1)])
+            return status
+
+        def make_room() -> Iterator[Bindings]:
+            nonlocal lacked_at
+            yield from self._retrieved(first_event)
+            self._make_room_in_buffer(not_enough=int(at[0]) == lacked_at)
+            lacked_at = int(at[0])
+
+        def make_room_for_complete() -> Iterator[Bindings]:
+            if not self._shared.tops[0]["complete"]:
+                complete = grown(self._shared.complete, 2 * len(self._shared.complete))
+                self._shared = self._shared._replace(complete=complete)
+            return self._retrieved(first_event)
+
+        yield from self._drive(
+            advance,
+            {
+                layout.NEED_RUNS: lambda: self._make_room_for_runs(self._now),
+                layout.NEED_NODES: make_room,
+                layout.NEED_FINALS: make_room_for_complete,
+            },
+        )
         yield from self._retrieved(first_event)
 
-    def _retrieved(self, first_event: int) -> Iterator[MatchColumns]:
+    def _retrieved(self, first_event: int) -> Iterator[Bindings]:
         """The matches of complete runs, in blocks: retrieved from the buffer."""
-        control = self._control[0]
-        count, longest = (
-            int(self._tops[0]["complete"]),
-            self._longest(int(self._tops[0]["entries"])),
-        )
-        if not count:
+        control, tops = self._control[0], self._shared.tops[0]
+        if not tops["complete"]:
             return
+        longest = self._longest(int(tops["entries"]))
         control["longest"] = longest - 1
         if len(self._ids) < 2 * longest:
             self._ids = int64s(4 * longest)
-        room = int(self._tops[0]["members"]) + 2
-        stack = int64s(room), int64s(room), int64s(room)
-        path, cursor, written = int64s(longest + 1), int64s(2), int64s(2)
+        room = int(tops["members"]) + 2
+        cursor = int64s(versioned_matches.CURSOR_FIELDS)
+        retrieval = versioned_matches.Retrieval(
+            cursor,
+            int64s(room),
+            int64s(room),
+            int64s(room),
+            int64s(longest + 1),
+            self._ids,
+            self._offsets,
+        )
         status = versioned_matches.FULL
         while status == versioned_matches.FULL:
             begun = perf_counter()
-            status = versioned_matches.list_matches(
-                self._control,
-                self._parts["entries"],
-                self._parts["pointers"],
-                self._index,
-                self._parts["versions"],
-                self._parts["members"],
-                self._complete,
-                count,
-                *stack,
-                path,
-                cursor,
-                self._ids,
-                self._offsets,
-                written,
-            )
+            status = versioned_matches.list_matches(self._state, self._shared, retrieval)
             self._lister.seconds += perf_counter() - begun
             assert status != versioned_matches.BROKEN, "an entry lacks a compatible pointer"
-            if written[1]:
-                control["matches_found"] += written[1]
-                control["ids_found"] += written[0]
-                tags, offsets = self._ids[: written[0]], self._offsets[: written[1] + 1]
+            tags, matches = cursor[versioned_matches.AT_TAG], cursor[versioned_matches.AT_MATCH]
+            if matches:
+                control["matches_found"] += matches
+                control["ids_found"] += tags
                 components = [step.component for step in self.automaton.steps]
-                yield MatchColumns.of_tags(tags, offsets, components, first_event)
-                written[:] = 0
-        self._tops[0]["complete"] = 0
+                yield Bindings.of_tags(
+                    self._ids[:tags], self._offsets[: matches + 1], components, first_event
+                )
+                cursor[versioned_matches.AT_TAG :] = 0
+        tops["complete"] = 0
 
     def _make_room_in_buffer(self, not_enough: bool) -> None:
-        """Prune the buffer, and let grow what is still more than half full, or all of it."""
+        """Prune the buffer, and grow the parts that are still more than half full, or all."""
         self._drop_nodes()
-        for name, rows in self._parts.items():
-            if not_enough or 2 * self._tops[0][name] > len(rows):
-                self._parts[name] = grown(rows, 2 * len(rows))
+        for name, used in self._used.items():
+            rows = getattr(self._shared, name)
+            if not_enough or 2 * len(used) > len(rows):
+                self._shared = self._shared._replace(**{name: grown(rows, 2 * len(rows))})
         self._index_pointers()
 
     def _drop_nodes(self) -> int:
-        """Forget what no match to come can contain; how many entries there were."""
-        before = int(self._tops[0]["entries"])
-        nfa_b.expire_runs(
-            self._control, self._runs, self._partitions, self._now, self._by_partition
+        """Drop what no match to come can contain; how many entries there were."""
+        tops = self._shared.tops[0]
+        before = int(tops["entries"])
+        memory.expire_runs(self._state, self._now, self._by_partition)
+        moved = versioned_matches.Moved(
+            int64s(len(self._state.partitions)),
+            *(int64s(int(tops[name])) for name in ("entries", "versions", "members")),
         )
         versioned_matches.prune_buffer(
-            self._control,
-            self._tops,
-            self._runs,
-            self._version_of,
-            self._partitions,
-            *self._parts.values(),
-            self._now,
-            self._by_partition,
-            int64s(len(self._partitions)),
-            *(int64s(int(self._tops[0][name])) for name in ("entries", "versions", "members")),
+            self._state, self._shared, self._now, self._by_partition, moved
         )
         self._index_pointers()
-        return before - int(self._tops[0]["entries"])
+        return before - int(tops["entries"])
 
     def _index_pointers(self) -> None:
-        pointers = self._parts["pointers"]
-        self._index = int64s(1 << (2 * len(pointers) - 1).bit_length())
-        versions.index_pointers(self._tops, pointers, self._parts["versions"], self._index)
+        index = int64s(1 << (2 * len(self._shared.pointers) - 1).bit_length())
+        self._shared = self._shared._replace(by_label=index)
+        versions.index_pointers(self._shared)
 
     def renumber_partitions(self, numbers: Int64s) -> None:
         """Give the runs and entries of partition p to partition ``numbers[p]``."""
         super().renumber_partitions(numbers)
-        partitions = self._parts["entries"]["partition"][: self._tops[0]["entries"]]
+        partitions = self._used["entries"]["partition"]
         partitions[:] = np.where(partitions >= 0, numbers[partitions], partitions)
 
     def state(self) -> Arrays:
         """The runs and the buffer as arrays, for a snapshot."""
         runs = super().state()
-        used = {name: rows[: self._tops[0][name]] for name, rows in self._parts.items()}
         return {
             **runs,
-            "tops": self._tops,
-            "version_of": self._version_of,
+            "tops": self._shared.tops,
+            "version_of": self._shared.version_of,
             "now": np.array([self._now]),
-            **prefixed("shared", used),
+            **prefixed("shared", self._used),
         }
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
         super().load(state)
-        self._tops, self._version_of = state["tops"], state["version_of"]
         self._now = int(state["now"][0])
-        for name, rows in part("shared", state).items():
-            self._parts[name] = grown(rows, max(2 * len(rows), _FIRST_ROWS))
+        self._shared = self._shared._replace(
+            tops=state["tops"],
+            version_of=state["version_of"],
+            **{
+                name: grown(rows, max(2 * len(rows), _FIRST_ROWS))
+                for name, rows in part("shared", state).items()
+            },
+        )
         self._index_pointers()
 
     def _grow_runs(self, size: int) -> None:
         super()._grow_runs(size)
-        version_of = int64s(size)
-        version_of[: len(self._version_of)] = self._version_of
-        self._version_of = version_of
+        self._shared = self._shared._replace(version_of=grown(self._shared.version_of, size))
 
     @property
     def buffer_bytes(self) -> int:
-        """How much memory is in use for what runs have selected."""
-        return sum(int(self._tops[0][name]) * row.itemsize for name, row in _PARTS.items())
+        """The memory in use for what runs have selected."""
+        return sum(rows.nbytes for rows in self._used.values())

@@ -1,14 +1,14 @@
-"""Construction of long sequences that copies what matches have in common.
+"""Construction of long sequences that copies the common parts of matches.
 
-The matches of components 0 to c whose last instance is x are the matches of components 0 to c - 1
-that end at the RIP of x or further down its stack, each followed by x. Written down in the order of
-the stack, from its top down, these stand next to one another at the end of what was written for
-component c - 1. So the matches are made component by component, and what is written for one is
-copied in whole stretches to the next, instead of being searched for again.
+The matches of components 0 to c with last instance x are the matches of components 0 to c - 1
+that end at the RIP of x or further down its stack, each followed by x. Written in the order of
+the stack, from its top down, these are next to one another at the end of the rows of component
+c - 1. So the matches are made component by component, and the rows of one are copied to the next
+in whole blocks instead of being searched for again.
 
-Nothing is written that no match has: a stack is read from the instance down that the top of the
-next one points to, as far as starts are in the window, and so each component has at least as many
-rows as the one before.
+Every row that is written is part of some match: a stack is read from the instance that the top of
+the next one points to, down to the first start outside the window. So each component has at least
+as many rows as the one before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cepheid.jit.decorators import small
 from cepheid.jit.pointers import copy_numbers, write_sixteen
 
 BEYOND = 16
-"""Rows are copied by so many at once, and what is copied too much is overwritten."""
+"""Rows are copied in blocks of this size; the surplus of the last block is overwritten later."""
 
 
 @small
@@ -35,20 +35,20 @@ def _fill(target, column, at, count, value):
 
 
 @small
-def construct_shared(
-    instances, marks, tops, older, newer, found, last, top, oldest, first_event, last_event, matches
-):
-    """Write all matches of the last event; how many matches there are then, or -1 without room.
+def construct_shared(instances, tops, marks, older, newer, found, ending, matches):
+    """Write all matches of the last event; the number of matches then, or -1 without room.
 
-    ``older`` and ``newer`` have room for what is written on the way, and ``marks`` for where that
-    which ends with an instance begins. Without room nothing that counts has changed.
+    ``older`` and ``newer`` have room for the rows of single components. ``tops`` gets the instance
+    of each component to start from, and ``marks`` the first row that ends with an instance.
+    Without room the state is as before.
     """
-    tops[last - 1] = top
+    last, oldest, first_event = ending.component, ending.oldest, ending.first_event
+    tops[last - 1] = ending.top
     for component in range(last - 1, 0, -1):
         tops[component - 1] = instances[tops[component]].rip
     room = older.shape[1] - BEYOND
     rows = 0
-    row, above = tops[0], first_event + last_event
+    row, above = tops[0], first_event + ending.event
     while row >= 0 and instances[row].start > oldest and instances[row].event < above:
         if rows >= room:
             return -1
@@ -63,7 +63,7 @@ def construct_shared(
             target, begun = found, matches
         room = target.shape[1] - BEYOND
         at = begun
-        row, above = tops[component], first_event + last_event
+        row, above = tops[component], first_event + ending.event
         while row >= 0 and instances[row].start > oldest and instances[row].event < above:
             low = marks[instances[row].rip]
             count = rows - low
@@ -77,5 +77,5 @@ def construct_shared(
             row = instances[row].previous
         rows = at - begun
         older, newer = newer, older
-    _fill(found, last, matches, rows, last_event)
+    _fill(found, last, matches, rows, ending.event)
     return matches + rows

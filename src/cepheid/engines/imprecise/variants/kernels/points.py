@@ -1,17 +1,23 @@
 """Point-based evaluation: every instant of an event is a point event of its own [Zhang10 §4].
 
-The points of each component are in the order of time, and matched with skip_till_any_match;
-the matches of points with the same events are then collapsed into one. How many there are grows
-with the product of the intervals: this is the simple way, and the one to measure others by.
+The points of each component are in time order, and matched with skip_till_any_match; the matches
+of points with the same events are then collapsed into one. The number of these matches grows with
+the product of the intervals: this is the simple method, and the one to compare others with.
 """
 
 from __future__ import annotations
 
-from cepheid.codegen.layout import NONE, STEP, TAG_SHIFT, UPDATE
-from cepheid.engines.base.kernels.registers import update_registers
-from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_from, mass_until
-from cepheid.engines.imprecise.kernels.search import (
-    CONTEXT,
+from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.engines.base.drive import DONE
+from cepheid.engines.base.kernels.conditions import (
+    Conditions,
+    clear_registers,
+    copy_registers,
+    holds,
+    select_event,
+)
+from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_from, mass_between
+from cepheid.engines.imprecise.layout import (
     IDS,
     IS_NEXT,
     LEAST_TIME,
@@ -20,13 +26,14 @@ from cepheid.engines.imprecise.kernels.search import (
     NEED_RUNS,
     ONLY_FRESH,
     PATHS,
-    PREDICATE,
-    SEARCHED,
+    RESUME_AT,
     WINDOW,
-    copy_registers,
+    Batch,
+    Scores,
+    Signatures,
 )
-from cepheid.jit.decorators import F64S, F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
-from cepheid.jit.pointers import call_predicate
+from cepheid.engines.imprecise.variants.layout import PointRoom, Points
+from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
 
 
 @kernel(I64(I64S, I64S, I64S, I64, I64, I64S, I64S))
@@ -53,15 +60,16 @@ def _first_after(times, begin, end, time):
 
 
 @helper
-def _latest_of_next(event, row, partition, depth, candidates, index, lower, upper, test, predicate,
-                    context_address):  # fmt: skip
-    """The NELT of an event: after it, some event is sure to have been the next one."""
-    end = index[row, partition + 1]
-    place = first_from(candidates, index[row, partition], end, lower, upper[event] + 1)
+def _latest_of_next(event, depth, partition, batch, conditions):
+    """The NELT of an event: after it, some event is certain to have been the next one."""
+    lower, upper = batch.intervals.lower, batch.intervals.upper
+    places, borders = batch.candidates.places, batch.candidates.borders
+    end, test = borders[2 * depth, partition + 1], conditions.steps[depth].begin
+    place = first_from(places, borders[2 * depth, partition], end, lower, upper[event] + 1)
     latest = FAR
-    while place < end and lower[candidates[place]] <= latest:
-        other = candidates[place]
-        if test == NONE or call_predicate(predicate, test, context_address, other, depth) != 0:
+    while place < end and lower[places[place]] <= latest:
+        other = places[place]
+        if holds(conditions, test, other, depth):
             latest = min(latest, upper[other])
         place += 1
     return latest
@@ -69,7 +77,7 @@ def _latest_of_next(event, row, partition, depth, candidates, index, lower, uppe
 
 @helper
 def _collapse(table, entries, used, path, depth, size):
-    """The entry of a signature, which may be a new one; -1 where there is no room for it."""
+    """The entry of a signature, which may be a new one; -1 if there is no room for it."""
     key = 0
     for i in range(1, depth):
         key = (key * 1_000_003) ^ path[i]
@@ -94,52 +102,42 @@ def _collapse(table, entries, used, path, depth, size):
 
 @kernel(
     I64(
-        I64S, I64S, I64S, I64S, F64S, I64S, I64S_2D, I64S, I64S, I64S_2D, array_of(STEP),
-        array_of(UPDATE), I64S, I64S_2D, F64S_2D, I64S, I64S, I64S_2D, I64S, I64S_2D, F64S_2D,
-        I64S, I64S, F64S, I64S, I64S, I64S, I64S,
+        I64S, type_of(Batch), type_of(Conditions), type_of(Points), type_of(PointRoom),
+        type_of(Signatures), type_of(Scores),
     )
 )  # fmt: skip
-def match_points(
-    control, lower, upper, mass_at, masses, candidates, index, point_times, point_events,
-    point_index, steps, updates, context, ints, floats, valid, fresh, paths, table, entries, sums,
-    ids, offsets, confidences, starts, ends, partition_of, at,
-):  # fmt: skip
-    """Write the signatures of all matches of points; from the anchor ``at[0]`` on.
+def match_points(control, batch, conditions, points, room, out, scores):
+    """Write the signatures of all matches of points, and their scores; resumes where it stopped.
 
-    The matches that begin with one event, the anchor, are collapsed together: ``entries`` are
-    their signatures, found by ``table``, and ``sums`` their mass, first and last time.
+    The matches that begin with one event, the anchor, are collapsed together.
     """
+    steps = conditions.steps
     window, count, is_next = control[WINDOW], len(steps), control[IS_NEXT] != 0
-    predicate, context_address = control[PREDICATE], control[CONTEXT]
+    intervals, candidates = batch.intervals, batch.candidates
+    lower, upper = intervals.lower, intervals.upper
+    paths, table, entries, sums = room
+    ids, offsets = out.ids, out.offsets
     path, times, cursors, nelts = paths[0], paths[1], paths[2], paths[3]
     written, matches = control[IDS], control[MATCHES]
     offsets[0] = 0
-    last_anchor = index[0, index.shape[1] - 1]
-    for anchor_place in range(at[0], last_anchor):
-        anchor = candidates[anchor_place]
-        at[0] = anchor_place
+    last_anchor = candidates.borders[0, candidates.borders.shape[1] - 1]
+    for anchor_place in range(control[RESUME_AT], last_anchor):
+        anchor = candidates.places[anchor_place]
+        control[RESUME_AT] = anchor_place
         if upper[anchor] + window - 1 < control[LEAST_TIME]:
             continue
-        partition = partition_of[anchor]
-        valid[0] = 0
-        for register in range(ints.shape[1]):
-            ints[0, register] = 0
-        test = steps[0].begin
-        if test != NONE and call_predicate(predicate, test, context_address, anchor, 0) == 0:
+        partition = batch.partition_of[anchor]
+        clear_registers(conditions, 0)
+        if not holds(conditions, steps[0].begin, anchor, 0):
             continue
-        copy_registers(0, ints, floats, valid)
-        update_registers(
-            updates, steps[0].begin_low, steps[0].begin_high, context, anchor, 1, ints, floats,
-            valid,
-        )  # fmt: skip
+        copy_registers(conditions, 0)
+        select_event(conditions, 0, False, anchor, 1)
         table[:] = -1
         used = 0
         path[0] = anchor
         for first_time in range(lower[anchor], upper[anchor] + 1):
             times[0] = first_time
-            share = mass_until(lower, upper, mass_at, masses, anchor, first_time) - mass_until(
-                lower, upper, mass_at, masses, anchor, first_time - 1
-            )
+            share = mass_between(intervals, anchor, first_time, first_time)
             if share == 0.0:
                 continue
             sums[0, 0] = share
@@ -163,51 +161,40 @@ def match_points(
                     if depth == 0:
                         break
                     continue
-                row = 2 * depth
-                end = point_index[depth, partition + 1]
+                end = points.borders[depth, partition + 1]
                 if opened:
                     cursors[depth] = _first_after(
-                        point_times, point_index[depth, partition], end, times[depth - 1]
+                        points.times, points.borders[depth, partition], end, times[depth - 1]
                     )
                     nelts[depth] = FAR
                     if is_next:
                         nelts[depth] = _latest_of_next(
-                            path[depth - 1], row, partition, depth, candidates, index, lower,
-                            upper, steps[depth].begin, predicate, context_address,
-                        )  # fmt: skip
+                            path[depth - 1], depth, partition, batch, conditions
+                        )
                     opened = False
                 place = cursors[depth]
                 if (
                     place == end
-                    or point_times[place] > first_time + window - 1
-                    or point_times[place] > nelts[depth]
+                    or points.times[place] > first_time + window - 1
+                    or points.times[place] > nelts[depth]
                 ):
                     depth -= 1
                     continue
                 cursors[depth] += 1
-                event, time = point_events[place], point_times[place]
+                event, time = points.events[place], points.times[place]
                 is_used = False
                 for i in range(depth):
                     is_used = is_used or path[i] == event
-                step = steps[depth]
-                if is_used or (
-                    step.begin != NONE
-                    and call_predicate(predicate, step.begin, context_address, event, depth) == 0
-                ):
+                if is_used or not holds(conditions, steps[depth].begin, event, depth):
                     continue
-                share = mass_until(lower, upper, mass_at, masses, event, time) - mass_until(
-                    lower, upper, mass_at, masses, event, time - 1
-                )
+                share = mass_between(intervals, event, time, time)
                 if share == 0.0:
                     continue
                 control[PATHS] += 1
                 path[depth], times[depth] = event, time
                 sums[0, depth] = sums[0, depth - 1] * share
-                copy_registers(depth, ints, floats, valid)
-                update_registers(
-                    updates, step.begin_low, step.begin_high, context, event, depth + 1, ints,
-                    floats, valid,
-                )  # fmt: skip
+                copy_registers(conditions, depth)
+                select_event(conditions, depth, False, event, depth + 1)
                 depth += 1
                 opened = True
         if written + used * count > len(ids) or matches + used + 2 > len(offsets):
@@ -216,16 +203,17 @@ def match_points(
         for entry in range(used):
             is_fresh = 0
             for i in range(count):
-                is_fresh |= fresh[entries[entry, i]]
+                is_fresh |= batch.fresh[entries[entry, i]]
             if is_fresh == 0 and control[ONLY_FRESH] != 0:
                 continue
             for i in range(count):
                 ids[written + i] = (entries[entry, i] << TAG_SHIFT) | i
             written += count
-            confidences[matches] = sums[1, entry]
-            starts[matches], ends[matches] = int(sums[2, entry]), int(sums[3, entry])
+            scores.confidences[matches] = sums[1, entry]
+            scores.starts[matches] = int(sums[2, entry])
+            scores.ends[matches] = int(sums[3, entry])
             matches += 1
             offsets[matches] = written
-    at[0] = last_anchor
+    control[RESUME_AT] = last_anchor
     control[IDS], control[MATCHES] = written, matches
-    return SEARCHED
+    return DONE

@@ -1,49 +1,65 @@
-"""The matches of a shared versioned buffer, and what the window lets go of [Agrawal08 §5.1, §5.3].
+"""The matches of a shared versioned buffer, and what the window evicts [Agrawal08 §5.1, §5.3].
 
-A match is retrieved from the latest entry of a run back to the first, along the pointers whose
-labels are compatible with the run's version. A combined run stands for its members: those
-that start inside the window are followed one after the other.
+A match is retrieved from the latest entry of a run back to the first, along the pointers with
+labels that are compatible with the version of the run. A combined run represents its members:
+those that start inside the window are followed one after the other.
 """
 
 from __future__ import annotations
 
-from cepheid.codegen.layout import ANY, CONTROL, NONE, PARTITION, RUN, TAG_SHIFT
-from cepheid.engines.nfa_b.variants.kernels.versioned_layout import (
-    COMBINED,
-    COMPLETE,
-    ENTRY,
-    MEMBER,
-    POINTER,
-    TOPS,
-    VERSION,
-)
+from typing import NamedTuple
+
+import numpy as np
+
+from cepheid.codegen.layout import ANY, NONE, TAG_SHIFT
+from cepheid.engines.base.layout import Rows
+from cepheid.engines.nfa_b.layout import State
 from cepheid.engines.nfa_b.variants.kernels.versions import compatible_pointer
-from cepheid.jit.decorators import I64, I64S, array_of, helper, kernel
+from cepheid.engines.nfa_b.variants.layout import COMBINED, Shared
+from cepheid.events.arrays import no_rows
+from cepheid.jit.decorators import I64, helper, kernel, type_of
 
 LISTED, FULL, BROKEN = 0, 1, 2
 _COMPONENT = (1 << TAG_SHIFT) - 1
 _NEVER = 1 << 62
+AT_RUN, AT_STACK, AT_TAG, AT_MATCH, CURSOR_FIELDS = range(5)
+"""The cursor: the next complete run, the height of the stack, tags and matches written."""
 
 
-@kernel(
-    I64(
-        array_of(CONTROL), array_of(ENTRY), array_of(POINTER), I64S, array_of(VERSION),
-        array_of(MEMBER), array_of(COMPLETE), I64, I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S,
-    )
-)  # fmt: skip
-def list_matches(
-    control, entries, pointers, index, versions, members, complete, count, heads, versions_of,
-    depths, path, cursor, ids, offsets, written,
-):  # fmt: skip
-    """Write the matches of complete runs from where ``cursor`` (run, stack) stands.
+class Retrieval(NamedTuple):
+    """Where retrieval is, a stack of what is still to be followed, and the matches written."""
 
-    ``heads``, ``versions_of`` and ``depths`` are a stack of what is still to be followed.
-    Returns FULL when there is no more room; ``written`` has the tags and matches so far.
-    """
+    cursor: Rows = no_rows(np.int64)
+    heads: Rows = no_rows(np.int64)
+    versions: Rows = no_rows(np.int64)
+    depths: Rows = no_rows(np.int64)
+    path: Rows = no_rows(np.int64)
+    tags: Rows = no_rows(np.int64)
+    offsets: Rows = no_rows(np.int64)
+
+
+class Moved(NamedTuple):
+    """Room for pruning: the oldest entry of each partition, and where each row has moved."""
+
+    oldest: Rows = no_rows(np.int64)
+    entries: Rows = no_rows(np.int64)
+    versions: Rows = no_rows(np.int64)
+    members: Rows = no_rows(np.int64)
+
+
+@kernel(I64(type_of(State), type_of(Shared), type_of(Retrieval)))
+def list_matches(state, shared, retrieval):
+    """Write the matches of complete runs from where the cursor is; FULL if there is no room."""
+    entries, pointers, versions = shared.entries, shared.pointers, shared.versions
+    members, complete, count = shared.members, shared.complete, shared.tops[0].complete
+    heads, versions_of, depths = retrieval.heads, retrieval.versions, retrieval.depths
+    cursor, path, ids, offsets = (
+        retrieval.cursor, retrieval.path, retrieval.tags, retrieval.offsets,
+    )  # fmt: skip
+    control = state.control
     any_match = control[0].strategy == ANY
     longest = control[0].longest
-    done, top = cursor[0], cursor[1]
-    at, matches = written[0], written[1]
+    done, top, at, matches = cursor[AT_RUN], cursor[AT_STACK], cursor[AT_TAG], cursor[AT_MATCH]
     status = LISTED
     while True:
         if at + longest + 1 > len(ids) or matches + 2 > len(offsets):
@@ -63,7 +79,7 @@ def list_matches(
         top -= 1
         head, version, depth = heads[top], versions_of[top], depths[top]
         while head >= 0:
-            pointer = compatible_pointer(pointers, index, versions, head, version)
+            pointer = compatible_pointer(shared, head, version)
             if pointer < 0:
                 return BROKEN
             tag = entries[head].tag
@@ -87,41 +103,35 @@ def list_matches(
                     depths[top] = depth
                     top += 1
                 member = members[member].next
-    cursor[0], cursor[1] = done, top
-    written[0], written[1] = at, matches
+    cursor[AT_RUN], cursor[AT_STACK], cursor[AT_TAG], cursor[AT_MATCH] = done, top, at, matches
     return status
 
 
 @helper
-def _moved(head, moved_entries, moved_members):
-    """Where a head is after pruning; NONE where all that it stands for is gone."""
+def _moved(head, moved):
+    """Where a head is after pruning; NONE if nothing of it is left."""
     if head >= 0:
-        return moved_entries[head]
+        return moved.entries[head]
     if head <= COMBINED:
-        member = moved_members[COMBINED - head]
+        member = moved.members[COMBINED - head]
         return COMBINED - member if member >= 0 else NONE
     return NONE
 
 
-@kernel(
-    I64(
-        array_of(CONTROL), array_of(TOPS), array_of(RUN), I64S, array_of(PARTITION),
-        array_of(ENTRY), array_of(POINTER), array_of(VERSION), array_of(MEMBER), I64, I64, I64S,
-        I64S, I64S, I64S,
-    )
-)  # fmt: skip
-def prune_buffer(
-    control, tops, runs, version_of, partitions, entries, pointers, versions, members, now,
-    by_partition, oldest, moved_entries, moved_versions, moved_members,
-):  # fmt: skip
-    """Forget what no match to come can contain; the rest moves together.
+@kernel(I64(type_of(State), type_of(Shared), I64, I64, type_of(Moved)))
+def prune_buffer(state, shared, now, by_partition, moved):
+    """Drop what no match to come can contain; the rest moves together.
 
-    An entry goes when its partition was given up, when it has left the window of its partition,
-    or when all live runs there started after it. Where ``by_partition``, each partition has got
-    to a place of its own on the axis; otherwise all have got to ``now``. ``oldest`` is room for a
-    number for each partition, and the other three for each entry, version and member. No run is
-    complete.
+    An entry is dropped when its partition was dropped, when it has left the window of its
+    partition, or when all live runs of the partition started after it. Where ``by_partition``,
+    each partition has its own latest place on the axis; otherwise all partitions are at ``now``.
+    No run is complete.
     """
+    control, runs, partitions = state.control, state.runs, state.partitions
+    tops, entries, pointers = shared.tops, shared.entries, shared.pointers
+    versions, members, version_of = shared.versions, shared.members, shared.version_of
+    oldest, moved_entries = moved.oldest, moved.entries
+    moved_versions, moved_members = moved.versions, moved.members
     window = control[0].window
     for partition in range(len(partitions)):
         oldest[partition] = _NEVER
@@ -164,7 +174,7 @@ def prune_buffer(
     for member in range(tops[0].members):
         if moved_members[member] < 0:
             continue
-        head = _moved(members[member].head, moved_entries, moved_members)
+        head = _moved(members[member].head, moved)
         following = members[member].next
         if following >= 0:
             following = moved_members[following]
@@ -184,7 +194,7 @@ def prune_buffer(
         if entry < 0:
             continue
         if previous != NONE:
-            previous = _moved(previous, moved_entries, moved_members)
+            previous = _moved(previous, moved)
             if previous == NONE:
                 continue
         pointers[kept].entry = entry
@@ -225,7 +235,7 @@ def prune_buffer(
         run_ix = partitions[partition].first
         while run_ix >= 0:
             version_of[run_ix] = moved_versions[version_of[run_ix]]
-            runs[run_ix].head = _moved(runs[run_ix].head, moved_entries, moved_members)
+            runs[run_ix].head = _moved(runs[run_ix].head, moved)
             root = moved_entries[runs[run_ix].root]
             runs[run_ix].root = root if root >= 0 else 0
             run_ix = runs[run_ix].next

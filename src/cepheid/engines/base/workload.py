@@ -1,9 +1,9 @@
-"""What an order of evaluation costs: how many partial matches it makes and tests.
+"""The cost of an evaluation order: how many partial matches it makes and tests.
 
-The number of partial matches of some components depends on which they are, and not on the order
-in which they were bound: the product of how many events there are of each in a window, times the
-part of the pairs that satisfy the conditions between them. So the best order is found by going
-through sets of components instead of orders [Kolchinsky17 §4.1].
+The number of partial matches of some components depends on which components they are, and not on
+the order in which they were bound: it is the product of the number of events of each in a window
+and the selectivities of the conditions between them. So the best order is found by going through
+sets of components instead of orders [Kolchinsky17 §4.1].
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ class Workload:
 
     ``events`` has how many events of each there are in a window; ``lists`` are the components
     that take any of them together; ``selectivities`` has for pairs the part that satisfies the
-    conditions, ``before`` the pairs that come in that order. Events of a ``linked`` pair are
-    looked up by the value that they agree in, so that others are not tested.
+    conditions, ``before`` the pairs that come in that order. Events of a ``linked`` pair can be
+    looked up by the value on which they agree, so that others are not tested. Frequencies that
+    ``drift`` are very different in different parts of the stream.
     """
 
     events: Sequence[float]
@@ -34,6 +35,7 @@ class Workload:
     before: frozenset[tuple[int, int]] = frozenset()
     selectivities: Mapping[tuple[int, int], float] = field(default_factory=dict)
     linked: frozenset[tuple[int, int]] = frozenset()
+    drifts: bool = False
 
     def choices(self, component: int) -> float:
         """How many ways there are to bind a component by itself."""
@@ -71,6 +73,25 @@ class Work:
     tests: float
     partial: float
     matches: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCosts:
+    """The cost of an event, a partial match, a tested event and a match, for one evaluation.
+
+    The unit is the test of a condition by nfa_b. The numbers were measured with
+    ``python -m benchmarks.auto_choice``.
+    """
+
+    event: float
+    partial: float
+    test: float
+    match: float
+
+    def total(self, workload: Workload, work: Work) -> float:
+        """The cost of one window."""
+        made = self.partial * work.partial + self.match * work.matches
+        return self.event * sum(workload.events) + self.test * work.tests + made
 
 
 @lru_cache(1 << 12)

@@ -1,0 +1,124 @@
+"""Event-based evaluation from any state: runs that begin with any component [Zhang10 §5.3]."""
+
+from __future__ import annotations
+
+from cepheid.engines.base.drive import DONE
+from cepheid.engines.base.kernels.conditions import Conditions, clear_registers
+from cepheid.engines.imprecise.kernels.orders import UNBOUND, fit, satisfies, write_signature
+from cepheid.engines.imprecise.layout import (
+    IDS,
+    MATCHES,
+    NEED_OUTPUT,
+    NEED_RUNS,
+    ONLY_FRESH,
+    PATHS,
+    RESUME_AT,
+    WINDOW,
+    Batch,
+    Signatures,
+)
+from cepheid.engines.imprecise.variants.layout import Runs
+from cepheid.jit.decorators import I64, I64S, kernel, type_of
+
+
+@kernel(
+    I64(
+        I64S, type_of(Batch), I64S, type_of(Conditions), type_of(Runs), type_of(Signatures),
+    )
+)  # fmt: skip
+def run_from_any_state(control, batch, mask, conditions, runs, out):
+    """Write the signatures that runs find which begin at any component; resumes where it stopped.
+
+    Events come in the order of their lower bounds; bit 2c of ``mask`` says that an event can be
+    component c. A run is dropped when no later event can complete it: its window is over, or a
+    component before one of its events has no event and none can come any more [Zhang10 §B.2].
+    """
+    window, count = control[WINDOW], len(conditions.steps)
+    intervals = batch.intervals
+    events, vlb, vub, freshness, following, first_of, free = runs
+    written, matches = control[IDS], control[MATCHES]
+    scratch = len(events) - 1
+    out.offsets[0] = 0
+    for event in range(control[RESUME_AT], len(mask)):
+        partition = batch.partition_of[event]
+        if mask[event] == 0 or partition < 0:
+            continue
+        now = intervals.lower[event]
+        # First what has become useless, so that what follows only adds.
+        previous, run, live = -1, first_of[partition], 0
+        while run >= 0:
+            after = following[run]
+            is_over = False
+            for i in range(count):
+                if events[run, i] != UNBOUND:
+                    if vub[run, i] + window - 1 < now:
+                        is_over = True
+                    if i > 0 and events[run, i - 1] == UNBOUND and vub[run, i] <= now:
+                        is_over = True
+            if is_over:
+                if previous < 0:
+                    first_of[partition] = after
+                else:
+                    following[previous] = after
+                following[run] = free[0]
+                free[0] = run
+                free[1] += 1
+            else:
+                previous = run
+                live += 1
+            run = after
+        control[RESUME_AT] = event
+        if free[1] < live * count + count:
+            control[IDS], control[MATCHES] = written, matches
+            return NEED_RUNS
+        if written + (live + 1) * count * count > len(out.ids) or matches + (
+            live + 1
+        ) * count + 2 > len(out.offsets):
+            control[IDS], control[MATCHES] = written, matches
+            return NEED_OUTPUT
+        head, run = first_of[partition], first_of[partition]
+        is_first = True
+        while run >= 0 or is_first:
+            if run < 0:
+                is_first = False  # at last the run that begins with this event
+            for slot in range(count):
+                if (mask[event] >> (2 * slot)) & 1 == 0:
+                    continue
+                missing = 0
+                for i in range(count):
+                    events[scratch, i] = events[run, i] if run >= 0 else UNBOUND
+                    if run >= 0:
+                        vlb[scratch, i], vub[scratch, i] = vlb[run, i], vub[run, i]
+                    missing += events[scratch, i] == UNBOUND
+                if events[scratch, slot] != UNBOUND:
+                    continue
+                if not fit(
+                    events[scratch], vlb[scratch], vub[scratch], slot, event, intervals, window
+                ):
+                    continue
+                control[PATHS] += 1
+                is_fresh = batch.fresh[event] | (freshness[run] if run >= 0 else 0)
+                if missing == 1:
+                    clear_registers(conditions, 0)
+                    if (is_fresh != 0 or control[ONLY_FRESH] == 0) and satisfies(
+                        events[scratch], 0, count, conditions
+                    ):
+                        write_signature(events[scratch], out, written, matches)
+                        written += count
+                        matches += 1
+                    continue
+                new = free[0]
+                free[0] = following[new]
+                free[1] -= 1
+                for i in range(count):
+                    events[new, i] = events[scratch, i]
+                    vlb[new, i], vub[new, i] = vlb[scratch, i], vub[scratch, i]
+                freshness[new] = is_fresh
+                following[new] = head
+                head = new
+            if run >= 0:
+                run = following[run]
+        first_of[partition] = head
+    control[RESUME_AT] = len(mask)
+    control[IDS], control[MATCHES] = written, matches
+    return DONE

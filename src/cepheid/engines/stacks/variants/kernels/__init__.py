@@ -1,0 +1,1 @@
+"""What the kernels of instance stacks call where a variant runs."""
