@@ -53,38 +53,44 @@ from cepheid.engines.lazy.layout import (
 from cepheid.jit.decorators import I64, helper, kernel, small, type_of
 
 
-@helper
+@small
 def _extend(tables, plans, state, events, out, instance_ix, event, place):
     """Let a copy of an instance bind an event that fits its next component.
 
-    ``place`` is the event's place in the pool, or NONE where it comes from the stream.
+    ``place`` is the event's place in the pool, or NONE where it comes from the stream. Where the
+    event completes a match and nothing is left to test, no copy is made.
     """
-    control, instances = state.control, state.instances
-    row = instances.table[instance_ix]
-    count = len(tables.components)
-    component, members = row.next, row.bound | (1 << row.next)
-    part = tables.components[component]
+    row, count = state.instances.table[instance_ix], len(tables.components)
+    part, members = tables.components[row.next], row.bound | (1 << row.next)
     if part.is_kleene != 0:
         _extend_list(tables, state, events, instance_ix, event, place)
-        return
-    finals = finals_of(plans, row, members, count)
-    has_all = is_last(plans, row, members, count)
-    if part.has_done == 0 and has_all:
+    elif part.has_done == 0 and is_last(plans, row, members, count):
+        finals = finals_of(plans, row, members, count)
         write_match(tables, plans, state, events, out, instance_ix, event, finals)
-        return
+    else:
+        _bind(tables, plans, state, events, out, instance_ix, event)
+
+
+@helper
+def _bind(tables, plans, state, events, out, instance_ix, event):
+    """Let a copy of an instance bind an event to its next component, which is a single one."""
+    control, instances = state.control, state.instances
+    row, count = instances.table[instance_ix], len(tables.components)
+    component, members = row.next, row.bound | (1 << row.next)
     copy_ix = copied(control, instances, instance_ix)
     new = instances.table[copy_ix]
     add_event(new, event, events.axis)
     instances.slots[copy_ix, component] = event
     new.bound = members
-    if part.has_done != 0 and not holds_when_complete(
+    if tables.components[component].has_done != 0 and not holds_when_complete(
         tables, state, events.groups, copy_ix, component, row.bound
     ):
         free_instance(control, instances, copy_ix)
         return
+    finals = finals_of(plans, row, members, count)
     if finals != 0:
         write_match(tables, plans, state, events, out, copy_ix, FAR, finals)
-    if has_all:
+    if is_last(plans, row, members, count):
         free_instance(control, instances, copy_ix)
     else:
         follow_plan(tables, plans, state, events, copy_ix)
