@@ -81,6 +81,8 @@ def test_a_spark_dataframe(spark: SparkSession) -> None:
 
 
 def test_a_spark_stream(spark: SparkSession, tmp_path: Path) -> None:
+    provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
     spark.createDataFrame(EVENTS.to_pandas()).write.parquet(str(tmp_path / "events"))
     schema = spark.read.parquet(str(tmp_path / "events")).schema
     stream = spark.readStream.schema(schema).parquet(str(tmp_path / "events"))
