@@ -79,19 +79,12 @@ class StringIndex:
         offsets, data = _parts(strings)
         valid = to_numpy(strings.is_valid()).view(np.uint8) if strings.null_count else _NOTHING
         codes, at = np.empty(len(strings), dtype=np.int64), 0
+        given = string_codes.Strings(data, offsets, shared(valid))
         while at < len(codes):
-            at = string_codes.encode_strings(
-                data,
-                offsets,
-                shared(valid),
-                self._slots,
-                self._begins,
-                self._bytes,
-                self._codes,
-                self._state,
-                codes,
-                at,
+            known = string_codes.Known(
+                self._slots, self._begins, self._bytes, self._codes, self._state
             )
+            at = string_codes.encode_strings(given, known, codes, at)
             if at < len(codes):
                 self._make_room(int(offsets[at + 1] - offsets[at]))
         return codes

@@ -6,9 +6,12 @@ strings are contiguous, and those of string t are ``known[begins[t]:begins[t + 1
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from cepheid.jit.decorators import I64, I64S, I64S_2D, array_of, kernel, small
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.jit.decorators import I64, I64S, I64S_2D, array_of, kernel, small, type_of
 
 U8S = array_of(np.uint8)
 
@@ -72,13 +75,32 @@ def _are_same(data, at, others, other_at, length):
     return True
 
 
-@kernel(I64(U8S, I64S, U8S, I64S_2D, I64S, U8S, I64S, I64S, I64S, I64))
-def encode_strings(data, offsets, valid, slots, begins, known, codes, state, out, first):
+class Strings(NamedTuple):
+    """Strings to encode: ``data[offsets[i]:offsets[i + 1]]``, or null if ``valid[i]`` is 0."""
+
+    data: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+    offsets: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+    valid: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+
+
+class Known(NamedTuple):
+    """The strings that have a code, and a hash table of them."""
+
+    slots: npt.NDArray[np.int64] = np.zeros((0, 0), np.int64)
+    begins: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+    data: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+    codes: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+    state: npt.NDArray[np.int64] = np.zeros(0, np.int64)  # the number of strings, the next code
+
+
+@kernel(I64(type_of(Strings), type_of(Known), I64S, I64))
+def encode_strings(strings, index, out, first):
     """The code of each string from ``first`` on; stops at a string for which there is no room.
 
-    String i is ``data[offsets[i]:offsets[i + 1]]``, or null if ``valid[i]`` is 0. A new string is
-    added, with the next code. ``state`` is the number of known strings and the next code.
+    A new string is added, with the next code.
     """
+    data, offsets, valid = strings
+    slots, begins, known, codes, state = index
     mask = len(slots) - 1
     for i in range(first, len(out)):
         if len(valid) > 0 and valid[i] == 0:

@@ -22,8 +22,7 @@ from cepheid.codegen.layout import (
     TAG_SHIFT,
 )
 from cepheid.engines.base.kernels.strings import string_value
-from cepheid.engines.base.layout import RegisterArrays
-from cepheid.jit.decorators import helper, small
+from cepheid.jit.decorators import helper
 from cepheid.jit.pointers import byte_pointer, float64_pointer, int64_pointer
 
 
@@ -112,10 +111,3 @@ def fill_from_match(ids, low, high, base, steps, updates, context, registers):
             first, end = step.take_low, step.take_high
         apply_updates(updates, first, end, context, event_ix, 0, registers)
         seen |= 1 << component
-
-
-@small
-def update_registers(updates, low, high, context, event_ix, run_ix, ints, floats, valid):
-    """Apply updates to registers that are given as three arrays."""
-    registers = RegisterArrays(ints, floats, valid)
-    apply_updates(updates, low, high, context, event_ix, run_ix, registers)

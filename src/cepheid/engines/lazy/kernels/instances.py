@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cepheid.codegen.layout import TAG_SHIFT
-from cepheid.engines.base.kernels.registers import update_registers
+from cepheid.engines.base.kernels.registers import apply_updates as update
+from cepheid.engines.base.layout import RegisterArrays
 from cepheid.engines.lazy.layout import (
     BEGIN,
     BIND,
@@ -97,10 +98,8 @@ def add_event(row, event, axis):
 @helper
 def apply_updates(updates, low, high, context, instances, instance_ix, event):
     """Apply updates[low:high] to the registers of an instance, for an event that it binds."""
-    update_registers(
-        updates, low, high, context, event, instance_ix, instances.ints, instances.floats,
-        instances.valid,
-    )  # fmt: skip
+    kept = RegisterArrays(instances.ints, instances.floats, instances.valid)
+    update(updates, low, high, context, event, instance_ix, kept)
 
 
 @small

@@ -14,7 +14,8 @@ what it lacks, and continues in the middle of a search where it stopped.
 from __future__ import annotations
 
 from cepheid.codegen.layout import SET_FLOAT
-from cepheid.engines.base.kernels.registers import update_registers
+from cepheid.engines.base.kernels.registers import apply_updates
+from cepheid.engines.base.layout import RegisterArrays
 from cepheid.engines.stacks.layout import (
     DONE,
     NEED_OUTPUT,
@@ -119,10 +120,9 @@ def _keep(tables, pool, here, row, component, event_ix):
     step = tables.steps[component]
     if step.begin_low < step.begin_high:
         pool.kept_valid[row] = 0
-        update_registers(
-            tables.updates, step.begin_low, step.begin_high, tables.context, event_ix, row,
-            pool.kept_ints, pool.kept_floats, pool.kept_valid,
-        )  # fmt: skip
+        kept = RegisterArrays(pool.kept_ints, pool.kept_floats, pool.kept_valid)
+        low, high = step.begin_low, step.begin_high
+        apply_updates(tables.updates, low, high, tables.context, event_ix, row, kept)
 
 
 @helper
@@ -132,10 +132,9 @@ def _bind_last(tables, search, event_ix):
     if step.begin_low < step.begin_high:
         for u in range(step.begin_low, step.begin_high):
             search.valid[0] &= ~(1 << tables.updates[u].register)
-        update_registers(
-            tables.updates, step.begin_low, step.begin_high, tables.context, event_ix, 0,
-            search.ints, search.floats, search.valid,
-        )  # fmt: skip
+        registers = RegisterArrays(search.ints, search.floats, search.valid)
+        low, high = step.begin_low, step.begin_high
+        apply_updates(tables.updates, low, high, tables.context, event_ix, 0, registers)
 
 
 @kernel_of_widths(
