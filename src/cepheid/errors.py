@@ -183,12 +183,21 @@ def list_words(words: Sequence[str], conjunction: str = "and") -> str:
     return f"{', '.join(words[:-1])} {conjunction} {words[-1]}"
 
 
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: the known one that was probably meant, if any.
+
+    >>> did_you_mean("al", ["all", "non_overlapping"]), did_you_mean("volume", ["price"])
+    (". Did you mean 'all'?", '')
+    """
+    near = closest(word, known)
+    return f". Did you mean {near[0]!r}?" if near else ""
+
+
 def unknown_name(what: str, given: object, known: Sequence[str]) -> str:
     """A message that a name is unknown, with the known names and the probable one.
 
     >>> unknown_name("output mode", "al", ["all", "non_overlapping"])
     "there is no output mode 'al'; there are all and non_overlapping. Did you mean 'all'?"
     """
-    near = closest(given, known) if isinstance(given, str) else ()
-    advice = f". Did you mean {near[0]!r}?" if near else ""
+    advice = did_you_mean(given, known) if isinstance(given, str) else ""
     return f"there is no {what} {given!r}; there are {list_words(known)}{advice}"

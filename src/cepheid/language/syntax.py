@@ -121,6 +121,13 @@ def components(pattern: Pattern) -> Iterator[tuple[Component, bool]]:
             yield from components(part)
 
 
+def positive_variables(pattern: Pattern) -> list[str]:
+    """The variables of the components that are not negated, in the order of the text."""
+    return list(
+        dict.fromkeys(part.variable for part, is_negated in components(pattern) if not is_negated)
+    )
+
+
 # --- Expressions --------------------------------------------------------------------------
 
 
