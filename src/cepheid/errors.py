@@ -57,12 +57,14 @@ class CepheidError(Exception):
 
 
 class QueryError(CepheidError):
-    """A query that cannot be run: one or more faults, shown in the query text."""
+    """A query that cannot be run: its faults in the order of the query text."""
 
     def __init__(
         self, faults: Sequence[Fault], text: str | None = None, source: str = DEFAULT_SOURCE
     ) -> None:
-        self.faults = tuple(faults)
+        # A query built in Python has no places, so the same fault may come twice.
+        unique = dict.fromkeys(faults)
+        self.faults = tuple(sorted(unique, key=lambda each: each.span.start if each.span else 0))
         self.text = text
         self.source = source
         super().__init__("\n\n".join(render(fault, text, source) for fault in self.faults))

@@ -177,7 +177,7 @@ def test_a_parameter_that_the_query_does_not_have_is_warned_of_once(run):
     assert outcome.code == 1
     outcome = run("match", "-q", "PATTERN Shelf a", "events.csv", "--set", "T=1")
     assert outcome.code == 0
-    assert outcome.err.count("warning: no name 'T' is in the query") == 1
+    assert outcome.err.count("warning: the query does not use the parameter 'T'") == 1
 
 
 def test_the_command_line_knows_the_suffixes_that_are_read():

@@ -106,9 +106,9 @@ def test_a_folder_that_exists_is_refused_before_spark_starts(
 
 
 def test_options_that_do_not_go_together_are_refused() -> None:
-    assert "--slices is for --spark" in run("--slices", "2").stderr
+    assert "--slices needs --spark" in run("--slices", "2").stderr
     assert "neither a number" in run("--spark", "local[2]", "--slices", "few").stderr
-    assert "without --spark" in run("--spark", "local[2]", "--metrics").stderr
+    assert "cannot be combined with --spark" in run("--spark", "local[2]", "--metrics").stderr
 
 
 @pytest.mark.parametrize("where", [[], ["--format", "table"], ["-o", "found.parquet"]])
@@ -170,9 +170,11 @@ def test_a_folder_holds_files_of_one_kind(folder: Path) -> None:
     (many / "two.csv").write_text(header + "".join(rows[2:]))
     (many / "_SUCCESS").write_text("")
     assert json.loads(found().stdout)["return"]["item"] == 7
-    assert "is for Parquet files" in found("--in-place").stderr
+    assert "reads only Parquet files" in found("--in-place").stderr
     (many / "more.jsonl").write_text(LINES)
-    assert "has more.jsonl and one.csv; all files of a folder must have one format" in found().stderr
+    assert (
+        "has more.jsonl and one.csv; all files of a folder must have one format" in found().stderr
+    )
     (many / "one.csv").unlink()
     (many / "two.csv").unlink()
     assert json.loads(found().stdout)["return"]["item"] == 7

@@ -18,7 +18,7 @@ import typer
 
 from cepheid.errors import OptionError, list_words
 from cepheid.language import syntax as ast
-from cepheid.language.printer import item_name
+from cepheid.language.printer import item_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,8 +87,7 @@ def write_matches(
     ``name`` is the name of the query, if the matches of several go to the same place.
     """
     if chosen is Format.JSONL:
-        items = query.returns.items if query.returns is not None else None
-        names = [item_name(item, query) for item in items] if items is not None else None
+        names = item_names(query) if query.returns is not None else None
         for match in islice(matches, limit):
             line = json.dumps(_json_object(match, names, name), ensure_ascii=False)
             sink.write(line.encode("utf-8", "replace") + b"\n")

@@ -14,7 +14,7 @@ from cepheid.cli.formats import Format, open_binary, write_matches
 from cepheid.cli.reporting import plural
 from cepheid.errors import list_words
 from cepheid.language import syntax as ast
-from cepheid.language.printer import item_name, print_window
+from cepheid.language.printer import item_names, print_window
 
 if TYPE_CHECKING:
     from cepheid.matches.match_stream import MatchStream
@@ -81,10 +81,7 @@ def summary(query: ast.Query) -> str:
     parts = list(ast.components(query.pattern))
     negated = [component for component, is_negated in parts if is_negated]
     components = plural(len(parts) - len(negated), "component")
-    if query.returns is not None:
-        names = [item_name(item, query) for item in query.returns.items]
-    else:
-        names = ast.positive_variables(query.pattern)
+    names = item_names(query) or ast.positive_variables(query.pattern)
     return ", ".join(
         [
             components + (f" and {len(negated)} negated" if negated else ""),

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cepheid.language import syntax as ast
-from cepheid.language.printer import item_name, print_pattern
+from cepheid.language.printer import item_names, print_pattern
 
 if TYPE_CHECKING:
     from cepheid.matches.matches import Match
@@ -75,8 +75,7 @@ def _columns(
     shown: Sequence[Match], query: ast.Query, hidden: Sequence[str]
 ) -> dict[str, list[Any]]:
     if query.returns is not None:
-        names = [item_name(item, query) for item in query.returns.items]
-        return {name: [match[name] for match in shown] for name in names}
+        return {name: [match[name] for match in shown] for name in item_names(query)}
     columns: dict[str, list[Any]] = {
         "start": [match.start for match in shown],
         "end": [match.end for match in shown],
