@@ -656,7 +656,6 @@ def test_two_queries_are_equal_wherever_their_nodes_stand():
 
 
 def test_a_value_for_a_name_that_the_query_does_not_have_is_warned_of():
-    with pytest.warns(
-        cep.CepheidWarning, match=r"the query does not use the parameter 'hihg'.*mean 'high'\?"
-    ):
+    message = r"does not use the parameter 'hihg'.*mean 'high'\?"
+    with pytest.warns(cep.CepheidWarning, match=message):
         cep.query("PATTERN SEQ(A a, B b) WHERE b.x < high", parameters={"high": 3, "hihg": 4})
