@@ -62,7 +62,7 @@ class _Checker:
         self.faults.append(Fault(message, node.span, hint=hint))
 
     def _no_such(
-        self, what: str, name: str, span: Span | None, known: Iterable[str], whose: str
+        self, what: str, name: str, span: Span | None, known: Iterable[str], lead: str
     ) -> None:
         names = sorted(known)
         self.faults.append(
@@ -71,7 +71,7 @@ class _Checker:
                 span,
                 found=name,
                 candidates=tuple(map(print_attribute, closest(name, names))),
-                hint=f"{whose} {_listed(list(map(print_attribute, names)))}." if names else None,
+                hint=f"{lead} {_listed(list(map(print_attribute, names)))}." if names else None,
             )
         )
 
@@ -228,15 +228,15 @@ class _Checker:
             return Kind.INTEGER
         known = _attributes_of(types, schema)
         if schema.types is None:
-            what, whose = f"the events have no attribute '{attribute}'", "They have"
+            what, lead = f"the events have no attribute '{attribute}'", "They have"
         elif len(types) == 1:
-            what, whose = f"{types[0]} has no attribute '{attribute}'", f"{types[0]} has"
+            what, lead = f"{types[0]} has no attribute '{attribute}'", f"{types[0]} has"
         else:
             none = (
                 f"neither {' nor '.join(types)}" if len(types) == 2 else f"none of {_listed(types)}"
             )
-            what, whose = f"{none} has an attribute '{attribute}'", "Their attributes are"
-        self._no_such(what, attribute, span, known, whose)
+            what, lead = f"{none} has an attribute '{attribute}'", "Their attributes are"
+        self._no_such(what, attribute, span, known, lead)
         return Kind.UNKNOWN
 
     def _equivalence(self, node: ast.Equivalence) -> None:

@@ -111,15 +111,21 @@ def read_groups(settings: Iterable[str]) -> dict[str, list[str]]:
     return groups
 
 
+def split_setting(setting: str, option: str) -> tuple[str, str]:
+    """The name and the value of ``NAME=VALUE``."""
+    name, equals, value = setting.partition("=")
+    if not (name and equals):
+        raise typer.BadParameter(f"{setting!r} is not NAME=VALUE", param_hint=option)
+    return name, value
+
+
 def parameter(setting: str) -> tuple[str, int | float | bool | str]:
     """A parameter of a query from ``NAME=VALUE``; a value in quotes is always a string.
 
     >>> [parameter(f"T={text}")[1] for text in ("5", "-0.5", "true", "GOOG", "'5'")]
     [5, -0.5, True, 'GOOG', '5']
     """
-    name, equals, text = setting.partition("=")
-    if not (name and equals):
-        raise typer.BadParameter(f"{setting!r} is not NAME=VALUE", param_hint="--set")
+    name, text = split_setting(setting, "--set")
     if quoted := _QUOTED.fullmatch(text):
         return name, quoted[1] or quoted[2] or ""
     if text.lower() in ("true", "false"):
@@ -210,13 +216,7 @@ def declared_schema(given: str | None) -> dict[str, Any] | None:
     """The attributes of each type, from a JSON file or a JSON string."""
     if given is None:
         return None
-    try:
-        text = given if given.lstrip().startswith("{") else Path(given).read_text("utf-8")
-        declared = json.loads(text)
-    except OSError as error:
-        raise OptionError(f"cannot read the schema {given!r}: {error.strerror}") from None
-    except ValueError as error:
-        raise OptionError(f"the schema is not JSON: {error}") from None
+    declared = read_json("schema", given)
     if not isinstance(declared, dict) or not all(
         isinstance(attributes, list | dict) for attributes in declared.values()
     ):
@@ -225,6 +225,17 @@ def declared_schema(given: str | None) -> dict[str, Any] | None:
             '{"Shelf": ["tag_id", "zone"], "Exit": {"tag_id": "string"}}'
         )
     return declared
+
+
+def read_json(what: str, given: str) -> Any:
+    """The value of a JSON file, or of a string with a JSON object."""
+    try:
+        is_object = given.lstrip().startswith("{")
+        return json.loads(given if is_object else Path(given).read_text("utf-8-sig"))
+    except OSError as error:
+        raise OptionError(f"cannot read the {what} {given!r}: {error.strerror}") from None
+    except ValueError as error:
+        raise OptionError(f"the {what} {given!r} cannot be parsed as JSON: {error}") from None
 
 
 def find_schema(arguments: Sequence[str], declaration: str | None) -> Schema | None:

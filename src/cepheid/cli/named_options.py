@@ -6,15 +6,14 @@ of its own for each of them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
+from cepheid.cli.inputs import read_json, split_setting
 from cepheid.cli.reporting import say
 from cepheid.engines.base.options import CHOICES
 from cepheid.errors import OptionError, list_words, unknown_name
@@ -37,12 +36,7 @@ def read_domains(text: str) -> dict[str, int]:
 
 def read_statistics(text: str) -> dict[str, Any]:
     """Statistics of types, variables and conditions, from a JSON file."""
-    try:
-        statistics = json.loads(Path(text).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise OptionError(f"cannot read the statistics {text!r}: {error.strerror}") from None
-    except ValueError as error:
-        raise OptionError(f"the statistics {text!r} are not JSON: {error}") from None
+    statistics = read_json("statistics", text)
     if not isinstance(statistics, dict):
         raise OptionError(
             f"the statistics {text!r} are not a JSON object, such as "
@@ -200,10 +194,9 @@ def named_values(settings: Iterable[str], groups: Groups) -> dict[str, Any]:
     values: dict[str, Any] = {}
     variants: dict[str, Any] = {}
     for setting in settings:
-        name, equals, text = setting.partition("=")
+        is_switch = setting.replace("-", "_") == "in_place"
+        name, text = (setting, "") if is_switch else split_setting(setting, "--option")
         name = name.replace("-", "_")
-        if not equals and name not in ("in_place",):
-            raise typer.BadParameter(f"{setting!r} is not NAME=VALUE", param_hint="--option")
         if name not in known:
             raise typer.BadParameter(unknown_name("option", name, [*known]), param_hint="--option")
         value = known[name].read(text)

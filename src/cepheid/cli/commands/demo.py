@@ -86,15 +86,15 @@ def _show(
     progress.remove_task(task)
     console.print(matches_table(matches, query.tree, limit=MOST_ROWS, width=console.width))
     console.print()
-    said = [
+    summary = [
         f"{plural(len(matches), 'match', 'matches')} among {plural(len(events), 'event')} "
         f"in {took(finished - compiled)}"
     ]
     if compiled - started > SLOW_COMPILATION_SECONDS:
-        said.append(f"compiled in {took(compiled - started)}, cached for later runs")
+        summary.append(f"compiled in {took(compiled - started)}, cached for later runs")
     if len(matches) > MOST_ROWS:
-        said.append(f"the first {MOST_ROWS} are shown")
-    console.print("; ".join(said))
+        summary.append(f"the first {MOST_ROWS} are shown")
+    console.print("; ".join(summary))
 
 
 @contextmanager

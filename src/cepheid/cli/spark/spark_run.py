@@ -103,7 +103,7 @@ def match_on_spark(
         started = time.perf_counter()
         moments = keywords["time"]
         moments = (moments,) if isinstance(moments, str) else moments
-        said = "written" if chosen is not Format.TABLE else "shown"
+        done = "written" if chosen is not Format.TABLE else "shown"
         with busy("Matching") if folder is not None else nullcontext():
             if isinstance(query, CompiledQuery):
                 frame = (
@@ -112,7 +112,7 @@ def match_on_spark(
                     else match(query, read_frames(spark, source, moments), **keywords)
                 )
                 count = write_frame(frame, query.tree, chosen, folder, limit)
-                counts = [f"{plural(count, 'match', 'matches')} {said}"]
+                counts = [f"{plural(count, 'match', 'matches')} {done}"]
             else:
                 counts = []
                 events = read_frames(spark, source, moments)
@@ -120,7 +120,7 @@ def match_on_spark(
                 for name, matches in found.items():
                     tree = query.queries[name]
                     count = write_frame(matches, tree, chosen, places[name], limit, name)
-                    counts.append(f"{name}: {plural(count, 'match', 'matches')} {said}")
+                    counts.append(f"{name}: {plural(count, 'match', 'matches')} {done}")
         say(f"{'; '.join(counts)} in {took(time.perf_counter() - started)}")
     finally:
         spark.stop()

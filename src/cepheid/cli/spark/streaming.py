@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 
 from cepheid import CompiledQuery, CompiledScript
+from cepheid.cli.inputs import split_setting
 from cepheid.cli.reporting import plural, say
 from cepheid.cli.spark.spark_faults import spark_reason
 from cepheid.cli.spark.spark_run import start_spark
@@ -55,7 +56,8 @@ def run_stream(
 ) -> None:
     """Run the query until it is interrupted, or with ``once`` until all events have been read."""
     _check_source(source, columns)
-    spark = start_spark(master, {**SETTINGS, **dict(map(_setting, configuration))})
+    settings = dict(split_setting(each, "--conf") for each in configuration)
+    spark = start_spark(master, {**SETTINGS, **settings})
     try:
         events = _read(spark, source, columns and _checked(columns))
         matches = _match(query, events, keywords)
@@ -64,13 +66,6 @@ def run_stream(
             _follow(running, interrupted)
     finally:
         spark.stop()
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals):
-        raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--conf")
-    return name, value
 
 
 def _check_source(source: str, columns: str | None) -> None:
