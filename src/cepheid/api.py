@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from cepheid.compiled import Compiled
-from cepheid.engines.base.evaluation import AUTO, COMPRESSED, INSTANCE_STACKS, OUTPUTS, REFERENCE
+from cepheid.engines.base.evaluation import AUTO, INSTANCE_STACKS, REFERENCE
 from cepheid.engines.base.options import READING
 from cepheid.errors import DEFAULT_SOURCE, EvaluationError, OptionError
 from cepheid.events.read_options import ReadKeywords
@@ -289,11 +289,13 @@ class CompiledQuery(Compiled):
             "schema": schema,
             **options,
         }
+        from cepheid.matches.modes.registry import all_outputs, output_mode
+
         if are_spark_frames(events):
             return import_module(SPARK).match(self, events, **keywords)  # type: ignore[no-any-return]
         keywords["whole_events"] = whole_events
-        settings = self.settings(keywords, outputs=(*OUTPUTS, COMPRESSED))
-        if output == COMPRESSED:
+        settings = self.settings(keywords, outputs=all_outputs())
+        if output_mode(output).needs_buffer:
             from cepheid.sessions.run import run_compressed
 
             return run_compressed(self._prepared(events, settings, compressed=True))

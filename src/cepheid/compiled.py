@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cepheid.analysis.needed_columns import needed_columns
-from cepheid.engines.base.evaluation import OUTPUTS
 from cepheid.errors import OptionError
 from cepheid.events.uncertain_time import KEYWORDS as UNCERTAIN_KEYWORDS
 from cepheid.sessions.run_settings import RunSettings
@@ -37,7 +36,7 @@ class Compiled:
         keywords: Mapping[str, Any],
         *,
         without: Collection[str] = (),
-        outputs: Collection[str] = OUTPUTS,
+        outputs: Collection[str] | None = None,
     ) -> RunSettings:
         """The settings that keywords of ``match`` give; ``without`` names those it refuses."""
         if self.script.is_single:

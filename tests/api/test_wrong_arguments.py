@@ -28,7 +28,7 @@ EVENTS = {"ts": [1, 2], "type": ["A", "B"]}
         ({"evaluation": 3}, "there is no evaluation 3"),
         ({"output": None}, "there is no output mode None"),
         ({"output": "compresed"}, "Did you mean 'compressed'"),
-        ({"uncertainty": 1e30}, "longer than 64 bits"),
+        ({"uncertainty": 1e30}, "does not fit into 64 bits"),
         ({"group_by": {"b": "x"}}, "give it to query()"),
     ],
 )

@@ -28,7 +28,10 @@ PAIRS = "PATTERN SEQ(Shelf a, Exit c)"
         (["-q", "PATTERN Exit a WITHIN 5", "events.csv"], "error: column 'ts' is timestamp"),
         (["theft.sase", "events.csv", "-o", "no/out.csv"], "error: cannot write 'no/out.csv': No"),
         (["theft.sase", "events.csv", "--schema", "no.json"], "error: cannot read the schema 'no"),
-        (["theft.sase", "events.csv", "--schema", "{"], "error: the schema '{' cannot be parsed as JSON: "),
+        (
+            ["theft.sase", "events.csv", "--schema", "{"],
+            "error: the schema '{' cannot be parsed as JSON: ",
+        ),
         (["theft.sase", "events.csv", "--schema", '{"A": 1}'], "error: the schema is not a JSON"),
         (["theft.sase", "events.csv", "--group-by", "b"], "error: --group-by needs VARIABLE=ATTR"),
         (["theft.sase", "Shelf=shelf.csv"], "error: table 'Shelf': there is no file 'shelf.csv'"),

@@ -585,7 +585,7 @@ def test_stacks_of_keys_that_were_forgotten_are_not_looked_at() -> None:
     for start in (10, 20):
         running.feed({"ts": [start], "type": ["A"], "k": [7]})
         engine = core(running)._alternatives[0]._engine
-        engine._instances["stack"][engine._state[0]["used"] :] = 2**40
+        engine._pool.instances["stack"][engine._state.control[0]["used"] :] = 2**40
     later = {"ts": [21, 22, 23, 24], "type": [*"ABCA"], "k": [7, 7, 7, 8]}
     found = sorted(running.feed(later).bindings(), key=str)
     assert found == [{"a": 2, "b": 4, "c": 5}, {"a": 3, "b": 4, "c": 5}]
@@ -597,7 +597,8 @@ def test_a_session_goes_on_after_many_keys_were_forgotten() -> None:
     types = pa.array(["A"] * count)
     running.feed(pa.table({"ts": np.arange(count) // 100, "type": types, "k": np.arange(count)}))
     engine = core(running)._alternatives[0]._engine
-    in_use = engine._instances["start"] > np.iinfo(np.int64).min
-    assert engine._instances["stack"][in_use].max(initial=0) < len(engine._stacks) < count
+    instances, tops = engine._pool.instances, engine._state.tops
+    in_use = instances["start"] > np.iinfo(np.int64).min
+    assert instances["stack"][in_use].max(initial=0) < len(tops) < count
     running.feed({"ts": [1_000], "type": ["A"], "k": [5]})
     assert len(running.feed({"ts": [1_001], "type": ["B"], "k": [5]})) == 1

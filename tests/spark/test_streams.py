@@ -286,7 +286,7 @@ def test_a_driver_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         ({"lateness": 10}, "lateness is a length of time, such as '10 minutes', not 10"),
         ({"lateness": "1 second", "late": "keep"}, "late is drop or emit, not 'keep'"),
         ({"lateness": "1 second", "time": "id"}, "must be a timestamp"),
-        ({"lateness": "1 second", "evaluation": "reference"}, "needs all events at once"),
+        ({"lateness": "1 second", "evaluation": "reference"}, "needs all events in one call"),
     ],
 )
 def test_what_cannot_be_is_refused(

@@ -148,7 +148,7 @@ def test_a_stream_gives_the_matches_of_a_local_run(rocksdb: SparkSession, tmp_pa
     assert matches.columns == [*local.column_names, "match_id"]
     assert shown(found) == shown([{**row, "match_id": None} for row in local.to_pylist()])
     assert found
-    with pytest.raises(cep.OptionError, match="probabilities='p' cannot go with the columns"):
+    with pytest.raises(cep.OptionError, match="probabilities='p' cannot be used with the columns"):
         query.match(
             feed.events.selectExpr("*", "ts AS hi", "array(1D) AS p"),
             time=("ts", "hi"),

@@ -1,13 +1,15 @@
 """Matches as columns: for each variable the positions of the events that it is bound to.
 
-This is what every evaluation gives, and what results, projections and sinks are made of.
+Engines yield matches in this form, sessions filter and order them in it, and results, projections
+and sinks read it. While a session works on them, positions count from the beginning of the
+stream; in a result they are places in the events that the session retains.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,11 @@ from cepheid.language import syntax as ast
 
 ABSENT = -1
 """The position of a variable that a match does not have (another branch of OR, an empty star)."""
+
+WINDOW_END = -1
+"""The position at which a match is complete that waits for its window to end."""
+
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,9 +38,34 @@ class SinglePositions:
         return None if position == ABSENT else position
 
     @property
-    def absent(self) -> npt.NDArray[np.bool_]:
+    def absent(self) -> Bools:
         """Which matches do not have the variable."""
         return np.equal(self.positions, ABSENT)
+
+    def firsts(self) -> PositionArray:
+        """The first event of the variable in each match."""
+        return self.positions
+
+    def lasts(self) -> PositionArray:
+        """The last event of the variable in each match."""
+        return self.positions
+
+    def pick(self, chosen: Int64s) -> SinglePositions:
+        """The chosen matches, in this order."""
+        return SinglePositions(self.positions[chosen])
+
+    def slice(self, low: int, high: int) -> SinglePositions:
+        """The matches from ``low`` to ``high``."""
+        return SinglePositions(self.positions[low:high])
+
+    def moved(self, move: Callable[[PositionArray], PositionArray]) -> SinglePositions:
+        """The same events under other positions."""
+        absent = self.absent
+        if not absent.any():
+            return SinglePositions(move(self.positions))
+        positions = np.full(len(self.positions), ABSENT, dtype=np.int64)
+        positions[~absent] = move(self.positions[~absent])
+        return SinglePositions(positions)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,40 +81,72 @@ class ListPositions:
 
     @property
     def lengths(self) -> Int64s:
-        """How many events the variable has in each match."""
+        """The number of events that the variable has in each match."""
         return np.diff(self.offsets)
 
     @property
-    def absent(self) -> npt.NDArray[np.bool_]:
+    def absent(self) -> Bools:
         """Which matches do not have the variable."""
         return np.equal(self.lengths, 0)
+
+    def firsts(self) -> PositionArray:
+        """The first event of the variable in each match, or ABSENT."""
+        return self._at(self.offsets[:-1])
+
+    def lasts(self) -> PositionArray:
+        """The last event of the variable in each match, or ABSENT."""
+        return self._at(self.offsets[1:] - 1)
+
+    def _at(self, places: Int64s) -> PositionArray:
+        absent = self.absent
+        if not absent.any():
+            return self.positions[places]
+        found = np.full(len(places), ABSENT, dtype=self.positions.dtype)
+        found[~absent] = self.positions[places[~absent]]
+        return found
+
+    def pick(self, chosen: Int64s) -> ListPositions:
+        """The chosen matches, in this order."""
+        offsets, places = picked_places(self.offsets, chosen)
+        return ListPositions(offsets, self.positions[places])
+
+    def slice(self, low: int, high: int) -> ListPositions:
+        """The matches from ``low`` to ``high``."""
+        offsets = self.offsets[low : high + 1]
+        return ListPositions(offsets - offsets[0], self.positions[offsets[0] : offsets[-1]])
+
+    def moved(self, move: Callable[[PositionArray], PositionArray]) -> ListPositions:
+        """The same events under other positions."""
+        return ListPositions(self.offsets, move(self.positions))
+
+
+Column = SinglePositions | ListPositions
 
 
 @dataclass(frozen=True, eq=False)
 class MatchTimes:
-    """When each match starts and ends, looked up when somebody asks for it.
+    """When each match starts and ends, in ticks; looked up on first use.
 
-    Where it is known, all of this is from the first to the second time of ``span``.
+    ``span`` is an interval that contains all of these times, where one is known.
 
-    >>> times = MatchTimes(1, lambda: np.array([3]), lambda: np.array([5]))
+    >>> times = MatchTimes(lambda: np.array([3]), lambda: np.array([5]))
     >>> times.ends.tolist()
     [5]
     """
 
-    count: int
     look_up_starts: Callable[[], Int64s]
     look_up_ends: Callable[[], Int64s]
     span: tuple[int, int] | None = None
 
-    def start_in(self, low: float, high: float) -> npt.NDArray[np.bool_] | None:
-        """Which start from ``low`` on and before ``high``; None: all do.
+    def start_in(self, low: float, high: float) -> Bools | None:
+        """Which matches start at ``low`` or later and before ``high``; None if all do.
 
         >>> MatchTimes.of(np.array([3, 8]), np.array([9, 9])).start_in(5, 9).tolist()
         [False, True]
         """
         if self.span is not None and low <= self.span[0] and self.span[1] < high:
             return None
-        are_in: npt.NDArray[np.bool_] = (self.starts >= low) & (self.starts < high)
+        are_in: Bools = (self.starts >= low) & (self.starts < high)
         return None if are_in.all() else are_in
 
     @cached_property
@@ -98,95 +162,289 @@ class MatchTimes:
     @classmethod
     def of(cls, starts: Int64s, ends: Int64s) -> MatchTimes:
         """Times that are known."""
-        return cls(len(starts), lambda: starts, lambda: ends)
+        return cls(lambda: starts, lambda: ends)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bindings:
-    """The matches of a query over a stream; times are ticks of its time axis.
+    """The matches of a query, or of one of its alternatives, over a stream.
 
-    ``confidences`` are there where the times of events are uncertain.
+    ``known_times`` are missing in the blocks that engines yield: engines know no times.
+    ``completed_at`` is the position of the event that completes each match, or WINDOW_END; only a
+    session that has to order matches by completion sets it. ``confidences`` are set where the
+    times of events are uncertain. ``in_order`` says that all events of a variable come before all
+    events of the next one, and that no variable is absent.
     """
 
-    variables: Mapping[str, SinglePositions | ListPositions]
-    times: MatchTimes
+    variables: Mapping[str, Column]
+    count: int
+    known_times: MatchTimes | None = None
+    completed_at: Int64s | None = None
     confidences: npt.NDArray[np.float64] | None = None
+    in_order: bool = False
 
-    @property
-    def starts(self) -> Int64s:
-        """When each match starts."""
-        return self.times.starts
+    @classmethod
+    def of_columns(
+        cls,
+        positions: PositionArray,
+        offsets: Int64s | None,
+        count: int,
+        components: Sequence[ast.Component],
+    ) -> Bindings:
+        """The matches that a kernel has written, as the events of each component.
 
-    @property
-    def ends(self) -> Int64s:
-        """When each match ends."""
-        return self.times.ends
+        The events of component c in match m are ``positions[c, offsets[c, m]:offsets[c, m + 1]]``,
+        or ``positions[c, m]`` if there are no offsets.
+        """
+        columns: dict[str, Column] = {}
+        for ix, component in enumerate(components):
+            if offsets is None:
+                columns[component.variable] = SinglePositions(positions[ix, :count])
+                continue
+            begins = offsets[ix, : count + 1]
+            flat = positions[ix, : begins[-1]]
+            columns[component.variable] = (
+                ListPositions(begins, flat) if component.is_kleene else SinglePositions(flat)
+            )
+        return cls(columns, count)
+
+    @classmethod
+    def of_tags(
+        cls, tags: Int64s, begins: Int64s, components: Sequence[ast.Component], first_event: int
+    ) -> Bindings:
+        """The matches that a kernel has written one after the other, as the tags of their events.
+
+        A tag is the number of an event times 32, plus the number of its component. Positions
+        count from ``first_event``. A component may be absent from a match.
+        """
+        # Imported here because reading a result needs no compiled code.
+        from cepheid.matches.kernels.match_tags import split_by_component, split_singles
+
+        count, has_lists = len(begins) - 1, any(each.is_kleene for each in components)
+        if not has_lists and len(tags) == len(components) * count:
+            positions = np.empty((len(components), count), dtype=np.int64)
+            split_singles(tags, first_event, positions)
+            return cls.of_columns(positions, None, count, components)
+        lengths = np.zeros((len(components), count), dtype=np.int64)
+        # Room for all events in each component: memory that is not written costs nothing.
+        positions = np.empty((len(components), len(tags)), dtype=np.int64)
+        totals = np.zeros(len(components), dtype=np.int64)
+        split_by_component(tags, begins, first_event, positions, lengths, totals)
+        columns: dict[str, Column] = {}
+        for ix, component in enumerate(components):
+            flat = positions[ix, : totals[ix]]
+            if component.is_kleene:
+                columns[component.variable] = ListPositions(offsets_of(lengths[ix]), flat)
+                continue
+            if len(flat) < count:
+                bound, flat = flat, np.full(count, ABSENT, dtype=np.int64)
+                flat[lengths[ix] > 0] = bound
+            columns[component.variable] = SinglePositions(flat)
+        return cls(columns, count)
 
     def __len__(self) -> int:
-        return self.times.count
+        return self.count
 
-    def slice(self, low: int, high: int) -> Bindings:
-        """The matches from ``low`` to ``high``."""
-        variables: dict[str, SinglePositions | ListPositions] = {}
-        for name, column in self.variables.items():
-            if isinstance(column, SinglePositions):
-                variables[name] = SinglePositions(column.positions[low:high])
-            else:
-                offsets = column.offsets[low : high + 1]
-                flat = column.positions[offsets[0] : offsets[-1]]
-                variables[name] = ListPositions(offsets - offsets[0], flat)
-        sure = self.confidences
-        confidences = None if sure is None else sure[low:high]
-        count = max(min(high, len(self)) - low, 0)
-        times = MatchTimes(
-            count,
-            lambda: self.starts[low:high],
-            lambda: self.ends[low:high],
-            self.times.span,
-        )
-        return Bindings(variables, times, confidences)
-
-    def pick(self, chosen: Int64s) -> Bindings:
-        """These matches, in this order."""
-        variables: dict[str, SinglePositions | ListPositions] = {}
-        for name, column in self.variables.items():
-            if isinstance(column, SinglePositions):
-                variables[name] = SinglePositions(column.positions[chosen])
-            else:
-                offsets, places = picked_places(column.offsets, chosen)
-                variables[name] = ListPositions(offsets, column.positions[places])
-        sure = self.confidences
-        confidences = None if sure is None else sure[chosen]
-        times = MatchTimes.of(self.starts[chosen], self.ends[chosen])
-        return Bindings(variables, times, confidences)
+    def __iter__(self) -> Iterator[dict[str, int | list[int]]]:
+        return map(self.one, range(self.count))
 
     def one(self, match_ix: int) -> dict[str, int | list[int]]:
         """The binding of one match, without the variables that it does not have."""
         found = {name: column[match_ix] for name, column in self.variables.items()}
         return {name: bound for name, bound in found.items() if bound is not None}
 
-    def __iter__(self) -> Iterator[dict[str, int | list[int]]]:
-        return map(self.one, range(len(self)))
+    @property
+    def times(self) -> MatchTimes:
+        """When each match starts and ends."""
+        assert self.known_times is not None
+        return self.known_times
+
+    @property
+    def starts(self) -> Int64s:
+        """When each match starts, in ticks of the time axis."""
+        return self.times.starts
+
+    @property
+    def ends(self) -> Int64s:
+        """When each match ends, in ticks of the time axis."""
+        return self.times.ends
+
+    @property
+    def completion_positions(self) -> Int64s:
+        """The position at which each match is complete."""
+        assert self.completed_at is not None
+        return self.completed_at
+
+    @property
+    def events(self) -> int:
+        """The number of events in all matches together."""
+        return sum(len(column.positions) for column in self.variables.values())
+
+    def first_events(self) -> PositionArray:
+        """The position of the first event of each match."""
+        columns = list(self.variables.values())
+        return columns[0].firsts() if self.in_order else least(c.firsts() for c in columns)
+
+    def last_events(self) -> PositionArray:
+        """The position of the last event of each match."""
+        columns = list(self.variables.values())
+        return columns[-1].lasts() if self.in_order else greatest(c.lasts() for c in columns)
+
+    def slice(self, low: int, high: int) -> Bindings:
+        """The matches from ``low`` to ``high``."""
+        times, sure, completed = self.known_times, self.confidences, self.completed_at
+        if times is not None:
+            times = MatchTimes(
+                lambda: self.starts[low:high], lambda: self.ends[low:high], times.span
+            )
+        return Bindings(
+            {name: column.slice(low, high) for name, column in self.variables.items()},
+            max(min(high, self.count) - low, 0),
+            times,
+            None if completed is None else completed[low:high],
+            None if sure is None else sure[low:high],
+            self.in_order,
+        )
+
+    def pick(self, chosen: Int64s) -> Bindings:
+        """The chosen matches, in this order."""
+        times, sure, completed = self.known_times, self.confidences, self.completed_at
+        return Bindings(
+            {name: column.pick(chosen) for name, column in self.variables.items()},
+            len(chosen),
+            None if times is None else MatchTimes.of(times.starts[chosen], times.ends[chosen]),
+            None if completed is None else completed[chosen],
+            None if sure is None else sure[chosen],
+            self.in_order,
+        )
+
+    def moved(self, move: Callable[[PositionArray], PositionArray]) -> Bindings:
+        """The same matches, with ``move`` applied to the positions of their events."""
+        columns = {name: column.moved(move) for name, column in self.variables.items()}
+        return replace(self, variables=columns)
+
+    def completion_order(self) -> Int64s:
+        """The order of the matches by the (ticks, position) at which they are complete."""
+        return np.lexsort((self.completion_positions, self.ends)).astype(np.int64, copy=False)
+
+    def rows(self) -> tuple[Int64s, Int64s]:
+        """All matches as rows of numbers, and where each row begins.
+
+        A row has the events of each variable in the order of the pattern, and ABSENT for the end
+        of each list and for a single variable that is absent. So equal matches have equal rows,
+        and rows compare as matches do: a list comes before its continuations.
+
+        >>> columns = {"a": SinglePositions(np.array([4, 5])),
+        ...            "b": ListPositions(np.array([0, 2, 2]), np.array([6, 7]))}
+        >>> offsets, numbers = Bindings(columns, 2).rows()
+        >>> offsets.tolist(), numbers.tolist()
+        ([0, 4, 6], [4, 6, 7, -1, 5, -1])
+        """
+        columns = list(self.variables.values())
+        if all(isinstance(column, SinglePositions) for column in columns):
+            offsets = np.arange(self.count + 1, dtype=np.int64) * len(columns)
+            table = np.stack([column.positions for column in columns], axis=1)
+            return offsets, np.ascontiguousarray(table, dtype=np.int64).reshape(-1)
+        lengths = np.full(self.count, len(columns), dtype=np.int64)
+        for column in columns:
+            if isinstance(column, ListPositions):
+                lengths += column.lengths
+        offsets = offsets_of(lengths)
+        numbers = np.full(int(offsets[-1]), ABSENT, dtype=np.int64)
+        at = offsets[:-1].copy()
+        for column in columns:
+            if isinstance(column, ListPositions):
+                numbers[places_in_rows(at, column)] = column.positions
+                at += column.lengths
+            else:
+                numbers[at] = column.positions
+            at += 1
+        return offsets, numbers
+
+
+def offsets_of(lengths: Int64s) -> Int64s:
+    """Where each of several consecutive lists begins, and where the last one ends.
+
+    >>> offsets_of(np.array([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def places_in_rows(begins: Int64s, column: ListPositions) -> Int64s:
+    """For each element of the lists its place, if list m begins at ``begins[m]``."""
+    shifts = np.repeat(begins - column.offsets[:-1], column.lengths)
+    return np.arange(len(column.positions), dtype=np.int64) + shifts
 
 
 def picked_places(offsets: Int64s, chosen: Int64s) -> tuple[Int64s, Int64s]:
-    """The offsets of these lists one after the other, and the places of their elements.
+    """The offsets of the chosen lists one after the other, and the places of their elements.
 
     >>> offsets, places = picked_places(np.array([0, 2, 3]), np.array([1, 0]))
     >>> offsets.tolist(), places.tolist()
     ([0, 1, 3], [2, 0, 1])
     """
-    lengths = np.diff(offsets)[chosen]
-    after = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    lengths = offsets[1:][chosen] - offsets[:-1][chosen]
+    after = offsets_of(lengths)
     starts = np.repeat(offsets[:-1][chosen] - after[:-1], lengths)
     return after, np.arange(after[-1], dtype=np.int64) + starts
 
 
+def least(columns: Iterator[PositionArray]) -> PositionArray:
+    """The least position of each match in these columns; one that is absent does not count.
+
+    >>> least(iter([np.array([3, ABSENT]), np.array([2, 5])])).tolist()
+    [2, 5]
+    """
+
+    def lesser(left: PositionArray, right: PositionArray) -> PositionArray:
+        if left.dtype != right.dtype:
+            left, right = left.astype(np.int64), right.astype(np.int64)
+        # Without a sign, ABSENT is the greatest number.
+        unsigned = np.uint32 if left.dtype == np.int32 else np.uint64
+        found: PositionArray = np.minimum(left.view(unsigned), right.view(unsigned))
+        return found.view(left.dtype)
+
+    return reduce(lesser, columns)
+
+
+def greatest(columns: Iterator[PositionArray]) -> PositionArray:
+    """The greatest position of each match in these columns, which ABSENT never is."""
+    return reduce(np.maximum, columns)
+
+
+def no_matches(components: Sequence[ast.Component]) -> Bindings:
+    """No matches of these components."""
+    nothing = np.empty(0, dtype=np.int64)
+    columns = {each.variable: _absent_column(each, 0) for each in components}
+    return Bindings(columns, 0, MatchTimes.of(nothing, nothing), nothing)
+
+
+def _absent_column(component: ast.Component, count: int) -> Column:
+    """The column of a variable that no match has."""
+    if component.is_kleene:
+        return ListPositions(np.zeros(count + 1, dtype=np.int64), np.empty(0, dtype=np.int64))
+    return SinglePositions(np.full(count, ABSENT, dtype=np.int64))
+
+
+def with_variables(matches: Bindings, components: Sequence[ast.Component]) -> Bindings:
+    """The matches of an alternative with the variables of the whole pattern, in its order."""
+    if [*matches.variables] == [component.variable for component in components]:
+        return matches
+    columns = {
+        each.variable: matches.variables.get(each.variable) or _absent_column(each, len(matches))
+        for each in components
+    }
+    return replace(matches, variables=columns, in_order=False)
+
+
 def joined_bindings(parts: Sequence[Bindings]) -> Bindings:
-    """The matches of all parts, which are of one query, as one."""
+    """The matches of all parts, which have the same variables, as one."""
     if len(parts) == 1:
         return parts[0]
-    variables: dict[str, SinglePositions | ListPositions] = {}
+    variables: dict[str, Column] = {}
     for name, first in parts[0].variables.items():
         columns = [part.variables[name] for part in parts]
         positions = np.concatenate([column.positions for column in columns])
@@ -194,11 +452,24 @@ def joined_bindings(parts: Sequence[Bindings]) -> Bindings:
             variables[name] = SinglePositions(positions)
         else:
             lengths = [c.lengths for c in columns if isinstance(c, ListPositions)]
-            offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
-            variables[name] = ListPositions(offsets, positions)
-    starts = np.concatenate([part.starts for part in parts])
-    ends = np.concatenate([part.ends for part in parts])
-    return Bindings(variables, MatchTimes.of(starts, ends))
+            variables[name] = ListPositions(offsets_of(np.concatenate(lengths)), positions)
+    return Bindings(
+        variables,
+        sum(map(len, parts)),
+        MatchTimes.of(
+            np.concatenate([part.starts for part in parts]),
+            np.concatenate([part.ends for part in parts]),
+        ),
+        _joined([part.completed_at for part in parts]),
+        _joined([part.confidences for part in parts]),
+        all(part.in_order for part in parts),
+    )
+
+
+def _joined(arrays: Sequence[npt.NDArray[Any] | None]) -> npt.NDArray[Any] | None:
+    """One array of all, where all are known."""
+    known = [array for array in arrays if array is not None]
+    return np.concatenate(known) if len(known) == len(arrays) else None
 
 
 def bindings_from_rows(
@@ -208,7 +479,7 @@ def bindings_from_rows(
     ends: Sequence[int],
 ) -> Bindings:
     """Bindings from one mapping of variable to position or positions per match."""
-    variables: dict[str, SinglePositions | ListPositions] = {}
+    variables: dict[str, Column] = {}
     for component, negated in ast.components(pattern):
         name = component.variable
         if negated or name in variables:
@@ -222,4 +493,4 @@ def bindings_from_rows(
             positions = [row.get(name, ABSENT) for row in rows]
             variables[name] = SinglePositions(np.array(positions, dtype=np.int64))
     times = np.array([starts, ends], dtype=np.int64)
-    return Bindings(variables, MatchTimes.of(times[0], times[1]))
+    return Bindings(variables, len(rows), MatchTimes.of(times[0], times[1]))

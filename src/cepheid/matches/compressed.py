@@ -7,12 +7,12 @@ for all chains of events that end in one node of it and start inside the window.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.codegen import layout
 from cepheid.errors import OptionError
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.events import Events
@@ -21,7 +21,6 @@ from cepheid.matches.bindings import Bindings, MatchTimes
 from cepheid.matches.kernels import unions
 from cepheid.matches.layout import FINAL, Chains
 from cepheid.matches.match_columns import MatchLister
-from cepheid.matches.match_list import MatchList, to_bindings
 from cepheid.matches.matches import Match, Matches
 from cepheid.matches.metrics import Metrics
 
@@ -136,12 +135,8 @@ class CompressedMatches:
     # --- listing
 
     def _blocks(self) -> Iterator[Bindings]:
-        blocks = MatchLister(len(self._variables)).blocks(self._chains, 0, len(self._events))
-        ticks = self._events.ticks
-        for block in blocks:
-            variables = block.variables(list(self._variables.values()))
-            times = MatchTimes.of(ticks[block.first()], ticks[block.last()])
-            yield Bindings(variables, times)
+        lister = MatchLister(list(self._variables.values()))
+        return map(self._timed, lister.blocks(self._chains, 0, len(self._events)))
 
     def _walk(self, final: np.void, random: np.random.Generator) -> list[int]:
         """One chain of a final, drawn at random."""
@@ -160,12 +155,14 @@ class CompressedMatches:
                 node = previous if random.random() * (left + right) < left else -1 - tag
         return path[::-1]
 
-    def _bindings(self, ids: Int64s, offsets: Int64s) -> Bindings:
-        ticks = self._events.ticks
-        first = ids[offsets[:-1]] >> layout.TAG_SHIFT
-        last = ids[offsets[1:] - 1] >> layout.TAG_SHIFT
-        found = MatchList(ids, offsets, ticks[first], ticks[last], last)
-        return to_bindings(found, self._variables)
+    def _bindings(self, tags: Int64s, begins: Int64s) -> Bindings:
+        components = list(self._variables.values())
+        return self._timed(Bindings.of_tags(tags, begins, components, 0))
+
+    def _timed(self, block: Bindings) -> Bindings:
+        ticks, block = self._events.ticks, replace(block, in_order=True)
+        times = MatchTimes.of(ticks[block.first_events()], ticks[block.last_events()])
+        return replace(block, known_times=times)
 
     def _matches(self, parts: list[Bindings]) -> Matches:
         return Matches(self._query, self._events, parts, self.metrics)

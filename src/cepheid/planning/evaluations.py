@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.engines.base.evaluation import AUTO, IMPRECISE, OUTPUTS, REFERENCE, Evaluation
+from cepheid.engines.base.evaluation import AUTO, IMPRECISE, REFERENCE, Evaluation
 from cepheid.engines.base.options import DEFAULT_OPTIONS, UNCERTAIN_ONLY, Options
 from cepheid.errors import EvaluationError, OptionError, list_words, unknown_name, warn
 
@@ -105,15 +105,6 @@ def _accepts(query: AnalysedQuery, name: str, evaluations: Sequence[Evaluation])
     return any(each.name == name and each.refusal(query) is None for each in evaluations)
 
 
-def refuse_compressed(query: AnalysedQuery) -> str | None:
-    """Why a query has no compressed answer, or None."""
-    if len(query.alternatives) > 1:
-        return "it has OR or a star, which make several automata"
-    if query.alternatives[0].negations:
-        return "it has a negation, which removes matches one by one"
-    return None
-
-
 def refuse_uncertain(evaluation: str, is_uncertain: bool, options: Options) -> None:
     """Refuse what only an evaluation with confidences can do."""
     if is_uncertain:
@@ -127,9 +118,3 @@ def refuse_uncertain(evaluation: str, is_uncertain: bool, options: Options) -> N
                 f"{name} is for events with uncertain times; say how uncertain they are, with "
                 "time=('lower', 'upper') or uncertainty='5 seconds'"
             )
-
-
-def check_output(output: str, known: Sequence[str] = OUTPUTS) -> None:
-    """Refuse an output mode that does not exist."""
-    if output not in known:
-        raise OptionError(unknown_name("output mode", output, known))

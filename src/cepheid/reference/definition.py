@@ -64,7 +64,7 @@ def evaluate(
         if key not in found or match.completed < found[key].completed:
             found[key] = match
     matches = sorted(found.values(), key=lambda match: (match.completed, sort_key(query, match)))
-    return _non_overlapping(query, matches) if output == "non_overlapping" else matches
+    return non_overlapping(query, matches) if output == "non_overlapping" else matches
 
 
 def find(
@@ -109,9 +109,14 @@ def _expand(pattern: ast.Pattern) -> list[_Flat]:
     return flats
 
 
-def _non_overlapping(query: ast.Query, matches: list[Match]) -> list[Match]:
+def partition_of(query: ast.Query, match: Match) -> tuple[Any, ...]:
+    """The values of the equivalence tests, which all events of a match share."""
+    events = match.events()
+    return tuple(_shared_value(events, test.attribute) for test in _equivalences(query))
+
+
+def non_overlapping(query: ast.Query, matches: list[Match]) -> list[Match]:
     """Select greedily in order of completion; of matches that complete together, the shortest."""
-    attributes = [test.attribute for test in _equivalences(query)]
     order = sorted(
         matches,
         key=lambda match: (
@@ -124,7 +129,7 @@ def _non_overlapping(query: ast.Query, matches: list[Match]) -> list[Match]:
     kept = []
     for match in order:
         events = match.events()
-        partition = tuple(_shared_value(events, attribute) for attribute in attributes)
+        partition = partition_of(query, match)
         start = (events[0].ticks, events[0].position)
         if partition not in last or start > last[partition]:
             last[partition] = match.completed

@@ -1,4 +1,4 @@
-"""One alternative of a query over a stream: its runs, and the matches that wait."""
+"""One alternative of a query over a stream: its engine, its negations, its waiting matches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.codegen.sequences import compile_negation
 from cepheid.engines.base.engine import Chunk, Engine, EngineTask, StandingStacks
 from cepheid.engines.base.limits import too_many_matches
@@ -18,17 +17,16 @@ from cepheid.events.columns.encoding import StringCodes
 from cepheid.events.partition_numbers import PartitionNumbers
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.language import syntax as ast
-from cepheid.matches.bindings import Bindings
-from cepheid.matches.kernels import match_lists
-from cepheid.matches.layout import Chains
-from cepheid.matches.match_columns import MatchColumns
-from cepheid.matches.match_list import (
+from cepheid.matches.bindings import (
     WINDOW_END,
-    MatchList,
-    empty_list,
-    joined,
+    Bindings,
+    MatchTimes,
+    joined_bindings,
+    no_matches,
 )
+from cepheid.matches.layout import Chains
 from cepheid.matches.metrics import EngineMetrics
+from cepheid.matches.stored import load_matches, store_matches
 from cepheid.planning.registry import evaluation_named
 from cepheid.snapshots import Arrays, part, prefixed
 
@@ -42,28 +40,29 @@ def replace_partitions(chunk: Chunk, partition_of: Int64s, partitions: int) -> C
 
 
 class _Waiting:
-    """Matches that wait, and the partitions in which their negations are looked for."""
+    """Matches that wait, and the partitions in which events can violate their negations."""
 
-    def __init__(self, parts: Sequence[MatchList] = (), partitions: Sequence[Int64s] = ()) -> None:
-        self._parts = list(parts)
-        self._partitions = list(partitions)
+    def __init__(self, matches: Bindings, partitions: Int64s) -> None:
+        self._parts = [matches]
+        self._partitions = [partitions]
 
-    def add(self, found: MatchList, partitions: Int64s) -> None:
-        """Add matches, whose arrays may be written again."""
+    def add(self, found: Bindings, partitions: Int64s) -> None:
+        """Add matches."""
         if len(found):
-            self._parts.append(found.copy())
+            self._parts.append(found)
             self._partitions.append(partitions)
 
     @property
-    def matches(self) -> MatchList:
+    def matches(self) -> Bindings:
         """All of them."""
-        self._parts = [joined(self._parts or [empty_list()])]
+        with_matches = [part for part in self._parts if len(part)]
+        self._parts = [joined_bindings(with_matches or self._parts[:1])]
         return self._parts[0]
 
     @property
     def partitions(self) -> Int64s:
         """The partition of each."""
-        self._partitions = [np.concatenate([int64s(0), *self._partitions])]
+        self._partitions = [np.concatenate(self._partitions)]
         return self._partitions[0]
 
     def renumber_partitions(self, numbers: Int64s) -> None:
@@ -74,12 +73,12 @@ class _Waiting:
 
 def _filtered(
     filters: Sequence[NegationFilter],
-    matches: MatchList,
+    matches: Bindings,
     partitions: Int64s,
     retained: Retained,
     strings: StringCodes,
-) -> tuple[MatchList, Int64s]:
-    """The matches that none of the negations violates, and their partitions."""
+) -> tuple[Bindings, Int64s]:
+    """The matches that violate none of the negations, and their partitions."""
     for test in filters:
         if len(matches):
             kept = np.flatnonzero(~test.violated(matches, partitions, retained, strings))
@@ -109,15 +108,9 @@ def _make_engine(evaluation: str, task: EngineTask) -> Engine:
 
 
 class AlternativeRun:
-    """One alternative of a query: its runs, and the matches that wait for its negations."""
+    """One alternative of a query: its engine, and the matches that wait for its negations."""
 
-    def __init__(
-        self,
-        evaluation: str,
-        task: EngineTask,
-        measure: ast.WindowMeasure,
-        numbers: dict[str, int],
-    ) -> None:
+    def __init__(self, evaluation: str, task: EngineTask, measure: ast.WindowMeasure) -> None:
         query, alternative, window = task.query, task.alternative, task.window
         self._engine = _make_engine(evaluation, task)
         self._is_sequence = alternative.is_sequence
@@ -129,12 +122,9 @@ class AlternativeRun:
         )
         self.waits = alternative.waits
         self._ends_by_time = self.waits and measure is ast.WindowMeasure.TIME
-        self._places = np.array(
-            [numbers[component.variable] for component in alternative.components], dtype=np.int64
-        )
-        self._pending = _Waiting()
-        self._max_matches = task.options.max_matches
         self._components = alternative.components
+        self._pending = self._nothing_waits()
+        self._max_matches = task.options.max_matches
         self._strategy = query.query.strategy
 
     @property
@@ -210,7 +200,7 @@ class AlternativeRun:
         arrays = {
             **prefixed("engine", self._engine.state()),
             **prefixed("lists", self._lists.state()),
-            **prefixed("pending", self._pending.matches.state()),
+            **prefixed("pending", store_matches(self._pending.matches)),
             "pending_partitions": self._pending.partitions,
         }
         for number, test in enumerate(self._filters):
@@ -221,54 +211,48 @@ class AlternativeRun:
         """Take the state of a snapshot."""
         self._engine.load(part("engine", state))
         self._lists.load(part("lists", state))
-        self._pending = _Waiting(
-            [MatchList(**part("pending", state))], [state["pending_partitions"]]
-        )
+        waiting = load_matches(part("pending", state), self._components)
+        waiting = replace(waiting, in_order=self._is_sequence)
+        self._pending = _Waiting(waiting, state["pending_partitions"])
         for number, test in enumerate(self._filters):
             test.load(part(f"negation{number}", state))
 
     def read(self, chunk: Chunk, retained: Retained) -> None:
-        """Advance the runs over a chunk, which is retained; what they find waits for release.
+        """Feed a retained chunk to the engine; the matches that it finds wait for release.
 
-        What negations inside a match say of it is known at once; those after it have to wait.
+        Negations inside a match are tested directly; those after its last event have to wait.
         """
         lists = self._partitions_of(chunk)
         partitions = chunk.partition_of if self._by_test else lists[0]
         for test in self._filters:
             test.read(chunk.events, partitions, chunk.axis)
-        at_once = [test for test in self._filters if not test.waits]
+        direct = [test for test in self._filters if not test.waits]
         strings, first_event = chunk.events.strings, chunk.events.first_event
         for found in self._found(chunk, retained, lists):
-            last = (found.ids[found.offsets[1:] - 1] >> TAG_SHIFT) - first_event
-            self._pending.add(*_filtered(at_once, found, partitions[last], retained, strings))
-
-    def found(self, chunk: Chunk, retained: Retained) -> Iterator[MatchList]:
-        """The matches of the positive components, in blocks that are valid until the next."""
-        return self._found(chunk, retained, self._partitions_of(chunk))
+            last = found.last_events() - first_event
+            self._pending.add(*_filtered(direct, found, partitions[last], retained, strings))
 
     def _found(
         self, chunk: Chunk, retained: Retained, lists: tuple[Int64s, int]
-    ) -> Iterator[MatchList]:
+    ) -> Iterator[Bindings]:
+        """The matches of the positive components, with their completion."""
         for block in self._engine.feed(replace_partitions(chunk, *lists), 0):
             self._check_limit()
-            tags, offsets = block.tags()
-            if not self._is_sequence:
-                match_of = np.repeat(np.arange(len(block)), np.diff(offsets))
-                tags = tags[np.lexsort((tags, match_of))]
-            yield self._completed(retained, tags, offsets)
+            yield self._completed(retained, replace(block, in_order=self._is_sequence))
 
-    def found_bindings(self, chunk: Chunk, retained: Retained) -> Iterator[Bindings]:
-        """The same, as the places of each variable; without negations these are the answer."""
+    def found(self, chunk: Chunk, retained: Retained) -> Iterator[Bindings]:
+        """The matches of the positive components, as places in the retained events.
+
+        Without negations these are the answer.
+        """
         base = retained.first_number if retained.are_consecutive else 0
         read = replace_partitions(chunk, *self._partitions_of(chunk))
         for block in self._engine.feed(read, base):
             self._check_limit()
             if not retained.are_consecutive:
-                numbers = block.positions.astype(np.int64, copy=False)
-                places = np.ascontiguousarray(retained.places(numbers))
-                block = MatchColumns(places, block.offsets, block.count)
-            variables = block.variables(self._components)
-            yield Bindings(variables, retained.times_of(block))
+                block = block.moved(retained.places)
+            block = replace(block, in_order=self._is_sequence)
+            yield replace(block, known_times=retained.times_of(block))
 
     def _partitions_of(self, chunk: Chunk) -> tuple[Int64s, int]:
         """The partitions of the events as the engine reads them, and how many there are."""
@@ -294,41 +278,39 @@ class AlternativeRun:
         """The (ticks, position) at which the first of the waiting matches is complete."""
         waiting = self._pending.matches
         ticks = int(waiting.ends.min())
-        return ticks, int(waiting.end_positions[waiting.ends == ticks].min())
+        return ticks, int(waiting.completion_positions[waiting.ends == ticks].min())
 
     def release(
         self, retained: Retained, following: Int64s, strings: StringCodes, at_end: bool
-    ) -> MatchList:
-        """The matches that nothing to come can violate, and nothing has violated."""
+    ) -> Bindings:
+        """The waiting matches that no event has violated and that no later event can violate."""
         ready, partitions = self._pending.matches, self._pending.partitions
         if self.waits and not at_end and len(ready):
-            first = retained.at(ready.ids[ready.offsets[:-1]])
+            first = retained.places(ready.first_events())
             counted = np.maximum(retained.partition[first], 0)
             is_closed = following[counted] - retained.axis[first] >= self._window
             open_, closed = np.flatnonzero(~is_closed), np.flatnonzero(is_closed)
-            self._pending = _Waiting([ready.pick(open_)], [partitions[open_]])
+            self._pending = _Waiting(ready.pick(open_), partitions[open_])
             ready, partitions = ready.pick(closed), partitions[closed]
         else:
-            self._pending = _Waiting()
+            self._pending = self._nothing_waits()
         waiting = [test for test in self._filters if test.waits]
         ready, _ = _filtered(waiting, ready, partitions, retained, strings)
         for test in self._filters:
             test.evict(following)
-        renamed = ready.ids.copy()
-        match_lists.rename_variables(renamed, self._places)
-        return MatchList(renamed, ready.offsets, ready.starts, ready.ends, ready.end_positions)
+        return ready
 
-    def _completed(self, retained: Retained, ids: Int64s, offsets: Int64s) -> MatchList:
-        if retained.are_consecutive:
-            starts, ends, positions = (np.empty(len(offsets) - 1, dtype=np.int64) for _ in "123")
-            base, ticks = retained.first_number, retained.ticks
-            match_lists.find_ends(ids, offsets, base, ticks, starts, ends, positions)
-        else:
-            positions = ids[offsets[1:] - 1] >> TAG_SHIFT
-            starts = retained.ticks[retained.at(ids[offsets[:-1]])]
-            ends = retained.ticks[retained.places(positions)]
+    def _nothing_waits(self) -> _Waiting:
+        return _Waiting(no_matches(self._components), int64s(0))
+
+    def _completed(self, retained: Retained, block: Bindings) -> Bindings:
+        """The block with the times and the completion of its matches."""
+        last = block.last_events().astype(np.int64, copy=False)
+        starts = retained.ticks[retained.places(block.first_events())]
         if self._ends_by_time:
             # A window longer than the axis ends with it.
             ends = np.where(starts > MAX_TICKS - self._window, MAX_TICKS, starts + self._window)
-            positions = np.full(len(starts), WINDOW_END, dtype=np.int64)
-        return MatchList(ids, offsets, starts, ends, positions)
+            last = np.full(len(starts), WINDOW_END, dtype=np.int64)
+        else:
+            ends = retained.ticks[retained.places(last)]
+        return replace(block, known_times=MatchTimes.of(starts, ends), completed_at=last)

@@ -20,14 +20,13 @@ import pyarrow as pa
 from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
-from cepheid.matches.bindings import Bindings, ListPositions, picked_places
+from cepheid.matches.bindings import Bindings, SinglePositions, picked_places
 from cepheid.matches.projection import project
 from cepheid.snapshots import Arrays, table_bytes, table_from
 
 WINDOW_END = -1
 """The anchor of a composite event made by a match that ends with its window."""
 
-_END_OF_LIST = -1
 _SHORTER = -2
 
 Frontier = tuple[int, int]
@@ -108,14 +107,7 @@ class Unsettled:
 
         ``anchors`` and ``places`` are those of the events in memory.
         """
-        last = np.full(len(found), -1, dtype=np.int64)
-        for column in found.variables.values():
-            ends = column.positions
-            if isinstance(column, ListPositions):
-                present = column.lengths > 0
-                ends = np.full(len(found), -1, dtype=np.int64)
-                ends[present] = column.positions[column.offsets[1:][present] - 1]
-            last = np.maximum(last, ends)
+        last = found.last_events()
         waited = found.ends > events.ticks[last]
         hooks = np.where(waited, WINDOW_END, anchors[last])
         offsets, keys = _keys(found, places, np.where(waited, -1, places[last]))
@@ -193,27 +185,9 @@ def _keys(found: Bindings, places: Int64s, completion: Int64s) -> tuple[Int64s, 
 
     A list ends with a number below any place, so it comes before its continuations.
     """
-    columns = list(found.variables.values())
-    lengths = np.ones(len(found), dtype=np.int64)
-    for column in columns:
-        lengths = lengths + (column.lengths if isinstance(column, ListPositions) else 0) + 1
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    keys = np.full(int(offsets[-1]), _END_OF_LIST, dtype=np.int64)
-    at = offsets[:-1].copy()
-    keys[at] = completion
-    at += 1
-    for column in columns:
-        if isinstance(column, ListPositions):
-            within = np.arange(len(column.positions)) - np.repeat(
-                column.offsets[:-1], column.lengths
-            )
-            keys[np.repeat(at, column.lengths) + within] = places[column.positions]
-            at += column.lengths + 1
-        else:
-            bound = ~column.absent
-            keys[at[bound]] = places[column.positions[bound]]
-            at += 1
-    return offsets, keys
+    moved = found.moved(lambda positions: places[positions])
+    columns = {"": SinglePositions(completion), **moved.variables}
+    return Bindings(columns, len(found)).rows()
 
 
 def ragged_order(heads: Sequence[Int64s], offsets: Int64s, keys: Int64s) -> Int64s:

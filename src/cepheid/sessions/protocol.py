@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from cepheid.engines.base.evaluation import IMPRECISE, refuse_output
+from cepheid.engines.base.evaluation import IMPRECISE
 from cepheid.errors import SnapshotError
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
@@ -12,6 +12,7 @@ from cepheid.events.uncertain_time import UncertainTime
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
+from cepheid.matches.modes.registry import refuse_output
 from cepheid.sessions.plan import PlannedQuery
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.snapshots import Arrays, Parts

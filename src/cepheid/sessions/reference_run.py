@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.types as arrow
 
@@ -12,6 +14,8 @@ from cepheid.events.events import Events
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, bindings_from_rows
+from cepheid.matches.modes.mode import CompletedMatches
+from cepheid.matches.modes.registry import output_mode
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
 
@@ -25,7 +29,10 @@ def run_reference(
 ) -> Bindings:
     """All matches, by the definition."""
     stream = python_events(events, attributes_tested(query))
-    matches = reference.evaluate(query, stream, window, output)
+    mode = output_mode(output)
+    matches = reference.evaluate(query, stream, window)
+    if mode.definition is not None:
+        matches = mode.definition(query, matches)
     if max_matches is not None and len(matches) > max_matches:
         raise LimitError(f"there are {len(matches)} matches, more than {max_matches}")
     rows = [
@@ -38,7 +45,16 @@ def run_reference(
     starts = [match.events()[0].ticks for match in matches]
     # A window longer than the axis ends with it.
     ends = [min(match.completed[0], MAX_TICKS) for match in matches]
-    return bindings_from_rows(query.pattern, rows, starts, ends)
+    found = bindings_from_rows(query.pattern, rows, starts, ends)
+    if mode.make_chooser is None or mode.definition is not None:
+        return found
+    found = replace(found, completed_at=np.array([each.completed[1] for each in matches], np.int64))
+    numbers: dict[tuple[Any, ...], int] = {}
+    partitions = [
+        numbers.setdefault(reference.partition_of(query, match), len(numbers)) for match in matches
+    ]
+    completed = CompletedMatches(found, np.array(partitions, dtype=np.int64), len(numbers))
+    return mode.make_chooser().choose(completed)
 
 
 def attributes_tested(query: ast.Query) -> set[str]:

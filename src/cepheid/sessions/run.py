@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepheid.analysis.absent_types import warn_of_absent_types
-from cepheid.engines.base.evaluation import AUTO, NFA_B, OUTPUTS, REFERENCE
+from cepheid.engines.base.evaluation import AUTO, NFA_B, REFERENCE
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.options import BACKTRACK, MERGING, UNIONS, VERSIONED
 from cepheid.errors import OptionError
@@ -19,7 +19,10 @@ from cepheid.matches.bindings import Bindings, bindings_from_rows, joined_bindin
 from cepheid.matches.match_stream import MatchStream
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
-from cepheid.planning.evaluations import refuse_compressed, warn_of_ignored, warn_of_reference
+from cepheid.matches.modes.all import ALL
+from cepheid.matches.modes.compressed import COMPRESSED
+from cepheid.matches.modes.registry import output_mode, refuse_query
+from cepheid.planning.evaluations import warn_of_ignored, warn_of_reference
 from cepheid.sessions.composites import Composites, Unsettled
 from cepheid.sessions.plan import PlannedQuery, naming, plan
 from cepheid.sessions.protocol import open_session
@@ -117,6 +120,7 @@ def run(prepared: PreparedRun) -> tuple[list[Bindings], Metrics]:
     if planned.evaluation.name == REFERENCE:
         from cepheid.sessions.reference_run import run_reference
 
+        refuse_query(output_mode(settings.output), planned.analysed)
         found = run_reference(
             planned.each.query,
             events,
@@ -148,7 +152,7 @@ def run_count(prepared: PreparedRun) -> int:
     planned, settings = prepared.planned, prepared.settings
     query, options = planned.analysed, settings.options
     makes_unions = options.buffer == UNIONS and options.algorithm != BACKTRACK
-    is_plain = settings.output == OUTPUTS[0] and refuse_compressed(query) is None
+    is_plain = not output_mode(settings.output).chooses and COMPRESSED.refusal(query) is None
     if planned.evaluation.name != NFA_B or not makes_unions or not is_plain:
         return run_stream(prepared).exhaust()
     from cepheid.sessions.session import Session
@@ -168,16 +172,17 @@ def run_compressed(prepared: PreparedRun) -> CompressedMatches:
     from cepheid.sessions.session import Session
 
     planned, options = prepared.planned, prepared.settings.options
-    refusal = refuse_compressed(planned.analysed)
     if planned.evaluation.name != NFA_B:
-        refusal = f"only {NFA_B} has it, and {planned.evaluation.name} runs this query"
-    if refusal is not None:
-        raise OptionError(f"there is no compressed output for this query: {refusal}")
+        raise OptionError(
+            f"there is no {COMPRESSED.name} output for this query: only {NFA_B} has it, and "
+            f"{planned.evaluation.name} runs this query"
+        )
+    refuse_query(COMPRESSED, planned.analysed)
     if options.buffer != UNIONS or options.algorithm == BACKTRACK:
         raise OptionError(
             f"compressed output is a buffer of {UNIONS}, which neither buffer {VERSIONED!r} nor "
             f"algorithm {BACKTRACK!r} makes; leave these options out, or use output 'all'"
         )
     merging = replace(options, algorithm=MERGING)
-    session = Session(planned.analysed, planned.window, OUTPUTS[0], merging, keeps_all=True)
+    session = Session(planned.analysed, planned.window, ALL.name, merging, keeps_all=True)
     return session.run_compressed(prepared.events)

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cepheid.engines.base.evaluation import AUTO, OUTPUTS
+from cepheid.engines.base.evaluation import AUTO
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options, read_options
 from cepheid.events.read_options import DEFAULT_READING, ReadKeywords, ReadOptions
-from cepheid.planning.evaluations import check_output
+from cepheid.matches.modes.all import ALL
 
 
 class MatchKeywords(ReadKeywords, total=False):
@@ -39,7 +39,7 @@ class RunSettings:
 
     read: ReadOptions = DEFAULT_READING
     evaluation: str = AUTO
-    output: str = OUTPUTS[0]
+    output: str = ALL.name
     options: Options = DEFAULT_OPTIONS
 
     @classmethod
@@ -48,7 +48,7 @@ class RunSettings:
         keywords: Mapping[str, Any],
         *,
         without: Collection[str] = (),
-        outputs: Collection[str] = OUTPUTS,
+        outputs: Collection[str] | None = None,
     ) -> RunSettings:
         """The settings that these keywords give.
 
@@ -60,8 +60,10 @@ class RunSettings:
         Raises:
             OptionError: a keyword is unknown or cannot be used here, or a value is wrong.
         """
-        output = keywords.get("output", OUTPUTS[0])
-        check_output(output, tuple(outputs))
+        from cepheid.matches.modes.registry import check_output  # its modes need NumPy
+
+        output = keywords.get("output", ALL.name)
+        check_output(output, None if outputs is None else tuple(outputs))
         known = {*ReadKeywords.__annotations__, "evaluation", "output"} - {*without}
         others = {name: value for name, value in keywords.items() if name not in known}
         options = read_options(others)

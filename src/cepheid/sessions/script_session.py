@@ -205,7 +205,9 @@ class ScriptRun:
     def latest(self) -> Events | None:
         """No events, with the columns, schema and time axis of those fed so far."""
         latest = self.first.latest
-        return None if latest is None else without_places(latest)
+        if latest is None or self._nodes[0].planned.makes is None:
+            return latest
+        return without_places(latest)
 
     @property
     def time_axis(self) -> TimeAxis:
@@ -263,6 +265,8 @@ class ScriptRun:
     ) -> dict[str, Matches]:
         before = self.rows_read
         after = before + (0 if batch is None else len(batch))
+        # A single query merges nothing, and needs no anchors.
+        anchors = np.arange(before, before if self._script.is_single else after, dtype=np.int64)
         # Later events have at least this time, and the next anchor.
         horizon = None if self._has_ended or now is None else (now, after)
         found: dict[str, Matches] = {}
@@ -271,7 +275,7 @@ class ScriptRun:
             for ix in node.reads:
                 limit = _earlier(limit, self._nodes[ix].frontier)
             if batch is not None:
-                node.receive(batch, np.arange(before, after, dtype=np.int64))
+                node.receive(batch, anchors)
             with naming(self._script, node.planned.number):
                 found[node.planned.each.name], settled = node.step(limit, advancing, until)
             if settled is not None:
@@ -337,9 +341,10 @@ def _check_made_by(script: Script, header: Mapping[str, Any]) -> None:
         kinds = ["a single query", "a script"]
         wanted = kinds.pop(0 if script.is_single else 1)
         raise SnapshotError(f"the snapshot is of {kinds[0]}, and not of {wanted}")
-    if header[kind] != str(script):
+    # A session checks the text of its own query.
+    if not script.is_single and header[kind] != str(script):
         raise SnapshotError(
-            f"the snapshot is of another {kind}; read the stream from its beginning. "
+            "the snapshot is of another script; read the stream from its beginning. "
             f"It was made by:\n{header[kind]}"
         )
 

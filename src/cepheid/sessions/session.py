@@ -7,8 +7,6 @@ passed; the matches are the same however the events are cut.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,17 +27,13 @@ from cepheid.events.events import Events
 from cepheid.events.partition_numbers import PartitionNumbers
 from cepheid.events.time_axis import MAX_TICKS, TimeAxis
 from cepheid.language import syntax as ast
-from cepheid.matches.bindings import Bindings
-from cepheid.matches.match_list import (
-    MatchList,
-    NonOverlapping,
-    empty_list,
-    joined,
-    to_bindings,
-    without_duplicates,
-)
+from cepheid.matches.bindings import Bindings, joined_bindings, no_matches, with_variables
+from cepheid.matches.duplicates import ReportedMatches, without_duplicates
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics, joined_metrics
+from cepheid.matches.modes.mode import CompletedMatches
+from cepheid.matches.modes.registry import output_mode, refuse_query
+from cepheid.matches.stored import load_matches, store_matches
 from cepheid.schema import Kind
 from cepheid.sessions.alternative_run import AlternativeRun
 from cepheid.snapshots import Arrays, Parts, pack, part, prefixed, sealed, unpack
@@ -59,6 +53,9 @@ _EXACT = 2.0**53
 
 _FEW_STRINGS = 256
 """So many strings are never forgotten."""
+
+_CHOOSER = "ends"
+"""The part of a snapshot that has the state of the output mode; its name is from version 0.1.0."""
 
 CHUNK = 131_072
 """How many events are read at once: the temporary arrays of so many stay in the cache."""
@@ -88,7 +85,8 @@ class Session:
         self._evaluation = evaluation
         self._query = query
         self._options = options
-        self._output = output
+        self._mode = output_mode(output)
+        refuse_query(self._mode, query)
         self._window = MAX_TICKS if window is None else window
         self._measure = query.query.window.measure if query.query.window else ast.WindowMeasure.TIME
         self._strings = StringCodes(_string_operations(query))
@@ -97,7 +95,7 @@ class Session:
         self._now: int | None = None
         components = ast.components(query.query.pattern)
         self._variables = {c.variable: c for c, negated in components if not negated}
-        numbers = {name: number for number, name in enumerate(self._variables)}
+        self._nothing = no_matches(list(self._variables.values()))
         by_partition = self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION
         is_simple = len(query.alternatives) == 1 and not query.alternatives[0].negations
         shared: dict[tuple[int, ...], Any] = {}
@@ -112,30 +110,30 @@ class Session:
                     options,
                     keeps_all,
                     counts,
-                    prunes=output == "non_overlapping" and is_simple,
+                    prunes=self._mode.can_prune and is_simple,
                     shared=shared,
                 ),
                 self._measure,
-                numbers,
             )
             for alternative in query.alternatives
         ]
-        self._non_overlapping = NonOverlapping() if output == "non_overlapping" else None
-        # Whose partition an event is matters after it was read only where something is chosen
-        # or forgotten by it.
+        make_chooser = self._mode.make_chooser
+        self._chooser = None if make_chooser is None else make_chooser()
+        # After it was read, the partition of an event matters only to a choice, a negation or
+        # a window that counts the events of partitions.
         keeps_partitions = bool(query.equivalences) and (
             by_partition
-            or self._non_overlapping is not None
+            or self._mode.chooses
             or any(alternative.negations for alternative in query.alternatives)
         )
         self._reads_tests = keeps_partitions or any(each.reads_tests for each in self._alternatives)
         self._retained = Retained(self._measure, keeps_partitions)
         self._types = None if by_partition else _types_that_matter(query.query)
         self._after_sweep = self._strings_kept = 0
-        self._reported = empty_list()
-        self._held = empty_list()
+        self._reported = ReportedMatches(list(self._variables.values()))
+        self._held = self._nothing
         # One automaton without negation, all output: what it finds is the answer.
-        self._is_plain = is_simple and output == "all"
+        self._is_plain = is_simple and not self._mode.chooses
 
     def feed(self, batch: Events) -> Matches:
         """The matches that a batch of events completes; they follow those fed before."""
@@ -218,7 +216,7 @@ class Session:
         header = {
             **header_of(self._query, self._options, self._retained),
             "window": self._window,
-            "output": self._output,
+            "output": self._mode.name,
             "evaluation": self._evaluation,
             "now": self._now,
             "strings": self._strings.state(),
@@ -228,10 +226,10 @@ class Session:
             **prefixed("retained", self._retained.state()),
             **prefixed("partitions", self._partitions.state()),
             **prefixed("reported", self._reported.state()),
-            **prefixed("held", self._held.state()),
+            **prefixed("held", store_matches(self._held)),
         }
-        if self._non_overlapping is not None:
-            arrays |= prefixed("ends", self._non_overlapping.state())
+        if self._chooser is not None:
+            arrays |= prefixed(_CHOOSER, self._chooser.state())
         for number, alternative in enumerate(self._alternatives):
             arrays |= prefixed(f"alternative{number}", alternative.state())
         return pack(header, arrays)
@@ -258,10 +256,10 @@ class Session:
         axis = TimeAxis.from_dict(header["time_axis"])
         session._retained.load(part("retained", arrays), header["types"], axis, query.schema)
         session._partitions.load(part("partitions", arrays))
-        session._reported = MatchList(**part("reported", arrays))
-        session._held = MatchList(**part("held", arrays))
-        if session._non_overlapping is not None:
-            session._non_overlapping.load(part("ends", arrays))
+        session._reported.load(part("reported", arrays))
+        session._held = load_matches(part("held", arrays), list(session._variables.values()))
+        if session._chooser is not None:
+            session._chooser.load(part(_CHOOSER, arrays))
         for number, alternative in enumerate(session._alternatives):
             alternative.load(part(f"alternative{number}", arrays))
         return session
@@ -280,9 +278,9 @@ class Session:
             return self._feed(events)
         self._read(events)
         matches = self._choose([*self._release(at_end=False), *self._release(at_end=True)])
-        order = np.lexsort((matches.end_positions, matches.ends))
+        order = matches.completion_order()
         if (np.diff(order) < 0).any():
-            matches = matches.pick(np.ascontiguousarray(order))
+            matches = matches.pick(order)
         return [self._bindings(matches)]
 
     def stacks(self) -> list[StandingStacks]:
@@ -298,7 +296,7 @@ class Session:
         """
         assert self._is_plain
         for chunk in self._chunks(events):
-            for _ in self._alternatives[0].found_bindings(chunk, self._retained):
+            for _ in self._alternatives[0].found(chunk, self._retained):
                 pass
         counted = self._alternatives[0].counted
         return int(counted) if counted < _EXACT else None
@@ -322,7 +320,7 @@ class Session:
         """
         assert self._is_plain
         for chunk in self._chunks(events):
-            yield from self._alternatives[0].found_bindings(chunk, self._retained)
+            yield from self._alternatives[0].found(chunk, self._retained)
             yield self._nothing
 
     def _feed(self, batch: Events) -> list[Bindings]:
@@ -330,7 +328,7 @@ class Session:
             blocks = (
                 block
                 for chunk in self._chunks(batch)
-                for block in self._alternatives[0].found_bindings(chunk, self._retained)
+                for block in self._alternatives[0].found(chunk, self._retained)
             )
             return list(blocks) or [self._nothing]
         self._read(batch)
@@ -385,69 +383,51 @@ class Session:
         now = self._now if self._measure is ast.WindowMeasure.TIME else self._retained.next_number
         return np.full(max(self._partitions.count, 1), 0 if now is None else now, dtype=np.int64)
 
-    def _release(self, at_end: bool) -> list[MatchList]:
+    def _release(self, at_end: bool) -> list[Bindings]:
         following = self._next_on_axis()
         return [
             alternative.release(self._retained, following, self._strings, at_end)
             for alternative in self._alternatives
         ]
 
-    def _choose(self, found: Sequence[MatchList]) -> MatchList:
-        """The matches to report, of those that all alternatives found."""
-        matches = joined([part for part in found if len(part)] or [empty_list()])
+    def _choose(self, found: Sequence[Bindings]) -> Bindings:
+        """The matches to report, of all that the alternatives found."""
+        components = list(self._variables.values())
+        parts = [with_variables(part, components) for part in found if len(part)]
+        matches = joined_bindings(parts or [self._nothing])
         if len(self._alternatives) > 1 and len(matches):
-            matches = self._once(matches)
-        if self._non_overlapping is not None:
-            matches = self._in_order_of_completion(matches)
-        if self._non_overlapping is not None and len(matches):
-            first = self._retained.at(matches.ids[matches.offsets[:-1]])
-            partition = self._retained.partition[first]
-            matches = self._non_overlapping.choose(matches, partition, self._partitions.count)
-        return matches
+            if any(alternative.waits for alternative in self._alternatives):
+                # Another alternative may have found a match in an earlier batch.
+                matches = self._reported.without_reported(matches, self._retained.first_number)
+            else:
+                matches = without_duplicates(matches)
+        if self._chooser is None:
+            return matches
+        matches = self._in_order_of_completion(matches)
+        if not len(matches):
+            return matches
+        first = self._retained.places(matches.first_events())
+        partition = self._retained.partition[first]
+        completed = CompletedMatches(matches, partition, max(self._partitions.count, 1))
+        return self._chooser.choose(completed)
 
-    def _in_order_of_completion(self, matches: MatchList) -> MatchList:
-        """Hold back what is complete later than a match that still waits."""
-        matches = joined([self._held, matches]) if len(self._held) else matches
+    def _in_order_of_completion(self, matches: Bindings) -> Bindings:
+        """Hold back the matches that are complete later than a match that still waits."""
+        matches = joined_bindings([self._held, matches]) if len(self._held) else matches
         waiting = [each.first_completion() for each in self._alternatives if each.has_pending]
         if not waiting:
-            self._held = empty_list()
+            self._held = self._nothing
             return matches
         ticks, position = min(waiting)
         early = (matches.ends < ticks) | (
-            (matches.ends == ticks) & (matches.end_positions < position)
+            (matches.ends == ticks) & (matches.completion_positions < position)
         )
         self._held = matches.pick(np.flatnonzero(~early))
         return matches.pick(np.flatnonzero(early))
 
-    def _once(self, matches: MatchList) -> MatchList:
-        """Leave out what another alternative found, now or, where that one waits, before."""
-        matches = without_duplicates(matches)
-        if not any(alternative.waits for alternative in self._alternatives):
-            return matches
-        both = joined([self._reported, matches]) if len(self._reported) else matches
-        once = without_duplicates(both)
-        earlier = len(self._reported)
-        fresh = once
-        if earlier:
-            keys = set(self._reported.keys())
-            chosen = [ix for ix, key in enumerate(once.keys()) if key not in keys]
-            fresh = once.pick(np.array(chosen, dtype=np.int64))
-        recent = np.flatnonzero(once.first_events() >= self._retained.first_number)
-        self._reported = once.pick(recent)
-        return fresh
-
-    @cached_property
-    def _nothing(self) -> Bindings:
-        return to_bindings(empty_list(), self._variables)
-
-    def _bindings(self, found: MatchList) -> Bindings:
-        retained = self._retained
-        if not len(found):
-            return self._nothing
-        if retained.are_consecutive:
-            return to_bindings(found, self._variables, retained.first_number)
-        placed = replace(found, ids=retained.places_of(found))
-        return to_bindings(placed, self._variables)
+    def _bindings(self, found: Bindings) -> Bindings:
+        """The matches as places in the retained events."""
+        return found.moved(self._retained.places) if len(found) else self._nothing
 
     def _matches(self, parts: list[Bindings]) -> Matches:
         return Matches(self._query.query, self._retained.view, parts)
@@ -515,8 +495,8 @@ class Session:
         gone = numbers[: len(self._counts)] < 0
         self._partitions.count_from(int(self._counts[gone].max(initial=0)) + self._window)
         self._counts = self._counts[~gone]
-        if self._non_overlapping is not None:
-            self._non_overlapping.renumber_partitions(numbers)
+        if self._chooser is not None:
+            self._chooser.renumber_partitions(numbers)
         for alternative in self._alternatives:
             alternative.renumber_partitions(numbers)
 

@@ -12,7 +12,8 @@ import pytest
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.engines.base.options import BY_COST
+from cepheid.engines.base.engine import EngineTask
+from cepheid.engines.base.options import BY_COST, Options
 from cepheid.engines.base.workload import Workload, best_order, order_cost
 from cepheid.engines.lazy.compile import compile_lazy, compile_shared
 from cepheid.engines.lazy.plans import LazyPlans
@@ -143,16 +144,20 @@ def running_orders(query: AnalysedQuery, statistics: dict[str, int]) -> list[lis
     """The order of each alternative in the plan that the kernel reads."""
     found: dict[int, list[str]] = {}
     for group in shared_alternatives(query):
-        names = planned(compile_shared(query, group), statistics)
+        names = planned(query, compile_shared(query, group), statistics)
         found.update(zip(group.numbers, names, strict=True))
     for number, each in enumerate(query.alternatives):
         if number not in found:
-            (found[number],) = planned(compile_lazy(query, each, BY_COST), statistics)
+            (found[number],) = planned(query, compile_lazy(query, each, BY_COST), statistics)
     return [found[number] for number in range(len(query.alternatives))]
 
 
-def planned(automaton: LazyAutomaton, statistics: dict[str, int]) -> list[list[str]]:
-    plans = LazyPlans(automaton, statistics, is_tree=False, window=9, by_partition=False)
+def planned(
+    query: AnalysedQuery, automaton: LazyAutomaton, statistics: dict[str, int]
+) -> list[list[str]]:
+    options = Options(statistics=statistics)
+    task = EngineTask(query, query.alternatives[0], 9, by_partition=False, options=options)
+    plans = LazyPlans(automaton, task, is_tree=False)
     places = iter(plans.state()["orders"].tolist())
     return [
         [automaton.components[ix].component.variable for ix in islice(places, len(each))]

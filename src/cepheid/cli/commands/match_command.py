@@ -17,7 +17,8 @@ from cepheid.cli.options import RESULT, SparkMaster
 from cepheid.cli.reporting import busy, one_of, say, took, usage
 from cepheid.cli.request import Request, command
 from cepheid.cli.results import found, write_results, write_text
-from cepheid.planning.evaluations import check_output
+from cepheid.errors import list_words
+from cepheid.matches.modes.registry import check_output, listed_outputs
 
 
 @command(
@@ -36,7 +37,7 @@ def match(
         typer.Option(
             metavar="MODE",
             callback=usage(check_output),
-            help="Which matches to report: all or non_overlapping.",
+            help=f"Which matches to report: {list_words(listed_outputs(), 'or')}.",
             rich_help_panel=RESULT,
         ),
     ] = "all",

@@ -14,8 +14,8 @@ from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import Options
 from cepheid.events.arrays import Int64s
+from cepheid.matches.bindings import Bindings
 from cepheid.matches.layout import Chains
-from cepheid.matches.match_columns import MatchColumns
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays
 
@@ -77,10 +77,10 @@ class Engine(ABC):
         """Whether the engine keeps partitions apart; otherwise all events are in partition 0."""
 
     @abstractmethod
-    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
-        """Read a chunk; the matches that it completes, in blocks.
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
+        """Read a chunk; the matches that it completes, in blocks without times.
 
-        Positions count from ``first_event``. A block is valid until the next one is requested.
+        Positions count from ``first_event``. The arrays of a block are not written again.
         """
 
     @abstractmethod

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.engines.base.workload import Workload
-from cepheid.errors import OptionError
 
 if TYPE_CHECKING:
     from cepheid.engines.base.engine import Engine, EngineTask
@@ -20,8 +19,6 @@ LAZY_CHAIN = "lazy_chain"
 LAZY_TREE = "lazy_tree"
 IMPRECISE = "imprecise"
 REFERENCE = "reference"
-OUTPUTS = ("all", "non_overlapping")
-COMPRESSED = "compressed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +47,3 @@ class Evaluation:
     has_confidence: bool = False
     cost: Callable[[Workload], float] | None = None
     options: tuple[str, ...] = ()
-
-
-def refuse_output(output: str) -> None:
-    """Refuse an output other than all matches where they have confidences."""
-    if output != OUTPUTS[0]:
-        raise OptionError(
-            f"where times are uncertain there is no output {output!r}: every match that some "
-            "possible world has is reported, and min_confidence or top_k leave out the others"
-        )

@@ -16,9 +16,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.errors import EventError
-from cepheid.events.arrays import Int64s
+from cepheid.events.arrays import Int64s, PositionArray
 from cepheid.events.columns.arrow_arrays import empty_table
 from cepheid.events.columns.encoding import StringCodes
 from cepheid.events.columns.list_columns import ListColumns
@@ -28,9 +27,7 @@ from cepheid.events.kernels.partition_ids import first_of_last, first_within
 from cepheid.events.tail import Tail
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language.syntax import WindowMeasure
-from cepheid.matches.bindings import MatchTimes
-from cepheid.matches.match_columns import MatchColumns
-from cepheid.matches.match_list import MatchList
+from cepheid.matches.bindings import Bindings, MatchTimes
 from cepheid.schema import Schema
 from cepheid.snapshots import Arrays, table_bytes, table_from
 
@@ -102,13 +99,12 @@ class Retained:
         """The time of each event."""
         return self._ticks.values
 
-    def times_of(self, matches: MatchColumns) -> MatchTimes:
-        """The times of the first and the last event of each match."""
+    def times_of(self, matches: Bindings) -> MatchTimes:
+        """The times of the first and the last event of each match, where positions are places."""
         ticks = self._ticks.as_it_is(2 * len(matches))
         return MatchTimes(
-            len(matches),
-            lambda: ticks.at(matches.first()),
-            lambda: ticks.at(matches.last()),
+            lambda: ticks.at(matches.first_events()),
+            lambda: ticks.at(matches.last_events()),
             ticks.span,
         )
 
@@ -259,23 +255,12 @@ class Retained:
             )
         return self._lists
 
-    def at(self, tags: Int64s) -> Int64s:
-        """The places of tagged events."""
-        return self.places(tags >> TAG_SHIFT)
-
-    def places(self, numbers: Int64s) -> Int64s:
+    def places(self, numbers: PositionArray) -> PositionArray:
         """The places of events."""
         if self._gaps is None:
-            return numbers - self.first_number
+            return numbers - self.first_number if self.first_number else numbers
         places: Int64s = np.searchsorted(self._gaps, numbers)
         return places
-
-    def places_of(self, matches: MatchList) -> Int64s:
-        """The tags of the matches, with places in the stead of numbers."""
-        if self._gaps is None and self.first_number == 0:
-            return matches.ids
-        component = matches.ids & ((1 << TAG_SHIFT) - 1)
-        return np.ascontiguousarray((self.at(matches.ids) << TAG_SHIFT) | component)
 
     def state(self) -> Arrays:
         """The retained events as arrays, for a snapshot."""

@@ -1,9 +1,9 @@
-"""The cost of an evaluation order: how many partial matches it makes and tests.
+"""The cost of an order of evaluation: how many partial matches it makes and tests.
 
-The number of partial matches of some components depends on which components they are, and not on
-the order in which they were bound: it is the product of the number of events of each in a window
-and the selectivities of the conditions between them. So the best order is found by going through
-sets of components instead of orders [Kolchinsky17 §4.1].
+The number of partial matches depends on the set of bound components, and not on the order in
+which they were bound. It is the product of the number of events of each in a window and of the
+selectivities of the conditions between them. So the best order is found by dynamic programming
+over sets of components instead of orders [Kolchinsky17 §4.1].
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from functools import lru_cache
 from itertools import combinations
 
 _MOST_EXACT = 12
-"""With more components, the order is the one of frequency."""
+"""With more components than this, the order is by frequency."""
 _MOST_EVENTS = 40.0
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is known of the components of an alternative.
+    """What is known about the components of an alternative.
 
-    ``events`` has how many events of each there are in a window; ``lists`` are the components
-    that take any of them together; ``selectivities`` has for pairs the part that satisfies the
-    conditions, ``before`` the pairs that come in that order. Events of a ``linked`` pair can be
-    looked up by the value on which they agree, so that others are not tested. Frequencies that
+    ``events`` has the number of events of each in a window. ``lists`` are the components that
+    bind any set of events. ``before`` has the pairs that come in this order, and
+    ``selectivities`` the fraction of pairs that satisfy the conditions. Events of a ``linked``
+    pair are looked up by a common value, so that others are not tested. Frequencies that
     ``drift`` are very different in different parts of the stream.
     """
 
@@ -38,14 +38,14 @@ class Workload:
     drifts: bool = False
 
     def choices(self, component: int) -> float:
-        """How many ways there are to bind a component by itself."""
+        """The number of ways to bind a component, without regard to the others."""
         events = self.events[component]
         if component not in self.lists:
             return events
         return float(2.0 ** min(events, _MOST_EVENTS)) - 1.0 + events
 
     def looked_up(self, component: int, bound: Sequence[int]) -> float:
-        """The part of a component's events that are visited where these others are bound."""
+        """The fraction of a component's events that are visited where these others are bound."""
         if not self.linked:
             return 1.0
         pairs = ((min(component, other), max(component, other)) for other in bound)
@@ -53,7 +53,7 @@ class Workload:
         return min(parts, default=1.0)
 
     def fraction(self, component: int, bound: Sequence[int]) -> float:
-        """The part of the events that can be together with what is bound in a match."""
+        """The fraction of the choices that fit together with the bound components."""
         part = _in_order(self.before, frozenset((*bound, component)))
         part /= _in_order(self.before, frozenset(bound))
         for other in bound:
@@ -64,10 +64,10 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an order makes of the events of a window.
+    """The work of an order on the events of a window.
 
-    ``tests`` are events that are tested, ``partial`` the partial matches and ``matches`` the
-    complete ones that are made.
+    ``tests`` is the number of events that are tested, ``partial`` that of partial matches, and
+    ``matches`` that of complete ones.
     """
 
     tests: float
@@ -96,10 +96,9 @@ class UnitCosts:
 
 @lru_cache(1 << 12)
 def _in_order(before: frozenset[tuple[int, int]], members: frozenset[int]) -> float:
-    """The part of the choices of these components whose events are in the wanted order.
+    """The fraction of the choices of these components that have their events in order.
 
-    Among events in order there are as many places for one more as events, and one; one of
-    them is the right one.
+    There are n + 1 places for one more event among n ordered ones, and one of them is right.
     """
     part = 1.0
     places = sorted(members)
@@ -112,7 +111,7 @@ def _in_order(before: frozenset[tuple[int, int]], members: frozenset[int]) -> fl
 
 
 def order_cost(workload: Workload, order: Sequence[int]) -> float:
-    """How many events are tested, for the events of one window, when bound in this order.
+    """The number of events that are tested in a window, when components are bound in this order.
 
     >>> rare_first = Workload([1.0, 100.0])
     >>> order_cost(rare_first, (0, 1)) < order_cost(rare_first, (1, 0))
@@ -122,7 +121,7 @@ def order_cost(workload: Workload, order: Sequence[int]) -> float:
 
 
 def orders_cost(workload: Workload, orders: Sequence[Sequence[int]]) -> float:
-    """The same for several orders, of which those that begin alike share that beginning.
+    """The cost of several orders; orders that begin alike share that beginning.
 
     >>> both = Workload([2.0, 3.0, 4.0])
     >>> orders_cost(both, [(0, 1), (0, 1, 2)]) == order_cost(both, (0, 1, 2))
@@ -132,7 +131,7 @@ def orders_cost(workload: Workload, orders: Sequence[Sequence[int]]) -> float:
 
 
 def work_of(workload: Workload, orders: Sequence[Sequence[int]]) -> Work:
-    """What is tested and made when components are bound in these orders.
+    """The work of binding components in these orders.
 
     >>> work_of(Workload([2.0, 3.0]), [(0, 1)])
     Work(tests=8.0, partial=2.0, matches=6.0)
@@ -159,9 +158,9 @@ def work_of(workload: Workload, orders: Sequence[Sequence[int]]) -> Work:
 def best_order(
     workload: Workload, members: Iterable[int] | None = None, bound: Sequence[int] = ()
 ) -> tuple[int, ...]:
-    """The order of these components, or all, that costs least; of equal ones the first.
+    """The cheapest order of these components, or of all; of equal ones the first.
 
-    Those that are ``bound`` come before them.
+    The components in ``bound`` come before them.
 
     >>> best_order(Workload([50.0, 2.0, 9.0]))
     (1, 2, 0)
@@ -173,7 +172,7 @@ def best_order(
     if count > _MOST_EXACT:
         return tuple(sorted(every, key=lambda ix: (workload.choices(ix), ix)))
     best: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {frozenset(): (0.0, ())}
-    # How many partial matches a set of components has does not depend on their order.
+    # The number of partial matches of a set of components does not depend on their order.
     partial = {frozenset[int](): 1.0}
     for size in range(1, count + 1):
         for chosen in map(frozenset, combinations(every, size)):
@@ -193,9 +192,9 @@ def best_order(
 def best_orders(
     workload: Workload, alternatives: Sequence[frozenset[int]]
 ) -> tuple[tuple[int, ...], ...]:
-    """An order for each alternative: each the best by itself, or such that they begin alike.
+    """An order for each alternative: the best of each alone, or orders that begin alike.
 
-    Of the two, what costs less when beginnings are shared [Kolchinsky17 §5].
+    Of the two, whichever costs less when beginnings are shared [Kolchinsky17 §5].
 
     >>> rare = Workload([5.0, 5.0, 4.0, 4.0])
     >>> best_orders(rare, [frozenset({0, 1, 2}), frozenset({0, 1, 3})])
@@ -216,7 +215,7 @@ def _begin_alike(
     bound: tuple[int, ...],
     found: dict[int, tuple[int, ...]],
 ) -> None:
-    """Let alternatives that go on from the same beginning bind first what they have in common."""
+    """Let alternatives with the same beginning bind their common components first."""
     left = {number: members - set(bound) for number, members in alternatives.items()}
     common = frozenset[int].intersection(*left.values())
     if len(left) == 1 or not any(left.values()):
@@ -227,7 +226,7 @@ def _begin_alike(
         _begin_alike(workload, alternatives, (*bound, *best_order(workload, common, bound)), found)
         return
     counts = Counter(member for members in left.values() for member in members)
-    # What most of them have; of several, the rarest.
+    # The component that most of them have; of several, the rarest.
     first = min(counts, key=lambda member: (-counts[member], workload.choices(member), member))
     having = {number for number in left if first in left[number]}
     for group in (having, set(left) - having):

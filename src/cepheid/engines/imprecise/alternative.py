@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,33 +15,16 @@ from cepheid.engines.imprecise.frame import Frame
 from cepheid.engines.imprecise.layout import Floats, Scores, Signatures
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s
-from cepheid.matches.kernels import match_lists
-from cepheid.matches.match_list import MatchList, empty_list, joined
+from cepheid.matches.bindings import (
+    Bindings,
+    MatchTimes,
+    joined_bindings,
+    no_matches,
+    picked_places,
+)
 
 _SLACK = 1 - 1e-9
 """So that rounding never leaves out a signature with exactly the least confidence."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Scored:
-    """Signatures and their confidences."""
-
-    matches: MatchList
-    confidences: Floats
-
-    def pick(self, chosen: Int64s) -> Scored:
-        """These signatures, in this order."""
-        return Scored(self.matches.pick(chosen), self.confidences[chosen])
-
-
-def joined_scored(parts: list[Scored]) -> Scored:
-    """All signatures of these parts."""
-    if not parts:
-        return Scored(empty_list(), np.zeros(0))
-    return Scored(
-        joined([part.matches for part in parts]),
-        np.concatenate([part.confidences for part in parts]),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +52,6 @@ class ImpreciseAlternative:
         query: AnalysedQuery,
         alternative: Alternative,
         window: int,
-        numbers: dict[str, int],
         threshold: Threshold,
         options: Options,
     ) -> None:
@@ -84,9 +66,6 @@ class ImpreciseAlternative:
         self.looks_back = self._scoring.looks_back
         self._components = alternative.components
         self._strategy = query.query.strategy
-        self._places = np.array(
-            [numbers[component.variable] for component in alternative.components], dtype=np.int64
-        )
         self._threshold = threshold
         self._top_k = options.top_k
         self._max_matches = options.max_matches
@@ -97,13 +76,13 @@ class ImpreciseAlternative:
         """The number of partial matches, runs or points that were looked at."""
         return self._search.paths
 
-    def found(self, frame: Frame, place_of: Int64s) -> Scored:
-        """The signatures of a frame with a high enough confidence, by the query's variables.
+    def found(self, frame: Frame, place_of: Int64s) -> Bindings:
+        """The signatures of a frame with a high enough confidence.
 
         ``place_of`` is the place in memory of each event of the frame.
         """
         least = np.array([self._threshold.bound])
-        parts: list[Scored] = []
+        parts = [replace(no_matches(self._components), confidences=np.zeros(0))]
         is_first = True
         for signatures, known in self._search.found(frame, not self.has_rivals, least):
             if is_first:
@@ -112,25 +91,35 @@ class ImpreciseAlternative:
             if not signatures.size:
                 continue
             ids, offsets = signatures
-            matches = MatchList(ids, offsets, offsets[1:], offsets[1:], offsets[1:])
             if self.has_rivals:
                 decided = np.flatnonzero(self._scoring.decided(frame, signatures))
-                matches, known = matches.pick(decided), None
+                offsets, at = picked_places(offsets, decided)
+                ids, known = ids[at], None
             if known is None:
-                known = self._scoring.score(frame, Signatures(matches.ids, matches.offsets))
+                known = self._scoring.score(frame, Signatures(ids, offsets))
             chosen = np.flatnonzero(self._threshold.passed(known.confidences))
-            parts.append(_kept(matches, known, chosen))
+            parts.append(self._kept(Signatures(ids, offsets), known, chosen))
             self._check(len(chosen))
             if self._top_k is not None:
-                parts = [most_confident(joined_scored(parts), self._top_k)]
-                if len(parts[0].matches) == self._top_k:
-                    least[0] = max(least[0], parts[0].confidences.min() * _SLACK)
-        scored = joined_scored(parts)
-        found = scored.matches
-        tags = np.empty_like(found.ids)
-        match_lists.place_tags(found.ids, place_of, self._places, tags)
-        renamed = MatchList(tags, found.offsets, found.starts, found.ends, found.end_positions)
-        return Scored(renamed, scored.confidences)
+                parts = [most_confident(joined_bindings(parts), self._top_k)]
+                sure = parts[0].confidences
+                if sure is not None and len(sure) == self._top_k:
+                    least[0] = max(least[0], sure.min() * _SLACK)
+        return joined_bindings(parts).moved(lambda events: place_of[events])
+
+    def _kept(self, signatures: Signatures, known: Scores, chosen: Int64s) -> Bindings:
+        """The chosen signatures with their times and confidences."""
+        ids, offsets = signatures
+        if len(chosen) < len(known.confidences):
+            offsets, at = picked_places(offsets, chosen)
+            ids = ids[at]
+        ends = known.ends[chosen]
+        return replace(
+            Bindings.of_tags(ids, offsets, self._components, 0),
+            known_times=MatchTimes.of(known.starts[chosen], ends),
+            completed_at=ends,
+            confidences=known.confidences[chosen],
+        )
 
     def _check(self, found: int) -> None:
         self.count += found
@@ -138,16 +127,7 @@ class ImpreciseAlternative:
             raise too_many_matches(self._max_matches, self._components, self._strategy)
 
 
-def most_confident(scored: Scored, count: int) -> Scored:
-    """The signatures with the highest confidences, in falling order."""
-    order = np.argsort(-scored.confidences, kind="stable")[:count]
-    return scored.pick(np.ascontiguousarray(order))
-
-
-def _kept(matches: MatchList, known: Scores, chosen: Int64s) -> Scored:
-    confidences, starts, ends = known
-    picked = matches.copy() if len(chosen) == len(matches) else matches.pick(chosen)
-    return Scored(
-        MatchList(picked.ids, picked.offsets, starts[chosen], ends[chosen], ends[chosen]),
-        confidences[chosen],
-    )
+def most_confident(matches: Bindings, count: int) -> Bindings:
+    """The ``count`` matches with the highest confidences, in descending order."""
+    assert matches.confidences is not None
+    return matches.pick(np.argsort(-matches.confidences, kind="stable")[:count])

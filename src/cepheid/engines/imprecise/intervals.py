@@ -32,53 +32,55 @@ _SURE = 1e-6
 _LONGEST_REACH = 1 << 60
 
 
-def granule_of(axis: TimeAxis, said: UncertainTime) -> int:
+def granule_of(axis: TimeAxis, uncertain: UncertainTime) -> int:
     """The number of ticks of an instant."""
-    if said.granularity is None:
+    if uncertain.granularity is None:
         return 1
-    ticks = _ticks(axis, "granularity", read_extent("granularity", said.granularity))
+    ticks = _ticks(axis, "granularity", read_extent("granularity", uncertain.granularity))
     if ticks < 1 or ticks.denominator != 1:
         raise OptionError(
-            f"granularity={said.granularity!r} is not a multiple of the resolution of column "
+            f"granularity={uncertain.granularity!r} is not a multiple of the resolution of column "
             f"{axis.column!r} ({axis.arrow_type})"
         )
     return int(ticks)
 
 
-def longest_said(axis: TimeAxis, said: UncertainTime, granule: int) -> int | None:
+def longest_declared(axis: TimeAxis, uncertain: UncertainTime, granule: int) -> int | None:
     """The length, in instants, that no interval of the stream exceeds, if it is known."""
-    if said.max_uncertainty is not None:
-        extent = read_extent("max_uncertainty", said.max_uncertainty)
+    if uncertain.max_uncertainty is not None:
+        extent = read_extent("max_uncertainty", uncertain.max_uncertainty)
         return -floor(-_ticks(axis, "max_uncertainty", extent) / granule)
-    if said.uncertainty is None:
-        return 0 if said.upper is None else None
-    return -(-2 * longest_reach(axis, said) // granule)
+    if uncertain.uncertainty is None:
+        return 0 if uncertain.upper is None else None
+    return -(-2 * longest_reach(axis, uncertain) // granule)
 
 
-def longest_reach(axis: TimeAxis, said: UncertainTime) -> int:
+def longest_reach(axis: TimeAxis, uncertain: UncertainTime) -> int:
     """The most ticks by which an event can begin before the time in its column."""
-    given = {} if said.uncertainty is None else said.uncertainty
+    given = {} if uncertain.uncertainty is None else uncertain.uncertainty
     each = given.values() if isinstance(given, Mapping) else [given]
     return max((_reach(axis, extent) for extent in each), default=0)
 
 
-def read_intervals(events: Events, said: UncertainTime) -> Intervals:
+def read_intervals(events: Events, uncertain: UncertainTime) -> Intervals:
     """The intervals of the events; refused if one ends before it begins."""
     axis = events.time_axis
-    granule = granule_of(axis, said)
-    if said.upper is not None:
-        lower, upper = events.ticks, _upper_ticks(events, said.upper)
+    granule = granule_of(axis, uncertain)
+    if uncertain.upper is not None:
+        lower, upper = events.ticks, _upper_ticks(events, uncertain.upper)
         wrong = np.flatnonzero(lower > upper)
         if len(wrong):
             first = int(wrong[np.argmin(events.rows[wrong])])
             raise EventError(
                 f"{len(wrong)} of {len(events)} events end before they begin, first in row "
                 f"{int(events.rows[first])} (counting from 0): {axis.column!r} is "
-                f"{axis.decode_one(int(lower[first]))} and {said.upper!r} is "
+                f"{axis.decode_one(int(lower[first]))} and {uncertain.upper!r} is "
                 f"{axis.decode_one(int(upper[first]))}; an earliest time is at most the latest one"
             )
     else:
-        reach = _reach_of_types(events, said)[events.type_codes] if len(events) else events.ticks
+        reach = (
+            _reach_of_types(events, uncertain)[events.type_codes] if len(events) else events.ticks
+        )
         lower, upper = events.ticks - reach, events.ticks + reach
     lower, upper = lower // granule, upper // granule
     longest = int((upper - lower).max()) + 1 if len(lower) else 0
@@ -88,9 +90,9 @@ def read_intervals(events: Events, said: UncertainTime) -> Intervals:
             "the length of an instant, for instance granularity='100 ms'"
         )
     uniform = Intervals(lower, upper, np.full(len(lower), -1, dtype=np.int64), np.zeros(1))
-    if said.probabilities is None:
+    if uncertain.probabilities is None:
         return uniform
-    return _with_probabilities(events, uniform, said.probabilities)
+    return _with_probabilities(events, uniform, uncertain.probabilities)
 
 
 def _upper_ticks(events: Events, name: str) -> Int64s:
@@ -150,9 +152,9 @@ def _reach(axis: TimeAxis, given: object) -> int:
     return reach
 
 
-def _reach_of_types(events: Events, said: UncertainTime) -> Int64s:
+def _reach_of_types(events: Events, uncertain: UncertainTime) -> Int64s:
     """The most ticks by which an event of each type can be away from its time."""
-    given, axis = said.uncertainty, events.time_axis
+    given, axis = uncertain.uncertainty, events.time_axis
     if given is None:
         given = {}
     if not isinstance(given, Mapping):
@@ -176,7 +178,7 @@ def _with_probabilities(events: Events, uniform: Intervals, name: str) -> Interv
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
         raise EventError(
             f"column {name!r} of probabilities is {column.type}; it holds a list of numbers, one "
-            "for each instant of the event, or null where all are equally likely"
+            "for each instant of the event, or null if all are equally likely"
         )
     given = column.is_valid().to_numpy(zero_copy_only=False)
     lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)

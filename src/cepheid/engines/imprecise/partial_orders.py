@@ -15,7 +15,7 @@ from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.codegen.sequences import compile_nfa_b
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.options import Options
-from cepheid.engines.imprecise.alternative import Scored, Threshold
+from cepheid.engines.imprecise.alternative import Threshold
 from cepheid.engines.imprecise.frame import Frame
 from cepheid.engines.imprecise.kernels.partial_orders import (
     LEVEL_ROWS,
@@ -26,7 +26,8 @@ from cepheid.engines.imprecise.layout import Scores
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.engines.imprecise.tables import as_sequence
 from cepheid.events.arrays import Int64s, int64s
-from cepheid.matches.match_list import MatchList
+from cepheid.language import syntax as ast
+from cepheid.matches.bindings import Bindings, MatchTimes, SinglePositions
 
 
 class PartialOrders:
@@ -40,15 +41,12 @@ class PartialOrders:
         query: AnalysedQuery,
         alternatives: Sequence[Alternative],
         window: int,
-        numbers: dict[str, int],
         threshold: Threshold,
         options: Options,
     ) -> None:
-        self._variables = sorted(
-            (component.variable for component in alternatives[0].components),
-            key=numbers.__getitem__,
-        )
-        self._numbers = np.array([numbers[name] for name in self._variables], dtype=np.int64)
+        named = {component.variable for component in alternatives[0].components}
+        pattern = dict.fromkeys(each.variable for each, _ in ast.components(query.query.pattern))
+        self._variables = [name for name in pattern if name in named]
         self._searches = [
             _Search(query, alternative, window, self._variables, options)
             for alternative in alternatives
@@ -68,8 +66,8 @@ class PartialOrders:
         """The number of partial matches that were looked at."""
         return sum(each.signatures.paths for each in self._searches)
 
-    def found(self, frame: Frame, place_of: Int64s) -> Scored:
-        """The signatures of a frame with a high enough confidence, by the query's variables.
+    def found(self, frame: Frame, place_of: Int64s) -> Bindings:
+        """The signatures of a frame with a high enough confidence.
 
         ``place_of`` is the place in memory of each event of the frame.
         """
@@ -94,11 +92,15 @@ class PartialOrders:
         self.count += len(chosen)
         if self._max_matches is not None and self.count > self._max_matches:
             raise too_many_matches(self._max_matches, self._components, self._strategy)
-        tags = (place_of[events[chosen]] << TAG_SHIFT) | self._numbers
-        offsets = np.arange(len(chosen) + 1, dtype=np.int64) * len(self._variables)
+        places = np.ascontiguousarray(place_of[events[chosen]].T)
         ends = scores.ends[chosen]
-        matches = MatchList(tags.reshape(-1), offsets, scores.starts[chosen], ends, ends)
-        return Scored(matches, scores.confidences[chosen])
+        return Bindings(
+            {name: SinglePositions(row) for name, row in zip(self._variables, places, strict=True)},
+            len(chosen),
+            MatchTimes.of(scores.starts[chosen], ends),
+            completed_at=ends,
+            confidences=scores.confidences[chosen],
+        )
 
 
 class _Search:

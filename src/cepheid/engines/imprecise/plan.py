@@ -56,26 +56,30 @@ def method_line(query: AnalysedQuery, options: Options) -> str:
 
 
 def uncertainty_lines(
-    query: AnalysedQuery, options: Options, time: str, said: UncertainTime
+    query: AnalysedQuery, options: Options, time: str, uncertain: UncertainTime
 ) -> Iterator[str]:
     """The time of an event, the window, and the confidence that a match needs."""
-    if said.upper is not None:
-        yield f"an event is at an instant from {time} to {said.upper}"
-    elif isinstance(said.uncertainty, Mapping):
-        for name, extent in said.uncertainty.items():
+    if uncertain.upper is not None:
+        yield f"an event is at an instant from {time} to {uncertain.upper}"
+    elif isinstance(uncertain.uncertainty, Mapping):
+        for name, extent in uncertain.uncertainty.items():
             yield f"an event of type {name} is at most {extent} from {time}"
         yield f"an event of another type is at {time}"
-    elif said.uncertainty is not None:
-        yield f"an event is at most {said.uncertainty} from {time}"
+    elif uncertain.uncertainty is not None:
+        yield f"an event is at most {uncertain.uncertainty} from {time}"
     else:
         yield f"an event is at {time}"
-    listed = f"as likely as listed in {said.probabilities}"
-    shares = listed if said.probabilities else "equally likely"
-    length = f"{said.granularity} long" if said.granularity is not None else "a tick of the column"
+    listed = f"as likely as listed in {uncertain.probabilities}"
+    shares = listed if uncertain.probabilities else "equally likely"
+    length = (
+        f"{uncertain.granularity} long"
+        if uncertain.granularity is not None
+        else "a tick of the column"
+    )
     yield f"an instant is {length}; instants are {shares}"
-    if said.max_uncertainty is not None:
-        yield f"no interval is longer than {said.max_uncertainty} (U_max)"
-    elif said.upper is not None or said.uncertainty is None:
+    if uncertain.max_uncertainty is not None:
+        yield f"no interval is longer than {uncertain.max_uncertainty} (U_max)"
+    elif uncertain.upper is not None or uncertain.uncertainty is None:
         yield "the longest interval (U_max) is the longest so far"
     else:
         yield "the longest interval (U_max) is twice the uncertainty"

@@ -24,16 +24,14 @@ from cepheid.engines.base.retained import Retained
 from cepheid.engines.base.stored import check_header, header_of
 from cepheid.engines.imprecise.alternative import (
     ImpreciseAlternative,
-    Scored,
     Threshold,
-    joined_scored,
     most_confident,
 )
 from cepheid.engines.imprecise.frame import Frame
 from cepheid.engines.imprecise.intervals import (
     granule_of,
+    longest_declared,
     longest_reach,
-    longest_said,
     read_intervals,
 )
 from cepheid.engines.imprecise.layout import Intervals
@@ -45,8 +43,13 @@ from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
 from cepheid.events.uncertain_time import UncertainTime
 from cepheid.language import syntax as ast
-from cepheid.matches.bindings import Bindings, MatchTimes
-from cepheid.matches.match_list import MatchList, to_bindings
+from cepheid.matches.bindings import (
+    Bindings,
+    MatchTimes,
+    joined_bindings,
+    no_matches,
+    with_variables,
+)
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
 from cepheid.snapshots import Arrays, Parts, pack, part, prefixed
@@ -66,12 +69,12 @@ class ImpreciseSession:
         self,
         query: AnalysedQuery,
         window: int | None,
-        said: UncertainTime,
+        uncertain: UncertainTime,
         options: Options = DEFAULT_OPTIONS,
     ) -> None:
         self._query = query
         self._window_ticks = window
-        self._said = said
+        self._uncertain = uncertain
         self._options = options
         self._strings = StringCodes(string_operations(query))
         self._retained = Retained(keeps_partitions=False)
@@ -111,7 +114,7 @@ class ImpreciseSession:
     def run(self, events: Events) -> list[Bindings]:
         """All matches of a whole stream."""
         self._open(events.time_axis)
-        self._notice(events, read_intervals(events, self._said))
+        self._notice(events, read_intervals(events, self._uncertain))
         self._retained.append(events)
         self._rows += len(events)
         return [self._evaluate(0, END)]
@@ -134,7 +137,7 @@ class ImpreciseSession:
     @property
     def lead(self) -> int:
         """The most ticks by which an event can begin before the time in its column."""
-        return longest_reach(self.time_axis, self._said)
+        return longest_reach(self.time_axis, self._uncertain)
 
     @property
     def waiting_until(self) -> int | None:
@@ -165,7 +168,7 @@ class ImpreciseSession:
             return None
         if not len(self._retained):
             return None if self._settled == NEVER else self._settled * self._granule
-        latest = int(read_intervals(self._retained.events, self._said).upper.max())
+        latest = int(read_intervals(self._retained.events, self._uncertain).upper.max())
         return (latest + self._reach + 1) * self._granule
 
     def snapshot_parts(self) -> Parts:
@@ -174,7 +177,7 @@ class ImpreciseSession:
             **header_of(self._query, self._options, self._retained),
             "window": self._window_ticks,
             "evaluation": IMPRECISE,
-            "time": self._said.describe(),
+            "time": self._uncertain.describe(),
             "settled": self._settled,
             "begun": self._begun,
             "longest": self._longest,
@@ -190,13 +193,13 @@ class ImpreciseSession:
         query: AnalysedQuery,
         header: dict[str, Any],
         arrays: Arrays,
-        said: UncertainTime,
+        uncertain: UncertainTime,
         options: Options,
     ) -> ImpreciseSession:
         """The session of a snapshot, which must be of the same query and kind of time."""
-        check_header(header, query, options, said.describe())
+        check_header(header, query, options, uncertain.describe())
         assert query.schema is not None
-        session = cls(query, header["window"], said, options)
+        session = cls(query, header["window"], uncertain, options)
         session._settled, session._begun = header["settled"], header["begun"]
         session._longest, session._rows = header["longest"], header["rows"]
         session._violations, session._late = header["violations"], header["late"]
@@ -208,7 +211,7 @@ class ImpreciseSession:
         """Compile the alternatives, which depend on the time column, for the first batch."""
         if self._alternatives:
             return
-        self._granule = granule_of(axis, self._said)
+        self._granule = granule_of(axis, self._uncertain)
         if self._window_ticks is not None:
             self._window = min(-(-self._window_ticks // self._granule), _LONGEST_WINDOW)
         clause = self._query.query.confidence
@@ -220,37 +223,36 @@ class ImpreciseSession:
             else:
                 at_least = max(at_least, float(clause.least))
         threshold = Threshold(more_than, at_least)
-        numbers = {name: number for number, name in enumerate(self._variables)}
         self._alternatives = [
-            self._compiled(group, numbers, threshold)
-            for group in by_variables(self._query.alternatives)
+            self._compiled(group, threshold) for group in by_variables(self._query.alternatives)
         ]
 
     def _compiled(
-        self, group: list[Alternative], numbers: dict[str, int], threshold: Threshold
+        self, group: list[Alternative], threshold: Threshold
     ) -> ImpreciseAlternative | PartialOrders:
         """The search for the matches of alternatives that have the same variables."""
         query, window, options = self._query, self._window, self._options
         if is_one_sequence(group):
-            return ImpreciseAlternative(query, group[0], window, numbers, threshold, options)
+            return ImpreciseAlternative(query, group[0], window, threshold, options)
         # Loaded when it is needed first, since its kernels take a while to compile.
         from cepheid.engines.imprecise.partial_orders import PartialOrders
 
-        return PartialOrders(query, group, window, numbers, threshold, options)
+        return PartialOrders(query, group, window, threshold, options)
 
     def _on_time(self, batch: Events) -> Events:
         """The events of a batch that did not come too late; the others are counted."""
-        intervals = read_intervals(batch, self._said)
-        said = longest_said(batch.time_axis, self._said, self._granule)
-        if self._said.max_uncertainty is not None and said is not None and intervals.longest > said:
+        intervals = read_intervals(batch, self._uncertain)
+        most = longest_declared(batch.time_axis, self._uncertain, self._granule)
+        declared = self._uncertain.max_uncertainty
+        if declared is not None and most is not None and intervals.longest > most:
             row = int(batch.rows[int(np.argmax(intervals.upper - intervals.lower))])
             raise EventError(
                 f"the event in row {row} (counting from 0) has an interval that is longer than "
-                f"max_uncertainty={self._said.max_uncertainty!r}; give the length of the longest"
+                f"max_uncertainty={declared!r}; give the length of the longest"
             )
         late = intervals.lower < self._settled
         self._notice(batch, intervals)
-        self._longest = max(self._longest, intervals.longest) if said is None else said
+        self._longest = max(self._longest, intervals.longest) if most is None else most
         if not late.any():
             return batch
         self._late += int(late.sum())
@@ -280,30 +282,29 @@ class ImpreciseSession:
     def _evaluate(self, first_fresh: int, settled: int) -> Bindings:
         """The matches of fresh events and those that are decided now."""
         retained = self._retained
-        found: list[Scored] = []
+        components = list(self._variables.values())
+        found = [replace(no_matches(components), confidences=np.zeros(0))]
+        base = 0
         if len(retained):
-            intervals = read_intervals(retained.events, self._said)
+            intervals = read_intervals(retained.events, self._uncertain)
             order = _order_of(intervals.lower)
             frame = self._frame(intervals, order, first_fresh, settled)
             has_fresh = bool(frame.fresh.any())
-            found = [
-                each.found(frame, order)
+            base = frame.base
+            found += [
+                with_variables(each.found(frame, order), components)
                 for each in self._alternatives
                 if has_fresh or each.has_rivals
             ]
-            found = [_shifted(part, frame.base) for part in found]
-        scored = joined_scored([part for part in found if len(part.matches)])
+        matches = joined_bindings(found)
         if self._options.top_k is not None:
-            scored = most_confident(scored, self._options.top_k)
+            matches = most_confident(matches, self._options.top_k)
         else:
-            scored = scored.pick(_by_time(scored.matches))
+            matches = matches.pick(_by_time(matches))
         self._settled = settled
-        bindings = to_bindings(scored.matches, self._variables)
-        return replace(
-            bindings,
-            times=MatchTimes.of(bindings.starts * self._granule, bindings.ends * self._granule),
-            confidences=scored.confidences,
-        )
+        starts = (matches.starts + base) * self._granule
+        ends = (matches.ends + base) * self._granule
+        return replace(matches, known_times=MatchTimes.of(starts, ends))
 
     def _frame(self, intervals: Intervals, order: Int64s, first_fresh: int, settled: int) -> Frame:
         events = self._retained.events
@@ -338,7 +339,7 @@ class ImpreciseSession:
         """Drop the events that no later match can contain, and that have no say in one."""
         if not len(self._retained) or self._settled == NEVER:
             return
-        latest = read_intervals(self._retained.events, self._said).upper
+        latest = read_intervals(self._retained.events, self._uncertain).upper
         wanted = latest > self._settled - self._reach
         # Dropping costs a copy of the rest: it pays if at least half goes.
         if 2 * np.count_nonzero(wanted) <= len(wanted):
@@ -351,7 +352,7 @@ def _order_of(lower: Int64s) -> Int64s:
     return np.argsort(lower, kind="stable").astype(np.int64)
 
 
-def _by_time(matches: MatchList) -> Int64s:
+def _by_time(matches: Bindings) -> Int64s:
     """The order of matches by their ends, then by their starts."""
     if not len(matches):
         return np.empty(0, dtype=np.int64)
@@ -365,9 +366,3 @@ def _by_time(matches: MatchList) -> Int64s:
 
 def _is_identity(order: Int64s) -> bool:
     return bool((order[1:] > order[:-1]).all())
-
-
-def _shifted(scored: Scored, base: int) -> Scored:
-    matches = scored.matches
-    moved = replace(matches, starts=matches.starts + base, ends=matches.ends + base)
-    return Scored(moved, scored.confidences)

@@ -1,8 +1,8 @@
-"""An alternative compiled to a lazy automaton: tests that hold in whatever order [Kolchinsky17 §4].
+"""Compiles an alternative to a lazy automaton, for any order of binding [Kolchinsky17 §4].
 
 The components of a chain are bound in an order of frequency that is not known here, and those
-of a tree in an order that each instance chooses. So every clause is compiled for each of its
-variables as the one that is bound last; the kernel tests it at that one.
+of a tree in an order that each instance chooses. So every clause is compiled once for each of
+its variables, as the test for when that variable is bound last.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from cepheid.codegen.sequences import check_alternative, compile_negation
 from cepheid.codegen.steps import EventTest, Phase, Update
 from cepheid.engines.base.options import BY_COST
 from cepheid.engines.lazy import layout
+from cepheid.engines.lazy.negation import needed_by
 from cepheid.engines.lazy.placement import (
     AcrossComponents,
     LazyPlacement,
     place_lazily,
     place_shared,
 )
-from cepheid.engines.lazy.sharing import SharedAlternatives, needed_by
+from cepheid.engines.lazy.sharing import SharedAlternatives
 from cepheid.engines.lazy.tables import (
     LazyAutomaton,
     LazyComponent,
@@ -59,7 +60,7 @@ def refuse_lazy(query: AnalysedQuery) -> str | None:
 
 @compiled_once
 def compile_lazy(query: AnalysedQuery, alternative: Alternative, negation: str) -> LazyAutomaton:
-    """The lazy automaton of one alternative of a query, whose schema is known.
+    """The lazy automaton of one alternative of a query with a schema.
 
     ``negation`` is the option: which negations are tested before a match is complete.
     """
@@ -197,7 +198,7 @@ class _Compiler:
         return LazyTest(phase, needs, self._writer.add([test]), label)
 
     def _of_all(self, clause: Clause, needs: int, label: str) -> LazyTest:
-        """The test of a clause when all is bound, for all elements that it ranges over."""
+        """The test of a clause where all its components are complete, for all elements it names."""
         number = self._writer.add([Test(clause.expression, self._vector.of_instance)])
         ranges = tuple(
             Range(self._places[name], first)
@@ -207,7 +208,7 @@ class _Compiler:
         return LazyTest(layout.COMPLETED, needs, number, label, ranges)
 
     def _with_updates(self, test: LazyTest) -> LazyTest:
-        """The test with what its ranges do to the registers of what was before an element."""
+        """The test with the updates that its ranges make to registers of earlier elements."""
         if not test.ranges:
             return test
         ranges = tuple(
@@ -233,7 +234,7 @@ class _Compiler:
         return self._events.event_test(component, clauses, resolve)
 
     def _rivals(self, ix: int) -> int:
-        """The components without an order to this one that may have events of its types."""
+        """The components that may bind the same events: unordered ones with a common type."""
         types = set(self._components[ix].types)
         return sum(
             1 << other

@@ -32,7 +32,7 @@ def _make_engine(task: EngineTask, is_tree: bool) -> Engine:
                 engine = LazyEngine(compile_shared(task.query, group), task, is_tree=False)
                 task.shared[group.numbers] = SharedLazyEngine(engine, group)
             shared: SharedLazyEngine = task.shared[group.numbers]
-            return shared.part(number)
+            return shared.part(number, task.alternative.components)
     automaton = compile_lazy(task.query, task.alternative, task.options.negation)
     return LazyEngine(automaton, task, is_tree=is_tree)
 

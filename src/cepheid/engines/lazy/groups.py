@@ -1,8 +1,8 @@
-"""The rows of a lazy automaton's tables: partitions, and groups of events that agree in a value.
+"""The rows of input buffers: a row for each partition, and for each group of equal values.
 
-An equality such as ``a.x = b.x`` links two components: events that can be bound to them are found
-by their value of x, in the group of it. A group has a row of its own in the tables in which
-partitions have theirs, so that to look something up is to read another row [Kolchinsky17 §4.1].
+An equality such as ``a.x = b.x`` links two components: the events for them are looked up by
+their value of x, in the group of that value. Groups have rows in the same tables as partitions,
+so that a lookup reads another row [Kolchinsky17 §4.1].
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from cepheid.snapshots import Arrays
 
 
 class Groups:
-    """The rows of partitions and groups: without links, a row is the number of a partition.
+    """Numbers the rows of partitions and groups.
 
-    With links, partition p has row 2 p and group g row 2 g + 1. A group is a value of a link's
-    attributes within a partition.
+    Without links, partition p has row p. With links, partition p has row 2 p and group g has row
+    2 g + 1. A group is a value of a link's attributes within a partition.
     """
 
     def __init__(self, automaton: LazyAutomaton) -> None:
@@ -46,9 +46,9 @@ class Groups:
         return rows // self._stride
 
     def number(self, partitions: Int64s, masks: Int64s, columns: Sequence[EncodedColumn]) -> Int64s:
-        """For each event the row of its group by each of the columns.
+        """For each event and each of the columns, the row of its group.
 
-        An event that fits none of the components of a column, or has null there, has none.
+        It is NONE for an event that fits no component of the column, or has null there.
         """
         groups = np.empty((len(partitions), len(self.columns)), dtype=np.int64)
         for ix, ((link, _), column) in enumerate(zip(self.columns, columns, strict=True)):
@@ -64,20 +64,20 @@ class Groups:
         return groups
 
     def count(self, partitions: int) -> int:
-        """How many rows there are, where there are so many partitions."""
+        """The number of rows where there are this many partitions."""
         return self._stride * max(partitions, self._numbers.count)
 
     @property
     def are_many(self) -> bool:
-        """Whether there are so many that those which are gone should be taken back."""
+        """Whether there are so many groups that unused ones should be dropped."""
         return self._numbers.are_many()
 
     def begin_anew(self) -> None:
-        """Forget all groups."""
+        """Drop all groups."""
         self._numbers = PartitionNumbers()
 
     def settle(self) -> None:
-        """Let groups be many again when there are twice as many as now."""
+        """Count as many again when there are twice as many groups as now."""
         self._numbers.settle()
 
     def state(self) -> Arrays:

@@ -1,36 +1,20 @@
-"""A lazy automaton as the arrays that its kernel reads."""
+"""Turns a lazy automaton into the tables that its kernel reads."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from cepheid.codegen import layout as nfa_b_layout
+from cepheid.codegen.layout import UPDATE
 from cepheid.codegen.steps import Update
 from cepheid.engines.lazy import layout
+from cepheid.engines.lazy.layout import Rows, Tables
 from cepheid.engines.lazy.tables import LazyAutomaton, LazyTest
 
-Table = npt.NDArray[np.void]
 
-
-@dataclass(frozen=True, slots=True)
-class KernelTables:
-    """Components, tests, ranges, negations, updates and terms; ``labels`` are those of tests."""
-
-    components: Table
-    tests: Table
-    ranges: Table
-    negations: Table
-    updates: Table
-    terms: Table
-    labels: tuple[str, ...]
-
-
-def kernel_tables(automaton: LazyAutomaton) -> KernelTables:
-    """The tables of an automaton."""
+def kernel_tables(automaton: LazyAutomaton) -> tuple[Tables, tuple[str, ...]]:
+    """The tables of an automaton, and the labels of its tests."""
     writer = _Writer(automaton)
     components = np.zeros(len(automaton.components), dtype=layout.COMPONENT)
     for ix, part in enumerate(automaton.components):
@@ -46,9 +30,8 @@ def kernel_tables(automaton: LazyAutomaton) -> KernelTables:
         for number, negation in enumerate(automaton.negations):
             if negation.needs >> ix & 1:
                 needs = negation.needs & ~(1 << ix)
-                label = f"~{negation.component.variable}"
                 writer.tests.append((layout.ABSENT, needs, layout.NONE, number, 0))
-                writer.labels.append(label)
+                writer.labels.append(f"~{negation.component.variable}")
         row["test_high"] = len(writer.tests)
         phases = [test[0] for test in writer.tests[row["test_low"] :]]
         row["has_done"] = layout.COMPLETED in phases or layout.ABSENT in phases
@@ -58,19 +41,19 @@ def kernel_tables(automaton: LazyAutomaton) -> KernelTables:
         if len(own):
             components[ix]["term_low"], components[ix]["term_high"] = own[0], own[-1] + 1
     negations = [(each.after, each.before, each.predicate, 0, 0, 0) for each in automaton.negations]
-    return KernelTables(
+    tables = Tables(
         components,
         np.array(writer.tests, dtype=layout.TEST),
         np.array(writer.ranges, dtype=layout.RANGE),
         np.array(negations, dtype=layout.NEGATION),
-        np.array(writer.updates, dtype=nfa_b_layout.UPDATE),
+        np.array(writer.updates, dtype=UPDATE),
         terms,
-        tuple(writer.labels),
     )
+    return tables, tuple(writer.labels)
 
 
 def group_columns(automaton: LazyAutomaton) -> list[tuple[int, str]]:
-    """The links with each of their attributes: events have a group for every one of them."""
+    """The links with each of their attributes; an event has a group for each of these."""
     return list(
         dict.fromkeys(
             (number, attribute)
@@ -80,8 +63,8 @@ def group_columns(automaton: LazyAutomaton) -> list[tuple[int, str]]:
     )
 
 
-def _terms(automaton: LazyAutomaton) -> Table:
-    """The terms of all links, those of a component side by side."""
+def _terms(automaton: LazyAutomaton) -> Rows:
+    """The terms of all links; the terms of a component are next to each other."""
     columns = group_columns(automaton)
     rows = [
         (component, number, columns.index((number, attribute)))

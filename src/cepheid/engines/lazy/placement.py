@@ -22,11 +22,8 @@ from cepheid.codegen.steps import Phase
 from cepheid.engines.base.options import BY_COST
 from cepheid.engines.base.statistics import given_part, given_rates
 from cepheid.engines.base.workload import Workload, best_orders
-from cepheid.engines.lazy.sharing import (
-    SharedAlternatives,
-    is_tested_early,
-    shared_alternatives,
-)
+from cepheid.engines.lazy.negation import is_tested_early
+from cepheid.engines.lazy.sharing import SharedAlternatives, shared_alternatives
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
 from cepheid.schema import Kind

@@ -1,35 +1,32 @@
-"""Several alternatives that one lazy automaton evaluates together [Kolchinsky17 §5]."""
+"""One lazy engine for several alternatives of a query [Kolchinsky17 §5]."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from cepheid.engines.base.engine import Chunk, Engine
-from cepheid.engines.lazy.engine import LazyEngine
+from cepheid.engines.lazy.engine import Block, LazyEngine
 from cepheid.engines.lazy.sharing import SharedAlternatives
 from cepheid.events.arrays import Int64s, int64s
-from cepheid.matches.kernels import match_lists
-from cepheid.matches.match_columns import MatchColumns
+from cepheid.language import syntax as ast
+from cepheid.matches.bindings import Bindings
+from cepheid.matches.kernels import match_tags
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays
 
-Block = tuple[Int64s, Int64s]
-
 
 class SharedLazyEngine:
-    """A lazy engine whose matches are those of several alternatives.
+    """A lazy engine that finds the matches of several alternatives.
 
-    The alternatives are fed one after the other with the same batches: the first lets the engine
-    read a batch, and the others get what was found of theirs.
+    The alternatives are fed one after the other with the same chunks. The first one lets the
+    engine read a chunk, and keeps the matches of the others for them.
     """
 
     def __init__(self, engine: LazyEngine, shared: SharedAlternatives) -> None:
         self.engine = engine
-        union = shared.union.components
-        self.components = [[union[ix] for ix in places] for places in shared.places]
         self._numbers = shared.numbers
         self._names = []
         for places in shared.places:
@@ -40,12 +37,12 @@ class SharedLazyEngine:
         self.matches = int64s(len(shared.numbers))
         self.events_in_matches = int64s(len(shared.numbers))
 
-    def part(self, number: int) -> SharedPart:
+    def part(self, number: int, components: Sequence[ast.Component]) -> SharedPart:
         """The engine of the alternative with this number."""
-        return SharedPart(self, self._numbers.index(number))
+        return SharedPart(self, self._numbers.index(number), components)
 
     def read(self, chunk: Chunk) -> Iterator[Block]:
-        """Read a chunk; the matches of the first alternative, while those of others are kept."""
+        """Read a chunk; the matches of the first alternative. Those of the others are kept."""
         for ids, offsets in self.engine.feed_tags(chunk):
             kinds = self.engine.kinds[: len(offsets) - 1]
             for place in range(1, len(self._names)):
@@ -55,33 +52,36 @@ class SharedLazyEngine:
             yield self._picked(0, ids, offsets, kinds)
 
     def taken(self, place: int) -> list[Block]:
-        """What was found of an alternative and not given yet."""
+        """The kept matches of an alternative; they are handed out once."""
         found, self._found[place] = self._found[place], []
         return found
 
     def _picked(self, place: int, ids: Int64s, offsets: Int64s, kinds: Int64s) -> Block:
-        """The matches of one alternative, with its own numbers of components."""
+        """The matches of one alternative, with its own component numbers."""
         own = np.flatnonzero((kinds >> place) & 1)
         lengths = offsets[own + 1] - offsets[own]
         picked = np.concatenate([int64s(1), np.cumsum(lengths)])
         at = np.arange(picked[-1]) + np.repeat(offsets[own] - picked[:-1], lengths)
         tags = ids[at]
-        match_lists.rename_variables(tags, self._names[place])
+        match_tags.rename_components(tags, self._names[place])
         self.matches[place] += len(own)
         self.events_in_matches[place] += len(tags)
         return tags, picked
 
 
 class SharedPart(Engine):
-    """What a shared engine is for one of its alternatives; the first one drives it."""
+    """One alternative of a shared engine; the first alternative drives it."""
 
-    def __init__(self, shared: SharedLazyEngine, place: int) -> None:
+    def __init__(
+        self, shared: SharedLazyEngine, place: int, components: Sequence[ast.Component]
+    ) -> None:
         self._shared = shared
         self._place = place
+        self._components = components
 
     @property
     def partition_attributes(self) -> tuple[str, ...]:
-        """Attributes in which all events of a match agree."""
+        """The attributes on which all events of a match agree."""
         return self._shared.engine.partition_attributes
 
     @property
@@ -89,15 +89,14 @@ class SharedPart(Engine):
         """Whether buffers and instances are kept by partition."""
         return self._shared.engine.reads_partitions
 
-    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
-        """Read a chunk, or take what the first alternative has found when it read it."""
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
+        """Read a chunk, or take the matches that were found when the first alternative read it."""
         shared, place = self._shared, self._place
-        components = shared.components[place]
         for tags, offsets in shared.read(chunk) if place == 0 else shared.taken(place):
-            yield MatchColumns.of_tags(tags, offsets, components, first_event)
+            yield Bindings.of_tags(tags, offsets, self._components, first_event)
 
     def state(self) -> Arrays:
-        """The state of the engine, once, and how many matches there were."""
+        """The number of matches, and for the first alternative the state of the engine."""
         shared, place = self._shared, self._place
         counted = np.array([shared.matches[place], shared.events_in_matches[place]])
         return {"counted": counted, **(shared.engine.state() if place == 0 else {})}
@@ -110,20 +109,20 @@ class SharedPart(Engine):
             shared.engine.load({name: each for name, each in state.items() if name != "counted"})
 
     def used_partitions(self, now: int) -> Int64s:
-        """For each partition 1 if an event of it is kept, told of the first alternative.
+        """For each partition 1 if an event of it is kept; only the first alternative reports them.
 
-        The others do not read partitions, and those of their negations are numbered apart.
+        The partitions of negations are numbered separately.
         """
         return self._shared.engine.used_partitions(now) if self._place == 0 else int64s(0)
 
     def renumber_partitions(self, numbers: Int64s) -> None:
-        """Give what is kept for partition p to partition ``numbers[p]``."""
+        """Move what is kept for partition p to partition ``numbers[p]``."""
         if self._place == 0:
             self._shared.engine.renumber_partitions(numbers)
 
     @property
     def metrics(self) -> EngineMetrics:
-        """What the engine has done, told of the first alternative; matches are its own."""
+        """The metrics of the engine for the first alternative; matches for each of them."""
         shared, place = self._shared, self._place
         matches, events = int(shared.matches[place]), int(shared.events_in_matches[place])
         if place == 0:

@@ -1,8 +1,8 @@
-"""Which alternatives of a query have components in common, and can be evaluated together.
+"""Finds alternatives of a query that have components in common and can be evaluated together.
 
 A pattern with OR or star inside becomes several alternatives, which differ in some components
-and agree in the others. What they agree in need be matched only once [Kolchinsky17 §5]: components
-of the same types, with the same conditions and order between them, whatever they are called.
+and agree in the others. The common part is matched only once [Kolchinsky17 §5]: components of
+the same types with the same conditions and the same order. Their names may differ.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from cepheid.analysis.model import (
     Alternative,
     AnalysedQuery,
     Clause,
-    NegatedComponent,
     PartitionKey,
 )
-from cepheid.engines.base.options import BY_COST, FIRST_CHANCE
+from cepheid.engines.base.options import BY_COST
+from cepheid.engines.lazy.negation import is_tested_early
 from cepheid.language import syntax as ast
 
 _MOST_COMPONENTS = 24
@@ -28,8 +28,9 @@ _MOST_ALTERNATIVES = 32
 class SharedAlternatives:
     """Alternatives of a query that are evaluated together, by their numbers.
 
-    ``union`` has the positive components and conditions of all of them, by the names of the first
-    that has them; ``places`` has for each alternative where its components are in the union.
+    ``union`` has the positive components and conditions of all of them, under the names of the
+    first one that has them. ``places`` has, for each alternative, the indices of its components
+    in the union.
     """
 
     numbers: tuple[int, ...]
@@ -40,10 +41,10 @@ class SharedAlternatives:
 def shared_alternatives(
     query: AnalysedQuery, negation: str = BY_COST
 ) -> tuple[SharedAlternatives, ...]:
-    """The alternatives that have a component in common with another, in groups.
+    """The groups of alternatives that have components in common.
 
-    One with a negation that is tested early, as the option says, is in none of them: it makes
-    fewer partial matches than the others.
+    An alternative with a negation that is tested early is in no group: it makes fewer partial
+    matches than the others. ``negation`` is the option.
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
@@ -65,28 +66,8 @@ def shared_alternatives(
     return tuple(_union(query, group) for group in groups if len(group.numbers) > 1)
 
 
-def is_tested_early(alternative: Alternative, negated: NegatedComponent, negation: str) -> bool:
-    """Whether a negation is tested as soon as what is around it is bound, by the option.
-
-    Where it needs all components, there is nothing left that this could save, and the filter
-    of complete matches is faster. What needs the end of the window has to wait for it.
-    """
-    if not negated.after or not negated.before:
-        return False
-    if negation != BY_COST:
-        return negation == FIRST_CHANCE
-    return len(needed_by(alternative, negated)) < len(alternative.components)
-
-
-def needed_by(alternative: Alternative, negated: NegatedComponent) -> frozenset[int]:
-    """The components around a negated one and those that its conditions name."""
-    named = {name for clause in negated.clauses for name in clause.variables}
-    parts = enumerate(alternative.components)
-    return negated.after | negated.before | {ix for ix, part in parts if part.variable in named}
-
-
 def sharing_lines(query: AnalysedQuery, negation: str = BY_COST) -> Iterator[str]:
-    """What is evaluated once, for a person.
+    """Describe what is evaluated once.
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
@@ -108,17 +89,17 @@ def sharing_lines(query: AnalysedQuery, negation: str = BY_COST) -> Iterator[str
         in_all = [name for name, count in zip(names, counts, strict=True) if count == every]
         in_some = [name for name, count in zip(names, counts, strict=True) if 1 < count < every]
         numbers = ", ".join(str(number + 1) for number in group.numbers)
-        said = [f"{', '.join(in_all)} in {'both' if every == 2 else 'all'}"] if in_all else []
-        said += [f"{', '.join(in_some)} in several"] if in_some else []
-        yield f"alternatives {numbers} are evaluated together: {'; '.join(said)}"
+        parts = [f"{', '.join(in_all)} in {'both' if every == 2 else 'all'}"] if in_all else []
+        parts += [f"{', '.join(in_some)} in several"] if in_some else []
+        yield f"alternatives {numbers} are evaluated together: {'; '.join(parts)}"
 
 
 @dataclass(slots=True)
 class _Group:
-    """Alternatives with components in common, which have the same names in all of them.
+    """Alternatives with components in common, renamed so that these have the same names.
 
-    Any two of them have the same conditions and the same order between what they have in common,
-    so that none has conditions of another in their union.
+    Any two members have the same conditions on their common components, and the same order
+    between them. So the union adds no condition to a member.
     """
 
     numbers: list[int]
@@ -132,12 +113,12 @@ class _Group:
             self._add(each)
 
     def takes(self, number: int, alternative: Alternative) -> bool:
-        """Take the alternative if it has something in common with those that are here."""
+        """Add the alternative if it has components in common with the members; whether it was."""
         names = self._common(alternative)
         fresh = {part.variable for part in alternative.components} - names.keys()
         if (
             not names
-            # Its own names must be new, where it has them from a component that fits here no more.
+            # Its other components must not have a name that the group uses for something else.
             or fresh & (self.components.keys() | set(names.values()))
             or len(self.components) + len(fresh) > _MOST_COMPONENTS
             or len(self.members) == _MOST_ALTERNATIVES
@@ -155,9 +136,9 @@ class _Group:
             self._lengths[part.variable] = _least_length(member, part.variable)
 
     def _common(self, alternative: Alternative) -> dict[str, str]:
-        """The names here of components of the alternative, as far as they say the same.
+        """For components of the alternative that are the same as one of the group: its name.
 
-        What has the same name is one component of the pattern, and comes first.
+        Components with the same name are tried first; they are one component of the pattern.
         """
         names: dict[str, str] = {}
         parts = alternative.components
@@ -179,23 +160,23 @@ class _Group:
         return names
 
     def _agrees(self, part: Alternative) -> bool:
-        """Whether all members say the same of components of this part that they have too."""
+        """Whether the conditions and the order of this part are those of every member."""
         for each in self.members:
             common = {own.variable for own in part.components} & {
                 own.variable for own in each.components
             }
-            if _said_of(part, common) != _said_of(each, common):
+            if _constraints(part, common) != _constraints(each, common):
                 return False
         return True
 
 
 def _least_length(alternative: Alternative, variable: str) -> int:
-    """How many events a variable has at least by all conditions, also those on other variables."""
+    """The least number of events of a variable, by the conditions on any variables."""
     return max((clause.least_lengths.get(variable, 1) for clause in alternative.clauses), default=1)
 
 
-def _said_of(alternative: Alternative, names: set[str]) -> tuple[set[object], set[object]]:
-    """The conditions of an alternative on these components, and their order."""
+def _constraints(alternative: Alternative, names: set[str]) -> tuple[set[object], set[object]]:
+    """The conditions of an alternative on these components, and the order of these."""
     variables = [part.variable for part in alternative.components]
     return (
         {_key(clause) for clause in alternative.clauses if clause.variables <= names},
@@ -210,7 +191,7 @@ def _said_of(alternative: Alternative, names: set[str]) -> tuple[set[object], se
 def _renamed(
     alternative: Alternative, names: Mapping[str, str], *, only: bool = False
 ) -> Alternative:
-    """The alternative with other names for some of its variables; ``only`` these components."""
+    """The alternative with some variables renamed; with ``only``, just those components."""
 
     def name_of(variable: str) -> str:
         return names.get(variable, variable)
@@ -245,7 +226,7 @@ def _renamed(
 
 
 def _union(query: AnalysedQuery, group: _Group) -> SharedAlternatives:
-    """The components and conditions of all alternatives as one."""
+    """The components and conditions of a group in one alternative."""
     order = {part.variable: ix for ix, (part, _) in enumerate(ast.components(query.query.pattern))}
     components = tuple(sorted(group.components.values(), key=lambda part: order[part.variable]))
     at = {part.variable: ix for ix, part in enumerate(components)}
@@ -256,7 +237,7 @@ def _union(query: AnalysedQuery, group: _Group) -> SharedAlternatives:
         for i, j in each.before
     }
     clauses = {_key(clause): clause for each in group.members for clause in each.clauses}
-    # What is no key of all of them is still looked up where it is equal.
+    # Other equal attributes become links.
     common = set.intersection(*(set(_keys(each)) for each in group.members))
     partition_keys = tuple(
         PartitionKey((name,) * len(components), is_test)
@@ -268,17 +249,17 @@ def _union(query: AnalysedQuery, group: _Group) -> SharedAlternatives:
 
 
 def _key(clause: Clause) -> tuple[object, ...]:
-    """A clause as a value that is equal where it says the same; its place may be another."""
+    """A hashable key of a clause; clauses with the same content have the same key."""
     literals, variables = clause.literals, clause.variables
     ranges, lengths = sorted(clause.ranges.items()), sorted(clause.least_lengths.items())
     return literals, variables, tuple(ranges), tuple(lengths)
 
 
 def _keys(alternative: Alternative) -> tuple[tuple[str, bool], ...]:
-    """The attributes by which the events of the alternative are kept apart.
+    """The attributes that events of the alternative are partitioned by.
 
-    One component alone is not kept apart by what was found in the conditions, nor is an
-    alternative with negations: what violates it may have another value.
+    Keys that were found in conditions do not count for a single component, nor for an
+    alternative with negations: a violating event may have another value.
     """
     found = [(key.attributes[0], key.is_test) for key in alternative.partition_keys]
     is_alone = len(alternative.components) == 1

@@ -1,4 +1,4 @@
-"""The events that a lazy automaton keeps: those that fit a component, column by column."""
+"""The events that a lazy automaton keeps, column by column: the ones that fit a component."""
 
 from __future__ import annotations
 
@@ -8,60 +8,42 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.codegen import layout as nfa_b_layout
+from cepheid.codegen import layout as codegen_layout
 from cepheid.codegen.predicates import Storage
 from cepheid.engines.lazy import layout
-from cepheid.events.arrays import Int64s
+from cepheid.engines.lazy.layout import Events
+from cepheid.events.arrays import Int64s, grown
 from cepheid.events.columns.encoding import EncodedColumn, StringCodes
 from cepheid.events.columns.list_columns import ListColumns
 from cepheid.snapshots import Arrays
 
 Columns = Sequence[tuple[str, Storage]]
 _FIRST_ROOM = 1_024
-_NUMBERS = ("numbers", "axis", "partitions", "masks", "groups")
+_KNOWN = ("numbers", "axis", "partitions", "masks")
 
 
 class EventStore:
-    """Events in stream order; a kernel knows an event by its row, and its number by ``numbers``.
-
-    ``masks`` has the components that an event fits, as bits; ``groups`` has for each of the
-    ``group_columns`` the row in which it is looked up.
-    """
+    """Events in stream order, by row: ``arrays`` and the columns that predicates read."""
 
     def __init__(self, columns: Columns, group_columns: int = 0) -> None:
         self._columns = columns
         self.size = 0
-        self.numbers: Int64s = np.zeros(_FIRST_ROOM, dtype=np.int64)
-        self.axis: Int64s = np.zeros(_FIRST_ROOM, dtype=np.int64)
-        self.partitions: Int64s = np.zeros(_FIRST_ROOM, dtype=np.int64)
-        self.masks: Int64s = np.zeros(_FIRST_ROOM, dtype=np.int64)
-        self.groups: Int64s = np.zeros((_FIRST_ROOM, group_columns), dtype=np.int64)
+        self.arrays = Events(groups=np.zeros((0, group_columns), dtype=np.int64))
         self._values: list[npt.NDArray[Any]] = [
-            np.zeros(_FIRST_ROOM, dtype=np.float64 if storage is Storage.FLOAT else np.int64)
+            np.zeros(0, dtype=np.float64 if storage is Storage.FLOAT else np.int64)
             for _, storage in columns
         ]
-        self._valid: list[npt.NDArray[np.uint8]] = [
-            np.ones(_FIRST_ROOM, dtype=np.uint8) for _ in columns
-        ]
+        self._valid = [np.zeros(0, dtype=np.uint8) for _ in columns]
         self._has_nulls = [False] * len(columns)
+        self._grow(_FIRST_ROOM)
 
-    def append(
-        self,
-        places: Int64s,
-        first_event: int,
-        axis: Int64s,
-        partitions: Int64s,
-        masks: Int64s,
-        columns: Sequence[EncodedColumn],
-    ) -> None:
-        """Add the events at these places of a batch, whose groups are not known yet."""
+    def append(self, events: Events, columns: Sequence[EncodedColumn], places: Int64s) -> None:
+        """Add events, which are at these places of a batch; their groups are not known yet."""
         low, high = self.size, self.size + len(places)
-        if high > len(self.numbers):
-            self._grow(max(2 * len(self.numbers), high))
-        self.numbers[low:high] = places + first_event
-        self.axis[low:high] = axis[places]
-        self.partitions[low:high] = partitions[places]
-        self.masks[low:high] = masks[places]
+        if high > len(self.arrays.numbers):
+            self._grow(max(2 * len(self.arrays.numbers), high))
+        for name in _KNOWN:
+            getattr(self.arrays, name)[low:high] = getattr(events, name)
         for ix, column in enumerate(columns):
             self._values[ix][low:high] = column.values[places]
             if column.valid is not None:
@@ -72,28 +54,29 @@ class EventStore:
         self.size = high
 
     def column(self, attribute: str, low: int) -> EncodedColumn:
-        """An attribute of the events from one on."""
+        """An attribute of the events from row ``low`` on."""
         ix = [name for name, _ in self._columns].index(attribute)
         valid = self._valid[ix][low : self.size].view(np.bool_) if self._has_nulls[ix] else None
         return EncodedColumn(self._values[ix][low : self.size], valid)
 
     def point(self, context: Int64s) -> None:
-        """Let a context point at the columns."""
+        """Write the addresses of the columns into a context."""
         for ix in range(len(self._columns)):
             place = layout.CONTEXT_COLUMNS + 2 * ix
             context[place] = self._values[ix].ctypes.data
             context[place + 1] = self._valid[ix].ctypes.data if self._has_nulls[ix] else 0
 
     def keep(self, rows: Int64s) -> None:
-        """Forget all other events."""
+        """Drop all other events."""
         count = len(rows)
-        for array in (*(getattr(self, name) for name in _NUMBERS), *self._values, *self._valid):
+        for array in (*self.arrays, *self._values, *self._valid):
             array[:count] = array[rows]
         self.size = count
 
     def state(self) -> Arrays:
         """The events as arrays, for a snapshot."""
-        arrays: Arrays = {name: getattr(self, name)[: self.size] for name in _NUMBERS}
+        named = self.arrays._asdict()
+        arrays: Arrays = {name: array[: self.size] for name, array in named.items()}
         for ix in range(len(self._columns)):
             arrays[f"values{ix}"] = self._values[ix][: self.size]
             arrays[f"valid{ix}"] = self._valid[ix][: self.size]
@@ -102,23 +85,21 @@ class EventStore:
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
-        for name in _NUMBERS:
-            setattr(self, name, state[name].copy())
-        self._values = [state[f"values{ix}"].copy() for ix in range(len(self._columns))]
-        self._valid = [state[f"valid{ix}"].copy() for ix in range(len(self._columns))]
+        self.arrays = Events(**{name: state[name] for name in Events._fields})
+        self._values = [state[f"values{ix}"] for ix in range(len(self._columns))]
+        self._valid = [state[f"valid{ix}"] for ix in range(len(self._columns))]
         self._has_nulls = [bool(each) for each in state["has_nulls"]]
-        self.size = len(self.numbers)
+        self.size = len(self.arrays.numbers)
         self._grow(max(self.size, _FIRST_ROOM))
 
     def _grow(self, room: int) -> None:
-        for name in _NUMBERS:
-            setattr(self, name, _with_room(getattr(self, name), room))
-        self._values = [_with_room(values, room) for values in self._values]
-        self._valid = [_with_room(valid, room) for valid in self._valid]
+        self.arrays = Events(*(grown(array, room) for array in self.arrays))
+        self._values = [grown(values, room) for values in self._values]
+        self._valid = [grown(valid, room) for valid in self._valid]
 
 
 class Constants:
-    """What predicates read beside events: the constants of a query, and list attributes."""
+    """The constants of a query and the lists of list attributes, which predicates read."""
 
     def __init__(self, constants: Sequence[object], columns: Columns) -> None:
         self._constants = constants
@@ -126,7 +107,7 @@ class Constants:
         self._held: list[object] = []
 
     def point(self, contexts: Sequence[Int64s], strings: StringCodes, lists: ListColumns) -> None:
-        """Let contexts point at the constants and at the lists of all events in memory."""
+        """Write the addresses of constants and lists into contexts."""
         codes = [
             strings.code(constant) if isinstance(constant, str) else constant
             for constant in self._constants
@@ -141,14 +122,14 @@ class Constants:
             table, held = lists.addresses(wanted)
             self._held += held
         for context in contexts:
-            context[nfa_b_layout.CONTEXT_CONSTANTS] = ints.ctypes.data
-            context[nfa_b_layout.CONTEXT_FLOAT_CONSTANTS] = floats.ctypes.data
-            context[nfa_b_layout.CONTEXT_STRINGS] = strings.table.address(strings)
+            context[codegen_layout.CONTEXT_CONSTANTS] = ints.ctypes.data
+            context[codegen_layout.CONTEXT_FLOAT_CONSTANTS] = floats.ctypes.data
+            context[codegen_layout.CONTEXT_STRINGS] = strings.table.address(strings)
             if table is not None:
-                context[nfa_b_layout.CONTEXT_LISTS] = table.ctypes.data
+                context[codegen_layout.CONTEXT_LISTS] = table.ctypes.data
 
     def point_at_batch(self, context: Int64s, columns: Sequence[EncodedColumn]) -> None:
-        """Let a context point at the columns of a batch, for tests of single events."""
+        """Write the addresses of a batch's columns into a context, for tests of single events."""
         for ix, ((_, storage), column) in enumerate(zip(self._columns, columns, strict=True)):
             dtype = np.float64 if storage is Storage.FLOAT else np.int64
             values = np.ascontiguousarray(column.values, dtype=dtype)
@@ -159,9 +140,3 @@ class Constants:
                 valid = np.ascontiguousarray(column.valid, dtype=np.uint8)
                 context[place + 1] = valid.ctypes.data
                 self._held.append(valid)
-
-
-def _with_room(array: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
-    new = np.zeros((room, *array.shape[1:]), dtype=array.dtype)
-    new[: len(array)] = array
-    return new

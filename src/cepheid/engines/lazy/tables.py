@@ -1,4 +1,4 @@
-"""A lazy automaton as plain data: what compilation gives and kernels are fed with."""
+"""A lazy automaton as plain data: the result of compilation."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from cepheid.language import syntax as ast
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A Kleene component all of whose elements a test speaks of, from element ``first`` on.
+    """A Kleene component in a test of all its elements, from element ``first`` on.
 
-    ``registers`` are those of what was before the element, as bits.
+    ``registers`` summarise the elements before the current one, as bits.
     """
 
     component: int
@@ -26,10 +26,10 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class LazyTest:
-    """A clause, tested when a certain component is bound and those it ``needs`` are.
+    """A clause, tested when a component is bound and the ones it ``needs`` are bound already.
 
-    ``phase`` is one of the layout's; ``ranges`` are the lists of which every element is tested.
-    ``label`` says in metrics what is tested.
+    ``phase`` is a constant of the layout. Every element of the ``ranges`` is tested. ``label`` is
+    the clause as metrics show it.
     """
 
     phase: int
@@ -41,10 +41,10 @@ class LazyTest:
 
 @dataclass(frozen=True, slots=True)
 class LazyComponent:
-    """One component: which events fit it, its place, its tests and updates.
+    """One component: the test of its events, its order, its other tests and its updates.
 
-    Sets of components are bits: those that come ``earlier`` and ``later``, and the ``rivals``
-    that could have the same event.
+    Sets of components are bits: the ones that come ``earlier`` and ``later``, and the ``rivals``
+    that could bind the same event.
     """
 
     component: ast.Component
@@ -61,10 +61,10 @@ class LazyComponent:
 
 @dataclass(frozen=True, slots=True)
 class LazyNegation:
-    """A negated component that lies between events of a match [Kolchinsky17 §4.4].
+    """A negated component between other components [Kolchinsky17 §4.4].
 
-    It is tested as soon as the components that it ``needs`` are bound: those around it, and
-    those that its conditions name.
+    It is tested as soon as the components that it ``needs`` are bound: the ones around it and
+    the ones that its conditions name.
     """
 
     component: ast.Component
@@ -77,11 +77,11 @@ class LazyNegation:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Attributes of components that have one value in every match, by which events are found.
+    """Attributes that are equal in every match, by which events are looked up.
 
-    ``terms`` are pairs of a component and its attribute; the number of a negated component is
-    that of the components, plus its own. A list that is linked to nothing else is kept together
-    by its own attribute: the group-by attribute of an iteration [Kolchinsky17 §4.5].
+    ``terms`` are pairs of a component and its attribute; negated components are numbered after
+    the others. A list may be linked only to itself, where all its events agree in an attribute:
+    the group-by attribute of an iteration [Kolchinsky17 §4.5].
     """
 
     terms: tuple[tuple[int, str], ...]
@@ -89,7 +89,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class LazyAutomaton:
-    """One or more alternatives as plain data: all the kernel needs but orders and events.
+    """One or more alternatives as plain data: all that the kernel needs except orders and events.
 
     ``placement`` is what it was compiled from.
     """
@@ -111,7 +111,7 @@ class LazyAutomaton:
 
     @property
     def slot_roles(self) -> int:
-        """How many slots a component has in an instance."""
+        """The number of slots of each component in an instance."""
         if not any(part.component.is_kleene for part in self.components):
             return 1
         return 5 if any(test.ranges for part in self.components for test in part.tests) else 3

@@ -1,7 +1,7 @@
-"""What predicates of a lazy automaton read: attributes of bound events, by their slots.
+"""The values that predicates of a lazy automaton read: attributes of bound events, by slots.
 
-In a lazy order any component may be bound before any other. A value of a single event is read
-through the slot that says which event it is; registers are kept only for what sums up a list.
+In a lazy order any component may be bound before any other. The value of a single event is read
+through the slot that holds the event's row. Registers are kept only for aggregates of lists.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cepheid.language import syntax as ast
 from cepheid.schema import Schema
 
 PRIOR = "'"
-"""Ends the name of the registers of what was before an element, in a test of all elements."""
+"""Suffix of a variable, for registers of the elements before the current one."""
 
 
 class SlotVector(ValueVector):
@@ -30,10 +30,10 @@ class SlotVector(ValueVector):
     def at_hand(
         self, node: ast.Node, own: str, begins: bool = False, at: int | None = None
     ) -> Value:
-        """Code for a leaf where an event is at hand that would be bound to ``own``.
+        """Code for a leaf where the current event is a candidate for ``own``.
 
-        Of a Kleene variable it is the first event where it ``begins``, and the one with the
-        number ``at`` where that is given.
+        For a Kleene variable it is the first event where it ``begins``, and the ``at``-th event
+        where that is given.
         """
         match node:
             case ast.Attribute(variable, attribute) if variable == own:
@@ -55,7 +55,7 @@ class SlotVector(ValueVector):
         return self.of_instance(node)
 
     def of_instance(self, node: ast.Node) -> Value:
-        """Code for a leaf where all that is named is bound; ``i`` is what slots say it is."""
+        """Code for a leaf where all variables are bound; slots hold the current element ``i``."""
         match node:
             case ast.Attribute(variable, attribute):
                 return self._slot(variable, layout.SLOT_LAST, attribute)
@@ -84,13 +84,13 @@ class SlotVector(ValueVector):
         raise AssertionError(f"{node!r} is not a leaf")
 
     def register_bits(self, variable: str) -> int:
-        """The registers of this name, as bits."""
+        """The registers of a variable, as bits."""
         return sum(
             1 << ix for ix, register in enumerate(self.registers) if register.variable == variable
         )
 
     def prior_updates(self, component: ast.Component, phase: Phase) -> tuple[Update, ...]:
-        """What an element does to the registers of what was before the next one."""
+        """The updates that an element makes to the registers of the elements before the next."""
         return self.updates(replace(component, variable=component.variable + PRIOR), phase)
 
     @staticmethod

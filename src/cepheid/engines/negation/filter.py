@@ -20,11 +20,12 @@ from cepheid.engines.base.registers import Registers, step_tables
 from cepheid.engines.base.retained import Retained
 from cepheid.engines.negation.index import NegationIndex, Span
 from cepheid.engines.negation.kernels.violations import find_violated
-from cepheid.engines.negation.layout import MatchArrays, Place
+from cepheid.engines.negation.layout import MatchArrays
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.columns.encoding import EncodedColumn, StringCodes
 from cepheid.events.time_axis import MAX_TICKS
-from cepheid.matches.match_list import MatchList
+from cepheid.matches.bindings import Bindings, greatest, least
+from cepheid.matches.stored import tags_of
 from cepheid.snapshots import Arrays
 
 
@@ -68,34 +69,42 @@ class NegationFilter:
         self._index.add(Span.of(places + batch.first_event, partitions[places], axis[places], kept))
 
     def violated(
-        self, matches: MatchList, partitions: Int64s, retained: Retained, strings: StringCodes
+        self, matches: Bindings, partitions: Int64s, retained: Retained, strings: StringCodes
     ) -> Bools:
         """Which of the matches, in these partitions, an event has violated."""
         violated = int64s(len(matches))
         test = self._test
-        places = retained.at(matches.ids)
-        firsts = retained.axis[places[matches.offsets[:-1]]]
-        lasts = retained.axis[places[matches.offsets[1:] - 1]]
-        filled_ids = matches.ids
-        lists = retained.lists(strings) if test.is_across else None
+        firsts = retained.axis[retained.places(matches.first_events())]
+        lasts = retained.axis[retained.places(matches.last_events())]
+        lower, upper = self._bounds(matches)
+        tags, begins, lists = int64s(0), int64s(0), None
         if test.is_across:
-            filled_ids = self._point_at(matches.ids, places, retained, strings)
-        arrays = MatchArrays(matches.ids, filled_ids, matches.offsets, partitions, firsts, lasts)
+            lists = retained.lists(strings)
+            tags, begins = tags_of(matches)
+            tags = self._point_at(tags, retained, strings)
+        arrays = MatchArrays(lower, upper, tags, begins, partitions, firsts, lasts)
         predicate = self._predicate if test.is_across else 0
         conditions = self._registers.conditions(self._tables, predicate)
         # Registers are filled from the events of a match, and conditions read those of a span.
         conditions = conditions._replace(context=self._columns.context)
-        place = Place(self._window, test.after, test.before)
         for span in self._index.spans:
             if test.is_across:
                 self._registers.point_at(span.columns, strings, lists)
-            find_violated(arrays, span.arrays, conditions, place, violated)
+            find_violated(arrays, span.arrays, conditions, self._window, violated)
         return np.asarray(violated != 0, dtype=np.bool_)
 
-    def _point_at(
-        self, ids: Int64s, places: Int64s, retained: Retained, strings: StringCodes
-    ) -> Int64s:
+    def _bounds(self, matches: Bindings) -> tuple[Int64s, Int64s]:
+        """The events of each match after and before which the negated component is."""
+        columns = list(enumerate(matches.variables.values()))
+        after = [each.lasts() for ix, each in columns if (self._test.after >> ix) & 1]
+        before = [each.firsts() for ix, each in columns if (self._test.before >> ix) & 1]
+        lower = greatest(iter(after)) if after else np.full(len(matches), -1, dtype=np.int64)
+        upper = least(iter(before)) if before else np.full(len(matches), 1 << 62, dtype=np.int64)
+        return lower.astype(np.int64, copy=False), upper.astype(np.int64, copy=False)
+
+    def _point_at(self, tags: Int64s, retained: Retained, strings: StringCodes) -> Int64s:
         """Point at the columns of the events of matches; the tags, with places in these columns."""
+        places = retained.places(tags >> TAG_SHIFT)
         chosen, inverse = np.unique(places, return_inverse=True)
         names = [name for name, _ in self._test.columns]
         table = retained.events.table.select(names).take(pa.array(chosen))
@@ -111,7 +120,7 @@ class NegationFilter:
                 column = EncodedColumn(retained.numbers[chosen], column.valid)
             columns.append(column)
         self._columns.point_at(columns, strings, retained.lists(strings))
-        component = ids & ((1 << TAG_SHIFT) - 1)
+        component = tags & ((1 << TAG_SHIFT) - 1)
         return np.ascontiguousarray((inverse.astype(np.int64) << TAG_SHIFT) | component)
 
     def evict(self, following: Int64s) -> None:

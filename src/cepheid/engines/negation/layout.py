@@ -14,14 +14,16 @@ _INTS = no_rows(np.int64)
 class MatchArrays(NamedTuple):
     """The matches that are tested.
 
-    ``ids[offsets[m]:offsets[m + 1]]`` are the tags of match m, and ``filled_ids`` the same tags
-    with the places of the events in the columns that fill the registers. ``firsts`` and ``lasts``
-    are the places of its first and its last event on the axis of the window.
+    Events after ``lower[m]`` and before ``upper[m]`` can violate match m. ``firsts`` and ``lasts``
+    are the places of its first and its last event on the axis of the window. Only for conditions
+    across events, ``tags[begins[m]:begins[m + 1]]`` are the tags of its events, with their places
+    in the columns that fill the registers.
     """
 
-    ids: Int64s = _INTS
-    filled_ids: Int64s = _INTS
-    offsets: Int64s = _INTS
+    lower: Int64s = _INTS
+    upper: Int64s = _INTS
+    tags: Int64s = _INTS
+    begins: Int64s = _INTS
     partitions: Int64s = _INTS
     firsts: Int64s = _INTS
     lasts: Int64s = _INTS
@@ -33,11 +35,3 @@ class SpanArrays(NamedTuple):
     events: Int64s = _INTS
     partitions: Int64s = _INTS
     axis: Int64s = _INTS
-
-
-class Place(NamedTuple):
-    """Where a negated component is: after and before these sets of components, as bits."""
-
-    window: int = 0
-    after: int = 0
-    before: int = 0

@@ -21,8 +21,9 @@ from cepheid.engines.nfa_b.layout import Batch, Merging, Output, State, Tables
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, address_of, grown, int64s, lent_numbers
 from cepheid.language.printer import print_pattern
+from cepheid.matches.bindings import Bindings
 from cepheid.matches.layout import FINAL, NODE, Chains
-from cepheid.matches.match_columns import MatchColumns, MatchLister
+from cepheid.matches.match_columns import MatchLister
 from cepheid.matches.metrics import EngineMetrics, bytes_of
 from cepheid.snapshots import Arrays, part, prefixed
 
@@ -44,7 +45,7 @@ class NfaBEngine(Engine):
         tests = tuple(test.attribute for test in task.query.equivalences)
         listed_by = automaton.partition_attributes if automaton.lists_by_partition else ()
         self.automaton = automaton
-        self._lister = MatchLister(len(automaton.steps))
+        self._lister = MatchLister([step.component for step in automaton.steps])
         self._drive = Drive()
         self._keeps_all = task.keeps_all
         self._by_partition = task.by_partition
@@ -100,7 +101,7 @@ class NfaBEngine(Engine):
         """The number of matches, for an engine that counts; exact below 2 ** 53."""
         return float(self._control[0]["counted"])
 
-    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk; the matches that it completes, in blocks."""
         batch, at = self._begin_batch(chunk), int64s(1)
         yield from self._drive(
@@ -128,7 +129,7 @@ class NfaBEngine(Engine):
         mask = events.mask(self._tests, int(control["predicate"]), registers.context)
         return Batch(mask, chunk.partition_of, chunk.axis)
 
-    def _listed(self, first_event: int) -> Iterator[MatchColumns]:
+    def _listed(self, first_event: int) -> Iterator[Bindings]:
         """The matches of the finals that the runs have written, in blocks."""
         chains, control = self.buffer, self._control[0]
         if not len(chains.finals) or self._keeps_all:
@@ -236,7 +237,7 @@ class NfaBEngine(Engine):
         size = 4 * len(self._state.runs)
         self._merging = self._merging._replace(slots=int64s(size), stamps=int64s(size))
 
-    def _make_room_for_nodes(self, first_event: int) -> Iterator[MatchColumns]:
+    def _make_room_for_nodes(self, first_event: int) -> Iterator[Bindings]:
         yield from self._listed(first_event)
         if self._keeps_all or self._drop_nodes() <= len(self._state.nodes) // 2:
             size = 2 * len(self._state.nodes)
@@ -244,7 +245,7 @@ class NfaBEngine(Engine):
             if len(self._out.stack):
                 self._out = self._out._replace(stack=int64s(size + 2))
 
-    def _make_room_for_finals(self, first_event: int) -> Iterator[MatchColumns]:
+    def _make_room_for_finals(self, first_event: int) -> Iterator[Bindings]:
         if not self._control[0]["finals"] or self._keeps_all:
             finals = self._out.finals
             self._out = self._out._replace(finals=grown(finals, 2 * len(finals)))

@@ -36,7 +36,8 @@ from cepheid.engines.stacks.tables import InstanceStacks
 from cepheid.engines.stacks.variants.layout import VariantState
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, grown, int64s
-from cepheid.matches.match_columns import BlockMemory, MatchColumns, width_of
+from cepheid.matches.bindings import Bindings
+from cepheid.matches.match_columns import BlockMemory, width_of
 from cepheid.matches.metrics import EngineMetrics, bytes_of
 from cepheid.snapshots import Arrays
 
@@ -136,7 +137,7 @@ class InstanceStacksEngine(Engine):
         """Whether the partitions of the session are those of the stacks."""
         return self._keys.are_partitions
 
-    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk; the matches that it completes, in blocks."""
         events, axis = chunk.events, chunk.axis
         self._now = int(axis[-1]) if len(axis) else self._now
@@ -155,7 +156,7 @@ class InstanceStacksEngine(Engine):
         width = width_of(first_event, events.first_event + len(events))
         if self._older.dtype != width:
             self._older, self._newer = self._older.astype(width), self._newer.astype(width)
-        provide: dict[int, Callable[[], Iterator[MatchColumns] | None]]
+        provide: dict[int, Callable[[], Iterator[Bindings] | None]]
         provide = {NEED_OUTPUT: self._drain, NEED_ROOM: partial(self._make_room, batch)}
         yield from self._drive(partial(self._advance, batch, width), provide)
         yield from self._drain()
@@ -173,11 +174,12 @@ class InstanceStacksEngine(Engine):
         )
         return status
 
-    def _drain(self) -> Iterator[MatchColumns]:
+    def _drain(self) -> Iterator[Bindings]:
         count = int(self._control["matches"])
         if count:
             self._control["matches"] = 0
-            yield MatchColumns(self._memory.taken(count), None, count)
+            components = [step.component for step in self._compiled.steps]
+            yield Bindings.of_columns(self._memory.taken(count), None, count, components)
 
     # --- room
 

@@ -16,12 +16,11 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.codegen.sequences import refuse_nfa_b
 from cepheid.engines.base.options import Options
 from cepheid.errors import LimitError
-from cepheid.events.arrays import PositionArray
 from cepheid.events.events import Events
 from cepheid.explain.diagnosis.stream import Positions, Stream, all_positions
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
-from cepheid.matches.bindings import Bindings, SinglePositions
+from cepheid.matches.bindings import Bindings
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
 from cepheid.sessions.reference_run import python_events
@@ -153,9 +152,11 @@ class Counting:
         for block in _blocks(session, events):
             found.add_block(block)
             if len(block):
-                extents = self._stream.axis[_lasts(block)] - self._stream.axis[_firsts(block)]
+                extents = (
+                    self._stream.axis[block.last_events()] - self._stream.axis[block.first_events()]
+                )
                 found.least_extent = _least(found.least_extent, int(extents.min()))
-            listed += sum(len(column.positions) for column in block.variables.values())
+            listed += block.events
             evaluated = sum(session.metrics.evaluations.values())
             if (
                 found.number >= MOST_COUNTED
@@ -207,21 +208,6 @@ def _blocks(session: Session, events: Events) -> Iterator[Bindings]:
 
 def _least(known: int | None, other: int) -> int:
     return other if known is None else min(known, other)
-
-
-def _firsts(block: Bindings) -> PositionArray:
-    """The position of the first event of each match of a sequence."""
-    column = next(iter(block.variables.values()))
-    if isinstance(column, SinglePositions):
-        return column.positions
-    return column.positions[column.offsets[:-1]]
-
-
-def _lasts(block: Bindings) -> PositionArray:
-    column = list(block.variables.values())[-1]
-    if isinstance(column, SinglePositions):
-        return column.positions
-    return column.positions[column.offsets[1:] - 1]
 
 
 class _OutOfSteps(Exception):

@@ -1,113 +1,58 @@
-"""Which matches are reported where each has to start after the one before it ended.
-
-Matches are lists of tags, as in match_lists.
-"""
+"""Choosing matches such that each starts after the previous one of its partition has ended."""
 
 from __future__ import annotations
 
-from cepheid.codegen.layout import TAG_SHIFT
-from cepheid.jit.decorators import I64, I64S, helper, kernel
+from cepheid.jit.decorators import I64, I64S, I64S_2D, helper, kernel
 
-_VARIABLE = (1 << TAG_SHIFT) - 1
-
-
-@helper
-def _follows_pattern(ids, low, high):
-    """Whether the events of a match, in stream order, are also in the order of the pattern."""
-    at = low + 1
-    while at < high and ids[at] & _VARIABLE >= ids[at - 1] & _VARIABLE:
-        at += 1
-    return at >= high
+_END, _POSITION, _PARTITION = 0, 1, 2
 
 
 @helper
-def _next_of(ids, at, end, variable):
-    """The next place from ``at`` on with an event of the variable, or ``end``."""
-    while at < end and ids[at] & _VARIABLE != variable:
-        at += 1
-    return at
-
-
-@helper
-def _is_smaller(ids, low, high, other_low, other_high):
-    """Whether one match comes before another by its events in the order of the pattern."""
-    for variable in range(_VARIABLE + 1):
-        a, b = low, other_low
-        while True:
-            a = _next_of(ids, a, high, variable)
-            b = _next_of(ids, b, other_high, variable)
-            if a == high or b == other_high:
-                if a != high or b != other_high:
-                    return a == high
-                break
-            if ids[a] != ids[b]:
-                return ids[a] < ids[b]
-            a += 1
-            b += 1
-    return False
-
-
-@helper
-def _is_shorter(ids, offsets, m, other):
-    """Whether match m starts later, or else comes first in the order of its events."""
+def _is_smaller(offsets, numbers, m, other):
+    """Whether the row of match m comes before that of another match."""
     a, b = offsets[m], offsets[other]
-    if ids[a] >> TAG_SHIFT != ids[b] >> TAG_SHIFT:
-        return ids[a] >> TAG_SHIFT > ids[b] >> TAG_SHIFT
-    if not (
-        _follows_pattern(ids, a, offsets[m + 1]) and _follows_pattern(ids, b, offsets[other + 1])
-    ):
-        return _is_smaller(ids, a, offsets[m + 1], b, offsets[other + 1])
     while a < offsets[m + 1] and b < offsets[other + 1]:
-        if ids[a] != ids[b]:
-            variable, other_variable = ids[a] & _VARIABLE, ids[b] & _VARIABLE
-            if variable == other_variable:
-                return ids[a] < ids[b]
-            # The list of an earlier variable has ended in one of them: it is the smaller.
-            return variable > other_variable
+        if numbers[a] != numbers[b]:
+            return numbers[a] < numbers[b]
         a += 1
         b += 1
     return b < offsets[other + 1]
 
 
-@kernel(I64(I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S))
+@kernel(I64(I64S_2D, I64S_2D, I64S, I64S, I64S, I64S, I64S, I64S))
 def choose_non_overlapping(
-    ids, offsets, order, partition, start_ticks, end_ticks, end_position, last_ticks,
-    last_position, chosen,
-):  # fmt: skip
-    """Matches such that each starts after the previous one of its partition ended.
+    keys, firsts, order, offsets, numbers, last_ticks, last_positions, chosen
+):
+    """Write the chosen matches; returns their number.
 
-    ``order`` lists the matches by completion, those of a partition that complete together
-    next to each other. Of these the one with the latest first event is taken, then the one
-    with the smallest events in pattern order. ``last_ticks`` and ``last_position`` are the
-    last ends of each partition. Returns how many were chosen.
+    ``keys`` has for each match the (ticks, position) of its completion and its partition;
+    ``order`` sorts the matches by them. ``firsts`` has the (ticks, position) of its first event.
+    Of the matches of a partition that are complete at the same event the one with the latest
+    first event is taken, then the one with the smallest row of ``numbers``. ``last_ticks`` and
+    ``last_positions`` are the last end of each partition.
     """
     count = 0
     low = 0
     total = len(order)
     while low < total:
-        first = order[low]
-        p = partition[first]
-        best = -1
-        high = low
+        best = order[low]
+        end, position, p = keys[_END, best], keys[_POSITION, best], keys[_PARTITION, best]
+        first = firsts[1, best]
+        high = low + 1
         while high < total:
             m = order[high]
-            if (
-                partition[m] != p
-                or end_ticks[m] != end_ticks[first]
-                or end_position[m] != end_position[first]
-            ):
+            if keys[_PARTITION, m] != p or keys[_END, m] != end or keys[_POSITION, m] != position:
                 break
-            begin = ids[offsets[m]] >> TAG_SHIFT
-            after_last = start_ticks[m] > last_ticks[p] or (
-                start_ticks[m] == last_ticks[p] and begin > last_position[p]
-            )
-            if after_last and (best < 0 or _is_shorter(ids, offsets, m, best)):
-                best = m
+            here = firsts[1, m]
+            if here > first or (here == first and _is_smaller(offsets, numbers, m, best)):
+                best, first = m, here
             high += 1
-        if best >= 0:
+        start = firsts[0, best]
+        # If the match that starts last overlaps, all do.
+        if start > last_ticks[p] or (start == last_ticks[p] and first > last_positions[p]):
             chosen[count] = best
             count += 1
-            last_ticks[p] = end_ticks[best]
-            last_position[p] = end_position[best]
+            last_ticks[p] = end
+            last_positions[p] = position
         low = high
     return count

@@ -16,7 +16,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
 from cepheid.api import CompiledQuery
-from cepheid.errors import OptionError
+from cepheid.errors import OptionError, list_words
+from cepheid.matches.modes.all import ALL
+from cepheid.matches.modes.registry import all_outputs, listed_outputs, output_mode
 from cepheid.scripts import CompiledScript
 from cepheid.spark.batch.arrow_schemas import MATCH_ID
 from cepheid.spark.batch.named_columns import column
@@ -88,10 +90,11 @@ def match(
         OptionError: an option cannot be used, or the events cannot be sliced.
     """
     frame, keywords = one_frame(events, keywords)
-    if keywords.get("output") == "compressed":
+    output = keywords.get("output", ALL.name)
+    if output in all_outputs() and output_mode(output).needs_buffer:
         raise OptionError(
-            "output='compressed' is an object in memory; over a DataFrame the output is all or "
-            "non_overlapping"
+            f"output={output!r} is an object in memory; over a DataFrame the output is "
+            f"{list_words(listed_outputs(), 'or')}"
         )
     if slices not in (None, "auto") and not (isinstance(slices, int) and slices >= 1):
         raise OptionError(f"slices is a positive whole number or 'auto', not {slices!r}")

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent, PartitionKey
 from cepheid.language import syntax as ast
+from cepheid.matches.modes.registry import output_mode
 from cepheid.schema import Kind
 from cepheid.spark.batch.named_columns import column
 
@@ -74,7 +75,7 @@ def equivalence_keys(query: AnalysedQuery) -> list[str]:
 def _is_about_more_than_matches(query: ast.Query, output: str) -> bool:
     """Whether other events decide about a match, by their order or number."""
     counts = query.window is not None and query.window.measure is not ast.WindowMeasure.TIME
-    return not query.strategy.skips or counts or output == "non_overlapping"
+    return not query.strategy.skips or counts or output_mode(output).needs_whole_partitions
 
 
 def _common_keys(query: AnalysedQuery) -> Iterator[KeyOfType]:

@@ -15,13 +15,13 @@ from pyspark.sql.types import StructType
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needed_columns import needed_columns
 from cepheid.compiled import Compiled
-from cepheid.engines.base.evaluation import refuse_output
 from cepheid.engines.imprecise.intervals import read_intervals
 from cepheid.errors import OptionError, list_words
 from cepheid.events.time_axis import TimeAxis
 from cepheid.events.uncertain_time import UncertainTime
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
+from cepheid.matches.modes.registry import refuse_output
 from cepheid.schema import Schema
 from cepheid.sessions.plan import PlannedQuery, plan
 from cepheid.sessions.run_settings import MatchKeywords, RunSettings
@@ -216,7 +216,7 @@ def prepare(
         fields.serialize().to_pybytes(),
         not script.is_single,
         match_id,
-        Additions.used_by(each.query for each in script.queries),
+        Additions.used_by((each.query for each in script.queries), run.output),
     )
     plain = tuple(plain_columns(frame))
     return Prepared(tuple(planned), tuple(columns), plain, has_session, settings, repeated)

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from cepheid.errors import warn
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language import syntax as ast
+from cepheid.matches.modes.registry import output_mode
 from cepheid.spark.batch.named_columns import column
 from cepheid.spark.batch.preparation import Prepared
 from cepheid.spark.worker.partition_run import SLICE
@@ -59,8 +60,9 @@ def why_not_sliced(prepared: Prepared) -> str | None:
         return f"its window counts events ({window.measure.value}), which a slice cannot do"
     if prepared.planned[0].evaluation.has_confidence:
         return "an event of uncertain time can be in several slices, and match in each"
-    if prepared.settings.run.output != "all":
-        return f"{prepared.settings.run.output} depends on all matches before"
+    output = prepared.settings.run.output
+    if output_mode(output).needs_whole_partitions:
+        return f"{output} depends on all matches before"
     return None
 
 

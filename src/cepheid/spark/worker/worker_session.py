@@ -113,8 +113,9 @@ class Answers:
                 table = self._nested(number, table, own_ids)
             elif own_ids is not None:
                 table = table.append_column(self._schema.field(len(self._schema) - 1), own_ids)
-            if starts is not None:
-                table = table.filter(pa.array(part.times.start_in(*starts)))
+            are_here = None if starts is None else part.times.start_in(*starts)
+            if are_here is not None:
+                table = table.filter(pa.array(are_here))
             yield table
 
     def _nested(self, number: int, table: pa.Table, ids: pa.Array | None) -> pa.Table:

@@ -15,20 +15,23 @@ from cepheid.codegen.registered import register_function, registered_python
 from cepheid.errors import OptionError
 from cepheid.functions import REGISTERED
 from cepheid.language import syntax as ast
+from cepheid.matches.modes.mode import OutputMode
+from cepheid.matches.modes.registry import added_mode, all_outputs, register_mode
 from cepheid.scripts import CompiledScript, script
 from cepheid.sessions.run_settings import RunSettings
 
 
 @dataclass(frozen=True)
 class Additions:
-    """Functions and aggregates that are not built in, and that some queries use."""
+    """Functions, aggregates and an output mode that are not built in, and that queries use."""
 
     functions: Mapping[str, FunctionType] = field(default_factory=dict)
     aggregates: tuple[Aggregate, ...] = ()
+    mode: OutputMode | None = None
 
     @classmethod
-    def used_by(cls, trees: Iterable[ast.Query]) -> Additions:
-        """What these queries use."""
+    def used_by(cls, trees: Iterable[ast.Query], output: str) -> Additions:
+        """What these queries use with this output."""
         nodes = [node for tree in trees for node in tree.walk()]
         called = {node.function for node in nodes if isinstance(node, ast.Call)}
         found = {name: registered_python(name) for name in sorted(called)}
@@ -36,6 +39,7 @@ class Additions:
         return cls(
             {name: function for name, function in found.items() if function is not None},
             tuple(AGGREGATES[name] for name in sorted(names)),
+            added_mode(output),
         )
 
     def register(self) -> None:
@@ -45,6 +49,8 @@ class Additions:
                 register_function(name, function)
         for aggregate in self.aggregates:
             AGGREGATES.setdefault(aggregate.name, aggregate)
+        if self.mode is not None and self.mode.name not in all_outputs():
+            register_mode(self.mode)
 
 
 @dataclass(frozen=True)

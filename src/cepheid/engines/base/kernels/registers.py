@@ -119,10 +119,3 @@ def update_registers(updates, low, high, context, event_ix, run_ix, ints, floats
     """Apply updates to registers that are given as three arrays."""
     registers = RegisterArrays(ints, floats, valid)
     apply_updates(updates, low, high, context, event_ix, run_ix, registers)
-
-
-@small
-def fill_registers(ids, low, high, base, steps, updates, context, ints, floats, valid):
-    """Fill registers that are given as three arrays."""
-    registers = RegisterArrays(ints, floats, valid)
-    fill_from_match(ids, low, high, base, steps, updates, context, registers)

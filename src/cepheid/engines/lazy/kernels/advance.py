@@ -1,22 +1,22 @@
 """The loop of a lazy automaton: instances take events from the stream and from input buffers.
 
-An event is first offered to the instances that wait for it; then it begins an instance of its
-own, where its component is the first of a plan; at last it is put into the input buffers. An
-instance that was just made reads the buffer of its next component, and waits afterwards if an
-event to come can be the next one. So every match is found once, at its last event: an instance
-with some of its events is made at the latest of them, and takes the next one from the buffer if
-that came before, and from the stream if not [Kolchinsky17 §4].
+An event is first offered to the instances that wait for it. Then, where its component is the
+first one of a plan, it begins a new instance. Last, it is put into the input buffers. A new
+instance reads the buffer of its next component; afterwards it waits, if a later event can be the
+next one. So every match is found once, at its last event: an instance with some of its events is
+made at the latest of them, and takes the next one from the buffer if that one came before, or
+from the stream if not [Kolchinsky17 §4].
 
-Instances that read buffers are on a stack, depth first. All of the loop's state is in arrays:
-where there is no room it returns what it needs, and goes on from there when called again.
+Instances that read buffers are on a stack, and the loop works depth first. All of its state is
+in arrays: where there is no room it returns what it needs, and continues from there when it is
+called again.
 """
 
 from __future__ import annotations
 
-from cepheid.codegen.layout import UPDATE
-from cepheid.engines.base.kernels.registers import update_registers
 from cepheid.engines.lazy.kernels.instances import (
     add_event,
+    apply_updates,
     copied,
     free_instance,
     is_in,
@@ -25,16 +25,12 @@ from cepheid.engines.lazy.kernels.instances import (
     write_match,
 )
 from cepheid.engines.lazy.kernels.search import put, row_of_list
-from cepheid.engines.lazy.kernels.steps import finals_of, go_on, is_last, search_buffer
-from cepheid.engines.lazy.kernels.tests import fits, holds_when_complete
+from cepheid.engines.lazy.kernels.steps import finals_of, follow_plan, is_last, search_buffer
+from cepheid.engines.lazy.kernels.tests import Testing, fits, holds_when_complete
 from cepheid.engines.lazy.layout import (
-    BUFFER,
     COMPLETE,
-    COMPONENT,
-    CONTROL,
     DONE,
     FAR,
-    INSTANCE,
     NEED_INSTANCES,
     NEED_NODES,
     NEED_OUTPUT,
@@ -42,72 +38,76 @@ from cepheid.engines.lazy.layout import (
     NEED_STACK,
     NEED_SWEEP,
     NEED_WORK,
-    NEGATION,
-    NODE,
     NONE,
-    PLAN,
-    RANGE,
     SEARCH,
     SLOT_FIRST,
     SLOT_NODE,
-    STEP,
-    TERM,
-    TEST,
     UNSEEN,
     WORK,
+    Events,
+    Output,
+    Plans,
+    State,
+    Tables,
 )
-from cepheid.jit.decorators import F64S_2D, I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.jit.decorators import I64, helper, kernel, small, type_of
+
+
+@small
+def _extend(tables, plans, state, events, out, instance_ix, event, place):
+    """Let a copy of an instance bind an event that fits its next component.
+
+    ``place`` is the event's place in the pool, or NONE where it comes from the stream. Where the
+    event completes a match and nothing is left to test, no copy is made.
+    """
+    row, count = state.instances.table[instance_ix], len(tables.components)
+    part, members = tables.components[row.next], row.bound | (1 << row.next)
+    if part.is_kleene != 0:
+        _extend_list(tables, state, events, instance_ix, event, place)
+    elif part.has_done == 0 and is_last(plans, row, members, count):
+        finals = finals_of(plans, row, members, count)
+        write_match(tables, plans, state, events, out, instance_ix, event, finals)
+    else:
+        _bind(tables, plans, state, events, out, instance_ix, event)
 
 
 @helper
-def _extend(
-    control, instances, instance_ix, event, place, components, tests, ranges, negations, updates,
-    context, slots, ints, floats, valid, nodes, buffers, pool, terms, groups, steps, parts, plans,
-    axis, numbers, stack, work, ids, offsets, kinds, evaluations,
-):  # fmt: skip
-    """Let a copy of an instance have an event that fits, for its next component.
+def _bind(tables, plans, state, events, out, instance_ix, event):
+    """Let a copy of an instance bind an event to its next component, which is a single one."""
+    control, instances = state.control, state.instances
+    row, count = instances.table[instance_ix], len(tables.components)
+    component, members = row.next, row.bound | (1 << row.next)
+    copy_ix = copied(control, instances, instance_ix)
+    new = instances.table[copy_ix]
+    add_event(new, event, events.axis)
+    instances.slots[copy_ix, component] = event
+    new.bound = members
+    if tables.components[component].has_done != 0 and not holds_when_complete(
+        tables, state, events.groups, copy_ix, component, row.bound
+    ):
+        free_instance(control, instances, copy_ix)
+        return
+    finals = finals_of(plans, row, members, count)
+    if finals != 0:
+        write_match(tables, plans, state, events, out, copy_ix, FAR, finals)
+    if is_last(plans, row, members, count):
+        free_instance(control, instances, copy_ix)
+    else:
+        follow_plan(tables, plans, state, events, copy_ix)
 
-    ``place`` is where the event stands in the buffer, or NONE where it comes from the stream.
-    """
-    row = instances[instance_ix]
-    ctl = control[0]
-    component, bound, bit = row.next, row.bound, 1 << row.next
-    part = components[component]
-    finals = finals_of(instances, instance_ix, bound | bit, steps, plans, len(components))
-    has_all = is_last(instances, instance_ix, bound | bit, steps, plans, len(components))
-    if part.is_kleene == 0 and part.has_done == 0 and has_all:
-        write_match(
-            control, instances, instance_ix, event, component, bound | bit, finals, components,
-            slots, nodes, plans, numbers, ids, offsets, kinds,
-        )  # fmt: skip
-        return
-    copy_ix = copied(control, instances, slots, ints, floats, valid, instance_ix)
-    new = instances[copy_ix]
-    add_event(instances, copy_ix, event, axis)
+
+@helper
+def _extend_list(tables, state, events, instance_ix, event, place):
+    """Let a copy of an instance add an event to the list of its next component."""
+    ctl, instances, nodes = state.control[0], state.instances, state.nodes
+    slots, buffers = instances.slots, state.inputs.buffers
+    row = instances.table[instance_ix]
+    component, count = row.next, len(tables.components)
+    part = tables.components[component]
+    copy_ix = copied(state.control, instances, instance_ix)
+    new = instances.table[copy_ix]
+    add_event(new, event, events.axis)
     slots[copy_ix, component] = event
-    if part.is_kleene == 0:
-        new.bound = bound | bit
-        if part.has_done != 0 and not holds_when_complete(
-            tests, part.test_low, part.test_high, bound, ranges, negations, components, copy_ix,
-            instances, slots, ints, floats, valid, updates, context, nodes, buffers, pool, terms,
-            groups, ctl.predicate, ctl.context, work, evaluations,
-        ):  # fmt: skip
-            free_instance(control, instances, copy_ix)
-            return
-        if finals != 0:
-            write_match(
-                control, instances, copy_ix, FAR, NONE, new.bound, finals, components, slots, nodes,
-                plans, numbers, ids, offsets, kinds,
-            )  # fmt: skip
-        if has_all:
-            free_instance(control, instances, copy_ix)
-        else:
-            go_on(
-                control, instances, copy_ix, components, slots, ints, floats, valid, steps, parts,
-                plans, buffers, pool, terms, groups, axis, stack,
-            )  # fmt: skip
-        return
-    count = len(components)
     node = ctl.nodes
     ctl.nodes += 1
     ctl.nodes_created += 1
@@ -115,38 +115,35 @@ def _extend(
     if row.count == 0:
         nodes[node].previous = NONE
         slots[copy_ix, SLOT_FIRST * count + component] = event
-        update_registers(
-            updates, part.begin_low, part.begin_high, context, event, copy_ix, ints, floats, valid
-        )
+        low, high = part.begin_low, part.begin_high
     else:
         nodes[node].previous = slots[instance_ix, SLOT_NODE * count + component]
-        update_registers(
-            updates, part.take_low, part.take_high, context, event, copy_ix, ints, floats, valid
-        )
+        low, high = part.take_low, part.take_high
+    apply_updates(tables.updates, low, high, state.context, instances, copy_ix, event)
     slots[copy_ix, SLOT_NODE * count + component] = node
     new.node = node
     new.count += 1
     new.stage = COMPLETE
     if row.count == 0 and row.row == row.partition and part.term_low < part.term_high:
-        # What the list goes on with agrees with its first event.
-        new.row = row_of_list(
-            component, event, part.term_low, part.term_high, terms, groups, buffers
-        )
+        # The further events of the list agree with its first one.
+        new.row = row_of_list(tables, events.groups, buffers, component, event)
     else:
         new.row = row.row
     if place != NONE and new.row == row.row:
         new.cursor, new.upper = place + 1, row.upper
     else:
-        search_buffer(control, instances, copy_ix, components, slots, buffers, pool, axis)
-    stack[ctl.top] = copy_ix
+        search_buffer(
+            tables.components, state.control, instances, state.inputs, events.axis, copy_ix
+        )
+    state.stack[ctl.top] = copy_ix
     ctl.top += 1
 
 
 @helper
-def _leave(control, instances, instance_ix, components, waiting):
-    """What becomes of an instance that has read its buffer: it waits, or is given back."""
-    row = instances[instance_ix]
-    ctl = control[0]
+def _leave(components, state, instance_ix):
+    """Take an instance that has read its buffer off the stack: it waits, or it is freed."""
+    row = state.instances.table[instance_ix]
+    ctl, waiting = state.control[0], state.inputs.waiting
     ctl.top -= 1
     part = components[row.next]
     if part.later & row.bound == 0 and row.count < part.most and row.row != NONE:
@@ -154,80 +151,95 @@ def _leave(control, instances, instance_ix, components, waiting):
         waiting[row.row, row.next] = instance_ix
         ctl.waits += 1
         return
-    # A node that no instance which waits can have is the last one made.
+    # If no waiting instance can have its node, that node is the last one made.
     if row.node != NONE and row.node == ctl.nodes - 1 and row.waits == ctl.waits:
         ctl.nodes -= 1
-    free_instance(control, instances, instance_ix)
+    free_instance(state.control, state.instances, instance_ix)
 
 
 @helper
-def _lacks_room(control, instances, instance_ix, nodes, stack, work, ids, offsets):
-    """What there is too little of for one more step of an instance, or DONE."""
-    ctl = control[0]
-    length = instances[instance_ix].length + 1
+def _lacks_room(state, out, instance_ix):
+    """What is too full for one more step of an instance, or DONE."""
+    ctl = state.control[0]
+    length = state.instances.table[instance_ix].length + 1
     if ctl.free_count < 2 + ctl.fanout:
         return NEED_INSTANCES
-    if ctl.nodes >= len(nodes):
+    if ctl.nodes >= len(state.nodes):
         return NEED_NODES
-    if ctl.ids + length > len(ids) or ctl.matches + 1 >= len(offsets):
+    if ctl.ids + length > len(out.ids) or ctl.matches + 1 >= len(out.offsets):
         return NEED_OUTPUT
-    if ctl.top + 2 + ctl.fanout > len(stack):
+    if ctl.top + 2 + ctl.fanout > len(state.stack):
         return NEED_STACK
-    if WORK + length > len(work):
+    if WORK + length > len(state.work):
         return NEED_WORK
     return DONE
 
 
 @helper
-def _work_off(
-    control, instances, components, tests, ranges, negations, updates, context, slots, ints, floats,
-    valid, nodes, waiting, buffers, pool, terms, groups, steps, parts, plans, axis, numbers, stack,
-    work, ids, offsets, kinds, evaluations,
-):  # fmt: skip
+def _lacks_room_to_begin(state, out):
+    """What is too full to begin an instance for each plan, or DONE."""
+    ctl = state.control[0]
+    if ctl.free_count < 4 + 2 * ctl.fanout:
+        return NEED_INSTANCES
+    if ctl.nodes + 2 >= len(state.nodes):
+        return NEED_NODES
+    if ctl.ids + 2 > len(out.ids) or ctl.matches + 2 >= len(out.offsets):
+        return NEED_OUTPUT
+    if len(state.stack) < 4 + 2 * ctl.fanout:
+        return NEED_STACK
+    if len(state.work) < WORK + 2:
+        return NEED_WORK
+    return DONE
+
+
+@helper
+def _complete(tables, plans, state, events, out, instance_ix):
+    """End the list of an instance here, where it may be complete."""
+    row, count = state.instances.table[instance_ix], len(tables.components)
+    part = tables.components[row.next]
+    if row.count < part.least:
+        return
+    if part.has_done != 0 and not holds_when_complete(
+        tables, state, events.groups, instance_ix, row.next, row.bound
+    ):
+        return
+    members = row.bound | (1 << row.next)
+    finals = finals_of(plans, row, members, count)
+    if finals != 0:
+        write_match(tables, plans, state, events, out, instance_ix, FAR, finals)
+    if not is_last(plans, row, members, count):
+        copy_ix = copied(state.control, state.instances, instance_ix)
+        state.instances.table[copy_ix].bound = members
+        follow_plan(tables, plans, state, events, copy_ix)
+
+
+@helper
+def _work_off(tables, plans, state, events, out):
     """Let the instances on the stack read their buffers."""
-    ctl = control[0]
+    ctl, instances, inputs = state.control[0], state.instances, state.inputs
+    components, nodes, slots = tables.components, state.nodes, instances.slots
+    pool, axis = inputs.pool, events.axis
+    testing = Testing(tables.tests, state.evaluations, ctl.predicate, ctl.context)
     while ctl.top > 0:
-        instance_ix = stack[ctl.top - 1]
-        lacking = _lacks_room(control, instances, instance_ix, nodes, stack, work, ids, offsets)
+        instance_ix = state.stack[ctl.top - 1]
+        lacking = _lacks_room(state, out, instance_ix)
         if lacking != DONE:
             return lacking
-        row = instances[instance_ix]
+        row = instances.table[instance_ix]
         component = row.next
         part = components[component]
         if row.stage == COMPLETE:
             row.stage = SEARCH
-            if row.count >= part.least and (
-                part.has_done == 0
-                or holds_when_complete(
-                    tests, part.test_low, part.test_high, row.bound, ranges, negations,
-                    components, instance_ix, instances, slots, ints, floats, valid, updates,
-                    context, nodes, buffers, pool, terms, groups, ctl.predicate, ctl.context, work,
-                    evaluations,
-                )
-            ):  # fmt: skip
-                members = row.bound | (1 << component)
-                finals = finals_of(instances, instance_ix, members, steps, plans, len(components))
-                if finals != 0:
-                    write_match(
-                        control, instances, instance_ix, FAR, NONE, members, finals, components,
-                        slots, nodes, plans, numbers, ids, offsets, kinds,
-                    )  # fmt: skip
-                if not is_last(instances, instance_ix, members, steps, plans, len(components)):
-                    copy_ix = copied(control, instances, slots, ints, floats, valid, instance_ix)
-                    instances[copy_ix].bound = members
-                    go_on(
-                        control, instances, copy_ix, components, slots, ints, floats, valid, steps,
-                        parts, plans, buffers, pool, terms, groups, axis, stack,
-                    )  # fmt: skip
+            _complete(tables, plans, state, events, out, instance_ix)
             continue
         place, end = row.cursor, row.cursor
         if row.count < part.most and row.row != NONE:
-            end = buffers[row.row, component].low + buffers[row.row, component].count
+            buffer = inputs.buffers[row.row, component]
+            end = buffer.low + buffer.count
         # Most events do not fit, so that this loop is short and calls little.
         bound, start, upper, window = row.bound, row.start, row.upper, ctl.window
         low, high, rivals = part.test_low, part.test_high, part.rivals & row.bound
         phase = phase_of(part.is_kleene, row.count)
-        predicate, address = ctl.predicate, ctl.context
         event = NONE
         while place < end:
             event = pool[place]
@@ -236,186 +248,143 @@ def _work_off(
                 break
             if (
                 rivals == 0 or not is_in(components, slots, nodes, instance_ix, rivals, event)
-            ) and fits(
-                tests, low, high, phase, bound, event, instance_ix, predicate, address, evaluations
-            ):
+            ) and fits(testing, low, high, phase, bound, event, instance_ix):
                 break
             place += 1
         if place >= end:
-            _leave(control, instances, instance_ix, components, waiting)
+            _leave(components, state, instance_ix)
             continue
         row.cursor = place + 1
-        _extend(
-            control, instances, instance_ix, event, place, components, tests, ranges, negations,
-            updates, context, slots, ints, floats, valid, nodes, buffers, pool, terms, groups,
-            steps, parts, plans, axis, numbers, stack, work, ids, offsets, kinds, evaluations,
-        )  # fmt: skip
+        _extend(tables, plans, state, events, out, instance_ix, event, place)
     return DONE
 
 
 @helper
-def _begin(
-    control, instances, event, partition, component, plan, step, components, tests, ranges,
-    negations, updates, context, slots, ints, floats, valid, nodes, buffers, pool, terms, groups,
-    steps, parts, plans, axis, numbers, stack, work, ids, offsets, kinds, evaluations,
-):  # fmt: skip
-    """An instance of a plan whose first component is that of the event."""
-    instance_ix = new_instance(control, instances)
-    row = instances[instance_ix]
+def _begin(tables, plans, state, events, out, plan, step, event):
+    """Begin an instance with an event, which fits the component of a first step of a plan."""
+    ctl, instances = state.control[0], state.instances
+    instance_ix = new_instance(state.control, instances)
+    row = instances.table[instance_ix]
+    component, partition = plans.steps[plan, step].component, events.partitions[event]
     row.bound, row.next, row.count, row.length = 0, component, 0, 0
-    row.start = row.finish = axis[event]
+    row.start = row.finish = events.axis[event]
     row.first = row.last = event
     row.partition, row.row, row.plan, row.step = partition, partition, plan, step
-    row.node, row.waits = NONE, control[0].waits
-    for slot in range(slots.shape[1]):
-        slots[instance_ix, slot] = 0
-    for register in range(ints.shape[1]):
-        ints[instance_ix, register] = 0
-    valid[instance_ix] = 0
-    part = components[component]
-    if not fits(
-        tests, part.test_low, part.test_high, phase_of(part.is_kleene, 0), 0, event, instance_ix,
-        control[0].predicate, control[0].context, evaluations,
-    ):  # fmt: skip
-        free_instance(control, instances, instance_ix)
-        return
-    _extend(
-        control, instances, instance_ix, event, NONE, components, tests, ranges, negations, updates,
-        context, slots, ints, floats, valid, nodes, buffers, pool, terms, groups, steps, parts,
-        plans, axis, numbers, stack, work, ids, offsets, kinds, evaluations,
-    )  # fmt: skip
-    free_instance(control, instances, instance_ix)
+    row.node, row.waits = NONE, ctl.waits
+    for slot in range(instances.slots.shape[1]):
+        instances.slots[instance_ix, slot] = 0
+    for register in range(instances.ints.shape[1]):
+        instances.ints[instance_ix, register] = 0
+    instances.valid[instance_ix] = 0
+    part = tables.components[component]
+    testing = Testing(tables.tests, state.evaluations, ctl.predicate, ctl.context)
+    phase = phase_of(part.is_kleene, 0)
+    if fits(testing, part.test_low, part.test_high, phase, 0, event, instance_ix):
+        _extend(tables, plans, state, events, out, instance_ix, event, NONE)
+    free_instance(state.control, instances, instance_ix)
 
 
-@kernel(
-    I64(
-        array_of(CONTROL), array_of(COMPONENT), array_of(TEST), array_of(RANGE), array_of(NEGATION),
-        array_of(UPDATE), I64S, array_of(INSTANCE), I64S_2D, I64S_2D, F64S_2D, I64S, array_of(NODE),
-        I64S_2D, array_of(BUFFER, 2), I64S, array_of(TERM), I64S_2D, array_of(STEP, 2), I64S_2D,
-        array_of(PLAN), I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S, I64S,
-    )
-)  # fmt: skip
-def read_events(
-    control, components, tests, ranges, negations, updates, context, instances, slots, ints, floats,
-    valid, nodes, waiting, buffers, pool, terms, groups, steps, parts, plans, axis, numbers,
-    partitions, masks, nows, stack, work, ids, offsets, kinds, evaluations,
-):  # fmt: skip
-    """Read the events of the store from ``at`` to ``stop``; what is needed, or DONE.
+@small
+def _fill_buffers(terms, state, events, event):
+    """Put an event into the buffers of its partition, then of its groups; False without room."""
+    ctl, inputs = state.control[0], state.inputs
+    count, numbers = inputs.waiting.shape[1], inputs.buffers.shape[1]
+    mask, partition = events.masks[event], events.partitions[event]
+    while ctl.component < count + numbers:
+        number = ctl.component - count
+        if (mask >> number) & 1:
+            if not put(state.control, inputs, events.axis, partition, number, event):
+                return False
+            ctl.buffered += 1
+        ctl.component += 1
+    while ctl.component < count + numbers + len(terms):
+        term = terms[ctl.component - count - numbers]
+        number, group = term.component, events.groups[event, term.column]
+        if (mask >> number) & 1 and group != NONE:
+            if not put(state.control, inputs, events.axis, group, number, event):
+                return False
+        ctl.component += 1
+    return True
 
-    ``masks`` has for each event the components that it fits, as bits, and above them the
-    negations that it can violate, ``groups`` the rows of what it is looked up by. ``waiting`` has
-    for each row and component the list of the instances that wait, ``nows`` where each partition
-    has got to.
-    """
-    ctl = control[0]
+
+@kernel(I64(type_of(Tables), type_of(Plans), type_of(State), type_of(Events), type_of(Output)))
+def read_events(tables, plans, state, events, out):
+    """Read the events of the store from ``at`` to ``stop``; what is needed, or DONE."""
+    control, instances, inputs = state.control, state.instances, state.inputs
+    ctl, components, waiting = control[0], tables.components, inputs.waiting
     count = len(components)
     while True:
-        lacking = _work_off(
-            control, instances, components, tests, ranges, negations, updates, context, slots, ints,
-            floats, valid, nodes, waiting, buffers, pool, terms, groups, steps, parts, plans, axis,
-            numbers, stack, work, ids, offsets, kinds, evaluations,
-        )  # fmt: skip
+        lacking = _work_off(tables, plans, state, events, out)
         if lacking != DONE:
             return lacking
         if ctl.at >= ctl.stop:
             return DONE
         event = ctl.at
-        mask, partition, now = masks[event], partitions[event], axis[event]
+        now = events.axis[event]
         component = ctl.component
         if component == 0 and ctl.current == UNSEEN and ctl.list == 0:
-            live = len(instances) - ctl.free_count
-            if 4 * ctl.free_count < len(instances) and live >= 2 * ctl.swept + 64:
+            live = len(instances.table) - ctl.free_count
+            if 4 * ctl.free_count < len(instances.table) and live >= 2 * ctl.swept + 64:
                 return NEED_SWEEP
             ctl.now = max(ctl.now, now)
-            nows[partition] = now
-        if component < count:
-            if (mask >> component) & 1 == 0:
-                ctl.component += 1
-                continue
-            term = components[component].term_low + ctl.list - 1
-            listed = partition if ctl.list == 0 else groups[event, terms[term].column]
-            if ctl.current == UNSEEN:
-                ctl.current = waiting[listed, component] if listed != NONE else NONE
-                ctl.before = NONE
-            is_kleene = components[component].is_kleene
-            low, high = components[component].test_low, components[component].test_high
-            predicate, address = ctl.predicate, ctl.context
-            while ctl.current != NONE and ctl.top == 0:
-                instance_ix = ctl.current
-                row = instances[instance_ix]
-                if now - row.start >= ctl.window:
-                    ctl.current = row.link
-                    if ctl.before == NONE:
-                        waiting[listed, component] = row.link
-                    else:
-                        instances[ctl.before].link = row.link
-                    free_instance(control, instances, instance_ix)
-                    ctl.instances_expired += 1
-                    continue
-                # An event that is newer than all of the instance is none of them already.
-                if row.last == event or not fits(
-                    tests, low, high, phase_of(is_kleene, row.count), row.bound, event, instance_ix,
-                    predicate, address, evaluations,
-                ):  # fmt: skip
-                    ctl.before, ctl.current = instance_ix, row.link
-                    continue
-                lacking = _lacks_room(
-                    control, instances, instance_ix, nodes, stack, work, ids, offsets
-                )
-                if lacking != DONE:
-                    return lacking
-                ctl.before, ctl.current = instance_ix, row.link
-                _extend(
-                    control, instances, instance_ix, event, NONE, components, tests, ranges,
-                    negations, updates, context, slots, ints, floats, valid, nodes, buffers, pool,
-                    terms, groups, steps, parts, plans, axis, numbers, stack, work, ids, offsets,
-                    kinds, evaluations,
-                )  # fmt: skip
-            if ctl.top > 0:
-                continue
-            if term + 1 < components[component].term_high:
-                ctl.list, ctl.current = ctl.list + 1, UNSEEN
-                continue
-            if ctl.free_count < 4 + 2 * ctl.fanout:
-                return NEED_INSTANCES
-            if ctl.nodes + 2 >= len(nodes):
-                return NEED_NODES
-            if ctl.ids + 2 > len(ids) or ctl.matches + 2 >= len(offsets):
-                return NEED_OUTPUT
-            if len(stack) < 4 + 2 * ctl.fanout:
-                return NEED_STACK
-            if len(work) < WORK + 2:
-                return NEED_WORK
-            for plan in range(len(plans)):
-                step = steps[plan, 0].child if plans[plan].is_alive != 0 else NONE
-                while step != NONE:
-                    if steps[plan, step].component == component:
-                        _begin(
-                            control, instances, event, partition, component, plan, step, components,
-                            tests, ranges, negations, updates, context, slots, ints, floats, valid,
-                            nodes, buffers, pool, terms, groups, steps, parts, plans, axis, numbers,
-                            stack, work, ids, offsets, kinds, evaluations,
-                        )  # fmt: skip
-                    step = steps[plan, step].sibling
-            ctl.component += 1
-            ctl.list, ctl.current = 0, UNSEEN
-            continue
-        while ctl.component < count + buffers.shape[1]:
-            number = ctl.component - count
-            if (mask >> number) & 1:
-                if not put(control, buffers, pool, partition, number, event, axis):
-                    return NEED_POOL
-                ctl.buffered += 1
-            ctl.component += 1
-        while ctl.component < count + buffers.shape[1] + len(terms):
-            term = ctl.component - count - buffers.shape[1]
-            number, group = terms[term].component, groups[event, terms[term].column]
-            if (
-                (mask >> number) & 1
-                and group != NONE
-                and not put(control, buffers, pool, group, number, event, axis)
-            ):
+            inputs.nows[events.partitions[event]] = now
+        if component >= count:
+            if not _fill_buffers(tables.terms, state, events, event):
                 return NEED_POOL
+            ctl.at += 1
+            ctl.component = 0
+            continue
+        if (events.masks[event] >> component) & 1 == 0:
             ctl.component += 1
-        ctl.at += 1
-        ctl.component = 0
+            continue
+        part = components[component]
+        term = part.term_low + ctl.list - 1
+        if ctl.list == 0:
+            listed = events.partitions[event]
+        else:
+            listed = events.groups[event, tables.terms[term].column]
+        if ctl.current == UNSEEN:
+            ctl.current = waiting[listed, component] if listed != NONE else NONE
+            ctl.before = NONE
+        is_kleene, low, high = part.is_kleene, part.test_low, part.test_high
+        testing = Testing(tables.tests, state.evaluations, ctl.predicate, ctl.context)
+        while ctl.current != NONE and ctl.top == 0:
+            instance_ix = ctl.current
+            row = instances.table[instance_ix]
+            if now - row.start >= ctl.window:
+                ctl.current = row.link
+                if ctl.before == NONE:
+                    waiting[listed, component] = row.link
+                else:
+                    instances.table[ctl.before].link = row.link
+                free_instance(control, instances, instance_ix)
+                ctl.instances_expired += 1
+                continue
+            # An instance has bound the event already only if that is its last one.
+            phase = phase_of(is_kleene, row.count)
+            if row.last == event or not fits(
+                testing, low, high, phase, row.bound, event, instance_ix
+            ):
+                ctl.before, ctl.current = instance_ix, row.link
+                continue
+            lacking = _lacks_room(state, out, instance_ix)
+            if lacking != DONE:
+                return lacking
+            ctl.before, ctl.current = instance_ix, row.link
+            _extend(tables, plans, state, events, out, instance_ix, event, NONE)
+        if ctl.top > 0:
+            continue
+        if term + 1 < part.term_high:
+            ctl.list, ctl.current = ctl.list + 1, UNSEEN
+            continue
+        lacking = _lacks_room_to_begin(state, out)
+        if lacking != DONE:
+            return lacking
+        for plan in range(len(plans.table)):
+            step = plans.steps[plan, 0].child if plans.table[plan].is_alive != 0 else NONE
+            while step != NONE:
+                if plans.steps[plan, step].component == component:
+                    _begin(tables, plans, state, events, out, plan, step, event)
+                step = plans.steps[plan, step].sibling
+        ctl.component += 1
+        ctl.list, ctl.current = 0, UNSEEN

@@ -1,22 +1,24 @@
-"""Instances of a lazy automaton: made, copied, given back, and written down as matches."""
+"""Instances of a lazy automaton: how they are made, copied, freed and written as matches."""
 
 from __future__ import annotations
 
 from cepheid.codegen.layout import TAG_SHIFT
+from cepheid.engines.base.kernels.registers import update_registers
 from cepheid.engines.lazy.layout import (
     BEGIN,
     BIND,
+    FAR,
     FREE,
     NONE,
     SLOT_NODE,
     TAKE,
 )
-from cepheid.jit.decorators import helper
+from cepheid.jit.decorators import helper, small
 
 
 @helper
 def is_in(components, slots, nodes, instance_ix, rivals, event):
-    """Whether one of these components of the instance has the event."""
+    """Whether one of these components of the instance has bound the event."""
     count = len(components)
     for other in range(count):
         if (rivals >> other) & 1:
@@ -34,7 +36,7 @@ def is_in(components, slots, nodes, instance_ix, rivals, event):
 
 @helper
 def phase_of(is_kleene, count):
-    """Which tests an event has to pass to be the next of an instance."""
+    """The tests that an event must pass to be the next one of an instance."""
     if is_kleene == 0:
         return BIND
     return BEGIN if count == 0 else TAKE
@@ -42,34 +44,36 @@ def phase_of(is_kleene, count):
 
 @helper
 def new_instance(control, instances):
-    """An instance from the free list, for which there is room."""
+    """Take an instance from the free list, which is not empty."""
     ctl = control[0]
     instance_ix = ctl.free
-    ctl.free = instances[instance_ix].link
+    ctl.free = instances.table[instance_ix].link
     ctl.free_count -= 1
     ctl.instances_created += 1
-    ctl.instances_peak = max(ctl.instances_peak, len(instances) - ctl.free_count)
+    ctl.instances_peak = max(ctl.instances_peak, len(instances.table) - ctl.free_count)
     return instance_ix
 
 
 @helper
 def free_instance(control, instances, instance_ix):
-    """Give an instance back."""
-    instances[instance_ix].bound = FREE
-    instances[instance_ix].link = control[0].free
+    """Put an instance on the free list."""
+    row = instances.table[instance_ix]
+    row.bound = FREE
+    row.link = control[0].free
     control[0].free = instance_ix
     control[0].free_count += 1
 
 
 @helper
-def copied(control, instances, slots, ints, floats, valid, source_ix):
+def copied(control, instances, source_ix):
     """A copy of an instance."""
     copy_ix = new_instance(control, instances)
-    old, new = instances[source_ix], instances[copy_ix]
+    old, new = instances.table[source_ix], instances.table[copy_ix]
     new.bound, new.next, new.count, new.length = old.bound, old.next, old.count, old.length
     new.start, new.finish, new.first, new.last = old.start, old.finish, old.first, old.last
     new.partition, new.row, new.plan, new.step = old.partition, old.row, old.plan, old.step
     new.node, new.waits = NONE, control[0].waits
+    slots, ints, floats, valid = instances.slots, instances.ints, instances.floats, instances.valid
     for slot in range(slots.shape[1]):
         slots[copy_ix, slot] = slots[source_ix, slot]
     for register in range(ints.shape[1]):
@@ -81,9 +85,8 @@ def copied(control, instances, slots, ints, floats, valid, source_ix):
 
 
 @helper
-def add_event(instances, instance_ix, event, axis):
-    """Let the instance have one more event."""
-    row = instances[instance_ix]
+def add_event(row, event, axis):
+    """Count one more event of an instance."""
     row.length += 1
     if event < row.first:
         row.first, row.start = event, axis[event]
@@ -92,18 +95,29 @@ def add_event(instances, instance_ix, event, axis):
 
 
 @helper
-def write_match(
-    control, instances, instance_ix, event, component, members, finals, components, slots, nodes,
-    plans, numbers, ids, offsets, kinds,
-):  # fmt: skip
-    """Write the match of an instance that has bound these members.
+def apply_updates(updates, low, high, context, instances, instance_ix, event):
+    """Apply updates[low:high] to the registers of an instance, for an event that it binds."""
+    update_registers(
+        updates, low, high, context, event, instance_ix, instances.ints, instances.floats,
+        instances.valid,
+    )  # fmt: skip
 
-    With ``event``, the one that it lacked is that, for a component.
+
+@small
+def write_match(tables, plans, state, events, out, instance_ix, event, finals):
+    """Write the match of an instance that completes these alternatives.
+
+    ``event`` is its last event where the instance has not bound it yet to its next component,
+    and FAR otherwise.
     """
-    ctl = control[0]
-    row = instances[instance_ix]
-    if min(row.first, event) >= plans[row.plan].until:
+    ctl = state.control[0]
+    row = state.instances.table[instance_ix]
+    if min(row.first, event) >= plans.table[row.plan].until:
         return
+    components, slots, nodes = tables.components, state.instances.slots, state.nodes
+    ids, numbers = out.ids, events.numbers
+    members = row.bound | (1 << row.next)
+    lacking = row.next if event != FAR else NONE
     count = len(components)
     start = ctl.ids
     end = start
@@ -111,7 +125,7 @@ def write_match(
         if (members >> c) & 1 == 0:
             continue
         if components[c].is_kleene == 0:
-            bound = event if c == component else slots[instance_ix, c]
+            bound = event if c == lacking else slots[instance_ix, c]
             ids[end] = (numbers[bound] << TAG_SHIFT) | c
             end += 1
         else:
@@ -135,8 +149,8 @@ def write_match(
                 place -= 1
             ids[place + 1] = tag
     ctl.ids = end
-    kinds[ctl.matches] = finals
+    out.kinds[ctl.matches] = finals
     ctl.matches += 1
-    offsets[ctl.matches] = end
+    out.offsets[ctl.matches] = end
     ctl.matches_found += 1
     ctl.ids_found += end - start

@@ -1,26 +1,25 @@
-"""What a lazy automaton forgets: instances, nodes and events that have left the window."""
+"""Dropping instances, nodes and events of a lazy automaton that have left the window."""
 
 from __future__ import annotations
 
 from cepheid.engines.lazy.kernels.instances import free_instance
 from cepheid.engines.lazy.layout import (
-    BUFFER,
     COMPONENT,
-    CONTROL,
     FREE,
-    INSTANCE,
-    NODE,
     NONE,
     SLOT_FIRST,
     SLOT_NODE,
+    Inputs,
+    State,
 )
-from cepheid.jit.decorators import I64, I64S, I64S_2D, array_of, helper, kernel
+from cepheid.jit.decorators import I64, I64S, I64S_2D, array_of, helper, kernel, type_of
 from cepheid.jit.pointers import call_predicate
 
 
 @helper
-def _now(control, nows, partition):
-    return nows[partition] if control[0].by_partition != 0 else control[0].now
+def _now(control, nows, row):
+    """The current place on the axis of the window, for a partition or group."""
+    return nows[row] if control[0].by_partition != 0 else control[0].now
 
 
 @helper
@@ -29,49 +28,47 @@ def _has_events(row, component):
     return (row.bound >> component) & 1 != 0 or (row.next == component and row.count > 0)
 
 
-@kernel(I64(array_of(CONTROL), array_of(INSTANCE), I64S_2D, I64S))
-def free_expired(control, instances, waiting, nows):
-    """Free the waiting instances that nothing to come can complete; how many are left.
+@kernel(I64(type_of(State)))
+def free_expired(state):
+    """Free the waiting instances that no later event can complete; how many are left.
 
-    No event is being read.
+    Must not be called in the middle of an event.
     """
-    ctl = control[0]
-    for partition in range(waiting.shape[0]):
-        now = _now(control, nows, partition)
+    control, instances, waiting = state.control, state.instances, state.inputs.waiting
+    ctl, table = control[0], instances.table
+    for listed in range(waiting.shape[0]):
+        now = _now(control, state.inputs.nows, listed)
         for component in range(waiting.shape[1]):
-            before, current = NONE, waiting[partition, component]
+            before, current = NONE, waiting[listed, component]
             while current != NONE:
-                link = instances[current].link
-                if now - instances[current].start >= ctl.window:
+                link = table[current].link
+                if now - table[current].start >= ctl.window:
                     if before == NONE:
-                        waiting[partition, component] = link
+                        waiting[listed, component] = link
                     else:
-                        instances[before].link = link
+                        table[before].link = link
                     free_instance(control, instances, current)
                     ctl.instances_expired += 1
                 else:
                     before = current
                 current = link
-    ctl.swept = len(instances) - ctl.free_count
+    ctl.swept = len(table) - ctl.free_count
     return ctl.swept
 
 
-@kernel(
-    I64(
-        array_of(CONTROL), array_of(COMPONENT), array_of(INSTANCE), I64S_2D, array_of(NODE), I64S,
-    )
-)  # fmt: skip
-def keep_reachable(control, components, instances, slots, nodes, places):
+@kernel(I64(array_of(COMPONENT), type_of(State), I64S))
+def keep_reachable(components, state, places):
     """Drop the nodes that are in the list of no instance; how many are left.
 
     ``places`` has room for a number for each node.
     """
-    ctl = control[0]
+    table, slots = state.instances.table, state.instances.slots
+    ctl, nodes = state.control[0], state.nodes
     count = len(components)
     for node in range(ctl.nodes):
         places[node] = NONE
-    for instance_ix in range(len(instances)):
-        row = instances[instance_ix]
+    for instance_ix in range(len(table)):
+        row = table[instance_ix]
         if row.bound == FREE:
             continue
         for component in range(count):
@@ -88,8 +85,8 @@ def keep_reachable(control, components, instances, slots, nodes, places):
             previous = nodes[node].previous
             nodes[kept].previous = NONE if previous == NONE else places[previous]
             kept += 1
-    for instance_ix in range(len(instances)):
-        row = instances[instance_ix]
+    for instance_ix in range(len(table)):
+        row = table[instance_ix]
         if row.bound == FREE:
             continue
         if row.node != NONE:
@@ -102,18 +99,19 @@ def keep_reachable(control, components, instances, slots, nodes, places):
     return kept
 
 
-@kernel(I64(array_of(CONTROL), array_of(BUFFER, 2), I64S, I64S, I64S, I64S))
-def pack_buffers(control, buffers, pool, packed, axis, nows):
-    """Write what is in the window into a pool with room to grow; how much room that takes.
+@kernel(I64(type_of(State), I64S, I64S))
+def pack_buffers(state, axis, packed):
+    """Copy the buffered events that are in the window to ``packed``, with room to grow.
 
-    With an empty ``packed`` it is only counted.
+    Returns how much room that takes. With an empty ``packed`` it only computes the room.
     """
+    control, buffers, pool = state.control, state.inputs.buffers, state.inputs.pool
     top = 0
     window = control[0].window
-    for partition in range(buffers.shape[0]):
-        now = _now(control, nows, partition)
+    for row in range(buffers.shape[0]):
+        now = _now(control, state.inputs.nows, row)
         for number in range(buffers.shape[1]):
-            buffer = buffers[partition, number]
+            buffer = buffers[row, number]
             while buffer.count > 0 and now - axis[pool[buffer.low]] >= window:
                 buffer.low += 1
                 buffer.count -= 1
@@ -129,38 +127,35 @@ def pack_buffers(control, buffers, pool, packed, axis, nows):
     return top
 
 
-@kernel(I64(array_of(BUFFER, 2), I64S, I64S))
-def mark_buffered(buffers, pool, is_kept):
+@kernel(I64(type_of(Inputs), I64S))
+def mark_buffered(inputs, is_kept):
     """Set ``is_kept`` for the events that are in a buffer."""
-    for partition in range(buffers.shape[0]):
-        for number in range(buffers.shape[1]):
-            buffer = buffers[partition, number]
+    for row in range(inputs.buffers.shape[0]):
+        for number in range(inputs.buffers.shape[1]):
+            buffer = inputs.buffers[row, number]
             for at in range(buffer.low, buffer.low + buffer.count):
-                is_kept[pool[at]] = 1
+                is_kept[inputs.pool[at]] = 1
     return 0
 
 
-@kernel(
-    I64(
-        array_of(CONTROL), array_of(COMPONENT), array_of(INSTANCE), I64S_2D, array_of(NODE),
-        array_of(BUFFER, 2), I64S, I64S,
-    )
-)  # fmt: skip
-def renumber(control, components, instances, slots, nodes, buffers, pool, places):
-    """Give events their new numbers: ``places[event]``.
+@kernel(I64(array_of(COMPONENT), type_of(State), I64S))
+def renumber(components, state, places):
+    """Replace the row of every event in the store by ``places[row]``.
 
-    No event is being read, and only nodes of live instances are left.
+    Must not be called in the middle of an event; only nodes of live instances are left.
     """
+    table, slots, nodes = state.instances.table, state.instances.slots, state.nodes
+    buffers, pool = state.inputs.buffers, state.inputs.pool
     count = len(components)
-    for partition in range(buffers.shape[0]):
+    for row_ix in range(buffers.shape[0]):
         for number in range(buffers.shape[1]):
-            buffer = buffers[partition, number]
+            buffer = buffers[row_ix, number]
             for at in range(buffer.low, buffer.low + buffer.count):
                 pool[at] = places[pool[at]]
-    for node in range(control[0].nodes):
+    for node in range(state.control[0].nodes):
         nodes[node].event = places[nodes[node].event]
-    for instance_ix in range(len(instances)):
-        row = instances[instance_ix]
+    for instance_ix in range(len(table)):
+        row = table[instance_ix]
         if row.bound == FREE:
             continue
         row.first, row.last = places[row.first], places[row.last]
@@ -175,7 +170,7 @@ def renumber(control, components, instances, slots, nodes, buffers, pool, places
 
 @kernel(I64(I64, I64, I64, I64S_2D, I64, I64S, I64S))
 def count_satisfied(predicate, context, number, slots, other, events, others):
-    """How many of these pairs of events satisfy a predicate; instance 0 is used for it."""
+    """How many of these pairs of events satisfy a predicate; it uses the slots of instance 0."""
     satisfied = 0
     for at in range(len(events)):
         slots[0, other] = others[at]

@@ -10,10 +10,10 @@ from cepheid.jit.decorators import helper
 
 
 @helper
-def slot_of_first(components, count, component):
-    """The slot with the first event of a bound component: a single one has but one."""
+def slot_of_first(components, component):
+    """The slot with the first event of a bound component."""
     if components[component].is_kleene != 0:
-        return SLOT_FIRST * count + component
+        return SLOT_FIRST * len(components) + component
     return component
 
 
@@ -33,23 +33,21 @@ def upper_bound(components, slots, instance_ix, bound, component):
     """The first event that must come after an event of the component, or FAR."""
     upper = FAR
     later = components[component].later & bound
-    count = len(components)
-    for other in range(count):
+    for other in range(len(components)):
         if (later >> other) & 1:
-            event = slots[instance_ix, slot_of_first(components, count, other)]
-            upper = min(upper, event)
+            upper = min(upper, slots[instance_ix, slot_of_first(components, other)])
     return upper
 
 
 @helper
-def row_of(
-    component, slots, instance_ix, bound, partition, terms, groups, buffers,
-):  # fmt: skip
-    """Where the events that an instance can bind to a component are: its partition, or a group.
+def row_of(terms, groups, buffers, instances, instance_ix, component):
+    """The row with the events that an instance can bind: that of its partition or of a group.
 
-    Of several groups it is the one with the fewest events; NONE where a bound event has null in
-    an attribute that has to be equal. The component may be a negated one.
+    Of several groups it is the one with the fewest events. It is NONE where a bound event has
+    null in an attribute that has to be equal. The component may be a negated one.
     """
+    row = instances.table[instance_ix]
+    bound, partition = row.bound, row.partition
     best = partition
     for t in range(len(terms)):
         if terms[t].component != component:
@@ -57,7 +55,7 @@ def row_of(
         for u in range(len(terms)):
             other = terms[u].component
             if terms[u].link == terms[t].link and u != t and (bound >> other) & 1:
-                group = groups[slots[instance_ix, other], terms[u].column]
+                group = groups[instances.slots[instance_ix, other], terms[u].column]
                 if group == NONE:
                     return NONE
                 if best == partition or (
@@ -69,13 +67,15 @@ def row_of(
 
 
 @helper
-def row_of_list(component, first, term_low, term_high, terms, groups, buffers):
-    """The group in which a list goes on that begins with this event: that with the fewest.
+def row_of_list(tables, groups, buffers, component, first):
+    """The row of the group with the further events of a list, which begins with this event.
 
-    NONE where its first event has null in an attribute in which all have to agree.
+    Of several groups it is the one with the fewest events. It is NONE where the first event has
+    null in an attribute that has to be equal.
     """
-    best = groups[first, terms[term_low].column]
-    for t in range(term_low + 1, term_high):
+    terms, part = tables.terms, tables.components[component]
+    best = groups[first, terms[part.term_low].column]
+    for t in range(part.term_low + 1, part.term_high):
         group = groups[first, terms[t].column]
         if group == NONE:
             return NONE
@@ -111,31 +111,30 @@ def end_place(pool, axis, low, high, upper, start, window):
 
 
 @helper
-def choose_next(
-    instances, instance_ix, components, slots, parts, buffers, pool, terms, groups, axis, window,
-):  # fmt: skip
+def choose_next(tables, parts, instances, inputs, events, window, instance_ix):
     """The component that an instance of a tree binds next.
 
-    It is the one for which there are the fewest events at this moment, counting only the part
-    of them that is taken to satisfy the conditions with what is bound [Kolchinsky17 §7].
+    It is the one that has the fewest events now, counting only the part of them that is expected
+    to satisfy the conditions with the bound events [Kolchinsky17 §7].
     """
-    row = instances[instance_ix]
+    components, row = tables.components, instances.table[instance_ix]
+    pool, axis = inputs.pool, events.axis
     count = len(components)
     best, fewest = NONE, 1e300
     for component in range(count):
         if (row.bound >> component) & 1:
             continue
         looked_up = row_of(
-            component, slots, instance_ix, row.bound, row.partition, terms, groups, buffers,
-        )  # fmt: skip
+            tables.terms, events.groups, inputs.buffers, instances, instance_ix, component
+        )
         if looked_up == NONE:
             return component
-        buffer = buffers[looked_up, component]
+        buffer = inputs.buffers[looked_up, component]
         low, high = buffer.low, buffer.low + buffer.count
-        after = lower_bound(components, slots, instance_ix, row.bound, component)
-        upper = upper_bound(components, slots, instance_ix, row.bound, component)
+        after = lower_bound(components, instances.slots, instance_ix, row.bound, component)
+        upper = upper_bound(components, instances.slots, instance_ix, row.bound, component)
         if upper != FAR:
-            # Nothing to come can be taken: what is there is all there is.
+            # No later event can be taken: the buffer has all there will be.
             low = first_place(pool, axis, low, high, after, row.finish, window)
             high = end_place(pool, axis, low, high, upper, row.start, window)
         else:
@@ -153,9 +152,9 @@ def choose_next(
 
 
 @helper
-def put(control, buffers, pool, partition, number, event, axis):
+def put(control, inputs, axis, row, number, event):
     """Put an event into an input buffer; False where the pool has no room."""
-    buffer = buffers[partition, number]
+    buffer, pool = inputs.buffers[row, number], inputs.pool
     window, now = control[0].window, axis[event]
     if buffer.low + buffer.count == buffer.first + buffer.room:
         while buffer.count > 0 and now - axis[pool[buffer.low]] >= window:

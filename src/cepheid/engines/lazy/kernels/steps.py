@@ -1,4 +1,4 @@
-"""How an instance goes on: by the steps of its plan, or by what a tree finds best for it."""
+"""How an instance continues: with the next step of its plan, or in a tree as it chooses."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from cepheid.engines.lazy.kernels.search import (
     upper_bound,
 )
 from cepheid.engines.lazy.layout import NONE, SEARCH
-from cepheid.jit.decorators import helper
+from cepheid.jit.decorators import helper, small
 
 
 @helper
-def search_buffer(control, instances, instance_ix, components, slots, buffers, pool, axis):
-    """Let an instance read the buffer of its next component from where an event can fit."""
-    row = instances[instance_ix]
+def search_buffer(components, control, instances, inputs, axis, instance_ix):
+    """Let an instance read the buffer of its next component from the first event that can fit."""
+    slots, row = instances.slots, instances.table[instance_ix]
     component = row.next
     after = lower_bound(components, slots, instance_ix, row.bound, component)
     if row.count > 0:
@@ -26,91 +26,65 @@ def search_buffer(control, instances, instance_ix, components, slots, buffers, p
     if row.row == NONE:
         row.cursor = 0
         return
-    buffer = buffers[row.row, component]
-    row.cursor = first_place(
-        pool, axis, buffer.low, buffer.low + buffer.count, after, row.finish, control[0].window
-    )
+    buffer = inputs.buffers[row.row, component]
+    end, window = buffer.low + buffer.count, control[0].window
+    row.cursor = first_place(inputs.pool, axis, buffer.low, end, after, row.finish, window)
 
 
-@helper
-def push(
-    control,
-    instances,
-    instance_ix,
-    components,
-    slots,
-    steps,
-    parts,
-    plans,
-    buffers,
-    pool,
-    terms,
-    groups,
-    axis,
-    stack,
-):
-    """Choose what an instance of a step binds next, and let it read the buffer."""
-    row = instances[instance_ix]
-    if plans[row.plan].is_tree == 0:
-        row.next = steps[row.plan, row.step].component
+@small
+def push(tables, plans, state, events, instance_ix):
+    """Set the component that an instance of a step binds next, and let it read the buffer."""
+    ctl, instances, inputs = state.control[0], state.instances, state.inputs
+    row = instances.table[instance_ix]
+    plan = plans.table[row.plan]
+    if plan.is_tree == 0:
+        row.next = plans.steps[row.plan, row.step].component
     else:
         row.next = choose_next(
-            instances, instance_ix, components, slots, parts, buffers, pool, terms, groups, axis,
-            control[0].window,
-        )  # fmt: skip
+            tables, plans.parts, instances, inputs, events, ctl.window, instance_ix
+        )
     row.count, row.stage = 0, SEARCH
-    row.row = row_of(row.next, slots, instance_ix, row.bound, row.partition, terms, groups, buffers)
-    # The events of the plan alone: those before it belong to the plan before.
-    search_buffer(control, instances, instance_ix, components, slots, buffers, pool, axis)
-    since = plans[row.plan].since
-    if since > 0 and row.row != NONE:
-        buffer = buffers[row.row, row.next]
+    row.row = row_of(tables.terms, events.groups, inputs.buffers, instances, instance_ix, row.next)
+    search_buffer(tables.components, state.control, instances, inputs, events.axis, instance_ix)
+    # Matches with earlier events belong to the previous plan.
+    after = plan.since - 1
+    if after >= 0 and row.row != NONE:
+        buffer = inputs.buffers[row.row, row.next]
+        end = buffer.low + buffer.count
         row.cursor = first_place(
-            pool, axis, row.cursor, buffer.low + buffer.count, since - 1, row.finish,
-            control[0].window,
-        )  # fmt: skip
-    stack[control[0].top] = instance_ix
-    control[0].top += 1
+            inputs.pool, events.axis, row.cursor, end, after, row.finish, ctl.window
+        )
+    state.stack[ctl.top] = instance_ix
+    ctl.top += 1
 
 
 @helper
-def finals_of(instances, instance_ix, bound, steps, plans, count):
+def finals_of(plans, row, bound, count):
     """The alternatives that are complete where these components are bound, as bits."""
-    row = instances[instance_ix]
-    if plans[row.plan].is_tree == 0:
-        return steps[row.plan, row.step].finals
+    if plans.table[row.plan].is_tree == 0:
+        return plans.steps[row.plan, row.step].finals
     return 1 if bound == (1 << count) - 1 else 0
 
 
 @helper
-def is_last(instances, instance_ix, bound, steps, plans, count):
-    """Whether nothing is left to be bound where these components are."""
-    row = instances[instance_ix]
-    if plans[row.plan].is_tree == 0:
-        return steps[row.plan, row.step].child == NONE
+def is_last(plans, row, bound, count):
+    """Whether nothing is left to bind where these components are bound."""
+    if plans.table[row.plan].is_tree == 0:
+        return plans.steps[row.plan, row.step].child == NONE
     return bound == (1 << count) - 1
 
 
 @helper
-def go_on(
-    control, instances, instance_ix, components, slots, ints, floats, valid, steps, parts, plans,
-    buffers, pool, terms, groups, axis, stack,
-):  # fmt: skip
-    """Let an instance that has bound a component go on to what may be next; there is something."""
-    row = instances[instance_ix]
-    if plans[row.plan].is_tree == 0:
-        child = steps[row.plan, row.step].child
-        sibling = steps[row.plan, child].sibling
+def follow_plan(tables, plans, state, events, instance_ix):
+    """Let an instance that has bound a component, but not all, continue with the next steps."""
+    row = state.instances.table[instance_ix]
+    if plans.table[row.plan].is_tree == 0:
+        child = plans.steps[row.plan, row.step].child
+        sibling = plans.steps[row.plan, child].sibling
         while sibling != NONE:
-            copy_ix = copied(control, instances, slots, ints, floats, valid, instance_ix)
-            instances[copy_ix].step = sibling
-            push(
-                control, instances, copy_ix, components, slots, steps, parts, plans, buffers, pool,
-                terms, groups, axis, stack,
-            )  # fmt: skip
-            sibling = steps[row.plan, sibling].sibling
+            copy_ix = copied(state.control, state.instances, instance_ix)
+            state.instances.table[copy_ix].step = sibling
+            push(tables, plans, state, events, copy_ix)
+            sibling = plans.steps[row.plan, sibling].sibling
         row.step = child
-    push(
-        control, instances, instance_ix, components, slots, steps, parts, plans, buffers, pool,
-        terms, groups, axis, stack,
-    )  # fmt: skip
+    push(tables, plans, state, events, instance_ix)

@@ -1,8 +1,10 @@
-"""The tests that an instance passes when a component is bound, or when a list is complete."""
+"""The tests that an instance must pass when it binds an event, or when a component is complete."""
 
 from __future__ import annotations
 
-from cepheid.engines.base.kernels.registers import update_registers
+from typing import Any, NamedTuple
+
+from cepheid.engines.lazy.kernels.instances import apply_updates
 from cepheid.engines.lazy.kernels.search import row_of, slot_of_first
 from cepheid.engines.lazy.layout import (
     ABSENT,
@@ -19,53 +21,54 @@ from cepheid.jit.decorators import helper
 from cepheid.jit.pointers import call_predicate
 
 
+class Testing(NamedTuple):
+    """What a test of an event reads; made before a loop, so that the loop reads no control."""
+
+    tests: Any
+    evaluations: Any
+    predicate: int  # address of the predicate function
+    context: int  # address of the context
+
+
 @helper
-def fits(
-    tests, low, high, phase, bound, event, instance_ix, predicate, context_address, evaluations
-):
-    """Whether an event passes all tests of a phase whose other variables are bound."""
+def fits(testing, low, high, phase, bound, event, instance_ix):
+    """Whether an event passes all tests of a phase that need only components that are bound."""
     for t in range(low, high):
-        test = tests[t]
+        test = testing.tests[t]
         if test.phase == phase and test.needs & ~bound == 0:
-            evaluations[t] += 1
-            if call_predicate(predicate, test.predicate, context_address, event, instance_ix) == 0:
+            testing.evaluations[t] += 1
+            holds = call_predicate(
+                testing.predicate, test.predicate, testing.context, event, instance_ix
+            )
+            if holds == 0:
                 return False
     return True
 
 
 @helper
-def holds_when_complete(
-    tests, low, high, bound, ranges, negations, components, instance_ix, instances, slots, ints,
-    floats, valid, updates, context, nodes, buffers, pool, terms, groups, predicate,
-    context_address, work, evaluations,
-):  # fmt: skip
-    """Whether the tests hold that speak of a whole component, which is now complete."""
-    for t in range(low, high):
-        test = tests[t]
+def holds_when_complete(tables, state, groups, instance_ix, component, bound):
+    """Whether the tests hold that have to wait until a component is complete; it is now."""
+    part = tables.components[component]
+    for t in range(part.test_low, part.test_high):
+        test = tables.tests[t]
         if test.needs & ~bound != 0:
             continue
         if test.phase == COMPLETED:
-            if not _holds_for_all(
-                t, test, ranges, components, instance_ix, slots, ints, floats, valid, updates,
-                context, nodes, predicate, context_address, work, evaluations,
-            ):  # fmt: skip
+            if not _holds_for_all(tables, state, instance_ix, t):
                 return False
         elif test.phase == ABSENT:
-            if not _is_absent(
-                t, test, negations, components, instance_ix, instances, slots, buffers, pool, terms,
-                groups, predicate, context_address, evaluations,
-            ):  # fmt: skip
+            if not _is_absent(tables, state, groups, instance_ix, t):
                 return False
     return True
 
 
 @helper
-def _is_absent(
-    t, test, negations, components, instance_ix, instances, slots, buffers, pool, terms, groups,
-    predicate, context_address, evaluations,
-):  # fmt: skip
+def _is_absent(tables, state, groups, instance_ix, t):
     """Whether no event violates a negation between events that are bound."""
-    negation = negations[test.low]
+    ctl, components, slots = state.control[0], tables.components, state.instances.slots
+    buffers, pool = state.inputs.buffers, state.inputs.pool
+    number = tables.tests[t].low
+    negation = tables.negations[number]
     if negation.is_late != 0:
         return True
     negation.tested += 1
@@ -75,14 +78,11 @@ def _is_absent(
         if (negation.after >> other) & 1:
             lower = max(lower, slots[instance_ix, other])
         if (negation.before >> other) & 1:
-            upper = min(upper, slots[instance_ix, slot_of_first(components, count, other)])
-    row = row_of(
-        count + test.low, slots, instance_ix, instances[instance_ix].bound,
-        instances[instance_ix].partition, terms, groups, buffers,
-    )  # fmt: skip
+            upper = min(upper, slots[instance_ix, slot_of_first(components, other)])
+    row = row_of(tables.terms, groups, buffers, state.instances, instance_ix, count + number)
     if row == NONE:
         return True
-    buffer = buffers[row, count + test.low]
+    buffer = buffers[row, count + number]
     low, high = buffer.low, buffer.low + buffer.count
     end = high
     while low < high:
@@ -92,11 +92,11 @@ def _is_absent(
         else:
             low = middle + 1
     while low < end and pool[low] < upper:
-        evaluations[t] += 1
+        state.evaluations[t] += 1
         event = pool[low]
         if (
             negation.predicate == NONE
-            or call_predicate(predicate, negation.predicate, context_address, event, instance_ix)
+            or call_predicate(ctl.predicate, negation.predicate, ctl.context, event, instance_ix)
             != 0
         ):
             negation.refused += 1
@@ -106,59 +106,49 @@ def _is_absent(
 
 
 @helper
-def _reset(
-    each, at, work, elements, slots, instance_ix, count, ints, floats, valid, updates, context,
-):  # fmt: skip
-    """Let a range stand at its first element."""
-    valid[instance_ix] &= ~each.registers
-    for register in range(ints.shape[1]):
+def _reset(tables, state, instance_ix, each, at):
+    """Set a range to its first element."""
+    instances, work, elements = state.instances, state.work, state.work[2 * MAX_RANGES + at]
+    instances.valid[instance_ix] &= ~each.registers
+    for register in range(instances.ints.shape[1]):
         if (each.registers >> register) & 1:
-            ints[instance_ix, register] = 0
+            instances.ints[instance_ix, register] = 0
     work[at] = 0
     while work[at] < each.first - 1:
-        _step(
-            each, at, work, elements, slots, instance_ix, count, ints, floats, valid, updates,
-            context,
-        )  # fmt: skip
-    slots[instance_ix, SLOT_CURRENT * count + each.component] = work[elements + work[at]]
+        _step(tables, state, instance_ix, each, at)
+    slot = SLOT_CURRENT * len(tables.components) + each.component
+    instances.slots[instance_ix, slot] = work[elements + work[at]]
 
 
 @helper
-def _step(
-    each, at, work, elements, slots, instance_ix, count, ints, floats, valid, updates, context,
-):  # fmt: skip
-    """Let a range stand at its next element; the one it leaves is among those before."""
+def _step(tables, state, instance_ix, each, at):
+    """Set a range to its next element, and add the one it leaves to the registers."""
+    slots, work, elements = state.instances.slots, state.work, state.work[2 * MAX_RANGES + at]
     event = work[elements + work[at]]
+    low, high = each.take_low, each.take_high
     if work[at] == 0:
-        update_registers(
-            updates, each.begin_low, each.begin_high, context, event, instance_ix, ints, floats,
-            valid,
-        )  # fmt: skip
-    else:
-        update_registers(
-            updates, each.take_low, each.take_high, context, event, instance_ix, ints, floats,
-            valid,
-        )  # fmt: skip
+        low, high = each.begin_low, each.begin_high
+    apply_updates(tables.updates, low, high, state.context, state.instances, instance_ix, event)
+    count = len(tables.components)
     slots[instance_ix, SLOT_PREVIOUS * count + each.component] = event
     work[at] += 1
     slots[instance_ix, SLOT_CURRENT * count + each.component] = work[elements + work[at]]
 
 
 @helper
-def _holds_for_all(
-    t, test, ranges, components, instance_ix, slots, ints, floats, valid, updates, context, nodes,
-    predicate, context_address, work, evaluations,
-):  # fmt: skip
+def _holds_for_all(tables, state, instance_ix, t):
     """Whether a test holds for every combination of the elements that it ranges over.
 
-    ``work`` has for each range where it stands, how many elements there are and where they
-    are listed; from WORK on, the lists.
+    ``work`` has for each range the ordinal of its element, the number of elements, and where they
+    are listed. The lists begin at WORK.
     """
-    count = len(components)
+    ctl, test = state.control[0], tables.tests[t]
+    slots, nodes, work = state.instances.slots, state.nodes, state.work
+    count = len(tables.components)
     number = test.high - test.low
     top = WORK
     for at in range(number):
-        each = ranges[test.low + at]
+        each = tables.ranges[test.low + at]
         length = 0
         node = slots[instance_ix, SLOT_NODE * count + each.component]
         while node != NONE:
@@ -174,28 +164,18 @@ def _holds_for_all(
             node = nodes[node].previous
         top += work[MAX_RANGES + at]
     for at in range(number):
-        _reset(
-            ranges[test.low + at], at, work, work[2 * MAX_RANGES + at], slots, instance_ix, count,
-            ints, floats, valid, updates, context,
-        )  # fmt: skip
+        _reset(tables, state, instance_ix, tables.ranges[test.low + at], at)
     while True:
-        evaluations[t] += 1
-        if call_predicate(predicate, test.predicate, context_address, 0, instance_ix) == 0:
+        state.evaluations[t] += 1
+        if call_predicate(ctl.predicate, test.predicate, ctl.context, 0, instance_ix) == 0:
             return False
         at = number - 1
         while at >= 0:
-            each = ranges[test.low + at]
-            elements = work[2 * MAX_RANGES + at]
+            each = tables.ranges[test.low + at]
             if work[at] + 1 < work[MAX_RANGES + at]:
-                _step(
-                    each, at, work, elements, slots, instance_ix, count, ints, floats, valid,
-                    updates, context,
-                )  # fmt: skip
+                _step(tables, state, instance_ix, each, at)
                 break
-            _reset(
-                each, at, work, elements, slots, instance_ix, count, ints, floats, valid, updates,
-                context,
-            )  # fmt: skip
+            _reset(tables, state, instance_ix, each, at)
             at -= 1
         if at < 0:
             return True

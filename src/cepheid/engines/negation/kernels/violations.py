@@ -7,13 +7,9 @@ conditions across events are tested from there on, with the registers that the m
 
 from __future__ import annotations
 
-from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.engines.base.kernels.conditions import Conditions, holds, select_match
-from cepheid.engines.negation.layout import MatchArrays, Place, SpanArrays
+from cepheid.engines.negation.layout import MatchArrays, SpanArrays
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
-
-_COMPONENT = (1 << TAG_SHIFT) - 1
-_FAR = 1 << 62
 
 
 @helper
@@ -44,35 +40,28 @@ def _first_within(axis, low, high, last, window):
 
 @kernel(
     I64(
-        type_of(MatchArrays), type_of(SpanArrays), type_of(Conditions), type_of(Place), I64S,
+        type_of(MatchArrays), type_of(SpanArrays), type_of(Conditions), I64, I64S,
     )
 )  # fmt: skip
-def find_violated(matches, span, conditions, negated, violated):
-    """Set ``violated[m]`` for every match that has one of the events at the place of the component.
+def find_violated(matches, span, conditions, window, violated):
+    """Set ``violated[m]`` for every match m that one of the events violates.
 
     If there are conditions across events, the registers of a match are filled from the columns
     of the context, and the predicate reads the events of the span.
     """
-    offsets, axis, window = matches.offsets, span.axis, negated.window
+    axis = span.axis
     count = 0
-    for m in range(len(offsets) - 1):
+    for m in range(len(violated)):
         partition = matches.partitions[m]
         if violated[m] != 0 or partition < 0:
             continue
-        lower, upper = -1, _FAR
-        for at in range(offsets[m], offsets[m + 1]):
-            event, component = matches.ids[at] >> TAG_SHIFT, matches.ids[at] & _COMPONENT
-            if (negated.after >> component) & 1 and event > lower:
-                lower = event
-            if (negated.before >> component) & 1 and event < upper:
-                upper = event
-        place = _first_after(span.partitions, span.events, partition, lower)
-        high = _first_after(span.partitions, span.events, partition, upper - 1)
+        place = _first_after(span.partitions, span.events, partition, matches.lower[m])
+        high = _first_after(span.partitions, span.events, partition, matches.upper[m] - 1)
         place = _first_within(axis, place, high, matches.lasts[m], window)
         filled = False
         while place < high and axis[place] - matches.firsts[m] < window:
             if conditions.predicate != 0 and not filled:
-                select_match(conditions, matches.filled_ids, offsets[m], offsets[m + 1])
+                select_match(conditions, matches.tags, matches.begins[m], matches.begins[m + 1])
                 filled = True
             if conditions.predicate == 0 or holds(conditions, 0, place, 0):
                 violated[m] = 1

@@ -12,7 +12,7 @@ from cepheid.engines.nfa_b import layout
 from cepheid.engines.nfa_b.engine import NfaBEngine
 from cepheid.engines.nfa_b.variants.kernels import backtrack
 from cepheid.events.arrays import grown, int64s
-from cepheid.matches.match_columns import MatchColumns
+from cepheid.matches.bindings import Bindings
 from cepheid.snapshots import Arrays
 
 
@@ -25,7 +25,7 @@ class BacktrackEngine(NfaBEngine):
     _events_read = 0
     _postponed = np.zeros(0, dtype=backtrack.POSTPONED)
 
-    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk; its matches come in the order in which the search finds them."""
         batch = self._begin_batch(chunk)
         heads = np.full(max(chunk.partitions, 1), NONE, dtype=np.int64)

@@ -25,7 +25,7 @@ from cepheid.engines.nfa_b.variants.layout import (
     Shared,
 )
 from cepheid.events.arrays import Int64s, grown, int64s
-from cepheid.matches.match_columns import MatchColumns
+from cepheid.matches.bindings import Bindings
 from cepheid.snapshots import Arrays, part, prefixed
 
 _OUTPUT_IDS = 1 << 20
@@ -62,7 +62,7 @@ class VersionedEngine(NfaBEngine):
         tops = self._shared.tops[0]
         return {name: getattr(self._shared, name)[: tops[name]] for name in _PARTS}
 
-    def feed(self, chunk: Chunk, first_event: int) -> Iterator[MatchColumns]:
+    def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk; the matches that it completes, in blocks."""
         batch, at = self._begin_batch(chunk), int64s(1)
         lacked_at = layout.FREE
@@ -75,13 +75,13 @@ class VersionedEngine(NfaBEngine):
                 self._now = int(batch.axis[min(at[0], len(batch.axis) - 1)])
             return status
 
-        def make_room() -> Iterator[MatchColumns]:
+        def make_room() -> Iterator[Bindings]:
             nonlocal lacked_at
             yield from self._retrieved(first_event)
             self._make_room_in_buffer(not_enough=int(at[0]) == lacked_at)
             lacked_at = int(at[0])
 
-        def make_room_for_complete() -> Iterator[MatchColumns]:
+        def make_room_for_complete() -> Iterator[Bindings]:
             if not self._shared.tops[0]["complete"]:
                 complete = grown(self._shared.complete, 2 * len(self._shared.complete))
                 self._shared = self._shared._replace(complete=complete)
@@ -97,7 +97,7 @@ class VersionedEngine(NfaBEngine):
         )
         yield from self._retrieved(first_event)
 
-    def _retrieved(self, first_event: int) -> Iterator[MatchColumns]:
+    def _retrieved(self, first_event: int) -> Iterator[Bindings]:
         """The matches of complete runs, in blocks: retrieved from the buffer."""
         control, tops = self._control[0], self._shared.tops[0]
         if not tops["complete"]:
@@ -128,7 +128,7 @@ class VersionedEngine(NfaBEngine):
                 control["matches_found"] += matches
                 control["ids_found"] += tags
                 components = [step.component for step in self.automaton.steps]
-                yield MatchColumns.of_tags(
+                yield Bindings.of_tags(
                     self._ids[:tags], self._offsets[: matches + 1], components, first_event
                 )
                 cursor[versioned_matches.AT_TAG :] = 0

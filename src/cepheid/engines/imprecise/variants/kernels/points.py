@@ -77,7 +77,7 @@ def _latest_of_next(event, depth, partition, batch, conditions):
 
 @helper
 def _collapse(table, entries, used, path, depth, size):
-    """The entry of a signature, which may be a new one; -1 where there is no room for it."""
+    """The entry of a signature, which may be a new one; -1 if there is no room for it."""
     key = 0
     for i in range(1, depth):
         key = (key * 1_000_003) ^ path[i]

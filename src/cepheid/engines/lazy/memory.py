@@ -1,0 +1,296 @@
+"""The moving parts of a lazy engine as arrays: instances, input buffers and events.
+
+They grow when the kernel asks for room, and shrink when events have left the window.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.codegen import layout as codegen_layout
+from cepheid.codegen.generated import predicate_address
+from cepheid.codegen.predicates import Storage
+from cepheid.engines.base.engine import EngineTask
+from cepheid.engines.lazy import layout
+from cepheid.engines.lazy.groups import Groups
+from cepheid.engines.lazy.kernels import memory as kernels
+from cepheid.engines.lazy.layout import Instances, State, Tables
+from cepheid.engines.lazy.store import EventStore
+from cepheid.engines.lazy.tables import LazyAutomaton
+from cepheid.errors import LimitError
+from cepheid.events.arrays import Int64s, grown, int64s
+from cepheid.language.printer import print_pattern
+from cepheid.matches.metrics import bytes_of
+from cepheid.snapshots import Arrays, part, prefixed
+
+_FIRST_INSTANCES = 256
+_FIRST_NODES = 1_024
+_FIRST_POOL = 4_096
+_FEW_EVENTS = 4_096
+"""Up to this many events are kept after they have left the window."""
+
+
+class Memory:
+    """The state of an automaton between batches: ``arrays`` and ``store`` are for its kernel."""
+
+    def __init__(self, automaton: LazyAutomaton, tables: Tables, task: EngineTask) -> None:
+        self._automaton = automaton
+        self._components = tables.components
+        self._max_runs = task.options.max_runs
+        self._kept = 0
+        self.groups = Groups(automaton)
+        self.store = EventStore(automaton.columns, len(self.groups.columns))
+        self.arrays = _first_arrays(automaton, tables)
+        control = self.arrays.control[0]
+        control["window"], control["by_partition"] = task.window, task.by_partition
+        control["in_order"] = automaton.in_order
+        control["fanout"] = len(automaton.placement.alternatives)
+        control["free"] = layout.NONE
+        control["current"] = layout.UNSEEN
+        control["now"] = np.iinfo(np.int64).min // 2
+        control["predicate"] = predicate_address(automaton.source)
+        control["context"] = self.arrays.context.ctypes.data
+        self._add_instances(_FIRST_INSTANCES)
+
+    def add_events(self, fresh: int, partitions: int) -> None:
+        """Prepare for the events of the store from ``fresh`` on: their groups and buffers."""
+        self._number_groups(fresh)
+        self._add_rows(self.groups.count(partitions))
+        self.store.point(self.arrays.context)
+
+    # --- room
+
+    def grow_instances(self) -> None:
+        """Double the number of instances, as far as the limit allows."""
+        size = len(self.arrays.instances.table)
+        if self._max_runs is not None and size >= self._max_runs:
+            raise self._too_many_instances()
+        self._add_instances(2 * size)
+
+    def grow_nodes(self) -> None:
+        """Make room for nodes: drop unreachable ones, and grow if many are left."""
+        nodes = self.arrays.nodes
+        if 2 * (self._drop_nodes() + 4) > len(nodes):
+            self.arrays = self.arrays._replace(nodes=grown(nodes, 2 * len(nodes)))
+
+    def grow_stack(self) -> None:
+        """Double the room for instances that read their buffers."""
+        stack = self.arrays.stack
+        self.arrays = self.arrays._replace(stack=grown(stack, 2 * len(stack)))
+
+    def grow_work(self) -> None:
+        """Double the room for the elements of for-all tests."""
+        self.arrays = self.arrays._replace(work=int64s(2 * len(self.arrays.work)))
+
+    def free_expired(self) -> None:
+        """Free the waiting instances that no later event can complete."""
+        kernels.free_expired(self.arrays)
+
+    def pack_buffers(self) -> None:
+        """Drop buffered events that have left the window, and make room for more."""
+        axis = self.store.arrays.axis
+        needed = kernels.pack_buffers(self.arrays, axis, int64s(0))
+        packed = int64s(max(2 * needed, _FIRST_POOL))
+        kernels.pack_buffers(self.arrays, axis, packed)
+        self.arrays = self.arrays._replace(inputs=self.arrays.inputs._replace(pool=packed))
+
+    def _drop_nodes(self) -> int:
+        places = int64s(len(self.arrays.nodes))
+        kept: int = kernels.keep_reachable(self._components, self.arrays, places)
+        return kept
+
+    def _add_instances(self, size: int) -> None:
+        """Grow to this many instances; the new ones are on the free list."""
+        old, control = len(self.arrays.instances.table), self.arrays.control[0]
+        instances = Instances(*(grown(array, size) for array in self.arrays.instances))
+        added = instances.table[old:]
+        added["bound"] = layout.FREE
+        added["link"] = np.arange(old + 1, size + 1)
+        added["link"][-1] = control["free"]
+        control["free"] = old
+        control["free_count"] += size - old
+        self.arrays = self.arrays._replace(instances=instances)
+        self._point_at_instances()
+
+    def _point_at_instances(self) -> None:
+        """Let the context point at the slots and registers of instances."""
+        context, instances = self.arrays.context, self.arrays.instances
+        context[codegen_layout.CONTEXT_INTS] = instances.ints.ctypes.data
+        context[codegen_layout.CONTEXT_FLOATS] = instances.floats.ctypes.data
+        context[codegen_layout.CONTEXT_VALID] = instances.valid.ctypes.data
+        context[codegen_layout.CONTEXT_INTS_STRIDE] = instances.ints.shape[1]
+        context[codegen_layout.CONTEXT_FLOATS_STRIDE] = instances.floats.shape[1]
+        context[layout.CONTEXT_SLOTS] = instances.slots.ctypes.data
+        context[layout.CONTEXT_SLOTS_STRIDE] = instances.slots.shape[1]
+
+    def _too_many_instances(self) -> LimitError:
+        """The error for more instances than allowed; it names what most of them wait for."""
+        table = self.arrays.instances.table
+        live = table[table["bound"] != layout.FREE]
+        components, counts = np.unique(live["next"], return_counts=True)
+        place = int(components[counts.argmax()])
+        component = print_pattern(self._automaton.components[place].component)
+        return LimitError(
+            f"there are more than {self._max_runs} instances, most of them waiting for "
+            f"'{component}'; a shorter window, an equivalence test such as [id] or a condition on "
+            "that component makes them fewer, and max_runs allows more"
+        )
+
+    def _add_rows(self, count: int) -> None:
+        """Make room for this many partitions and groups."""
+        inputs = self.arrays.inputs
+        old = len(inputs.waiting)
+        if count <= old:
+            return
+        size = max(count, 2 * old)
+        waiting = grown(inputs.waiting, size)
+        waiting[old:] = layout.NONE
+        inputs = inputs._replace(
+            waiting=waiting,
+            buffers=grown(inputs.buffers, size),
+            nows=grown(inputs.nows, size),
+        )
+        self.arrays = self.arrays._replace(inputs=inputs)
+
+    # --- eviction
+
+    @property
+    def is_large(self) -> bool:
+        """Whether about half of the events may have left the window."""
+        return self.store.size >= 2 * self._kept + _FEW_EVENTS
+
+    def evict(self) -> Int64s:
+        """Drop the events that have left the window; for each old event its new row."""
+        self.free_expired()
+        self._drop_nodes()
+        self.pack_buffers()
+        is_kept = int64s(self.store.size)
+        kernels.mark_buffered(self.arrays.inputs, is_kept)
+        rows = np.flatnonzero(is_kept)
+        places: Int64s = np.cumsum(is_kept) - is_kept
+        kernels.renumber(self._components, self.arrays, places)
+        self.store.keep(rows)
+        self.arrays.control[0]["at"] = self._kept = len(rows)
+        if self.groups.are_many:
+            self.renumber_partitions(np.arange(len(self.arrays.inputs.waiting), dtype=np.int64))
+        return places
+
+    def used_partitions(self) -> Int64s:
+        """For each partition 1 if an event of it is kept."""
+        used = int64s(len(self.arrays.inputs.waiting))
+        used[self.groups.partitions_of(self.store.arrays.partitions[: self.store.size])] = 1
+        return used
+
+    def renumber_partitions(self, numbers: Int64s) -> None:
+        """Move partition p to ``numbers[p]``, and number the groups anew.
+
+        An instance waits in the row of an event that it has bound, and that event is kept. So
+        every row that is needed is the row of an event.
+        """
+        store, groups = self.store, self.groups
+        events = slice(0, store.size)
+        partitions = store.arrays.partitions
+        old, old_groups = partitions[events].copy(), store.arrays.groups[events].copy()
+        partitions[events] = groups.rows_of(numbers[groups.partitions_of(old)])
+        groups.begin_anew()
+        self._number_groups(0)
+        groups.settle()
+        inputs, instances = self.arrays.inputs, self.arrays.instances.table
+        rows = np.full(max(len(inputs.waiting), 1), layout.NONE, dtype=np.int64)
+        rows[old] = partitions[events]
+        is_group = old_groups >= 0
+        rows[old_groups[is_group]] = store.arrays.groups[events][is_group]
+        live = np.flatnonzero(instances["bound"] != layout.FREE)
+        for name in ("partition", "row"):
+            kept = instances[name][live]
+            instances[name][live] = np.where(kept >= 0, rows[kept], layout.NONE)
+        kept = np.flatnonzero(rows[: len(inputs.waiting)] >= 0)
+        by_row = {name: getattr(inputs, name) for name in ("waiting", "buffers", "nows")}
+        empty = inputs._replace(**{name: array[:0] for name, array in by_row.items()})
+        self.arrays = self.arrays._replace(inputs=empty)
+        self._add_rows(int(rows.max()) + 1)
+        for name, array in by_row.items():
+            getattr(self.arrays.inputs, name)[rows[kept]] = array[kept]
+
+    def _number_groups(self, low: int) -> None:
+        """Find the groups of the events of the store from ``low`` on."""
+        events, groups = self.store.arrays, self.groups
+        fresh = slice(low, self.store.size)
+        events.groups[fresh] = groups.number(
+            groups.partitions_of(events.partitions[fresh]),
+            events.masks[fresh],
+            [self.store.column(attribute, low) for _, attribute in groups.columns],
+        )
+
+    # --- snapshots
+
+    def state(self) -> Arrays:
+        """The instances, buffers and events as arrays, for a snapshot."""
+        control = self.arrays.control.copy()
+        control["predicate"] = control["context"] = 0  # an address means nothing elsewhere
+        instances, inputs = self.arrays.instances._asdict(), self.arrays.inputs._asdict()
+        return {
+            "control": control,
+            "instances": instances.pop("table"),
+            **instances,
+            **inputs,
+            "pool": inputs["pool"][: control["pool"][0]],
+            "nodes": self.arrays.nodes[: control["nodes"][0]],
+            "evaluations": self.arrays.evaluations,
+            **prefixed("store", self.store.state()),
+            **prefixed("groups", self.groups.state()),
+        }
+
+    def load(self, state: Arrays) -> None:
+        """Take the state of a snapshot; addresses are those of this process."""
+        control = state["control"]
+        for name in ("predicate", "context"):
+            control[name] = self.arrays.control[name]
+        inputs = layout.Inputs(**{name: state[name] for name in layout.Inputs._fields})
+        names = ("instances", *Instances._fields[1:])
+        self.arrays = self.arrays._replace(
+            control=control,
+            instances=Instances(*(state[name] for name in names)),
+            nodes=grown(state["nodes"], max(2 * len(state["nodes"]), _FIRST_NODES)),
+            inputs=inputs._replace(pool=np.concatenate([inputs.pool, int64s(_FIRST_POOL)])),
+            evaluations=state["evaluations"],
+        )
+        self.store.load(part("store", state))
+        self.groups.load(part("groups", state))
+        self._kept = self.store.size
+        self._point_at_instances()
+
+    @property
+    def bytes_used(self) -> int:
+        """The size of instances and buffers in bytes."""
+        inputs = self.arrays.inputs
+        return bytes_of(
+            *self.arrays.instances, self.arrays.nodes, inputs.waiting, inputs.buffers, inputs.pool
+        )
+
+
+def _first_arrays(automaton: LazyAutomaton, tables: Tables) -> State:
+    """The arrays of an automaton that has read nothing, without instances."""
+    count, registers = len(automaton.components), automaton.registers
+    ints, floats = (
+        len(registers) if storage in registers else 0 for storage in (Storage.INT, Storage.FLOAT)
+    )
+    buffers = count + len(automaton.negations)
+    return State(
+        control=np.zeros(1, dtype=layout.CONTROL),
+        context=int64s(layout.CONTEXT_COLUMNS + 2 * len(automaton.columns) + 1),
+        instances=Instances(
+            slots=np.zeros((0, automaton.slot_roles * count), dtype=np.int64),
+            ints=np.zeros((0, ints), dtype=np.int64),
+            floats=np.zeros((0, floats), dtype=np.float64),
+        ),
+        nodes=np.zeros(_FIRST_NODES, dtype=layout.NODE),
+        inputs=layout.Inputs(
+            waiting=np.zeros((0, count), dtype=np.int64),
+            buffers=np.zeros((0, buffers), dtype=layout.BUFFER),
+            pool=int64s(_FIRST_POOL),
+        ),
+        stack=int64s(64),
+        work=int64s(layout.WORK + 64),
+        evaluations=int64s(max(len(tables.tests), 1)),
+    )

@@ -1,0 +1,85 @@
+"""The registry of output modes.
+
+To add one, write ``matches/modes/<name>.py`` and list its entry here. A program can add one with
+:func:`register_mode`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.errors import OptionError, unknown_name
+from cepheid.matches.modes.all import ALL
+from cepheid.matches.modes.compressed import COMPRESSED
+from cepheid.matches.modes.mode import OutputMode
+from cepheid.matches.modes.non_overlapping import NON_OVERLAPPING
+
+_BUILT_IN = (ALL, NON_OVERLAPPING, COMPRESSED)
+_MODES = {mode.name: mode for mode in _BUILT_IN}
+
+
+def register_mode(mode: OutputMode) -> None:
+    """Add an output mode, or replace one that was added before."""
+    if mode.name in {each.name for each in _BUILT_IN}:
+        raise OptionError(f"there is an output mode {mode.name!r} already; use another name")
+    _MODES[mode.name] = mode
+
+
+def unregister_mode(name: str) -> None:
+    """Remove an output mode that was added."""
+    assert _MODES[name] not in _BUILT_IN
+    del _MODES[name]
+
+
+def added_mode(name: str) -> OutputMode | None:
+    """The mode with this name if a program has added it: other processes do not know it."""
+    mode = _MODES[name]
+    return None if mode in _BUILT_IN else mode
+
+
+def listed_outputs() -> tuple[str, ...]:
+    """The modes that list matches, which every kind of run has.
+
+    >>> listed_outputs()
+    ('all', 'non_overlapping')
+    """
+    return tuple(name for name, mode in _MODES.items() if not mode.needs_buffer)
+
+
+def all_outputs() -> tuple[str, ...]:
+    """All modes; those that need a buffer are only for a whole stream in memory.
+
+    >>> all_outputs()
+    ('all', 'non_overlapping', 'compressed')
+    """
+    return tuple(sorted(_MODES, key=lambda name: _MODES[name].needs_buffer))
+
+
+def output_mode(name: str) -> OutputMode:
+    """The mode with this name."""
+    check_output(name, all_outputs())
+    return _MODES[name]
+
+
+def check_output(output: str, known: Sequence[str] | None = None) -> None:
+    """Refuse an output mode that is not among the known ones: by default those that list."""
+    known = listed_outputs() if known is None else known
+    if output not in known:
+        raise OptionError(unknown_name("output mode", output, known))
+
+
+def refuse_query(mode: OutputMode, query: AnalysedQuery) -> None:
+    """Refuse a query that has no such output."""
+    refusal = mode.refusal(query)
+    if refusal is not None:
+        raise OptionError(f"there is no {mode.name} output for this query: {refusal}")
+
+
+def refuse_output(output: str) -> None:
+    """Refuse an output other than all matches where they have confidences."""
+    if output_mode(output).chooses:
+        raise OptionError(
+            f"where times are uncertain there is no output {output!r}: every match that some "
+            "possible world has is reported, and min_confidence or top_k leave out the others"
+        )
