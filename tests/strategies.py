@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
+from cepheid.aggregates import AGGREGATES
 from cepheid.functions import function_names
 from cepheid.language import syntax as ast
 from cepheid.language.naming import default_variable
@@ -22,7 +23,7 @@ from cepheid.language.units import CANONICAL_UNIT, NANOSECONDS_PER
 # --- Names --------------------------------------------------------------------------------
 
 ODD_NAMES = (
-    *KEYWORDS, *(word.lower() for word in KEYWORDS), *STRATEGIES, *CANONICAL_UNIT, *ast.AGGREGATES,
+    *KEYWORDS, *(word.lower() for word in KEYWORDS), *STRATEGIES, *CANONICAL_UNIT, *AGGREGATES,
     "i", "LEN", "len", "Skip", "skip-till-any-match", "SHELF-READING", "A-1", "1a", "_", "a b",
     "it's", '"', "--", "/*", "é", "ſeq", "ıs", "名前", "a.b", "80%", " ", "\n",
 )  # fmt: skip
@@ -81,7 +82,7 @@ amounts = st.one_of(
 _units = st.sampled_from(list(NANOSECONDS_PER))
 _comparisons = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
 _functions = st.sampled_from(function_names()) | names.filter(
-    lambda name: name.lower() not in (*function_names(), *ast.AGGREGATES)
+    lambda name: name.lower() not in (*function_names(), *AGGREGATES)
 )
 _indices = st.integers(1, 9) | st.sampled_from(ast.Index)
 _short_strings = st.text(max_size=5)
@@ -127,7 +128,7 @@ class _Expressions:
                 return ast.Element(self._variable(), draw(_indices), draw(names))
             case "aggregate":
                 function, scope = (
-                    draw(st.sampled_from(ast.AGGREGATES)),
+                    draw(st.sampled_from(list(AGGREGATES))),
                     draw(st.sampled_from(ast.Scope)),
                 )
                 return ast.Aggregate(function, self._variable(), scope, draw(names))
@@ -212,9 +213,7 @@ windows = st.one_of(
         st.sampled_from([ast.WindowMeasure.EVENTS, ast.WindowMeasure.EVENTS_PER_PARTITION]),
     ),
 )
-_composite_types = names.filter(
-    lambda name: name.lower() not in (*function_names(), *ast.AGGREGATES)
-)
+_composite_types = names.filter(lambda name: name.lower() not in (*function_names(), *AGGREGATES))
 
 
 @st.composite

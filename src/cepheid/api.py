@@ -55,7 +55,7 @@ def query(
 
     Raises:
         QuerySyntaxError: the text is not a query.
-        QuerySemanticError: the query makes no sense for any events.
+        QuerySemanticError: the query has no meaning for any events.
 
     >>> q = query("PATTERN SEQ(A a, B b) WHERE a.x < T WITHIN 10", parameters={"T": 3})
     >>> events = {"ts": [1, 2, 3], "type": ["A", "A", "B"], "x": [5, 2, 9]}
@@ -68,7 +68,7 @@ def query(
         grouped = with_groups(text, group_by)
         return CompiledQuery(grouped, print_query(grouped), source)
     if not isinstance(text, str):
-        raise OptionError(f"a query is a text or a built pattern, not {type(text).__name__}")
+        raise OptionError(f"a query is a string or a built pattern, not {type(text).__name__}")
     return CompiledQuery(with_groups(parse(text, source, parameters), group_by), text, source)
 
 
@@ -84,13 +84,13 @@ def read_query(
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a file with a query or a script."""
+    """The text of a file with a query or a script, without a byte order mark."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise OptionError(f"cannot read the query {path}: {error.strerror}") from None
+        raise OptionError(f"cannot read the query {str(path)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise OptionError(f"cannot read the query {path}: it is not UTF-8 text") from None
+        raise OptionError(f"cannot read the query {str(path)!r}: it is not UTF-8 text") from None
 
 
 class CompiledQuery(Compiled):

@@ -57,12 +57,14 @@ class CepheidError(Exception):
 
 
 class QueryError(CepheidError):
-    """A query that cannot be run: one or more faults, shown in the query text."""
+    """A query that cannot be run: its faults in the order of the query text."""
 
     def __init__(
         self, faults: Sequence[Fault], text: str | None = None, source: str = DEFAULT_SOURCE
     ) -> None:
-        self.faults = tuple(faults)
+        # A query built in Python has no places, so the same fault may come twice.
+        unique = dict.fromkeys(faults)
+        self.faults = tuple(sorted(unique, key=lambda each: each.span.start if each.span else 0))
         self.text = text
         self.source = source
         super().__init__("\n\n".join(render(fault, text, source) for fault in self.faults))
@@ -183,12 +185,21 @@ def list_words(words: Sequence[str], conjunction: str = "and") -> str:
     return f"{', '.join(words[:-1])} {conjunction} {words[-1]}"
 
 
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: the known one that was probably meant, if any.
+
+    >>> did_you_mean("al", ["all", "non_overlapping"]), did_you_mean("volume", ["price"])
+    (". Did you mean 'all'?", '')
+    """
+    near = closest(word, known)
+    return f". Did you mean {near[0]!r}?" if near else ""
+
+
 def unknown_name(what: str, given: object, known: Sequence[str]) -> str:
     """A message that a name is unknown, with the known names and the probable one.
 
     >>> unknown_name("output mode", "al", ["all", "non_overlapping"])
     "there is no output mode 'al'; there are all and non_overlapping. Did you mean 'all'?"
     """
-    near = closest(given, known) if isinstance(given, str) else ()
-    advice = f". Did you mean {near[0]!r}?" if near else ""
+    advice = did_you_mean(given, known) if isinstance(given, str) else ""
     return f"there is no {what} {given!r}; there are {list_words(known)}{advice}"

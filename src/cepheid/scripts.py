@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from cepheid.api import read_text
 from cepheid.compiled import Compiled
 from cepheid.engines.base.evaluation import AUTO, REFERENCE
-from cepheid.errors import DEFAULT_SOURCE, OptionError, closest, list_words
+from cepheid.errors import DEFAULT_SOURCE, OptionError, did_you_mean, list_words
 from cepheid.events.sources.spark_frames import SPARK, are_spark_frames
 from cepheid.language import syntax as ast
 from cepheid.language.naming import ParameterValue
@@ -39,7 +39,7 @@ def script(
 
     Raises:
         QuerySyntaxError: the text is not a script.
-        QuerySemanticError: a query makes no sense, or reads what it or a later one makes.
+        QuerySemanticError: a query has no meaning, or reads events that it or a later query makes.
 
     >>> thefts = script('''
     ...     PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 60
@@ -64,7 +64,7 @@ def script(
     [{'s': 'Theft[0]', 't': 'Theft[1]'}]
     """
     if not isinstance(text, str):
-        raise OptionError(f"a script is a text, not {type(text).__name__}")
+        raise OptionError(f"a script is a string, not {type(text).__name__}")
     return CompiledScript(parse_script(text, source, parameters), text, source)
 
 
@@ -104,7 +104,7 @@ class CompiledScript(Compiled):
         schema: Any = None,
         *,
         evaluation: str = AUTO,
-        time: str = "ts",
+        time: str | tuple[str, str] = "ts",
         type: str | None = "type",
     ) -> str:
         """What each query reads, how it is understood and which evaluation runs it.
@@ -168,10 +168,9 @@ class CompiledScript(Compiled):
 
         names = list(self.queries)
         if query not in names:
-            near = closest(query, names)
             raise OptionError(
                 f"the script has no query {query!r}; it has {list_words(names)}"
-                + (f". Did you mean {near[0]!r}?" if near else "")
+                + did_you_mean(query, names)
             )
         settings = self.settings(keywords, without=["output"])
         read = self._read(events, settings)

@@ -48,15 +48,15 @@ def test_all_faults_are_reported_in_the_order_of_the_text() -> None:
     assert faults(text) == [
         "the negation of 'c' needs a window",
         "the pattern has no variable 'z'",
-        "'b' is a Kleene variable, which needs an index here",
+        "'b' is a Kleene variable and needs an index here",
         "the name 'Q' has no value",
-        "'c' is negated, so a match has no such event to return",
+        "'c' is negated, so a match has no event to return for it",
     ]
 
 
 def test_faults_of_names_and_of_kinds_are_reported_together() -> None:
     assert faults("PATTERN SEQ(A a, B b) WHERE a.x > 'x' - 1 AND c.x = 1") == [
-        "'-' does not go with a string and an integer",
+        "'-' cannot be applied to a string and an integer",
         "the pattern has no variable 'c'",
     ]
 
@@ -89,7 +89,7 @@ def test_a_number_that_one_branch_can_reach_is_no_fault() -> None:
 @pytest.mark.parametrize("strategy", ["strict_contiguity", "skip_till_next_match"])
 def test_a_nested_and_is_refused_in_every_branch_of_or(strategy: str) -> None:
     text = f"PATTERN OR(AND(A a, B b), SEQ(C c, AND(D d, E e))) WHERE {strategy}"
-    assert faults(text) == [f"AND does not go with {strategy}"] * 2
+    assert faults(text) == [f"AND is not supported under {strategy}"] * 2
 
 
 def test_a_variable_that_is_declared_three_times_is_one_fault() -> None:
@@ -108,15 +108,15 @@ def test_an_alternative_of_only_negation_is_refused_unless_a_star_makes_it() -> 
     [
         (
             "PATTERN SEQ(A+ a[], B b) WHERE sum(a[]) > 1",
-            "sum is over an attribute of a Kleene variable",
+            "sum needs an attribute of a Kleene variable",
         ),
         (
             "PATTERN SEQ(A+ a[], B b) RETURN avg(a)",
-            "avg is over an attribute of a Kleene variable",
+            "avg needs an attribute of a Kleene variable",
         ),
         ("PATTERN SEQ(A+ a[], B b) WHERE a[] = 3", "'a' is a list of events, not a value"),
         ("PATTERN SEQ(A a, B b) WHERE a[] = 3", "'a' is an event, not a value"),
-        ("PATTERN SEQ(A a, B b) WHERE a[].x = 3", "'a' is a single event, which has no index"),
+        ("PATTERN SEQ(A a, B b) WHERE a[].x = 3", "'a' is a single event and has no index"),
         ("PATTERN SEQ(A a, B b) WHERE c[].x = 3", "the pattern has no variable 'c'"),
         ("PATTERN SEQ(A a, B b) WHERE c[] = 3", "the pattern has no variable 'c'"),
     ],
@@ -135,5 +135,5 @@ def test_a_variable_may_be_returned_if_it_has_an_event_in_some_branch() -> None:
 
 def test_a_single_event_of_a_built_query_has_no_length() -> None:
     longer = ast.Comparison(">", ast.Length("a"), ast.Literal(2))
-    with pytest.raises(QuerySemanticError, match="'a' is a single event, which has no length"):
+    with pytest.raises(QuerySemanticError, match="'a' is a single event and has no length"):
         analyse(ast.Query(ast.Component(("A",), "a"), condition=longer))

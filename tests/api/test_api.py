@@ -269,7 +269,7 @@ def test_what_holds_no_events_is_refused(events):
 
 
 def test_only_a_text_or_a_pattern_is_a_query():
-    with pytest.raises(cep.OptionError, match="a query is a text or a built pattern, not int"):
+    with pytest.raises(cep.OptionError, match="a query is a string or a built pattern, not int"):
         cep.query(5)
 
 

@@ -35,54 +35,53 @@ def test_a_script_comes_from_a_file_and_has_parameters(tmp_path):
         ),
         (
             MAKES + "PATTERN SEQ(Pair p, B b) WHERE p.w > 1",
-            "query:2:32: a string is compared with an integer\n"
+            "query:2:32: a string cannot be compared with an integer\n"
             "  2 | PATTERN SEQ(Pair p, B b) WHERE p.w > 1\n"
             "    |                                ^^^^^^^\n"
-            "A text is written in quotes: '1'.",
+            "Write a string in quotes: '1'.",
         ),
         (
             "PATTERN SEQ(Pair p, B b) RETURN Pair(v = p.v)",
-            "query:1:13: this query makes 'Pair', and cannot read what it makes\n"
+            "query:1:13: this query makes 'Pair' and cannot read it\n"
             "  1 | PATTERN SEQ(Pair p, B b) RETURN Pair(v = p.v)\n"
             "    |             ^^^^\n"
-            "A query reads the events of queries before it. Call the type in its RETURN something "
-            "else.",
+            "A query can read only the events of earlier queries. Rename the type in its RETURN.",
         ),
         (
             "PATTERN SEQ(Y y, A a) RETURN X(v = a.x); PATTERN X x RETURN Y(v = x.v)",
             "query:1:13: 'Y' is made by query 2, which comes after this one\n"
             "  1 | PATTERN SEQ(Y y, A a) RETURN X(v = a.x); PATTERN X x RETURN Y(v = x.v)\n"
             "    |             ^\n"
-            "A query reads the events of queries before it. These read each other: query 1 reads "
-            "'Y' of query 2 and query 2 reads 'X' of query 1. One of them has to do without.",
+            "A query can read only the events of earlier queries. There is a cycle: query 1 reads "
+            "'Y' of query 2 and query 2 reads 'X' of query 1.",
         ),
         (
             "PATTERN A a RETURN X(ts = a.x); PATTERN X x",
-            "query:1:22: 'ts' is the time of an event, and that of X is its end\n"
+            "query:1:22: 'ts' is the time column; the time of X is its end\n"
             "  1 | PATTERN A a RETURN X(ts = a.x); PATTERN X x\n"
             "    |                      ^^^^^^^^\n"
-            "Call the item something else.",
+            "Rename the item.",
         ),
         (
             "PATTERN A a RETURN X(s = a.x); PATTERN X x",
-            "query:1:22: 's' is integer here, and string in the events\n"
+            "query:1:22: 's' is integer here, but string in the events\n"
             "  1 | PATTERN A a RETURN X(s = a.x); PATTERN X x\n"
             "    |                      ^^^^^^^\n"
-            "One name has one kind: call the item something else.",
+            "An attribute has the same kind everywhere: rename the item.",
         ),
         (
             "PATTERN A a RETURN X(v = a.x); PATTERN B a RETURN X(w = a.x); PATTERN X x",
-            "query:1:44: 'X' has w here, and v in query 1\n"
+            "query:1:44: 'X' has w here, but v in query 1\n"
             "  1 | PATTERN A a RETURN X(v = a.x); PATTERN B a RETURN X(w = a.x); PATTERN X x\n"
             "    |                                            ^^^^^^^^^^^^^^^^^\n"
-            "Events of one type have the same attributes.",
+            "All events of a type must have the same attributes.",
         ),
         (
             "PATTERN A a WHERE a.x > 1 PATTERN B b",
             "query:1:27: unexpected 'PATTERN'\n"
             "  1 | PATTERN A a WHERE a.x > 1 PATTERN B b\n"
             "    |                           ^^^^^^^\n"
-            "A query has one PATTERN. Queries of a script are separated by ';'.",
+            "A query has one PATTERN. Separate the queries of a script with ';'.",
         ),
     ],
     ids=["attribute", "kind", "itself", "cycle", "time", "kinds", "shared", "semicolon"],

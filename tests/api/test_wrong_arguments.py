@@ -115,13 +115,13 @@ def test_parameters(parameters: Any) -> None:
 @pytest.mark.parametrize(
     ("group_by", "message"),
     [
-        ("x", "group_by is a mapping of variables to an attribute"),
-        ({"c": "x"}, "'c', which is no variable of the pattern; there are a and b"),
-        ({"a": "x"}, r"'a', which is one event; only the events of a list, such as A\+ a\[\]"),
-        ({"b": 5}, r"what b\[\] is grouped by is the name of an attribute"),
+        ("x", "group_by must be a mapping of variables to an attribute"),
+        ({"c": "x"}, "'c', which is not a variable of the pattern; it has a and b"),
+        ({"a": "x"}, r"'a', which is a single event; it needs a list, such as A\+ a\[\]"),
+        ({"b": 5}, r"group_by needs an attribute for b\[\]"),
         ({"b": []}, "or a list of them, not"),
-        ({"b": ["x", ""]}, "'' is no name"),
-        ({"b": [["x"]]}, "is no name"),
+        ({"b": ["x", ""]}, "'' is not a name"),
+        ({"b": [["x"]]}, "is not a name"),
     ],
 )
 def test_groups(group_by: Any, message: str) -> None:

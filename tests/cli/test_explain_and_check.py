@@ -56,7 +56,7 @@ def test_events_are_checked_in_every_form(run, many_forms, command):
         assert outcome.out == ""
         assert "no attribute 'tagid'" in outcome.err
         assert "Did you mean 'tag_id'?" in outcome.err
-        assert "A text is written in quotes" in outcome.err
+        assert "Write a string in quotes" in outcome.err
         good = "PATTERN Shelf a WHERE a.tag_id = 7 AND a.zone > '3'"
         assert run(command, "-q", good, events).code == 0
 
@@ -77,7 +77,7 @@ def test_types_are_checked_where_each_has_a_table_or_a_declaration(run):
         assert outcome.code == 1
         assert "there is no event type 'Exits'" in outcome.err
     both = run("check", "-q", BAD, "events.csv", "--schema", '{"Shelf": ["tag_id", "zone"]}')
-    assert "A text is written in quotes" in both.err
+    assert "Write a string in quotes" in both.err
 
 
 def test_check_says_ok_and_what_the_query_is(run):

@@ -142,7 +142,7 @@ def test_groups_of_a_script_are_conditions(run):
     text = "PATTERN Shelf{2,} a[] RETURN Two(n = a.LEN); PATTERN Two t"
     outcome = run("match", "-q", text, "events.csv", "--group-by", "a=tag_id")
     assert outcome.code != 0
-    assert "--group-by is for a single query" in outcome.err
+    assert "--group-by needs a single query" in outcome.err
 
 
 def test_a_schema_says_which_attributes_a_type_has(run, folder):
@@ -177,7 +177,7 @@ def test_a_parameter_that_the_query_does_not_have_is_warned_of_once(run):
     assert outcome.code == 1
     outcome = run("match", "-q", "PATTERN Shelf a", "events.csv", "--set", "T=1")
     assert outcome.code == 0
-    assert outcome.err.count("warning: no name 'T' is in the query") == 1
+    assert outcome.err.count("warning: the query does not use the parameter 'T'") == 1
 
 
 def test_the_command_line_knows_the_suffixes_that_are_read():

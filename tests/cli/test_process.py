@@ -123,7 +123,7 @@ def test_a_terminal_gets_a_table_and_no_parquet(folder):
     assert not shown.startswith("{")
     done, _ = on_terminal("match", "theft.sase", "events.csv", "--format", "parquet")
     assert done.returncode == 2
-    assert b"not for reading on a terminal" in b" ".join(done.stderr.split())
+    assert b"cannot be shown on a terminal" in b" ".join(done.stderr.split())
 
 
 LOADED = f"""

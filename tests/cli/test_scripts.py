@@ -1,4 +1,4 @@
-"""Scripts on the command line: an output for each query."""
+"""Scripts on the command line: one output per query."""
 
 import json
 

@@ -82,7 +82,7 @@ def test_it_is_printed_checked_and_built() -> None:
     assert "spread(b[..i-1].x) < 3" in print_query(query.tree)
     with pytest.raises(cep.QuerySemanticError, match="spread is over numbers"):
         query.match({**EVENTS, "x": list("abcdefghi")})
-    with pytest.raises(cep.QuerySemanticError, match="spread is over a Kleene variable"):
+    with pytest.raises(cep.QuerySemanticError, match="spread needs a Kleene variable"):
         cep.query("PATTERN SEQ(A a, B b) WHERE spread(a.x) > 1")
 
 

@@ -97,18 +97,18 @@ def test_a_folder_that_exists_is_refused_before_spark_starts(
     monkeypatch.setattr(spark_run, "start_spark", lambda _: pytest.fail("Spark has started"))
     (folder / "thefts" / "Left").mkdir(parents=True)
     where = ("--spark", "local[2]", "--format", "jsonl", "-o", "thefts")
-    assert "'thefts' exists; Spark writes a new folder" in run(*where).stderr
+    assert "'thefts' already exists; Spark writes to a new folder" in run(*where).stderr
     (folder / "both.sase").write_text("PATTERN Shelf a RETURN Left(tag_id = a.tag_id); " + QUERY)
     again = invoke("match", "both.sase", "events.csv", *where)
     assert again.exit_code == 1
-    assert "'thefts/Left' exists; Spark writes a new folder" in again.stderr
+    assert "'thefts/Left' already exists; Spark writes to a new folder" in again.stderr
     assert "name it with -o" in run("--spark", "local[2]", "--format", "csv").stderr
 
 
 def test_options_that_do_not_go_together_are_refused() -> None:
-    assert "--slices is for --spark" in run("--slices", "2").stderr
+    assert "--slices needs --spark" in run("--slices", "2").stderr
     assert "neither a number" in run("--spark", "local[2]", "--slices", "few").stderr
-    assert "without --spark" in run("--spark", "local[2]", "--metrics").stderr
+    assert "cannot be combined with --spark" in run("--spark", "local[2]", "--metrics").stderr
 
 
 @pytest.mark.parametrize("where", [[], ["--format", "table"], ["-o", "found.parquet"]])
@@ -164,15 +164,15 @@ def test_a_folder_holds_files_of_one_kind(folder: Path) -> None:
 
     many = folder / "many"
     many.mkdir()
-    assert "there is no file in the folder" in found().stderr
+    assert "is empty" in found().stderr
     header, *rows = EVENTS.splitlines(keepends=True)
     (many / "one.csv").write_text(header + "".join(rows[:2]))
     (many / "two.csv").write_text(header + "".join(rows[2:]))
     (many / "_SUCCESS").write_text("")
     assert json.loads(found().stdout)["return"]["item"] == 7
-    assert "is for Parquet files" in found("--in-place").stderr
+    assert "reads only Parquet files" in found("--in-place").stderr
     (many / "more.jsonl").write_text(LINES)
-    assert "holds more.jsonl and one.csv; Spark reads files of one kind" in found().stderr
+    assert "has more.jsonl and one.csv; all files of a folder must" in found().stderr
     (many / "one.csv").unlink()
     (many / "two.csv").unlink()
     assert json.loads(found().stdout)["return"]["item"] == 7
@@ -198,7 +198,7 @@ def test_csv_files_of_a_folder_have_one_header(folder: Path) -> None:
     (many / "two.csv").write_text("ts,type,zone,tag_id\n2024-03-01 09:45:00,Exit,,7\n")
     result = invoke("match", "theft.sase", "many", "--spark", "local[2]")
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: 'two.csv' has another header than 'one.csv'; ")
+    assert result.stderr.startswith("error: 'two.csv' and 'one.csv' have different headers; ")
 
 
 @pytest.mark.parametrize("format", ["csv", "jsonl"])

@@ -69,7 +69,7 @@ def test_a_stream_is_stopped_and_goes_on(tmp_path: Path) -> None:
     said = (tmp_path / "said").read_text()
     assert first.returncode == 0, said
     assert "batch 0: 3 events, 1 match, 0 late, state" in said
-    assert "stopped; the same command goes on from here" in said
+    assert "stopped; run the same command to resume" in said
     assert [json.loads(line)["id"] for line in found.splitlines()] == [7]
 
     put(events, "two.jsonl", (6, "B", 8), (30, "A", 9))
@@ -80,13 +80,13 @@ def test_a_stream_is_stopped_and_goes_on(tmp_path: Path) -> None:
         second.kill()
         second.wait()
     assert [json.loads(line)["id"] for line in found.splitlines()] == [8]
-    assert "all has been read" in (tmp_path / "said").read_text()
+    assert "all events have been read" in (tmp_path / "said").read_text()
 
 
 def test_durations_in_lines_are_seconds(
     rocksdb: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streaming, "_session", lambda *_: Unstoppable(rocksdb))
+    monkeypatch.setattr(streaming, "start_spark", lambda *_: Unstoppable(rocksdb))
     events = tmp_path / "events"
     events.mkdir()
     put(events, "one.jsonl", (0, "A", 7), (3, "B", 7), (59, "A", 8))
@@ -99,7 +99,7 @@ def test_durations_in_lines_are_seconds(
 def test_a_script_is_one_stream(
     rocksdb: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streaming, "_session", lambda *_: Unstoppable(rocksdb))
+    monkeypatch.setattr(streaming, "start_spark", lambda *_: Unstoppable(rocksdb))
     text = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10 seconds RETURN Pair(id = a.id); "
     text += "PATTERN SEQ(Pair p, A a) WHERE [id] WITHIN 10 seconds RETURN a.id AS again"
     events = tmp_path / "events"
@@ -117,9 +117,9 @@ def test_a_script_is_one_stream(
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (["--lateness", "10 minuts"], "'10 minuts' is no length of time, such as '10 minutes'"),
+        (["--lateness", "10 minuts"], "'10 minuts' is not a duration, such as '10 minutes'"),
         (["--columns", "ts timestmp, id long"], 'Unsupported data type "TIMESTMP"'),
-        (["--columns", "ts"], "are no columns as in SQL"),
+        (["--columns", "ts"], "is not a list of columns"),
     ],
 )
 def test_a_value_that_spark_cannot_read_is_wrong_usage(
@@ -129,7 +129,7 @@ def test_a_value_that_spark_cannot_read_is_wrong_usage(
     wrong: list[str],
     said: str,
 ) -> None:
-    monkeypatch.setattr(streaming, "_session", lambda *_: Unstoppable(rocksdb))
+    monkeypatch.setattr(streaming, "start_spark", lambda *_: Unstoppable(rocksdb))
     arguments = ["stream", "-q", QUERY, str(tmp_path), "--columns", COLUMNS, *wrong, "--once"]
     result = CliRunner().invoke(app, [*arguments, "--checkpoint", str(tmp_path / "checkpoint")])
     assert result.exit_code == 2
@@ -141,15 +141,15 @@ def test_a_value_that_spark_cannot_read_is_wrong_usage(
     ("source", "said"),
     [
         ("nowhere", "is neither a folder nor kafka://HOST:PORT/TOPIC"),
-        ("one.jsonl", "is a file; a stream reads the folder to which files are added"),
-        ("", "say with --columns what is in the files"),
-        ("kafka://localhost:9092/readings", "say with --columns what is in it"),
+        ("one.jsonl", "is a file; a stream reads a folder to which files are added"),
+        ("", "needs --columns: the columns of its files"),
+        ("kafka://localhost:9092/readings", "a topic needs --columns"),
     ],
 )
 def test_a_source_that_cannot_be_read_is_refused_before_spark_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, said: str
 ) -> None:
-    monkeypatch.setattr(streaming, "_session", lambda *_: pytest.fail("Spark was started"))
+    monkeypatch.setattr(streaming, "start_spark", lambda *_: pytest.fail("Spark was started"))
     (tmp_path / "one.jsonl").touch()
     path = source if "://" in source else str(tmp_path / source)
     arguments = ["stream", "-q", QUERY, path, "--checkpoint", str(tmp_path / "checkpoint")]
@@ -176,7 +176,7 @@ def test_a_row_that_cannot_be_read_ends_a_stream(
     said: str,
     where: str,
 ) -> None:
-    monkeypatch.setattr(streaming, "_session", lambda *_: Unstoppable(rocksdb))
+    monkeypatch.setattr(streaming, "start_spark", lambda *_: Unstoppable(rocksdb))
     events = tmp_path / "events"
     events.mkdir()
     (events / name).write_text(text)

@@ -1,4 +1,4 @@
-"""Types that a query names and no event has."""
+"""Warns of event types in a query that no event has."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cepheid.errors import closest, list_words, warn
 
 
 def warn_of_absent_types(named: set[str], known: Iterable[str], made: Iterable[str] = ()) -> None:
-    """Warn of a type that no event has if its name is close to one that events have.
+    """Warn of a type that no event has, if its name is close to a type that events have.
 
     ``made`` are the types that queries of a script make.
     """

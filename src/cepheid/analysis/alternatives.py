@@ -8,12 +8,12 @@ from itertools import product
 from cepheid.language import syntax as ast
 
 MAX_ALTERNATIVES = 1_000
-"""More alternatives than this are refused: the pattern multiplies out of hand."""
+"""A pattern with more alternatives is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The components of one alternative and which come before which, by their place in it."""
+    """The components of one alternative, and the pairs (i, j) such that i comes before j."""
 
     components: tuple[ast.Component, ...] = ()
     negated: frozenset[int] = frozenset()
@@ -21,7 +21,7 @@ class Outline:
 
 
 def count_alternatives(pattern: ast.Pattern) -> int:
-    """How many alternatives a pattern has, without building them."""
+    """The number of alternatives of a pattern, computed without building them."""
     match pattern:
         case ast.Component(_, _, bounds):
             return 2 if bounds and bounds.least == 0 else 1
@@ -37,7 +37,7 @@ def count_alternatives(pattern: ast.Pattern) -> int:
 
 
 def outlines(pattern: ast.Pattern) -> list[Outline]:
-    """Every alternative that has a positive component.
+    """The alternatives that have a positive component.
 
     >>> from cepheid.language.parser import parse
     >>> pattern = parse("PATTERN SEQ(A a, OR(B b, C c), D* d[])").pattern
@@ -49,7 +49,7 @@ def outlines(pattern: ast.Pattern) -> list[Outline]:
 
 
 def choices(pattern: ast.Pattern) -> list[ast.Pattern | None]:
-    """The pattern for each choice in OR, and without and with each star; None is no event."""
+    """The pattern for each choice in OR, and without and with each star; None has no event."""
     match pattern:
         case ast.Component(_, _, ast.Bounds(0, most)):
             return [None, replace(pattern, bounds=ast.Bounds(1, most))]

@@ -1,4 +1,4 @@
-"""Query to AnalysedQuery: all faults at once, or everything that planning needs."""
+"""Query to AnalysedQuery: everything that planning needs, or all faults in one error."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def analyse(
     text: str | None = None,
     source: str = DEFAULT_SOURCE,
 ) -> AnalysedQuery:
-    """The query with its names, places and tests settled.
+    """Analyse a query: resolve its names, and place its tests.
 
-    ``text`` is what the query was parsed from, for showing faults. Without a schema, what
-    depends on the events is left unchecked.
+    ``text`` is the text of the query, to show faults in it. Without a schema, checks that depend on
+    the events are skipped.
 
     >>> from cepheid.language.parser import parse
     >>> analysed = analyse(parse("PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x"))
@@ -36,10 +36,7 @@ def analyse(
     """
     faults = (*check_pattern(query), *check_scopes(query), *check_kinds(query, schema))
     if faults:
-        # In a query that was not parsed, which has no places, the same fault may come twice.
-        unique = dict.fromkeys(faults)
-        in_order = sorted(unique, key=lambda fault: fault.span.start if fault.span else 0)
-        raise QuerySemanticError(in_order, text, source)
+        raise QuerySemanticError(faults, text, source)
     conditions = conjuncts(query.condition)
     equivalences = tuple(test for test in conditions if isinstance(test, ast.Equivalence))
     others = [test for test in conditions if not isinstance(test, ast.Equivalence)]
@@ -62,8 +59,8 @@ def _alternative(
     components = tuple(outline.components[place] for place in positive)
     declared = {component.variable for component in outline.components}
     negated = {outline.components[place].variable for place in outline.negated}
-    # Elsewhere it does not matter when a condition is tested, but under skip_till_next_match
-    # that decides what a run selects.
+    # Under skip_till_next_match the time of a test decides which events a run selects; under the
+    # other strategies it does not matter.
     greedy = query.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH
     clauses: list[Clause] = []
     clauses_on: dict[str, list[Clause]] = {variable: [] for variable in negated}

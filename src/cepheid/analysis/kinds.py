@@ -1,4 +1,4 @@
-"""Kinds of value: types and attributes exist, and only like is compared with like."""
+"""Checks kinds: types and attributes exist, and operators fit the kinds of their operands."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from cepheid.aggregates import AGGREGATES
-from cepheid.analysis.names import first_word, last_word
+from cepheid.analysis.names import last_word, type_span
 from cepheid.analysis.operations import (
     TIME_STRING,
     TIMES,
@@ -28,9 +28,9 @@ _MOST_LISTED = 12
 
 
 def check_kinds(query: ast.Query, schema: Schema | None) -> list[Fault]:
-    """What is wrong with types, attributes and operators, given what is known of the events.
+    """The faults of types, attributes and operators, given the schema of the events.
 
-    What has no kind because a name in it is wrong is left alone: that is another fault.
+    An expression of unknown kind is not checked further: its unknown name is a fault already.
     """
     checker = _Checker(query, schema)
     checker.check_types()
@@ -62,7 +62,7 @@ class _Checker:
         self.faults.append(Fault(message, node.span, hint=hint))
 
     def _no_such(
-        self, what: str, name: str, span: Span | None, known: Iterable[str], whose: str
+        self, what: str, name: str, span: Span | None, known: Iterable[str], lead: str
     ) -> None:
         names = sorted(known)
         self.faults.append(
@@ -71,27 +71,25 @@ class _Checker:
                 span,
                 found=name,
                 candidates=tuple(map(print_attribute, closest(name, names))),
-                hint=f"{whose} {_listed(list(map(print_attribute, names)))}." if names else None,
+                hint=f"{lead} {_listed(list(map(print_attribute, names)))}." if names else None,
             )
         )
 
     def check_types(self) -> None:
-        """Every type of the pattern is one that occurs."""
+        """Every type of the pattern exists."""
         schema = self._schema
         if schema is None or schema.types is None:
             return
         for component, _ in ast.components(self._query.pattern):
             for name in component.types:
                 if not schema.has_type(name):
-                    is_first = len(component.types) == 1
-                    span = first_word(component, name) if is_first else component.span
-                    message = f"there is no event type '{name}'"
+                    message, span = f"there is no event type '{name}'", type_span(component, name)
                     self._no_such(message, name, span, schema.types, "The types are")
 
     # --- conditions
 
     def check_boolean(self, node: ast.Expression) -> None:
-        """A condition is true or false."""
+        """A condition has a truth value."""
         match node:
             case ast.And(operands) | ast.Or(operands):
                 for operand in operands:
@@ -104,11 +102,11 @@ class _Checker:
                     self._fault(
                         f"this is {with_article(kind)}, not a condition",
                         node,
-                        "Compare it with something.",
+                        "Compare it with a value.",
                     )
 
     def kind(self, node: ast.Expression) -> Kind:
-        """The kind of an expression; what is wrong inside it is reported on the way."""
+        """The kind of an expression; faults inside it are reported."""
         match node:
             case ast.Literal():
                 return self._literal(node)
@@ -129,7 +127,7 @@ class _Checker:
                 kind = self.kind(operand)
                 if kind.is_number or kind in (Kind.DURATION, Kind.UNKNOWN):
                     return kind
-                self._fault(f"'-' does not go with {with_article(kind)}", node)
+                self._fault(f"'-' cannot be applied to {with_article(kind)}", node)
                 return Kind.UNKNOWN
             case ast.Arithmetic():
                 return self._arithmetic(node)
@@ -157,7 +155,7 @@ class _Checker:
             case ast.Like(operand, _):
                 kind = self.kind(operand)
                 if kind not in (Kind.STRING, Kind.UNKNOWN):
-                    self._fault(f"LIKE is for strings, and this is {with_article(kind)}", operand)
+                    self._fault(f"LIKE needs a string, but this is {with_article(kind)}", operand)
             case ast.IsNull(operand):
                 self.kind(operand)
             case ast.Not() | ast.And() | ast.Or():
@@ -181,7 +179,9 @@ class _Checker:
         if not comparable(left, right):
             hint = comparison_hint(left, right) or comparison_hint(right, left)
             self._fault(
-                f"{with_article(kinds[0])} is compared with {with_article(kinds[1])}", node, hint
+                f"{with_article(kinds[0])} cannot be compared with {with_article(kinds[1])}",
+                node,
+                hint,
             )
             return
         for (expression, _), other in ((left, kinds[1]), (right, kinds[0])):
@@ -189,7 +189,7 @@ class _Checker:
                 self._check_time_string(expression)
         for kind in dict.fromkeys(kinds) if is_ordered else ():
             if not (kind.is_number or kind in ORDERED):
-                self._fault(f"{with_article(kind)} has no order", node, "Compare it with = or !=.")
+                self._fault(f"{with_article(kind)} has no order", node, "Use = or !=.")
 
     def _check_time_string(self, literal: ast.Literal) -> None:
         if isinstance(literal.value, str):
@@ -208,10 +208,10 @@ class _Checker:
         kind = literal_kind(node.value)
         if kind is None:
             self._fault(
-                f"a value of type {type(node.value).__name__} cannot stand in a query",
+                f"a value of type {type(node.value).__name__} cannot be used in a query",
                 node,
-                "Numbers, texts, TRUE, FALSE and NULL can; "
-                f"a point in time is a text such as {TIME_STRING}.",
+                "Use numbers, strings, TRUE, FALSE or NULL; "
+                f"a point in time is a string such as {TIME_STRING}.",
             )
         return kind or Kind.UNKNOWN
 
@@ -223,24 +223,20 @@ class _Checker:
         if any(schema.has_attribute(name, attribute) for name in types):
             return schema.kind(attribute)
         if attribute.upper() == "LEN":
-            message = f"'{variable}' is a single event, which has no length"
+            message = f"'{variable}' is a single event and has no length"
             self.faults.append(Fault(message, span))
             return Kind.INTEGER
-        known = [
-            name
-            for name in schema.attributes
-            if any(schema.has_attribute(type_name, name) for type_name in types)
-        ]
+        known = _attributes_of(types, schema)
         if schema.types is None:
-            what, whose = f"the events have no attribute '{attribute}'", "They have"
+            what, lead = f"the events have no attribute '{attribute}'", "They have"
         elif len(types) == 1:
-            what, whose = f"{types[0]} has no attribute '{attribute}'", f"{types[0]} has"
+            what, lead = f"{types[0]} has no attribute '{attribute}'", f"{types[0]} has"
         else:
             none = (
                 f"neither {' nor '.join(types)}" if len(types) == 2 else f"none of {_listed(types)}"
             )
-            what, whose = f"{none} has an attribute '{attribute}'", "Their attributes are"
-        self._no_such(what, attribute, span, known, whose)
+            what, lead = f"{none} has an attribute '{attribute}'", "Their attributes are"
+        self._no_such(what, attribute, span, known, lead)
         return Kind.UNKNOWN
 
     def _equivalence(self, node: ast.Equivalence) -> None:
@@ -250,11 +246,7 @@ class _Checker:
             return
         if not any(schema.has_attribute(name, node.attribute) for name in types):
             what = f"no event of the pattern has an attribute '{node.attribute}'"
-            known = {
-                name
-                for name in schema.attributes
-                if any(schema.has_attribute(type_name, name) for type_name in types)
-            }
+            known = _attributes_of(types, schema)
             self._no_such(what, node.attribute, node.span, known, "The attributes are")
             return
         kind = schema.kind(node.attribute)
@@ -290,7 +282,7 @@ class _Checker:
             if not is_number and Kind.UNKNOWN not in (kind, wanted) and kind is not wanted:
                 expected = "a number" if wanted is Kind.FLOAT else with_article(wanted)
                 self._fault(
-                    f"{function.name} takes {expected}, and this is {with_article(kind)}", argument
+                    f"{function.name} takes {expected}, but this is {with_article(kind)}", argument
                 )
         is_known = not {Kind.UNKNOWN, Kind.OTHER} & set(kinds) and function.takes(len(kinds))
         if function.compile is not None and is_known:
@@ -315,12 +307,21 @@ class _Checker:
                 if kind is not Kind.UNKNOWN
             ]
             self._fault(
-                f"'{node.operator}' does not go with {list_words(known)}",
+                f"'{node.operator}' cannot be applied to {list_words(known)}",
                 node,
                 arithmetic_hint(node, {left, right}),
             )
             return Kind.UNKNOWN
         return result
+
+
+def _attributes_of(types: Iterable[str], schema: Schema) -> list[str]:
+    """The attributes that at least one of the types has."""
+    return [
+        name
+        for name in schema.attributes
+        if any(schema.has_attribute(type_name, name) for type_name in types)
+    ]
 
 
 def _listed(names: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""The result of analysis: a query whose names, places and tests are settled."""
+"""The result of analysis: a query with its alternatives, tests and partition keys."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from cepheid.schema import Schema
 class Edge(Enum):
     """Where in a component a clause is tested [Agrawal08 §3.2].
 
-    BEGIN when its one event, or ``a[1]``, is bound; TAKE at the elements of a Kleene component
-    that the clause speaks of; PROCEED when the Kleene component is complete.
+    BEGIN when its single event, or ``a[1]``, is bound; TAKE at each element of a Kleene component
+    that the clause refers to; PROCEED when the Kleene component is complete.
     """
 
     BEGIN = "begin"
@@ -26,16 +26,16 @@ class Edge(Enum):
 class Clause:
     """A disjunction of literals that a match must satisfy, and where it is tested.
 
-    A literal is a predicate or its negation, or a whole condition where that has too many
-    clauses. ``ranges`` has, for each Kleene variable that is indexed by i, the first i: 1, or 2
-    where a[i-1] or a[..i-1] occurs. The clause must be true for every combination of these i;
-    there is none, and it is true, where the first i is 2 and the variable has one event.
-    ``least_lengths`` has how many events a variable must have because a[k] is named: with
-    fewer the clause is false. ``component_ix`` and ``edge`` are the place of its last
-    identifier in pattern order; None where it names no positive variable.
+    A literal is a predicate or its negation, or a whole condition if that has too many clauses.
+    ``ranges`` has the first i of each Kleene variable that is indexed by i: 1, or 2 if a[i-1] or
+    a[..i-1] occurs. The clause must be true for every combination of these i. If the first i is 2
+    and the variable has one event, there is no i and the clause is true. ``least_lengths`` has the
+    number of events that a variable must have because a[k] is named; with fewer events the clause
+    is false. ``component_ix`` and ``edge`` are the place of its last identifier in pattern order;
+    ``component_ix`` is None if the clause names no positive variable.
 
-    A clause may have the place, the ranges and the least lengths of the condition that it is a
-    part of, and so of variables that its literals do not name.
+    A clause may have the place, the ranges and the least lengths of the whole condition, and so
+    refer to variables that its literals do not name.
     """
 
     literals: tuple[ast.Expression, ...]
@@ -52,10 +52,10 @@ class Clause:
 
 
 class Place(Enum):
-    """What bounds a negated component on either side: an event of the match, or the window.
+    """What bounds a negated component on each side: an event of the match, or the window.
 
-    In a SEQ these are the places before the first event, between two, after the last, and
-    none. Below an AND an event that comes before some others need not be before the first.
+    In a SEQ a negation is before the first event, between two events, after the last, or anywhere.
+    Below an AND, an event that comes before some others need not come before the first.
     """
 
     START = "from the start of the window to an event"
@@ -78,24 +78,24 @@ class NegatedComponent:
 
     @property
     def place(self) -> Place:
-        """What bounds the component, in a word."""
+        """What bounds the component."""
         if self.after:
             return Place.MIDDLE if self.before else Place.END
         return Place.START if self.before else Place.ANYWHERE
 
     @property
     def waits(self) -> bool:
-        """Whether a violation can still come after the last event of a match."""
+        """Whether an event after the last one of a match can still violate the negation."""
         return not self.before
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionKey:
-    """An attribute of every positive component whose values are equal in every match.
+    """One attribute of each positive component, such that their values are equal in every match.
 
-    ``attributes`` has one per component. All types of the component have it, and no value of a
-    match is null. ``is_test`` for a test in brackets, which negated components must satisfy
-    too; otherwise it was found in the conditions on positive components.
+    All types of a component have its attribute, and no value in a match is null. ``is_test``
+    is true for a test in brackets, which negated components must satisfy too; other keys come from
+    the conditions on positive components.
     """
 
     attributes: tuple[str, ...]
@@ -104,10 +104,10 @@ class PartitionKey:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One way of matching the pattern, without OR and star.
+    """One way to match the pattern, without OR and star.
 
-    ``before`` holds the pairs (i, j) of components such that all events of i come before all
-    events of j: the partial order of the pattern.
+    ``before`` has the partial order of the pattern: the pairs (i, j) of components such that all
+    events of i come before all events of j.
     """
 
     components: tuple[ast.Component, ...]
@@ -130,7 +130,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class AnalysedQuery:
-    """A query that makes sense, with everything that planning needs to know of it."""
+    """A query without faults, with everything that planning needs."""
 
     query: ast.Query
     alternatives: tuple[Alternative, ...]

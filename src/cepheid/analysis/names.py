@@ -1,4 +1,4 @@
-"""The names in a query: what declares them, what uses them, and where they stand in the text."""
+"""The names in a query: their declarations, uses and places in the text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cepheid.errors import Fault, Span, closest, list_words
 from cepheid.language import syntax as ast
 
 Declared = dict[str, list[ast.Component]]
-"""The components of each variable, which branches of an OR may share."""
+"""The components of each variable; branches of an OR may share a variable."""
 
 _PLAIN = re.compile(r"[\w-]+")
 
@@ -33,7 +33,7 @@ def variables_in(node: ast.Node) -> set[str]:
 
 
 def undeclared(name: str, span: Span | None, declared: Iterable[str]) -> Fault:
-    """The fault of naming a variable that the pattern does not have."""
+    """The fault of using a variable that the pattern does not declare."""
     return Fault(
         f"the pattern has no variable '{name}'",
         span,
@@ -52,6 +52,11 @@ def first_word(node: ast.Node, name: str) -> Span | None:
     if node.span is None:
         return None
     return Span(node.span.start, min(node.span.start + _width(name), node.span.end))
+
+
+def type_span(component: ast.Component, name: str) -> Span | None:
+    """The place of a type of a component; the whole component if it has several types."""
+    return first_word(component, name) if len(component.types) == 1 else component.span
 
 
 def last_word(node: ast.Node, name: str) -> Span | None:

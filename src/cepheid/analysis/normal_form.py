@@ -1,8 +1,8 @@
 """Conditions in normal form.
 
-A *condition* is a conjunct of WHERE with NOT pushed down to the predicates. It is also the
-unit over which ``a[i]`` ranges. For placing tests as early as possible a condition is split
-further, into the clauses of its conjunctive normal form [Agrawal08 §3.2, step 2].
+A *condition* is a conjunct of WHERE with NOT pushed down to the predicates. Within one condition
+``a[i]`` ranges over all i. To test as early as possible, a condition is split further into the
+clauses of its conjunctive normal form [Agrawal08 §3.2, step 2].
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import product
 from cepheid.language import syntax as ast
 
 MAX_CLAUSES = 64
-"""A condition whose normal form is larger is tested as a whole."""
+"""A condition with a larger normal form is tested as a whole."""
 
 
 def conjuncts(node: ast.Expression | None) -> list[ast.Expression]:
@@ -36,11 +36,7 @@ def push_not(node: ast.Expression, positive: bool = True) -> ast.Expression:
             return push_not(operand, not positive)
         case ast.And(operands) | ast.Or(operands):
             kind = ast.And if isinstance(node, ast.And) is positive else ast.Or
-            parts: list[ast.Expression] = []
-            for operand in operands:
-                part = push_not(operand, positive)
-                parts.extend(part.operands if isinstance(part, kind) else (part,))
-            return kind(tuple(parts), span=node.span)
+            return ast.joined(kind, [push_not(each, positive) for each in operands], node.span)
     return node if positive else ast.Not(node, span=node.span)
 
 
@@ -58,12 +54,12 @@ def clauses(condition: ast.Expression) -> list[tuple[ast.Expression, ...]]:
     unique: dict[frozenset[ast.Expression], tuple[ast.Expression, ...]] = {}
     for clause in normal:
         unique.setdefault(frozenset(clause), tuple(dict.fromkeys(clause)))
-    # A clause that another one implies says nothing more.
+    # A clause that another one implies is redundant.
     return [clause for key, clause in unique.items() if not any(other < key for other in unique)]
 
 
 def _clauses(node: ast.Expression) -> list[tuple[ast.Expression, ...]] | None:
-    """As above, or None where there would be too many."""
+    """As ``clauses``, or None if there would be too many."""
     if isinstance(node, ast.And):
         joined: list[tuple[ast.Expression, ...]] = []
         for operand in node.operands:
@@ -84,7 +80,7 @@ def _clauses(node: ast.Expression) -> list[tuple[ast.Expression, ...]] | None:
 
 
 def predicates(condition: ast.Expression) -> list[ast.Expression]:
-    """The tests that a condition combines by AND, OR and NOT."""
+    """The tests that a condition combines with AND, OR and NOT."""
     match condition:
         case ast.Not(operand):
             return predicates(operand)

@@ -1,14 +1,14 @@
 """Partition keys: attributes on which all events of every match agree.
 
-They come from equivalence tests, and from equalities that connect every component, such as
-``a.id = b.id AND b.id = c.id`` [Wu06 §4.2]. A key lets events be split by its value before
-they are matched; what the answer is never depends on it.
+They come from equivalence tests, and from equalities that connect all components, such as
+``a.id = b.id AND b.id = c.id`` [Wu06 §4.2]. Events can be partitioned by a key before they are
+matched. The matches never depend on it.
 
-Three things look like a key and are not. A predicate on an attribute that the event's type
-does not have is true, so an equality connects nothing unless all types have its attributes.
-An equality on ``b[i-1]`` says nothing of a list of one event. And under skip_till_next_match a
-run takes an event that it may take: an equality that is tested only later, when the run has
-the wrong event already, does not keep the events of other partitions away from it.
+Three conditions look like a key but are not. A predicate is true if the type of the event does not
+have its attribute, so an equality connects components only if all their types have the attribute.
+An equality on ``b[i-1]`` does not apply to a list of one event. Under skip_till_next_match a run
+takes the first event that fits: an equality that is tested later does not keep the events of other
+partitions out of the run.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def find_partition_keys(
 ) -> tuple[PartitionKey, ...]:
     """The keys of an alternative, those of equivalence tests first.
 
-    Without a schema every type is taken to have every attribute. ``at_every_event`` asks that
-    each event is compared with those before it as soon as it is selected.
+    Without a schema every type is assumed to have every attribute. With ``at_every_event``, a key
+    must compare each event with the earlier ones as soon as it is selected.
     """
     finder = _Finder(components, schema)
     tests = [(test.attribute,) * len(components) for test in equivalences]
@@ -52,10 +52,10 @@ def find_partition_keys(
 def find_equal_attributes(
     components: Sequence[ast.Component], clauses: Sequence[Clause], schema: Schema | None
 ) -> tuple[tuple[Term, ...], ...]:
-    """Groups of attributes, one of each component, that have one value in every match.
+    """Groups of attributes, at most one per component, that have one value in every match.
 
-    A list is in a group where all its events have that value. A group of a list alone says that
-    its events agree with each other, as by ``b[i].x = b[i-1].x`` or ``b[i].x = b[1].x``.
+    A list is in a group if all its events have that value. A group of a single list means that its
+    events agree with each other, as with ``b[i].x = b[i-1].x`` or ``b[i].x = b[1].x``.
     """
     finder = _Finder(components, schema)
     found = []
@@ -81,21 +81,17 @@ class _Finder:
         return schema is None or all(schema.has_attribute(name, attribute) for name in types)
 
     def connected(self, clauses: Iterable[Clause]) -> Iterator[tuple[str, ...]]:
-        """For each group of equal attributes that reaches every component, one of each."""
-        for group in self._groups(clauses):
-            # Of several attributes of a component the first by name.
+        """For each group with every component, one attribute per component."""
+        for group in self.equal(clauses):
+            # Of several attributes of a component, take the first by name.
             by_component = dict(sorted(group, reverse=True))
             if len(by_component) == len(self._components):
                 yield tuple(by_component[ix] for ix in range(len(self._components)))
 
-    def equal(self, clauses: Iterable[Clause]) -> list[set[Term]]:
-        """Attributes that have the same value in every match."""
-        return self._groups(clauses)
-
     def agreeing(self, clauses: Iterable[Clause]) -> set[Term]:
-        """The attributes of lists whose events are known to agree when they are compared.
+        """The attributes of lists on which the events agree because they are compared.
 
-        Events that equal a constant agree too, but each by itself.
+        Events that are equal to a constant agree too, but they are not compared with each other.
         """
         return {
             term
@@ -124,12 +120,12 @@ class _Finder:
                 if clause.component_ix is not None and clause.component_ix <= last_ix
             ]
             bound = terms[: last_ix + 1]
-            if not any(group.issuperset(bound) for group in self._groups(tested)):
+            if not any(group.issuperset(bound) for group in self.equal(tested)):
                 return False
         return True
 
-    def _groups(self, clauses: Iterable[Clause]) -> list[set[Term]]:
-        """Attributes that have the same value in every match, as far as these clauses say."""
+    def equal(self, clauses: Iterable[Clause]) -> list[set[Term]]:
+        """Groups of attributes that these clauses make equal in every match."""
         equalities = list(self._equalities(clauses))
         uniform = {
             term for equality, clause in equalities for term in self._uniform(equality, clause)
@@ -137,7 +133,7 @@ class _Finder:
         groups = [{term} for term in sorted(uniform)]
         for equality, clause in equalities:
             sides = (self._term(equality.left), self._term(equality.right))
-            # A list is connected by x only where it has but one value of x.
+            # A list is connected by x only if all its events have the same x.
             terms = {
                 side
                 for side in sides
@@ -148,7 +144,7 @@ class _Finder:
         return groups
 
     def _equalities(self, clauses: Iterable[Clause]) -> Iterator[tuple[ast.Comparison, Clause]]:
-        """Clauses that are an equality, of attributes that all types have."""
+        """The clauses that are equalities of attributes that all types have."""
         for clause in clauses:
             match clause.literals:
                 case (ast.Comparison("=", _, _) as equality,):
@@ -158,8 +154,8 @@ class _Finder:
     def _uniform(self, equality: ast.Comparison, clause: Clause) -> Iterator[Term]:
         """The attributes that the equality makes the same in all events of a Kleene variable.
 
-        ``a[i].x = a[i-1].x`` does, so does ``a[i].x = max(a[..i-1].x)``, because it begins with
-        a[2].x = a[1].x, and ``a[i].x = …`` where the other side is the same for every i.
+        ``a[i].x = a[i-1].x`` does, and so does ``a[i].x = max(a[..i-1].x)``, because it begins with
+        a[2].x = a[1].x, and ``a[i].x = …`` if the other side is the same for every i.
         ``b[i].from = b[i-1].to`` does not.
         """
         for side, other in ((equality.left, equality.right), (equality.right, equality.left)):
@@ -186,20 +182,20 @@ class _Finder:
                 yield self._places[node.variable], node.attribute
 
     def _same_kind(self, terms: Iterable[Term]) -> bool:
-        """Whether equal values are also stored alike, so that they fall into one partition."""
+        """Whether equal values have the same representation, and so the same partition."""
         schema = self._schema
         return schema is None or len({schema.kind(attribute) for _, attribute in terms}) == 1
 
 
 def _always_applies(clause: Clause) -> bool:
-    """Whether the clause speaks of every list, and not only of those of two events or more."""
+    """Whether the clause applies to every list, not only to those with two events or more."""
     return all(first == 1 for first in clause.ranges.values())
 
 
 def _is_of_those_before(node: ast.Expression, current: ast.Element) -> bool:
-    """Whether the value is that of the events before, where these have but one.
+    """Whether the value is that of the previous events, if they all have the same value.
 
-    An average is not: rounding can make it another.
+    An average is not: rounding can change it.
     """
     match node:
         case ast.Element(variable, ast.Index.PREVIOUS, attribute) | ast.Aggregate(

@@ -1,4 +1,4 @@
-"""The pattern, its selection strategy and its window go together."""
+"""Checks the pattern, its selection strategy, its window and its confidence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cepheid.language import syntax as ast
 
 
 def check_pattern(query: ast.Query) -> Iterator[Fault]:
-    """What is wrong with the query before its conditions are looked at."""
+    """The faults of a query apart from its conditions and results."""
     pattern = query.pattern
     declared = declarations(pattern)
     number = count_alternatives(pattern)
@@ -19,7 +19,7 @@ def check_pattern(query: ast.Query) -> Iterator[Fault]:
         yield Fault(
             f"the pattern has {number} alternatives, more than {MAX_ALTERNATIVES}",
             pattern.span,
-            hint="Every OR and every star multiplies them: split the query.",
+            hint="Every OR and every star multiplies the number: split the query.",
         )
         alternatives = []
     else:
@@ -48,20 +48,19 @@ def _check_variables(alternatives: list[Outline], declared: Declared) -> Iterato
         yield Fault(
             f"the variable '{variable}' is declared twice",
             declared[variable][-1].span,
-            hint="Each component of a match has a variable of its own.",
+            hint="Each component of a match needs its own variable.",
         )
 
 
 def _check_positive(pattern: ast.Pattern) -> Iterator[Fault]:
-    """A match has events: a star may be absent, but no branch of OR is all negation."""
+    """A match has events: no branch of OR has only negations."""
     for part in _branches(pattern):
         if _is_negative(part):
             whole = "the pattern" if part is pattern else "a branch of OR"
             yield Fault(
                 f"{whole} has no positive component",
                 part.span,
-                hint="A match is made of events: something must occur before something can be "
-                "absent.",
+                hint="A match needs at least one event that occurs.",
             )
 
 
@@ -75,7 +74,7 @@ def _branches(pattern: ast.Pattern) -> Iterator[ast.Pattern]:
 
 
 def _is_negative(pattern: ast.Pattern) -> bool:
-    """Whether an alternative of the pattern that has all of its stars has only negations."""
+    """Whether some alternative with all stars present has only negations."""
     match pattern:
         case ast.Component():
             return False
@@ -110,11 +109,10 @@ def _check_strategy(query: ast.Query, declared: Declared) -> Iterator[Fault]:
             if isinstance(node, ast.Conjunction | ast.Disjunction):
                 name = "AND" if isinstance(node, ast.Conjunction) else "OR inside a pattern"
                 yield Fault(
-                    f"{name} does not go with {strategy}",
+                    f"{name} is not supported under {strategy}",
                     node.span,
-                    hint="AND, and OR inside a pattern, go with skip_till_any_match only; "
-                    "OR at the top of the pattern goes with every strategy: "
-                    "OR(SEQ(A a, B b), SEQ(A a, C c)).",
+                    hint="AND, and OR inside a pattern, need skip_till_any_match. Every strategy "
+                    "supports OR at the top of the pattern: OR(SEQ(A a, B b), SEQ(A a, C c)).",
                 )
                 break
 
@@ -127,9 +125,9 @@ def _check_confidence(query: ast.Query) -> Iterator[Fault]:
         yield _without_value(clause.least)
     elif not 0 <= clause.least <= 1:
         yield Fault(
-            "a confidence is a number from 0 to 1",
+            "a confidence must be a number from 0 to 1",
             clause.span,
-            hint="It is the probability that a match is one: write 0.8 or 80%.",
+            hint="It is the probability of a match: write 0.8 or 80%.",
         )
 
 
@@ -139,8 +137,7 @@ def _without_value(parameter: ast.Parameter) -> Fault:
         f"the name '{name}' has no value",
         parameter.span,
         found=name,
-        hint="The value of a parameter is given along with the query "
-        f'(parameters={{"{name}": …}}).',
+        hint=f'Give the parameter a value: parameters={{"{name}": …}}.',
     )
 
 
@@ -152,15 +149,14 @@ def _check_window(query: ast.Query, alternatives: list[Outline]) -> Iterator[Fau
         yield _without_value(window.extent)
     elif window.extent <= 0:
         yield Fault(
-            "a window of 0 holds no event",
+            "a window must be longer than 0",
             window.span,
-            hint="Make it longer: the first and the last event of a match are less than the "
-            "window apart.",
+            hint="The first and the last event of a match are less than the window apart.",
         )
 
 
 def _check_waiting(alternatives: list[Outline]) -> Iterator[Fault]:
-    """Without a window nobody knows when a negation that can still be violated holds."""
+    """A negation that later events can violate needs a window to decide when it holds."""
     seen = set()
     for outline in alternatives:
         for place in sorted(outline.negated):
@@ -171,6 +167,6 @@ def _check_waiting(alternatives: list[Outline]) -> Iterator[Fault]:
                 yield Fault(
                     f"the negation of '{component.variable}' needs a window",
                     component.span,
-                    hint=f"Events of type {list_words(component.types, 'or')} can still come after "
-                    "the last event of a match: say with WITHIN how long to wait.",
+                    hint=f"Events of type {list_words(component.types, 'or')} can come after "
+                    "the last event of a match: set with WITHIN how long to wait.",
                 )

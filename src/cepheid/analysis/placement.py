@@ -1,4 +1,4 @@
-"""Where each clause of a condition is tested: at its last identifier [Agrawal08 §3.2]."""
+"""Places each clause of a condition at its last identifier [Agrawal08 §3.2]."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _EDGES = (Edge.BEGIN, Edge.TAKE, Edge.PROCEED)
 
 @dataclass(frozen=True, slots=True)
 class Indices:
-    """What an expression asks of Kleene variables: where i starts, and for how many events."""
+    """What an expression needs of Kleene variables: the first i, and the least lengths."""
 
     ranges: Mapping[str, int]
     least_lengths: Mapping[str, int]
 
     @property
     def may_be_empty(self) -> set[str]:
-        """The variables whose i has no value, so that the test holds, where they have one event."""
+        """The variables without any i if they have one event, so that the test is true."""
         return {variable for variable, first in self.ranges.items() if first > 1}
 
 
@@ -31,9 +31,9 @@ def place_clauses(
 ) -> list[Clause]:
     """The clauses of a condition, each with the place in pattern order where it is bound.
 
-    A clause is bound when all that it names is. Without ``apart``, or where a clause by itself
-    would ask something else than the condition does, all clauses have the place and the
-    indices of the whole condition.
+    A clause is bound when all events that it names are. Without ``apart``, or if the clauses on
+    their own would not mean the same as the condition, all clauses have the place and the indices
+    of the whole condition.
 
     >>> from cepheid.language.parser import parse
     >>> query = parse("PATTERN SEQ(A a, B b) WHERE a.x = 1 OR (a.y = 2 AND b.z = 3)")
@@ -58,7 +58,7 @@ def place_clauses(
 
 
 def indices_in(expressions: Iterable[ast.Expression]) -> Indices:
-    """What these expressions together ask of Kleene variables."""
+    """What these expressions together need of Kleene variables."""
     ranges: dict[str, int] = {}
     least_lengths: dict[str, int] = {}
     for expression in expressions:
@@ -76,11 +76,11 @@ def indices_in(expressions: Iterable[ast.Expression]) -> Indices:
 
 
 def _is_faithful(parts: list[Indices], whole: Indices) -> bool:
-    """Whether the clauses, each read by itself, say together what the condition says.
+    """Whether the clauses on their own, taken together, mean the same as the condition.
 
-    A condition on a[i-1] is true of a list of one event, and one on a[k] is false of a list of
-    fewer than k. A clause that lost the one would demand too much, and clauses that all lost
-    the other too little.
+    A condition on a[i-1] is true for a list of one event, and a condition on a[k] is false for a
+    list of fewer than k events. A clause without the a[i-1] would be too strict, and clauses that
+    all lack the a[k] would be too weak.
     """
     lengths: dict[str, int] = {}
     for part in parts:
@@ -93,7 +93,7 @@ def _is_faithful(parts: list[Indices], whole: Indices) -> bool:
 def _last_identifier(
     literals: Iterable[ast.Expression], places: Mapping[str, int]
 ) -> tuple[int | None, Edge]:
-    """The component and edge at which the last event that the literals speak of is bound."""
+    """The component and edge at which the last event that the literals refer to is bound."""
     bound = [
         (places[node.variable], _EDGES.index(_edge(node)))
         for literal in literals
@@ -108,7 +108,7 @@ def _last_identifier(
 
 
 def reads_whole_list(expression: ast.Expression, variable: str) -> bool:
-    """Whether an expression can be tested only when the list of the variable is complete."""
+    """Whether an expression can be tested only after the list of the variable is complete."""
     return any(
         isinstance(node, ast.Element | ast.Length | ast.Aggregate)
         and node.variable == variable

@@ -1,4 +1,4 @@
-"""Names: every variable is declared, once, and is used as what it is."""
+"""Checks names: every variable is declared once, and used as a single event or a list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cepheid.language.printer import item_name, print_expression
 
 
 def check_scopes(query: ast.Query) -> Iterator[Fault]:
-    """What is wrong with the names in WHERE and RETURN, whatever the events are."""
+    """The faults of the names in WHERE and RETURN, independent of the events."""
     declared = declarations(query.pattern)
     components = list(ast.components(query.pattern))
     negated = {component.variable for component, is_negated in components if is_negated}
@@ -31,7 +31,7 @@ def check_scopes(query: ast.Query) -> Iterator[Fault]:
 
 
 def _nodes(tree: ast.Node) -> Iterator[ast.Node]:
-    """The nodes of a tree but those below a wrong aggregate, which is wrong as a whole."""
+    """The nodes of a tree, except those below a wrong aggregate, which has one fault as a whole."""
     yield tree
     if not _is_bad_aggregate(tree):
         for child in tree.children():
@@ -53,12 +53,8 @@ def _check_names(tree: ast.Node, declared: Declared) -> Iterator[Fault]:
             case ast.Call():
                 is_bad = _is_bad_aggregate(node)
                 yield from [_bad_aggregate(node, declared)] if is_bad else _check_call(node)
-            case ast.Attribute(variable) | ast.Element(variable) | ast.Length(variable):
-                yield from _check_use(node, variable, declared)
-            case ast.Elements(variable) | ast.EventReference(variable):
-                yield from _check_use(node, variable, declared)
-            case ast.Aggregate(_, variable):
-                yield from _check_use(node, variable, declared)
+            case _ if hasattr(node, "variable"):
+                yield from _check_use(node, node.variable, declared)
 
 
 def _check_use(node: ast.Node, variable: str, declared: Declared) -> Iterator[Fault]:
@@ -71,7 +67,7 @@ def _check_use(node: ast.Node, variable: str, declared: Declared) -> Iterator[Fa
     match node:
         case ast.Attribute(_, attribute) if is_kleene:
             yield Fault(
-                f"'{variable}' is a Kleene variable, which needs an index here",
+                f"'{variable}' is a Kleene variable and needs an index here",
                 node.span,
                 hint=f"Write {variable}[1].{attribute}, {variable}[i].{attribute} (every event), "
                 f"{variable}[{variable}.LEN].{attribute} (the last), or an aggregate such as "
@@ -84,19 +80,19 @@ def _check_use(node: ast.Node, variable: str, declared: Declared) -> Iterator[Fa
                 yield Fault(
                     f"'{variable}' never has {index} events",
                     node.span,
-                    hint=f"The pattern lets it have {limit} at most.",
+                    hint=f"The pattern allows at most {limit}.",
                 )
         case ast.Aggregate(function, _, _, attribute) if not is_kleene:
             yield _over_single(function, variable, attribute, node.span)
         case ast.Element(_, _, attribute) | ast.Elements(_, attribute) if not is_kleene:
             kleene = f"{components[0].types[0]}+ {variable}[]"
             yield Fault(
-                f"'{variable}' is a single event, which has no index",
+                f"'{variable}' is a single event and has no index",
                 node.span,
                 hint=f"Write {variable}.{attribute}, or declare a list: {kleene}.",
             )
         case ast.Length() if not is_kleene:
-            yield Fault(f"'{variable}' is a single event, which has no length", node.span)
+            yield Fault(f"'{variable}' is a single event and has no length", node.span)
 
 
 def _check_call(call: ast.Call) -> Iterator[Fault]:
@@ -111,8 +107,8 @@ def _check_call(call: ast.Call) -> Iterator[Fault]:
             candidates=candidates,
             hint=None
             if candidates
-            else f"The functions are {list_words(function_names())}; over the events of a list "
-            f"there are {list_words(sorted(AGGREGATES))}.",
+            else f"The functions are {list_words(function_names())}; the aggregates are "
+            f"{list_words(sorted(AGGREGATES))}.",
         )
         return
     given, most = len(call.arguments), function.most_arguments
@@ -135,15 +131,15 @@ def _bad_aggregate(call: ast.Call, declared: Declared) -> Fault:
         case [_, _, *_] if name in ("min", "max"):
             instead = {"min": "least", "max": "greatest"}[name]
             return Fault(
-                f"{name} is an aggregate over a Kleene variable",
+                f"{name} is an aggregate over one attribute of a Kleene variable",
                 call.span,
-                hint=f"For the {instead} of several values write {instead}(…).",
+                hint=f"For the {instead} of several values, write {instead}(…).",
             )
         case [ast.Attribute(variable, attribute)] if variable in declared:
             if not declared[variable][0].is_kleene:
                 return _over_single(name, variable, attribute, call.span)
             return Fault(
-                f"{name} is over the events of a Kleene variable, which are written with brackets",
+                f"{name} needs brackets after the Kleene variable '{variable}'",
                 call.span,
                 hint=f"Write {name}({variable}[].{attribute}), or "
                 f"{name}({variable}[..i-1].{attribute}) for those before {variable}[i].",
@@ -151,13 +147,13 @@ def _bad_aggregate(call: ast.Call, declared: Declared) -> Fault:
         case [ast.Parameter(variable)] if name == "count" and variable in declared:
             if declared[variable][0].is_kleene:
                 return Fault(
-                    f"'{variable}' is a Kleene variable, which is written with brackets here",
+                    f"{name} needs brackets after the Kleene variable '{variable}'",
                     call.span,
                     hint=f"Write count({variable}[]) or {variable}.LEN.",
                 )
     variable = next((v for v, parts in declared.items() if parts[0].is_kleene), "a")
     return Fault(
-        f"{name} is over an attribute of a Kleene variable",
+        f"{name} needs an attribute of a Kleene variable",
         call.span,
         hint=f"Write {name}({variable}[].x), or {name}({variable}[..i-1].x) for the events "
         f"before {variable}[i].",
@@ -166,7 +162,7 @@ def _bad_aggregate(call: ast.Call, declared: Declared) -> Fault:
 
 def _over_single(function: str, variable: str, attribute: str | None, span: Span | None) -> Fault:
     return Fault(
-        f"{function} is over a Kleene variable, and '{variable}' is a single event",
+        f"{function} needs a Kleene variable, but '{variable}' is a single event",
         span,
         hint=f"Write {variable}.{attribute}." if attribute else None,
     )
@@ -178,7 +174,7 @@ def _valueless(name: str, span: Span | None, declared: Declared) -> Fault:
             return Fault(
                 f"'{name}' is a list of events, not a value",
                 span,
-                hint=f"Write {name}[i].x, where x is an attribute, or {name}.LEN for how many.",
+                hint=f"Write {name}[i].x, where x is an attribute, or {name}.LEN for its length.",
             )
         return Fault(
             f"'{name}' is an event, not a value",
@@ -191,9 +187,9 @@ def _valueless(name: str, span: Span | None, declared: Declared) -> Fault:
         span,
         found=name,
         candidates=closest(name, declared),
-        hint=f"A text is written in quotes ('{name}'), an attribute with its variable "
-        f"({variable}{'[i]' if component.is_kleene else ''}.{name}), and the value of a parameter "
-        f'is given along with the query (parameters={{"{name}": …}}).',
+        hint=f"Write a string in quotes ('{name}') and an attribute with its variable "
+        f"({variable}{'[i]' if component.is_kleene else ''}.{name}), or give a parameter a value "
+        f'(parameters={{"{name}": …}}).',
     )
 
 
@@ -209,7 +205,7 @@ def _check_condition(
                 yield _valueless(variable, node.span, declared)
             case ast.Elements(variable, attribute) if _is_kleene(variable, declared):
                 yield Fault(
-                    f"'{print_expression(node, query)}' is a list, which is not compared",
+                    f"'{print_expression(node, query)}' is a list, which cannot be compared",
                     node.span,
                     hint=f"Write {variable}[i].{attribute} for every event, or an aggregate such "
                     f"as avg({variable}[].{attribute}).",
@@ -218,9 +214,9 @@ def _check_condition(
         for node in () if isinstance(conjunct, ast.Equivalence) else _nodes(conjunct):
             if isinstance(node, ast.Equivalence):
                 yield Fault(
-                    f"{print_expression(node, query)} stands inside OR or NOT",
+                    f"{print_expression(node, query)} cannot be inside OR or NOT",
                     node.span,
-                    hint="An equivalence test holds for the whole match: join it by AND.",
+                    hint="An equivalence test applies to the whole match: join it with AND.",
                 )
 
 
@@ -229,11 +225,11 @@ def _is_kleene(variable: str, declared: Declared) -> bool:
 
 
 def _check_negated(conjunct: ast.Expression, negated: set[str]) -> Iterator[Fault]:
-    """A condition on a negated variable speaks of that one in each of its predicates."""
+    """A condition on a negated variable names it in each of its predicates, and no other."""
     named = sorted(variables_in(conjunct) & negated)
     if len(named) > 1:
         yield Fault(
-            f"a condition speaks of more than one negated variable: {list_words(named)}",
+            f"a condition names more than one negated variable: {list_words(named)}",
             conjunct.span,
             hint="Events that do not occur cannot be compared with each other.",
         )
@@ -279,19 +275,19 @@ def _check_returned(
             yield Fault(
                 f"'{shown}' is {'a list of events' if is_list else 'a whole event'}, not a value",
                 node.span,
-                hint=f"It stands alone in RETURN; for a value write "
+                hint=f"It can only be an item on its own; for a value write "
                 f"{variable}{'[1]' if is_list else ''}.x, where x is an attribute.",
             )
         case ast.Elements(variable, attribute) if not is_item:
             yield Fault(
-                f"'{print_expression(node, query)}' is a list, which stands alone in RETURN",
+                f"'{print_expression(node, query)}' is a list: it can only be an item on its own",
                 node.span,
                 hint=f"For one value write {variable}[1].{attribute}, or an aggregate such as "
                 f"avg({variable}[].{attribute}).",
             )
     named = getattr(node, "variable", None)
     if named in negated:
-        yield Fault(f"'{named}' is negated, so a match has no such event to return", node.span)
+        yield Fault(f"'{named}' is negated, so a match has no event to return for it", node.span)
 
 
 def _no_index(variable: str, attribute: str, span: Span | None) -> Fault:

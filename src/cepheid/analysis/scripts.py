@@ -1,8 +1,8 @@
-"""Queries that read the events of earlier ones: who reads whom, and what such events have.
+"""Scripts: which queries read the events of earlier ones, and the attributes of these events.
 
-The match of a query that says ``RETURN Type(item, …)`` is a *composite event* of that type.
-Its time is that at which the match ends. Its attributes are the items, ``start`` and ``end``,
-and, like those of every event, its time and its type.
+A match of a query with ``RETURN Type(item, …)`` is a *composite event* of that type. Its time is
+the end of the match. Its attributes are the items, ``start``, ``end``, and, as for every event, its
+time and its type.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.kinds import return_kind
-from cepheid.analysis.names import first_word
+from cepheid.analysis.names import type_span
 from cepheid.errors import DEFAULT_SOURCE, Fault, QuerySemanticError, Span, list_words
 from cepheid.language import syntax as ast
-from cepheid.language.printer import item_name
+from cepheid.language.printer import item_name, item_names
 from cepheid.schema import Kind, Schema
 
 START_AND_END = ("start", "end")
-"""The attributes that a composite event has beside its items."""
+"""The attributes of a composite event that are not items."""
 
 Kinds = Mapping[str, Kind]
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptQuery:
-    """A query of a script, and the numbers of the earlier ones whose events it reads.
+    """A query of a script, and the numbers of the earlier queries that it reads.
 
-    ``name`` is what its results are called: its composite type, or else its number; a name
-    that is taken gets a number too.
+    ``name`` is the name of its results: its composite type, or else ``query_`` and its number. A
+    name that is taken gets a number too.
     """
 
     name: str
@@ -47,10 +47,10 @@ class ScriptQuery:
 def link_queries(
     queries: Sequence[ast.Query], text: str | None = None, source: str = DEFAULT_SOURCE
 ) -> tuple[ScriptQuery, ...]:
-    """The queries of a script with what they read, in the order in which they are run.
+    """The queries of a script with the queries that they read, in the order in which they run.
 
     Raises:
-        QuerySemanticError: a query has a fault, or reads what it or a later one makes.
+        QuerySemanticError: a query has a fault, or reads events that it or a later query makes.
 
     >>> from cepheid.language.parser import parse_script
     >>> text = "PATTERN SEQ(A a, B b) RETURN Pair(x = a.x); PATTERN SEQ(Pair p, C c)"
@@ -73,8 +73,7 @@ def link_queries(
     read = {ix for each in reads for ix in each}
     faults += _faults_of_shared_types(queries, made, read)
     if faults:
-        in_order = sorted(dict.fromkeys(faults), key=lambda f: f.span.start if f.span else 0)
-        raise QuerySemanticError(in_order, text, source)
+        raise QuerySemanticError(faults, text, source)
     names = _names(made)
     return tuple(
         ScriptQuery(names[ix], query, reads[ix], ix in read) for ix, query in enumerate(queries)
@@ -84,17 +83,17 @@ def link_queries(
 def check_reserved(
     queries: Sequence[ScriptQuery], time: str, type: str | None, text: str | None, source: str
 ) -> None:
-    """Refuse items of composite events that are called like the time or the type of an event."""
+    """Refuse items of composite events with the name of the time or the type column."""
     faults = []
     for each in queries:
         for item in each.query.returns.items if each.is_read and each.query.returns else ():
             name = item_name(item, each.query)
             if name == time:
-                said = f"'{name}' is the time of an event, and that of {each.type_name} is its end"
-                faults.append(Fault(said, item.span, hint="Call the item something else."))
+                message = f"'{name}' is the time column; the time of {each.type_name} is its end"
+                faults.append(Fault(message, item.span, hint="Rename the item."))
             elif name == type:
-                said = f"'{name}' is the type of an event, which is '{each.type_name}' here"
-                faults.append(Fault(said, item.span, hint="Call the item something else."))
+                message = f"'{name}' is the type column, which is '{each.type_name}' here"
+                faults.append(Fault(message, item.span, hint="Rename the item."))
     if faults:
         raise QuerySemanticError(faults, text, source)
 
@@ -122,12 +121,12 @@ def schema_read(
     text: str | None = None,
     source: str = DEFAULT_SOURCE,
 ) -> Schema:
-    """The schema of what a query reads: the events, and composite events of earlier queries.
+    """The schema of the events that a query reads, including composite events of earlier queries.
 
-    ``kinds`` are those of the attributes of the composite events of each query.
+    ``kinds`` has the kinds of the attributes of the composite events of each query.
 
     Raises:
-        QuerySemanticError: an attribute has one kind in the events and another in a query.
+        QuerySemanticError: an attribute has different kinds in the events and in a query.
     """
     each = queries[number]
     if not each.reads:
@@ -147,23 +146,12 @@ def schema_read(
                 own[name] = None
             elif (span := _span_of_item(upstream, name)) is not None:
                 other = "the events" if name in events.attributes else "an earlier query"
-                said = f"'{name}' is {kind.value} here, and {before.value} in {other}"
-                hint = "One name has one kind: call the item something else."
-                faults.append(Fault(said, span, hint=hint))
+                message = f"'{name}' is {kind.value} here, but {before.value} in {other}"
+                hint = "An attribute has the same kind everywhere: rename the item."
+                faults.append(Fault(message, span, hint=hint))
     if faults:
         raise QuerySemanticError(faults, text, source)
     return events.joined_by(made, joined)
-
-
-def attributes_named(query: ast.Query) -> set[str] | None:
-    """The attributes that a query names, None where it returns whole events."""
-    if query.returns is None:
-        return None
-    nodes = [*query.returns.walk(), *(query.condition.walk() if query.condition else ())]
-    if any(isinstance(node, ast.EventReference) for node in nodes):
-        return None
-    named = {getattr(node, "attribute", None) for node in nodes}
-    return {name for name in named if name is not None}
 
 
 def _types_named(query: ast.Query) -> set[str]:
@@ -176,14 +164,14 @@ def _faults_of_order(
     made: Sequence[str | None],
     reads: Sequence[tuple[int, ...]],
 ) -> list[Fault]:
-    """What a query reads that it or a later one makes."""
+    """The faults of reading events that the query itself or a later one makes."""
     faults = []
     for component, _ in ast.components(queries[number].pattern):
         for name in component.types:
             if name not in made[number:]:
                 continue
             maker = made.index(name, number)
-            span = first_word(component, name) if len(component.types) == 1 else component.span
+            span = type_span(component, name)
             faults.append(_fault_of_order(number, maker, name, span, made, reads))
     return faults
 
@@ -196,27 +184,27 @@ def _fault_of_order(
     made: Sequence[str | None],
     reads: Sequence[tuple[int, ...]],
 ) -> Fault:
-    rule = "A query reads the events of queries before it."
+    rule = "A query can read only the events of earlier queries."
     if maker == number:
         return Fault(
-            f"this query makes '{name}', and cannot read what it makes",
+            f"this query makes '{name}' and cannot read it",
             span,
             found=name,
-            hint=f"{rule} Call the type in its RETURN something else.",
+            hint=f"{rule} Rename the type in its RETURN.",
         )
-    said = f"'{name}' is made by query {maker + 1}, which comes after this one"
+    message = f"'{name}' is made by query {maker + 1}, which comes after this one"
     through = _way(maker, number, reads)
     if through is None:
         hint = f"{rule} Move query {maker + 1} before query {number + 1}."
     else:
         circle = [(number, maker), *through]
         steps = [f"query {a + 1} reads '{made[b]}' of query {b + 1}" for a, b in circle]
-        hint = f"{rule} These read each other: {list_words(steps)}. One of them has to do without."
-    return Fault(said, span, found=name, hint=hint)
+        hint = f"{rule} There is a cycle: {list_words(steps)}."
+    return Fault(message, span, found=name, hint=hint)
 
 
 def _way(start: int, goal: int, reads: Sequence[tuple[int, ...]]) -> list[tuple[int, int]] | None:
-    """Who reads whom on the way from one query to another, or None where there is no way."""
+    """The path of reads from one query to another, or None if there is none."""
     for ix in reads[start]:
         if ix == goal:
             return [(start, ix)]
@@ -229,22 +217,20 @@ def _way(start: int, goal: int, reads: Sequence[tuple[int, ...]]) -> list[tuple[
 def _faults_of_shared_types(
     queries: Sequence[ast.Query], made: Sequence[str | None], read: set[int]
 ) -> list[Fault]:
-    """Queries that make the same type give it the same attributes, where it is read."""
+    """The faults of queries that make the same type with different attributes."""
     faults = []
     for number in sorted(read):
         first = made.index(made[number])
-        one, other = queries[first].returns, queries[number].returns
-        assert one is not None
-        assert other is not None
-        names = [item_name(item, queries[first]) for item in one.items]
-        own = [item_name(item, queries[number]) for item in other.items]
+        returns = queries[number].returns
+        assert returns is not None
+        names, own = item_names(queries[first]), item_names(queries[number])
         if sorted(names) != sorted(own):
             faults.append(
                 Fault(
-                    f"'{made[number]}' has {list_words(own)} here, and {list_words(names)} "
+                    f"'{made[number]}' has {list_words(own)} here, but {list_words(names)} "
                     f"in query {first + 1}",
-                    other.span,
-                    hint="Events of one type have the same attributes.",
+                    returns.span,
+                    hint="All events of a type must have the same attributes.",
                 )
             )
     return faults
@@ -275,7 +261,7 @@ def _common_kind(one: Kind, other: Kind) -> Kind | None:
 
 
 def _span_of_item(each: ScriptQuery, name: str) -> Span | None:
-    """Where an item stands; None for an attribute that is none, such as ``start``."""
+    """The place of an item; None for an attribute that is not an item, such as ``start``."""
     assert each.query.returns is not None
     for item in each.query.returns.items:
         if item_name(item, each.query) == name:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def main() -> None:
-    """Run the command that ``sys.argv`` asks for, and exit with its code."""
+    """Run the command in ``sys.argv``, and exit with its code."""
     from cepheid.cli.app import app
 
     app(prog_name="cepheid")

@@ -1,8 +1,11 @@
-"""All commands together, in the order in which the help lists them."""
+"""All commands, in the order of the help."""
 
-# ruff: noqa: F401, I001 - each module adds its commands
+# ruff: noqa: F401, I001 - each module registers a command
 from cepheid.cli.commands import match_command
-from cepheid.cli.commands import commands
+from cepheid.cli.commands import explain_command
+from cepheid.cli.commands import diagnose_command
+from cepheid.cli.commands import check_command
+from cepheid.cli.commands import demo_command
 from cepheid.cli.commands import report_command
 from cepheid.cli.commands import stream_command
 from cepheid.cli.root import app

@@ -18,7 +18,7 @@ import typer
 
 from cepheid.errors import OptionError, list_words
 from cepheid.language import syntax as ast
-from cepheid.language.printer import item_name
+from cepheid.language.printer import item_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """How matches are written."""
+    """The format of written matches."""
 
     JSONL = "jsonl"
     CSV = "csv"
@@ -48,18 +48,18 @@ FORMAT_OF_SUFFIX = {
 
 
 def choose_format(wanted: Format | None, file: Path | None) -> Format:
-    """The format that was asked for, or that fits the file or terminal it goes to."""
+    """The format that was asked for, or the default one for the file or terminal."""
     if wanted is None and file is not None:
         if file.suffix.lower() not in FORMAT_OF_SUFFIX:
             raise typer.BadParameter(
-                f"{str(file)!r} does not say by its name what to write; name it with "
-                f"{list_words(list(FORMAT_OF_SUFFIX), 'or')}, or say it with --format",
+                f"the suffix of {str(file)!r} names no format; use "
+                f"{list_words(list(FORMAT_OF_SUFFIX), 'or')}, or --format",
                 param_hint="-o",
             )
         return FORMAT_OF_SUFFIX[file.suffix.lower()]
     if wanted is Format.PARQUET and file is None and sys.stdout.isatty():
         raise typer.BadParameter(
-            "Parquet is not for reading on a terminal; name a file with -o", param_hint="--format"
+            "Parquet cannot be shown on a terminal; name a file with -o", param_hint="--format"
         )
     return wanted or (Format.TABLE if sys.stdout.isatty() else Format.JSONL)
 
@@ -82,13 +82,12 @@ def write_matches(
     limit: int | None,
     name: str | None = None,
 ) -> None:
-    """Write the first matches, or all, in a format that programs read.
+    """Write all matches, or the first ones, as JSON lines, CSV or Parquet.
 
-    ``name`` is that of the query where matches of several go to the same place.
+    ``name`` is the name of the query, if the matches of several go to the same place.
     """
     if chosen is Format.JSONL:
-        items = query.returns.items if query.returns is not None else None
-        names = [item_name(item, query) for item in items] if items is not None else None
+        names = item_names(query) if query.returns is not None else None
         for match in islice(matches, limit):
             line = json.dumps(_json_object(match, names, name), ensure_ascii=False)
             sink.write(line.encode("utf-8", "replace") + b"\n")
@@ -99,7 +98,7 @@ def write_matches(
 
 
 def _json_object(match: Match, items: list[str] | None, name: str | None) -> dict[str, Any]:
-    """A match, with the name of its query in a script and the items of RETURN where there are."""
+    """A match, with the name of its query in a script and the items of RETURN, if any."""
     shown: dict[str, Any] = {} if name is None else {"query": name}
     shown |= {"start": plain(match.start), "end": plain(match.end)}
     if match.confidence is not None:
@@ -111,7 +110,7 @@ def _json_object(match: Match, items: list[str] | None, name: str | None) -> dic
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: times as ISO 8601, durations in seconds, NaN as null.
+    """A value in JSON: times in ISO 8601, durations in seconds, NaN as null.
 
     >>> plain({"at": datetime(2024, 5, 1, 9, 30), "after": timedelta(minutes=2), "x": [1.5, None]})
     {'at': '2024-05-01T09:30:00', 'after': 120.0, 'x': [1.5, None]}
@@ -137,7 +136,7 @@ def plain(value: Any) -> Any:
 
 
 def _batches(matches: Matches | MatchStream, limit: int | None) -> Iterator[pa.Table]:
-    """The result table, a part at a time; at least one, so that there are columns."""
+    """The result table in parts; the first is empty and has the columns."""
     import pyarrow as pa
 
     yield matches.arrow_schema.empty_table()
@@ -171,7 +170,7 @@ def _write_csv(batches: Iterator[pa.Table], sink: BinaryIO) -> None:
 
 
 def _flat(table: pa.Table) -> pa.Table:
-    """The table with only columns that CSV has; what has parts becomes JSON."""
+    """The table with column types that CSV supports; nested values become JSON."""
     import pyarrow as pa
     import pyarrow.types as arrow
 

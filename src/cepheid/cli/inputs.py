@@ -1,4 +1,4 @@
-"""What a command is given: queries, parameters, events and schemas, from its arguments."""
+"""Reads the queries, parameters, events and schemas that the arguments of a command name."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cepheid import CompiledQuery, CompiledScript, query, script
+from cepheid.api import read_text
 from cepheid.errors import DEFAULT_SOURCE, OptionError
 from cepheid.language.parser import parse_script
 from cepheid.schema import Schema
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 EVENT_SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".jsonl", ".ndjson", ".json")
-"""What the table reader accepts; named here so that Arrow is loaded only when it is needed."""
+"""The suffixes that the table reader accepts, repeated here so that Arrow is not loaded."""
 
 _SNIFFED_BYTES = 1024
 _TABLE_OF_TYPE = re.compile(r"(?P<type>[^\W\d][\w-]*)=(?P<path>.+)", re.DOTALL)
@@ -37,24 +38,24 @@ _QUOTED = re.compile(r"'(.*)'|\"(.*)\"", re.DOTALL)
 def split_query(
     first: str | None, rest: Sequence[str] | None, text: str | None
 ) -> tuple[str | None, list[str]]:
-    """The file of the query, None where its text was given, and the events after it."""
+    """The file of the query, None if its text was given, and the events after it."""
     arguments = [*([first] if first is not None else []), *(rest or [])]
     if text is not None:
         return None, arguments
     if not arguments:
         raise typer.BadParameter(
-            "none given; name a file, - for stdin, or give the text with -q", param_hint="QUERYFILE"
+            "no query: name a file, - for stdin, or give its text with -q", param_hint="QUERYFILE"
         )
     if arguments.count(STDIN) > 1:
         raise typer.BadParameter(
-            "only one of them can come from stdin; give the text of the query with -q",
+            "only one of them can be read from stdin; give the text of the query with -q",
             param_hint="QUERYFILE and EVENTS",
         )
     return arguments[0], arguments[1:]
 
 
 def name_of(file: str | None) -> str:
-    """What messages call a query."""
+    """The name of a query in messages."""
     return {None: DEFAULT_SOURCE, STDIN: "stdin"}.get(file) or str(file)
 
 
@@ -64,7 +65,7 @@ def read_query(
     parameters: Iterable[str] = (),
     group_by: Iterable[str] = (),
 ) -> CompiledQuery:
-    """The query of a file, of stdin, or of the text itself; messages name it by its file."""
+    """The query from a file, stdin or its text; messages name it by its file."""
     values, groups = dict(map(parameter, parameters)), read_groups(group_by)
     return query(_text_of(file, text), parameters=values, group_by=groups, source=name_of(file))
 
@@ -75,15 +76,15 @@ def read_queries(
     parameters: Iterable[str] = (),
     group_by: Iterable[str] = (),
 ) -> CompiledQuery | CompiledScript:
-    """The same, or the script where there are several queries."""
+    """The query, or the script if there are several queries."""
     text, values, source = _text_of(file, text), dict(map(parameter, parameters)), name_of(file)
     groups = read_groups(group_by)
     if len(parse_script(text, source, values)) == 1:
         return query(text, parameters=values, group_by=groups, source=source)
     if groups:
         raise OptionError(
-            "--group-by is for a single query: in a script, write the condition "
-            "b[i].x = b[i-1].x into the query that has the variable"
+            "--group-by needs a single query; in a script, add the condition b[i].x = b[i-1].x "
+            "to the query with the variable"
         )
     return script(text, parameters=values, source=source)
 
@@ -92,21 +93,11 @@ def _text_of(file: str | None, text: str | None) -> str:
     if text is not None:
         return text
     assert file is not None
-    return sys.stdin.read() if file == STDIN else _read_text(file)
-
-
-def _read_text(file: str) -> str:
-    try:
-        # What Windows writes before a text is no part of it.
-        return Path(file).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise OptionError(f"cannot read the query {file!r}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise OptionError(f"cannot read the query {file!r}: it is not UTF-8 text") from None
+    return sys.stdin.read() if file == STDIN else read_text(file)
 
 
 def read_groups(settings: Iterable[str]) -> dict[str, list[str]]:
-    """The attributes in which lists agree, from ``VARIABLE=ATTRIBUTE`` for each.
+    """The attributes on which the events of lists agree, from ``VARIABLE=ATTRIBUTE`` settings.
 
     >>> read_groups(["b=x", "c=k", "b=y"])
     {'b': ['x', 'y'], 'c': ['k']}
@@ -120,15 +111,21 @@ def read_groups(settings: Iterable[str]) -> dict[str, list[str]]:
     return groups
 
 
+def split_setting(setting: str, option: str) -> tuple[str, str]:
+    """The name and the value of ``NAME=VALUE``."""
+    name, equals, value = setting.partition("=")
+    if not (name and equals):
+        raise typer.BadParameter(f"{setting!r} is not NAME=VALUE", param_hint=option)
+    return name, value
+
+
 def parameter(setting: str) -> tuple[str, int | float | bool | str]:
-    """A parameter of a query from ``NAME=VALUE``; a value in quotes is always a text.
+    """A parameter of a query from ``NAME=VALUE``; a value in quotes is always a string.
 
     >>> [parameter(f"T={text}")[1] for text in ("5", "-0.5", "true", "GOOG", "'5'")]
     [5, -0.5, True, 'GOOG', '5']
     """
-    name, equals, text = setting.partition("=")
-    if not (name and equals):
-        raise typer.BadParameter(f"{setting!r} is not NAME=VALUE", param_hint="--set")
+    name, text = split_setting(setting, "--set")
     if quoted := _QUOTED.fullmatch(text):
         return name, quoted[1] or quoted[2] or ""
     if text.lower() in ("true", "false"):
@@ -165,26 +162,26 @@ def events_source(arguments: Sequence[str]) -> str | dict[str, str]:
     if len(arguments) == 1 and named[0] is None:
         return arguments[0]
     if not arguments:
-        raise typer.BadParameter("none given; name a file", param_hint="EVENTS")
+        raise typer.BadParameter("no events: name a file", param_hint="EVENTS")
     tables: dict[str, str] = {}
     for argument, found in zip(arguments, named, strict=True):
         if found is None:
             raise typer.BadParameter(
-                f"{argument!r} is one of several and not TYPE=PATH; with several paths each "
-                "is the table of one event type. To read many Parquet files as one table, "
-                "name their directory, or put the glob in quotes",
+                f"{argument!r} is not TYPE=PATH; with several paths, each is the table of one "
+                "event type. To read many Parquet files as one table, name their directory, or "
+                "put the glob in quotes",
                 param_hint="EVENTS",
             )
         if found["type"] in tables:
             raise typer.BadParameter(
-                f"there are two tables for {found['type']!r}", param_hint="EVENTS"
+                f"the type {found['type']!r} has two tables", param_hint="EVENTS"
             )
         tables[found["type"]] = found["path"]
     return tables
 
 
 def _stdin_as_file() -> str:
-    """What comes from stdin, in a file that is there as long as the process."""
+    """Copy stdin to a temporary file, which is deleted when the process exits."""
     folder = tempfile.TemporaryDirectory(prefix="cepheid-")
     atexit.register(folder.cleanup)
     start = sys.stdin.buffer.read(_SNIFFED_BYTES)
@@ -197,7 +194,7 @@ def _stdin_as_file() -> str:
 
 
 def split_columns(given: Sequence[str] | None) -> list[str]:
-    """The columns of an option that may be repeated and may name several with commas.
+    """The columns of an option that may be repeated and may have several, with commas.
 
     >>> split_columns(["day,hour", "id"])
     ['day', 'hour', 'id']
@@ -206,7 +203,7 @@ def split_columns(given: Sequence[str] | None) -> list[str]:
 
 
 def time_columns(given: str) -> str | tuple[str, str]:
-    """The time column, or those of the earliest and the latest time.
+    """The time column, or the columns of the earliest and the latest time.
 
     >>> time_columns("ts"), time_columns("lower,upper")
     ('ts', ('lower', 'upper'))
@@ -216,28 +213,33 @@ def time_columns(given: str) -> str | tuple[str, str]:
 
 
 def declared_schema(given: str | None) -> dict[str, Any] | None:
-    """The attributes of each type, from a JSON file or from JSON itself."""
+    """The attributes of each type, from a JSON file or a JSON string."""
     if given is None:
         return None
-    try:
-        text = given if given.lstrip().startswith("{") else Path(given).read_text("utf-8")
-        declared = json.loads(text)
-    except OSError as error:
-        raise OptionError(f"cannot read the schema {given!r}: {error.strerror}") from None
-    except ValueError as error:
-        raise OptionError(f"the schema is not JSON: {error}") from None
+    declared = read_json("schema", given)
     if not isinstance(declared, dict) or not all(
         isinstance(attributes, list | dict) for attributes in declared.values()
     ):
         raise OptionError(
-            "the schema is not an object that has the attributes of each type, such as "
+            "the schema is not a JSON object with the attributes of each type, such as "
             '{"Shelf": ["tag_id", "zone"], "Exit": {"tag_id": "string"}}'
         )
     return declared
 
 
+def read_json(what: str, given: str) -> Any:
+    """The value of a JSON file, or of a string with a JSON object."""
+    try:
+        is_object = given.lstrip().startswith("{")
+        return json.loads(given if is_object else Path(given).read_text("utf-8-sig"))
+    except OSError as error:
+        raise OptionError(f"cannot read the {what} {given!r}: {error.strerror}") from None
+    except ValueError as error:
+        raise OptionError(f"the {what} {given!r} cannot be parsed as JSON: {error}") from None
+
+
 def find_schema(arguments: Sequence[str], declaration: str | None) -> Schema | None:
-    """What is known of the events without matching them: from their files, a declaration, both."""
+    """The schema of the events, from their files, a declaration or both; None without either."""
     declared = declared_schema(declaration)
     columns = _schema_of_events(events_source(arguments)) if arguments else None
     if declared is None:
@@ -257,7 +259,7 @@ def _schema_of_events(source: str | dict[str, str]) -> Schema:
 
 
 def _arrow_schema(path: str) -> pa.Schema:
-    """The columns of a file or directory: Parquet says them in its footers, others are read."""
+    """The columns of a file or directory: from Parquet footers, or by reading the file."""
     import pyarrow as pa
     import pyarrow.dataset as ds
 
@@ -272,5 +274,5 @@ def _arrow_schema(path: str) -> pa.Schema:
             schemas = [fragment.physical_schema for fragment in dataset.get_fragments()]
             return pa.unify_schemas([*schemas, dataset.schema], promote_options="permissive")
         except (pa.ArrowException, OSError):
-            pass  # Reading all of it may still do, or says better what is wrong.
+            pass  # Reading the whole file may still work, or gives a better error message.
     return read_source(path).schema

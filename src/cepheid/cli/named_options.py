@@ -1,27 +1,26 @@
 """Options that are given by name: ``--option NAME=VALUE``, or ``--NAME VALUE`` for short.
 
-They are rarely needed. A command lists them at the end of its help, grouped by what they are for,
-and has no parameter for each of them.
+They are rarely needed. A command lists them in groups at the end of its help and has no parameter
+of its own for each of them.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
+from cepheid.cli.inputs import read_json, split_setting
 from cepheid.cli.reporting import say
 from cepheid.engines.base.options import CHOICES
 from cepheid.errors import OptionError, list_words, unknown_name
 
 
 def read_domains(text: str) -> dict[str, int]:
-    """How many values attributes have.
+    """The number of distinct values of attributes.
 
     >>> read_domains("tag_id=10000,zone=12")
     {'tag_id': 10000, 'zone': 12}
@@ -36,13 +35,8 @@ def read_domains(text: str) -> dict[str, int]:
 
 
 def read_statistics(text: str) -> dict[str, Any]:
-    """What is known of types, variables and conditions, from a JSON file."""
-    try:
-        statistics = json.loads(Path(text).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise OptionError(f"cannot read the statistics {text!r}: {error.strerror}") from None
-    except ValueError as error:
-        raise OptionError(f"the statistics {text!r} are not JSON: {error}") from None
+    """Statistics of types, variables and conditions, from a JSON file."""
+    statistics = read_json("statistics", text)
     if not isinstance(statistics, dict):
         raise OptionError(
             f"the statistics {text!r} are not a JSON object, such as "
@@ -65,7 +59,7 @@ def read_slices(text: str) -> int | str:
 
 
 def read_uncertainty(text: str) -> str | dict[str, str]:
-    """How uncertain times are: one duration, or one for each type.
+    """The uncertainty of times: one duration, or one for each type.
 
     >>> read_uncertainty("5 s"), read_uncertainty("Task=0.5 s, Load=7.5 s")
     ('5 s', {'Task': '0.5 s', 'Load': '7.5 s'})
@@ -80,9 +74,9 @@ def read_uncertainty(text: str) -> str | dict[str, str]:
 class NamedOption:
     """An option that is given by name.
 
-    ``read`` turns its text into a value. A ``flag`` is the short form where it is not ``--name``;
-    an option without a ``metavar`` is a switch. Variants are the papers' alternative algorithms:
-    their short forms are deprecated.
+    ``read`` parses its value. ``flag`` is the short form if it is not ``--name``. An option without
+    a ``metavar`` is a switch. Variants are the papers' alternative algorithms, and their short
+    forms are deprecated.
     """
 
     name: str
@@ -127,28 +121,36 @@ def _variant(name: str, meaning: str) -> NamedOption:
 
 
 LIMITS = (
-    NamedOption("max_matches", "N", "stop with an error at more matches", _whole("max-matches")),
-    NamedOption("max_runs", "N", "stop with an error at more runs", _whole("max-runs")),
+    NamedOption(
+        "max_matches", "N", "stop with an error at more than N matches", _whole("max-matches")
+    ),
+    NamedOption("max_runs", "N", "stop with an error at more than N runs", _whole("max-runs")),
 )
 PLANNING = (
-    NamedOption("domains", "NAME=N", "how many values an attribute has", read_domains, "--domain"),
+    NamedOption(
+        "domains",
+        "NAME=N",
+        "the number of distinct values of an attribute",
+        read_domains,
+        "--domain",
+    ),
     NamedOption("statistics", "FILE", "JSON: event frequencies and selectivities", read_statistics),
 )
 UNCERTAIN_TIMES = (
     NamedOption(
         "uncertainty",
         "EXTENT",
-        "how far an event can be from its time: '7 s', or 'Task=0.5 s,Load=7 s'",
+        "the largest error of a time: '7 s', or 'Task=0.5 s,Load=7 s'",
         read_uncertainty,
     ),
     NamedOption("probabilities", "COLUMN", "the probability of each instant"),
-    NamedOption("granularity", "EXTENT", "how long an instant is, such as '100 ms'"),
+    NamedOption("granularity", "EXTENT", "the length of an instant, such as '100 ms'"),
     NamedOption("min_confidence", "P", "only matches with at least this confidence", _number),
     NamedOption("top_k", "N", "only the N matches with the highest confidence", _whole("top-k")),
 )
 ON_SPARK = (
     NamedOption(
-        "slices", "N", "cut the events into N time slices; auto: where a key is hot", read_slices
+        "slices", "N", "split the events into N time slices; auto: if a key is hot", read_slices
     ),
     NamedOption(
         "in_place",
@@ -159,7 +161,7 @@ ON_SPARK = (
 )
 STACKS_VARIANTS = (
     _variant("construction", "instance_stacks: how sequences are constructed"),
-    _variant("equivalence", "instance_stacks: where equivalence tests are made"),
+    _variant("equivalence", "instance_stacks: where equivalence tests run"),
     _variant("window", "instance_stacks: where the window is tested"),
 )
 VARIANTS = (
@@ -170,8 +172,9 @@ VARIANTS = (
     _variant("method", "imprecise"),
 )
 
-Groups = dict[str, tuple[NamedOption, ...]]
+Groups = Mapping[str, tuple[NamedOption, ...]]
 
+NO_OPTIONS: Groups = {}
 OF_MATCH: Groups = {
     "Limits": LIMITS,
     "Planning": PLANNING,
@@ -186,15 +189,14 @@ OF_EXPLAIN: Groups = {
 
 
 def named_values(settings: Iterable[str], groups: Groups) -> dict[str, Any]:
-    """The keywords that ``--option NAME=VALUE`` stands for; variants below ``options``."""
+    """The keywords of ``match`` for ``--option NAME=VALUE`` settings; variants in ``options``."""
     known = {option.name: option for options in groups.values() for option in options}
     values: dict[str, Any] = {}
     variants: dict[str, Any] = {}
     for setting in settings:
-        name, equals, text = setting.partition("=")
+        is_switch = setting.replace("-", "_") == "in_place"
+        name, text = (setting, "") if is_switch else split_setting(setting, "--option")
         name = name.replace("-", "_")
-        if not equals and name not in ("in_place",):
-            raise typer.BadParameter(f"{setting!r} is not NAME=VALUE", param_hint="--option")
         if name not in known:
             raise typer.BadParameter(unknown_name("option", name, [*known]), param_hint="--option")
         value = known[name].read(text)
@@ -208,7 +210,7 @@ def named_values(settings: Iterable[str], groups: Groups) -> dict[str, Any]:
 
 
 def command_with(groups: Groups) -> type[TyperCommand]:
-    """A command that takes the short forms of these options, and lists the options in its help."""
+    """A command that takes the short forms of these options and lists the options in its help."""
     options = [option for each in groups.values() for option in each]
 
     class Command(TyperCommand):
@@ -217,7 +219,7 @@ def command_with(groups: Groups) -> type[TyperCommand]:
             return plain
 
         def format_options(self, ctx: Any, formatter: Any) -> None:
-            write_panels(self, ctx, formatter)
+            _write_panels(self, ctx, formatter)
             for title, each in groups.items():
                 with formatter.section(f"{title}, by --option NAME=VALUE"):
                     formatter.write_dl(
@@ -252,16 +254,8 @@ def _without_short_forms(args: Sequence[str], options: Sequence[NamedOption]) ->
         yield f"{option.name}={text}"
 
 
-class Grouped(TyperCommand):
-    """A command whose help groups options by what they are for."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options, a section for each group."""
-        write_panels(self, ctx, formatter)
-
-
-def write_panels(command: Any, ctx: Any, formatter: Any) -> None:
-    """Write the options of a command, a section for each panel that they name."""
+def _write_panels(command: Any, ctx: Any, formatter: Any) -> None:
+    """Write the options of a command, with a section for each help panel."""
     panels: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.get_params(ctx):
         record = parameter.get_help_record(ctx)

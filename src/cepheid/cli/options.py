@@ -1,4 +1,4 @@
-"""Options and arguments that several commands have."""
+"""Options that several commands have."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import typer
 
 from cepheid.cli.reporting import usage
 from cepheid.engines.base.evaluation import AUTO
-from cepheid.errors import OptionError, closest, list_words
+from cepheid.errors import OptionError, did_you_mean, list_words
 from cepheid.planning.registry import EVALUATIONS, evaluation_named
 
-QUERY, EVENTS, EVALUATION, RESULT, SPARK = "Query", "Events", "Evaluation", "Result", "Spark"
+QUERY, EVENTS, EVALUATION, RESULT = "Query", "Events", "Evaluation", "Result"
 """The groups of options in the help of a command."""
 
 _MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|(spark|k8s)://.+")
-"""What Spark may run on."""
 
 
 def _check_evaluation(name: str) -> None:
@@ -31,13 +30,11 @@ def _check_unit(name: str) -> None:
 
 
 def check_master(name: str) -> None:
-    """Refuse what can be no master; Spark would only say so in Java's words."""
+    """Refuse a name that cannot be a Spark master; Spark itself would report a Java exception."""
     if not _MASTER.fullmatch(name):
-        near = closest(name, ("local", "local[*]", "yarn"))
         raise OptionError(
-            f"{name!r} is not a Spark master; there are local[*], local[N], yarn and the URL of "
-            "a cluster, such as spark://host:7077"
-            + (f". Did you mean {near[0]!r}?" if near else "")
+            f"{name!r} is not a Spark master; use local[*], local[N], yarn or the URL of a "
+            "cluster, such as spark://host:7077" + did_you_mean(name, ("local", "local[*]", "yarn"))
         )
 
 
@@ -58,7 +55,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="A parameter of the query, such as T=0.5; repeatable.",
+        help="Set a parameter of the query, such as T=0.5; repeatable.",
         rich_help_panel=QUERY,
     ),
 ]
@@ -77,7 +74,7 @@ Declaration = Annotated[
     typer.Option(
         "--schema",
         metavar="JSON",
-        help='The attributes of each type, where they differ: a file, or {"Shelf": ["tag_id"]}.',
+        help='The attributes of each type, if they differ: a file, or {"Shelf": ["tag_id"]}.',
         rich_help_panel=EVENTS,
     ),
 ]
@@ -87,7 +84,7 @@ EvaluationName = Annotated[
         "--evaluation",
         metavar="NAME",
         callback=usage(_check_evaluation),
-        help=f"What runs the query: {AUTO} or {list_words([e.name for e in EVALUATIONS], 'or')}.",
+        help=f"How to run the query: {list_words([AUTO, *(e.name for e in EVALUATIONS)], 'or')}.",
         rich_help_panel=EVALUATION,
     ),
 ]
@@ -95,19 +92,19 @@ TimeColumn = Annotated[
     str,
     typer.Option(
         metavar="COLUMN",
-        help="The column with the time of an event; two with a comma: its earliest and latest.",
+        help="The time column, or two with a comma: the earliest and the latest time.",
         rich_help_panel=EVENTS,
     ),
 ]
 TypeColumn = Annotated[
-    str, typer.Option(metavar="COLUMN", help="The column with its type.", rich_help_panel=EVENTS)
+    str, typer.Option(metavar="COLUMN", help="The type column.", rich_help_panel=EVENTS)
 ]
 TieBreak = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="What orders events of equal time; repeatable, or several with commas. "
-        "Row order otherwise.",
+        help="Orders events with equal times; repeatable, or several with commas. "
+        "By default they keep their row order.",
         rich_help_panel=EVENTS,
     ),
 ]
@@ -116,8 +113,17 @@ TimeUnit = Annotated[
     typer.Option(
         metavar="UNIT",
         callback=usage(_check_unit),
-        help="What a numeric time column counts, such as ms.",
+        help="The unit of a numeric time column, such as ms.",
         rich_help_panel=EVENTS,
+    ),
+]
+NamedOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="An option by its name, see below; repeatable. --NAME VALUE is short for it.",
+        rich_help_panel=EVALUATION,
     ),
 ]
 SparkMaster = Annotated[
@@ -127,16 +133,6 @@ SparkMaster = Annotated[
         metavar="MASTER",
         callback=usage(check_master),
         help="Run on Spark: local[*], or the URL of a cluster.",
-        rich_help_panel=EVALUATION,
-    ),
-]
-
-NamedOptions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--option",
-        metavar="NAME=VALUE",
-        help="An option by its name, see below; repeatable. --NAME VALUE for short.",
         rich_help_panel=EVALUATION,
     ),
 ]

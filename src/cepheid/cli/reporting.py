@@ -1,4 +1,4 @@
-"""What a command tells the person and the shell: messages on stderr, and an exit code."""
+"""Messages on stderr, and exit codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cepheid.errors import (
     CepheidWarning,
     OptionError,
     QueryError,
-    closest,
+    did_you_mean,
     list_words,
 )
 
@@ -29,8 +29,8 @@ EXIT_INTERRUPTED = 130
 
 EXIT_CODES = """\b
 Exit codes:
-  0    the command did what it was asked to do
-  1    a fault of the query or of the events; stderr says which
+  0    success
+  1    an error in the query, the events or a file; stderr shows it
   2    wrong usage of the command line
   130  interrupted
 """
@@ -38,9 +38,9 @@ Exit codes:
 
 @contextmanager
 def reporting() -> Iterator[None]:
-    """Run a command: its faults and warnings are shown on stderr, its outcome is an exit code.
+    """Run a command: show errors and warnings on stderr, and exit with the right code.
 
-    A reader of stdout that has seen enough (``| head``) is no fault.
+    A reader that closes the pipe early (``| head``) is not an error.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("always", CepheidWarning)
@@ -66,17 +66,17 @@ def reporting() -> Iterator[None]:
 
 
 def say(message: str) -> None:
-    """Tell the person something that is not an answer."""
+    """Write a message to stderr."""
     typer.echo(message, err=True)
 
 
 def report(error: CepheidError) -> None:
-    """Show a fault; one of a query says by itself where it is."""
+    """Show an error; the message of a query error begins with its place."""
     say(str(error) if isinstance(error, QueryError) else f"error: {error}")
 
 
 def usage(check: Callable[[Any], object]) -> Callable[[Any], Any]:
-    """The value of an option, if it passes the check; otherwise the command is used wrongly."""
+    """A callback that checks the value of an option; a failed check is wrong usage."""
 
     def checked(value: Any) -> Any:
         try:
@@ -90,23 +90,21 @@ def usage(check: Callable[[Any], object]) -> Callable[[Any], Any]:
 
 
 def one_of(kind: type[Choice]) -> Callable[[str], Choice]:
-    """The value of an option that has one of a few; any other is wrong usage."""
+    """A parser for an option with a fixed set of values; any other value is wrong usage."""
 
     def chosen(value: str) -> Choice:
         known = [each.value for each in kind]
         if value in known:
             return kind(value)
-        near = closest(value, known)
         raise typer.BadParameter(
-            f"{value!r} is not one of {list_words(known)}"
-            + (f". Did you mean {near[0]!r}?" if near else "")
+            f"{value!r} is not one of {list_words(known)}" + did_you_mean(value, known)
         )
 
     return chosen
 
 
 def busy(message: str) -> AbstractContextManager[object]:
-    """Shows that something goes on, where stderr is a terminal."""
+    """Show a spinner with the message, if stderr is a terminal."""
     if not sys.stderr.isatty():
         return nullcontext()
     from rich.console import Console
@@ -124,7 +122,7 @@ def plural(count: int, noun: str, nouns: str | None = None) -> str:
 
 
 def took(seconds: float) -> str:
-    """How long something took.
+    """A duration for reading.
 
     >>> took(0.00312), took(2.5)
     ('3 ms', '2.50 s')
@@ -154,7 +152,7 @@ def _warning_shown_by(otherwise: Callable[..., None]) -> Callable[..., None]:
 
 
 def _silence_stdout() -> None:
-    """Let nothing more be written, or Python would complain when it flushes stdout at exit."""
+    """Discard further output, or Python would fail when it flushes stdout at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

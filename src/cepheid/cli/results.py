@@ -1,4 +1,4 @@
-"""The outcome of a command: where matches are written, and what is said of a query."""
+"""Writes the matches of a query, and summarises queries and results."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from cepheid.cli.formats import Format, open_binary, write_matches
 from cepheid.cli.reporting import plural
 from cepheid.errors import list_words
 from cepheid.language import syntax as ast
-from cepheid.language.printer import item_name, print_window
+from cepheid.language.printer import item_names, print_window
 
 if TYPE_CHECKING:
     from cepheid.matches.match_stream import MatchStream
     from cepheid.matches.matches import Match, Matches
 
 MOST_TABLE_ROWS = 50
-"""How many matches a table shows where no limit is given."""
+"""The number of matches in a table without a limit."""
 FILE_TABLE_WIDTH = 160
-"""How wide a table in a file is, which has no terminal to fit."""
+"""The width of a table in a file."""
 
 
 def write_results(
@@ -34,7 +34,10 @@ def write_results(
     limit: int | None,
     hidden: Sequence[str],
 ) -> int:
-    """Write the matches, and return how many were written; ``hidden`` is what a table hides."""
+    """Write the matches, and return how many were written.
+
+    ``hidden`` are the attributes that a table does not show.
+    """
     from cepheid.matches.matches import Matches
 
     if chosen is Format.TABLE and limit is None:
@@ -50,7 +53,7 @@ def write_results(
 
 
 def write_text(text: str, file: Path | None) -> None:
-    """Write what was said of a query, or drawn."""
+    """Write text to a file, or to stdout."""
     if file is None:
         typer.echo(text, nl=False)
         return
@@ -59,7 +62,7 @@ def write_text(text: str, file: Path | None) -> None:
 
 
 def found(count: int, shown: int) -> str:
-    """How many matches there are, and how many of them are not shown.
+    """The number of matches, and how many of them are not shown.
 
     >>> found(1, 1), found(1200, 50)
     ('1 match', '1,200 matches, 1,150 of them not shown,')
@@ -69,7 +72,7 @@ def found(count: int, shown: int) -> str:
 
 
 def summary(query: ast.Query) -> str:
-    """A query in one line: how many components, how they are selected, its window, what it gives.
+    """A query in one line: its components, selection strategy, window and results.
 
     >>> from cepheid.language.parser import parse
     >>> summary(parse("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WITHIN 12 hours"))
@@ -78,14 +81,15 @@ def summary(query: ast.Query) -> str:
     parts = list(ast.components(query.pattern))
     negated = [component for component, is_negated in parts if is_negated]
     components = plural(len(parts) - len(negated), "component")
-    said = [components + (f" and {len(negated)} negated" if negated else "")]
-    said.append(query.strategy.value)
-    said.append(f"within {print_window(query.window)}" if query.window else "no window")
-    if query.returns is not None:
-        names = [item_name(item, query) for item in query.returns.items]
-    else:
-        names = list(dict.fromkeys(part.variable for part, is_negated in parts if not is_negated))
-    return ", ".join([*said, f"returns {list_words(names)}"])
+    names = item_names(query) or ast.positive_variables(query.pattern)
+    return ", ".join(
+        [
+            components + (f" and {len(negated)} negated" if negated else ""),
+            query.strategy.value,
+            f"within {print_window(query.window)}" if query.window else "no window",
+            f"returns {list_words(names)}",
+        ]
+    )
 
 
 def write_table(
@@ -96,7 +100,7 @@ def write_table(
     shown: int,
     hidden: Sequence[str],
 ) -> None:
-    """Write the first matches for reading; nothing where there are none."""
+    """Write the first matches as a table; nothing if there are none."""
     from cepheid.cli.tables import PipedConsole, matches_table
 
     if not shown:

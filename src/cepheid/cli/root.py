@@ -1,4 +1,4 @@
-"""The command ``cepheid`` itself: its help and its version."""
+"""The command ``cepheid``: its help and its version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matches as a table that a person reads, cut to the width of the terminal."""
+"""Matches as a table for reading, cut to the width of the terminal."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from rich.table import Table
 from rich.text import Text
 
 from cepheid.language import syntax as ast
-from cepheid.language.printer import item_name, print_pattern
+from cepheid.language.printer import item_names, print_pattern
 
 if TYPE_CHECKING:
     from cepheid.matches.matches import Match
 
-LEAST_TEXT_WIDTH = 12
-"""How far a column of texts may be cut."""
+LEAST_STRING_WIDTH = 12
+"""The least width of a column of strings."""
 GAP = 2
-"""Between two columns."""
+"""The space between two columns."""
 MOST_ROWS_NAMED = 6
 MOST_ATTRIBUTES = 4
 ABSENT = "–"
 
 
 class PipedConsole(Console):
-    """A console that leaves it to the command to say what a closed pipe means."""
+    """A console that raises an error when the pipe is closed."""
 
     def on_broken_pipe(self) -> None:
-        """Rich itself would exit with 1 here."""
+        """Raise instead of exiting with code 1, as Rich does."""
         raise BrokenPipeError
 
 
@@ -43,10 +43,10 @@ def matches_table(
     width: int,
     hidden: Sequence[str] = (),
 ) -> Table:
-    """The first matches: the items of RETURN, or when and where the events of each match are.
+    """The first matches: the items of RETURN, or the times, rows and attributes of the events.
 
-    Columns that have no room are left out, and a caption says how many. ``hidden`` are
-    attributes of events that need not be shown: the time, and a type that cannot differ.
+    Columns that do not fit are left out and listed in a caption. ``hidden`` are attributes that
+    are not shown: the time, and the type if a component has only one.
     """
     shown = list(islice(matches, limit))
     columns = _columns(shown, query, hidden)
@@ -75,8 +75,7 @@ def _columns(
     shown: Sequence[Match], query: ast.Query, hidden: Sequence[str]
 ) -> dict[str, list[Any]]:
     if query.returns is not None:
-        names = [item_name(item, query) for item in query.returns.items]
-        return {name: [match[name] for match in shown] for name in names}
+        return {name: [match[name] for match in shown] for name in item_names(query)}
     columns: dict[str, list[Any]] = {
         "start": [match.start for match in shown],
         "end": [match.end for match in shown],
@@ -91,7 +90,7 @@ def _columns(
 
 
 def _positives(query: ast.Query) -> list[ast.Component]:
-    """The components that a match can have events of, the first for each variable."""
+    """The components that are not negated, the first for each variable."""
     parts = [part for part, is_negated in ast.components(query.pattern) if not is_negated]
     return list({part.variable: part for part in reversed(parts)}.values())[::-1]
 
@@ -99,16 +98,16 @@ def _positives(query: ast.Query) -> list[ast.Component]:
 def _widths(
     columns: Mapping[str, list[Any]], texts: Mapping[str, list[str]], room: int
 ) -> dict[str, int]:
-    """How wide each column is; one that has no room is left out.
+    """The width of each column that fits.
 
-    Only texts are cut, and all to about the same width. Start and end give way first.
+    Only strings are cut, all to about the same width. Start and end are the first to be left out.
     """
     wanted: dict[str, int] = {}
     widths: dict[str, int] = {}
     for name in sorted(columns, key=lambda name: name in ("start", "end")):
         wanted[name] = max(map(len, (name, *texts[name])))
-        is_text = any(isinstance(value, str | list | dict) for value in columns[name])
-        least = min(wanted[name], LEAST_TEXT_WIDTH) if is_text else wanted[name]
+        is_string = any(isinstance(value, str | list | dict) for value in columns[name])
+        least = min(wanted[name], LEAST_STRING_WIDTH) if is_string else wanted[name]
         gap = GAP if widths else 0
         if room >= least + gap or not widths:
             widths[name] = min(least, room)
@@ -121,7 +120,7 @@ def _widths(
 
 
 def _cells(values: Sequence[Any]) -> list[str]:
-    """The values of a column; times only to the second where that tells them apart."""
+    """The values of a column; times without fractions of a second if they remain distinct."""
     times = {value for value in values if isinstance(value, datetime)}
     if len({moment.replace(microsecond=0) for moment in times}) == len(times):
         values = [v.replace(microsecond=0) if isinstance(v, datetime) else v for v in values]
@@ -129,7 +128,7 @@ def _cells(values: Sequence[Any]) -> list[str]:
 
 
 def cell(value: Any) -> str:
-    """A value in as few characters as tell it.
+    """A value as short text.
 
     >>> cell(datetime(2024, 5, 1, 9, 30, 0, 250000)), cell([1, None]), cell(0.1 + 0.2)
     ('2024-05-01 09:30:00.25', '1, –', '0.3')

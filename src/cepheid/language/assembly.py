@@ -1,6 +1,6 @@
 """Parse tree to abstract syntax.
 
-When the whole query is there, one more pass settles what each name in it is.
+After a query is assembled, a last pass resolves its names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from cepheid.language.assembly_expressions import (
     ExpressionAssembler,
     StrategyClause,
     canonical_unit,
-    joined,
     span_of,
     span_of_token,
 )
@@ -37,14 +36,14 @@ from cepheid.language.units import CANONICAL_UNIT
 def assemble(
     tree: Tree[Token], parameters: Mapping[str, ParameterValue], faults: list[Fault]
 ) -> tuple[ast.Query, ...]:
-    """The queries of a parse tree; what is wrong with them is added to ``faults``."""
+    """The queries of a parse tree; their faults are added to ``faults``."""
     queries: tuple[ast.Query, ...] = _Assembler(parameters, faults).transform(tree)
     return queries
 
 
 @v_args(meta=True)
 class _Assembler(ExpressionAssembler):
-    """Patterns, clauses and whole queries; one method per rule of the grammar."""
+    """Patterns, clauses and whole queries; one method per grammar rule."""
 
     # --- names and patterns
 
@@ -78,7 +77,7 @@ class _Assembler(ExpressionAssembler):
         least = self._whole(least_token)
         most = self._whole(most_token) if most_token else (None if comma else least)
         if most == 0:
-            self._fault("a repetition of at most zero events never occurs", span_of(meta))
+            self._fault("the upper bound of a repetition must be at least 1", span_of(meta))
         elif most is not None and most < least:
             self._fault(
                 f"a repetition of at least {least} and at most {most} events is impossible",
@@ -104,7 +103,7 @@ class _Assembler(ExpressionAssembler):
             )
         if bounds is None and has_list_mark:
             self._fault(
-                f"'{name}[]' is written like a Kleene variable, but is one event",
+                f"'{name}[]' has brackets, but its component is a single event",
                 span,
                 f"Write {name}, or {types[0]}+ {name}[] for one or more events.",
             )
@@ -115,9 +114,9 @@ class _Assembler(ExpressionAssembler):
         if isinstance(part, ast.Component):
             if part.is_kleene:
                 self._fault(
-                    "a negated component is a single event",
+                    "a Kleene component cannot be negated",
                     span_of(meta),
-                    "~(B b) already says that no B occurs, not even one.",
+                    "Write ~(B b): it means that no B occurs.",
                 )
             return ast.Negation(part, span=span_of(meta))
         self._fault(
@@ -162,7 +161,7 @@ class _Assembler(ExpressionAssembler):
         if isinstance(unit, ast.WindowMeasure):
             window = ast.Window(self._extent(amount), unit, span=span_of(meta))
             if isinstance(window.extent, Fraction) and window.extent.denominator != 1:
-                self._fault("a window counts whole events", amount.span)
+                self._fault("a window needs a whole number of events", amount.span)
             return window
         if isinstance(amount, ast.Literal) and isinstance(amount.value, str) and unit is None:
             return self._window_in_words(amount, span_of(meta))
@@ -175,11 +174,11 @@ class _Assembler(ExpressionAssembler):
         if type(amount.value) in (int, float):
             return self._exact(amount)
         hint = "Write it like '10 minutes'."
-        self._fault(f"a window has a number, not {amount.value!r}", amount.span, hint)
+        self._fault(f"a window needs a number, not {amount.value!r}", amount.span, hint)
         return Fraction(1)
 
     def _window_in_words(self, text: ast.Literal, span: Span) -> ast.Window:
-        """A parameter may hold the whole window: ``WITHIN T`` with T = '10 minutes'."""
+        """The value of a parameter can be a whole window: ``WITHIN T`` with T = '10 minutes'."""
         number, _, unit = str(text.value).strip().partition(" ")
         known = CANONICAL_UNIT.get(unit.strip().lower())
         if known is None or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", number):
@@ -191,9 +190,9 @@ class _Assembler(ExpressionAssembler):
         comparison, amount = children
         if comparison not in (">", ">=", "≥"):
             self._fault(
-                "a confidence is asked for from below",
+                "WITH CONFIDENCE needs > or >=",
                 span_of_token(comparison),
-                "Write WITH CONFIDENCE > 0.8, or >=.",
+                "It is a lower bound: WITH CONFIDENCE > 0.8.",
             )
         if isinstance(amount, Token) and amount.type == "PERCENTAGE":
             amount = self.percentage(meta, [amount])
@@ -202,7 +201,7 @@ class _Assembler(ExpressionAssembler):
             if amount.name in self._parameters:
                 amount = self._value_of(amount)
         if isinstance(amount, ast.Literal) and type(amount.value) not in (int, float):
-            self._fault(f"a confidence is a number, not {amount.value!r}", amount.span)
+            self._fault(f"a confidence must be a number, not {amount.value!r}", amount.span)
             amount = ast.Literal(0)
         least = amount if isinstance(amount, ast.Parameter) else self._exact(amount)
         return ast.Confidence(least, comparison == ">", span=span_of(meta))
@@ -241,7 +240,7 @@ class _Assembler(ExpressionAssembler):
     def _split_strategy(
         self, condition: ast.Expression | None
     ) -> tuple[StrategyClause | None, ast.Expression | None]:
-        """The strategy that stands among the conjuncts, and the other conjuncts."""
+        """The strategy among the conjuncts, and the other conjuncts."""
         if condition is None:
             return None, None
         found: list[StrategyClause] = []
@@ -254,21 +253,21 @@ class _Assembler(ExpressionAssembler):
             else:
                 rest.append(conjunct)
         for other in found[1:]:
-            self._fault("a query has one selection strategy", other.span)
+            self._fault("a query can have only one selection strategy", other.span)
         for conjunct in rest:
             for node in conjunct.walk():
                 if isinstance(node, StrategyClause):
                     self._fault(
                         "a selection strategy applies to the whole query",
                         node.span,
-                        "It stands first in WHERE, or is joined to the conditions by AND.",
+                        "Put it first in WHERE, or join it to the conditions with AND.",
                     )
-        others = joined(ast.And, rest, condition.span) if rest else None
+        others = ast.joined(ast.And, rest, condition.span) if rest else None
         return (found[0] if found else None), others
 
 
 def _composite(item: ast.ReturnItem) -> RawCall | None:
-    """``Type(item, …)``, or None where the item is a value; one in brackets always is."""
+    """``Type(item, …)``, or None if the item is a value, as one in brackets always is."""
     if item.name is not None or _is_bracketed(item):
         return None
     node: ast.Node = item.expression
@@ -283,7 +282,7 @@ def _composite(item: ast.ReturnItem) -> RawCall | None:
 
 
 def _dashed(node: ast.Node) -> str | None:
-    """The words of ``SHELF-READING``, which reads as a difference."""
+    """The words of ``SHELF-READING``, which is parsed as a difference."""
     match node:
         case ast.Parameter(name):
             return name
@@ -294,7 +293,7 @@ def _dashed(node: ast.Node) -> str | None:
 
 
 def _touch(left: ast.Node, right: ast.Node) -> bool:
-    """Whether only a dash stands between the two."""
+    """Whether only a dash is between the two nodes."""
     return bool(left.span and right.span and left.span.end + 1 == right.span.start)
 
 

@@ -1,6 +1,6 @@
-"""Parse tree to abstract syntax: conditions and the expressions in them.
+"""Parse tree to abstract syntax: conditions and expressions.
 
-Expressions are assembled bottom-up, before it is known which names are variables.
+Expressions are assembled bottom-up, before the variables are known.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _QUOTE_PAIRS = {"‘": "’", "’": "‘", "“": "”", "”": "“"}
 
 @dataclass(frozen=True, slots=True)
 class StrategyClause(ast.Node):
-    """A selection strategy as a conjunct; ``head`` is its place without the body."""
+    """A selection strategy as a conjunct; ``head`` is its span without the body."""
 
     strategy: ast.SelectionStrategy
     variables: tuple[str, ...] | None
@@ -37,7 +37,7 @@ class StrategyClause(ast.Node):
 
 @v_args(meta=True)
 class ExpressionAssembler(Transformer[Token, Any]):
-    """One method per rule of the grammar, named like it."""
+    """One method per grammar rule, with the name of the rule."""
 
     def __init__(self, parameters: Mapping[str, ParameterValue], faults: list[Fault]) -> None:
         super().__init__()
@@ -50,10 +50,10 @@ class ExpressionAssembler(Transformer[Token, Any]):
     # --- conditions
 
     def or_(self, meta: Meta, children: list[Any]) -> ast.Expression:
-        return joined(ast.Or, _without_tokens(children), span_of(meta))
+        return ast.joined(ast.Or, _without_tokens(children), span_of(meta))
 
     def and_(self, meta: Meta, children: list[Any]) -> ast.Expression:
-        return joined(ast.And, _without_tokens(children), span_of(meta))
+        return ast.joined(ast.And, _without_tokens(children), span_of(meta))
 
     def not_(self, meta: Meta, children: list[Any]) -> ast.Not:
         return ast.Not(children[-1], span=span_of(meta))
@@ -118,14 +118,14 @@ class ExpressionAssembler(Transformer[Token, Any]):
         return ast.Literal(value, span=span_of(meta))
 
     def _whole(self, token: Token) -> int:
-        # Python refuses to read very many digits; twenty are already too many.
+        # Python refuses to parse very long integers; 20 digits are already too many.
         value = int(token.lstrip("0")[:20] or 0)
         if value < _INTEGER_LIMIT:
             return value
         self._fault(
             "this whole number is too large",
             span_of_token(token),
-            f"The largest is {_INTEGER_LIMIT - 1}; a larger one is written like 1e20.",
+            f"The largest is {_INTEGER_LIMIT - 1}; write a larger one like 1e20.",
         )
         return 1
 
@@ -142,7 +142,7 @@ class ExpressionAssembler(Transformer[Token, Any]):
     def percentage(self, meta: Meta, children: list[Token]) -> ast.Literal:
         token = children[0]
         digits = token.rstrip("%").strip()
-        # The exponent is shifted: a division could round once more.
+        # Shift the exponent, because a division could round again.
         return ast.Literal(self._finite(f"{digits}e-2", token), span=span_of(meta))
 
     def duration(self, meta: Meta, children: list[Any]) -> ast.Duration:
@@ -150,7 +150,7 @@ class ExpressionAssembler(Transformer[Token, Any]):
         return ast.Duration(self._exact(number), canonical_unit(unit), span=span_of(meta))
 
     def _exact(self, number: ast.Literal) -> Fraction:
-        """The number as it is written; what no count of time units reaches is a fault."""
+        """The number as it is written; one that is too large for a duration is a fault."""
         if isinstance(number.value, int | float) and abs(number.value) < _INTEGER_LIMIT:
             return Fraction(str(number.value))
         self._fault("this number is too large", number.span)
@@ -185,7 +185,7 @@ class ExpressionAssembler(Transformer[Token, Any]):
             return Prior(str(variable), str(attribute), span=span_of(meta))
         if isinstance(index, str) and index != str(variable):
             self._fault(
-                f"the length of '{index}' does not number the events of '{variable}'",
+                f"the length of '{index}' is not an index of '{variable}'",
                 span_of(meta),
                 f"Write {variable}[{variable}.LEN].",
             )
@@ -208,7 +208,7 @@ class ExpressionAssembler(Transformer[Token, Any]):
     def fixed_index(self, meta: Meta, children: list[Token]) -> int:
         number = self._whole(children[0])
         if number == 0:
-            self._fault("events of a Kleene variable are counted from 1", span_of(meta))
+            self._fault("the first event of a Kleene variable has index 1, not 0", span_of(meta))
         return number
 
     def named_index(self, meta: Meta, children: list[Token | None]) -> ast.Index:
@@ -243,13 +243,13 @@ class ExpressionAssembler(Transformer[Token, Any]):
         )
 
     def equivalences(self, meta: Meta, children: list[ast.Equivalence]) -> ast.Expression:
-        return joined(ast.And, children, span_of(meta))
+        return ast.joined(ast.And, children, span_of(meta))
 
     def equivalence(self, meta: Meta, children: list[Any]) -> ast.Equivalence:
         attribute, operator, value = children
         if operator is not None and _comparison(operator) != "=":
             self._fault(
-                f"an equivalence test takes '=', not '{operator}'",
+                f"an equivalence test needs '=', not '{operator}'",
                 span_of(meta),
                 "Compare the attributes of the variables instead.",
             )
@@ -258,13 +258,12 @@ class ExpressionAssembler(Transformer[Token, Any]):
         return ast.Equivalence(str(attribute), value, span=span_of(meta))
 
     def _value_of(self, parameter: ast.Parameter) -> ast.Literal:
-        """The value of a parameter where only a literal can stand."""
+        """The value of a parameter in a place that needs a literal."""
         if parameter.name not in self._parameters:
             self._fault(
                 f"the name '{parameter.name}' has no value",
                 parameter.span,
-                f"A text is written in quotes ('{parameter.name}'); the value of a parameter "
-                "is given along with the query.",
+                f"Write a string in quotes ('{parameter.name}'), or give the parameter a value.",
             )
         return ast.Literal(self._parameters.get(parameter.name), span=parameter.span)
 
@@ -273,25 +272,12 @@ def _without_tokens(children: list[Any]) -> list[Any]:
     return [child for child in children if not isinstance(child, Token)]
 
 
-def joined(
-    kind: type[ast.And] | type[ast.Or], parts: list[Any], span: Span | None
-) -> ast.Expression:
-    """One node for all parts; ``x AND (y AND z)`` is the same as ``x AND y AND z``."""
-    if len(parts) == 1:
-        only: ast.Expression = parts[0]
-        return only
-    flat: list[ast.Expression] = []
-    for part in parts:
-        flat.extend(part.operands if isinstance(part, kind) else (part,))
-    return kind(tuple(flat), span=span)
-
-
 def _negated_if(negated: Token | None, node: ast.Expression) -> ast.Expression:
     return ast.Not(node, span=node.span) if negated else node
 
 
 def _negative(operand: ast.Expression, span: Span) -> ast.Expression:
-    """``-5`` is a number; ``-x`` an operation."""
+    """``-5`` is a number, ``-x`` an operation."""
     if isinstance(operand, ast.Literal) and type(operand.value) in (int, float):
         assert isinstance(operand.value, int | float)
         return ast.Literal(-operand.value, span=span)
@@ -304,7 +290,7 @@ def _comparison(operator: str) -> str:
 
 def canonical_unit(token: Token) -> str:
     """The canonical name of a unit of time."""
-    # The sign for micro has a code of its own, and is also typed as a Greek letter.
+    # Micro can be typed as the micro sign or as the Greek letter mu.
     return CANONICAL_UNIT[token.lower().replace("μ", "µ")]
 
 
@@ -314,10 +300,10 @@ def _unquoted(token: Token) -> str:
 
 
 def span_of(meta: Meta) -> Span:
-    """The place of a node of the parse tree."""
+    """The span of a node of the parse tree."""
     return Span(meta.start_pos, meta.end_pos) if not meta.empty else Span(0, 0)
 
 
 def span_of_token(token: Token) -> Span:
-    """The place of a token."""
+    """The span of a token."""
     return Span(token.start_pos or 0, token.end_pos or 0)

@@ -1,4 +1,4 @@
-"""Queries built in Python: the same syntax tree as the parser makes, without a text.
+"""Queries built in Python: the same syntax tree as the parser makes.
 
 >>> from cepheid.language.builder import avg, event, i, many, no, same, seq
 >>> shelf, register, exit_ = event("Shelf", "a"), event("Register", "b"), event("Exit", "c")
@@ -20,9 +20,9 @@ WHERE skip_till_next_match { [symbol] AND a[1].volume > 1000 AND
       a[i].price > avg(a[..i-1].price) AND b.volume < 0.8 * a[LEN].volume }
 RETURN b.symbol, a[LEN].price - a[1].price AS rise
 
-Every call gives a new object. An attribute whose name is also a method (``where``, ``build``),
-begins with an underscore or is no Python name is reached by ``a["where"]``. ``min_``, ``max_``
-and ``sum_`` have an underscore so that importing them does not hide Python's own functions.
+Every call gives a new object. Use ``a["where"]`` for an attribute with the name of a method, with a
+leading underscore, or with a name that is not a Python identifier. ``min_``, ``max_`` and ``sum_``
+have an underscore so that importing them does not hide Python's own functions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from cepheid.errors import OptionError, QuerySyntaxError, closest, list_words
+from cepheid.errors import OptionError, QuerySyntaxError, unknown_name
 from cepheid.language import syntax as ast
 from cepheid.language.expressions import (
     CurrentIndex,
@@ -88,7 +88,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PatternBuilder:
-    """A pattern and what was said about it so far; ``build`` gives the query."""
+    """A pattern with its clauses so far; ``build`` gives the query."""
 
     _query: ast.Query
 
@@ -99,10 +99,10 @@ class PatternBuilder:
         return f"<{print_pattern(name_components(self._query.pattern))}>"
 
     def where(self, *conditions: Expression) -> PatternBuilder:
-        """Conditions that have to hold, all of them, besides those given before."""
+        """Add conditions; all of them must hold, and those given before."""
         for condition in conditions:
             if not isinstance(condition, Expression):
-                raise OptionError(f"{condition!r} is no condition: write one like a.x > 5")
+                raise OptionError(f"{condition!r} is not a condition, such as a.x > 5")
             _refuse_loose(condition, Prior, ast.Elements)
         if self._query.condition is not None:
             conditions = (Expression(self._query.condition), *conditions)
@@ -111,20 +111,18 @@ class PatternBuilder:
     def select(
         self, strategy: str | ast.SelectionStrategy, *variables: PatternBuilder
     ) -> PatternBuilder:
-        """How a run selects events: ``"skip_till_next_match"`` and the like."""
+        """The selection strategy, such as ``"skip_till_next_match"``."""
         known = [each.value for each in ast.SelectionStrategy]
         if not isinstance(strategy, ast.SelectionStrategy) and strategy not in known:
-            [meant] = closest(strategy, known) or [None]
-            advice = f"did you mean '{meant}'?" if meant else f"there are {list_words(known)}"
-            raise OptionError(f"there is no selection strategy '{strategy}': {advice}")
+            raise OptionError(unknown_name("selection strategy", strategy, known))
         names = tuple(map(_variable, variables)) or None
         return self._with(strategy=ast.SelectionStrategy(strategy), strategy_variables=names)
 
     def within(self, extent: float | str | timedelta, measure: str = "") -> PatternBuilder:
         """The window: ``"12 hours"``, a timedelta, or a number.
 
-        A number is measured in a unit of time, ``"events"`` or ``"events per partition"``, and
-        without one of these in the time column's own units.
+        ``measure`` of a number is a unit of time, ``"events"`` or ``"events per partition"``; by
+        default it is the unit of the time column.
         """
         in_words = f"{extent} {measure}".strip()
         if isinstance(extent, timedelta):
@@ -134,16 +132,16 @@ class PatternBuilder:
             query = parse(f"EVENT A WITHIN {in_words}")
         except QuerySyntaxError as error:
             fault = error.faults[0]
-            message = f"'{in_words}' is no window: {fault.message}. {fault.advice()}"
+            message = f"'{in_words}' is not a window: {fault.message}. {fault.advice()}"
             raise OptionError(message.strip()) from None
         if query.window is None or query.returns is not None:
-            raise OptionError(f"'{in_words}' is no window: write it like '10 minutes'")
+            raise OptionError(f"'{in_words}' is not a window: write it like '10 minutes'")
         return self._with(window=ast.rewrite(query.window, lambda node: replace(node, span=None)))
 
     def with_confidence(
         self, *, more_than: float | None = None, at_least: float | None = None
     ) -> PatternBuilder:
-        """How sure a match must be, where the times of events are uncertain.
+        """The least confidence of a match, if times are uncertain.
 
         >>> print(event("A").with_confidence(at_least=0.8))
         PATTERN A
@@ -151,14 +149,14 @@ class PatternBuilder:
         """
         given: Any = more_than if at_least is None else at_least
         if given is None or (more_than is not None and at_least is not None):
-            raise OptionError("with_confidence is given either more_than or at_least")
+            raise OptionError("with_confidence takes either more_than or at_least")
         if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
-            raise OptionError(f"a confidence is a number from 0 to 1, not {given!r}")
+            raise OptionError(f"a confidence must be a number from 0 to 1, not {given!r}")
         clause = ast.Confidence(Fraction(str(given)), is_strict=at_least is None)
         return self._with(confidence=clause)
 
     def returns(self, /, *items: object, **named: object) -> PatternBuilder:
-        """What a match gives: variables, lists such as ``a.all.x``, and expressions."""
+        """The items of a match: variables, lists such as ``a.all.x``, and expressions."""
         return self._with(returns=ast.Return(_items(items, named)))
 
     def returns_event(self, type_name: str, /, *items: object, **named: object) -> PatternBuilder:
@@ -166,7 +164,7 @@ class PatternBuilder:
         return self._with(returns=ast.Return(_items(items, named), checked_name(type_name)))
 
     def from_stream(self, name: str) -> PatternBuilder:
-        """The name of the stream that the events are in."""
+        """The name of the stream of the events."""
         return self._with(stream=checked_name(name))
 
     def build(self) -> ast.Query:
@@ -187,7 +185,7 @@ class PatternBuilder:
             wanted = before.variable or default_variable(before.types)
             if after.variable != wanted and wanted in mentioned:
                 raise OptionError(
-                    f"several components are called {wanted}: give each a variable, as in "
+                    f"several components have the name {wanted}: give each a variable, such as "
                     f"event({wanted!r}, 'a')"
                 )
         return replace(self._query, pattern=pattern)
@@ -211,7 +209,7 @@ class EventVariable(PatternBuilder):
 class KleeneVariable(PatternBuilder):
     """A component of many events: ``a[1].x``, ``a[i].x``, ``a[i - 1].x``, ``a.last.x``.
 
-    ``a.all.x`` and ``a.before.x`` (what was selected before ``a[i]``) are for aggregates.
+    ``a.all.x`` and ``a.before.x`` (the events selected before ``a[i]``) are for aggregates.
     """
 
     def __getitem__(self, index: int | ast.Index | CurrentIndex) -> Events:
@@ -224,8 +222,8 @@ class KleeneVariable(PatternBuilder):
                 shown = str(index)
             case _:
                 raise OptionError(
-                    f"{name}[{index!r}] is no event of a Kleene variable: the index is i, i - 1 "
-                    f"or a number from 1; {name}.last is the last event"
+                    f"{index!r} is not an index of {name}: use i, i - 1 or a number from 1; "
+                    f"{name}.last is the last event"
                 )
         return Events(f"{name}[{shown}]", WholeElement(name), partial(ast.Element, name, index))
 
@@ -272,7 +270,7 @@ def event(*types: str, variable: str | None = None) -> EventVariable:
 def many(
     *types: str, variable: str | None = None, at_least: int = 1, at_most: int | None = None
 ) -> KleeneVariable:
-    """Many events: Kleene plus, or as many as are said.
+    """Many events: by default one or more (Kleene plus).
 
     >>> many("Stock", "a"), many("Stock", "a", at_least=0), many("Stock", "a", at_most=3)
     (<Stock+ a[]>, <Stock* a[]>, <Stock{1,3} a[]>)
@@ -283,7 +281,7 @@ def many(
 
 
 def no(component: EventVariable) -> PatternBuilder:
-    """Negation: no such event at this place."""
+    """Negation: no such event occurs here."""
     [pattern] = _parts("no", (component,))
     if not isinstance(pattern, ast.Component) or pattern.is_kleene:
         raise OptionError(f"only a single event can be negated, not {component!r}")
@@ -310,11 +308,11 @@ def _parts(function: str, parts: tuple[PatternBuilder, ...]) -> tuple[ast.Patter
         raise OptionError(f"{function}() takes at least one pattern")
     for part in parts:
         if not isinstance(part, PatternBuilder):
-            raise OptionError(f"{part!r} is no pattern: write event({part!r}, 'a') or the like")
+            raise OptionError(f"{part!r} is not a pattern, such as event({part!r}, 'a')")
         if part._query != ast.Query(part._query.pattern):
             raise OptionError(
-                f"where, select, within and returns are said of the whole pattern: "
-                f"{function}(…).where(…), not inside {function}()"
+                f"where, select, within and returns apply to the whole pattern: write "
+                f"{function}(…).where(…)"
             )
     return tuple(part._query.pattern for part in parts)
 
@@ -327,7 +325,7 @@ def _component(
             raise OptionError("an event of several types needs a variable: add variable='a'")
         types, variable = types[:1], types[1] if len(types) == 2 else None
     if not types or len(set(types)) < len(types):
-        raise OptionError("an event has a type, or several different ones: event('Type', 'a')")
+        raise OptionError("an event needs one type, or several different ones: event('Type', 'a')")
     name = "" if variable is None else checked_name(variable)
     return ast.Component(tuple(map(checked_name, types)), name, bounds)
 
@@ -353,11 +351,11 @@ def _refuse_loose(expression: Expression, *kinds: type[ast.Node]) -> None:
     for node in expression.node.walk():
         if isinstance(node, kinds):
             shown = repr(Expression(node))
-            raise OptionError(f"{shown} is a list: say what of it, as in avg({shown})")
+            raise OptionError(f"{shown} is a list: aggregate it, as in avg({shown})")
 
 
 def _variable(pattern: PatternBuilder) -> str:
     component = pattern._query.pattern
     if not isinstance(component, ast.Component):
-        raise OptionError(f"{pattern!r} is no variable")
+        raise OptionError(f"{pattern!r} is not a variable")
     return component.variable or default_variable(component.types)

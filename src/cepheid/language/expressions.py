@@ -1,6 +1,6 @@
 """Expressions built in Python: operators and functions that make nodes of the syntax tree.
 
-The patterns that they speak of are built in ``builder``, which exports what is needed of both.
+Patterns are built in ``builder``, which is the module to import.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cepheid.aggregates import AGGREGATES
 from cepheid.errors import OptionError
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
-from cepheid.language.naming import Prior
+from cepheid.language.naming import Prior, aggregate_over
 from cepheid.language.printer import print_expression
 from cepheid.language.units import NANOSECONDS_PER
 
@@ -35,7 +35,7 @@ def _reflected(symbol: str) -> _Operator:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Expression:
-    """Something with a value; Python's operators make larger expressions of it.
+    """An expression of a query; Python's operators combine expressions.
 
     >>> from cepheid.language.builder import event
     >>> a = event("Stock", "a")
@@ -72,9 +72,8 @@ class Expression:
 
     def __bool__(self) -> bool:
         raise OptionError(
-            f"'{self!r}' is neither true nor false in Python: use & instead of and, | instead of "
-            "or, ~ instead of not, with brackets around comparisons; for x < y < z write "
-            "(x < y) & (y < z)"
+            f"'{self!r}' has no truth value in Python: use & for and, | for or, ~ for not, with "
+            "brackets around comparisons; for x < y < z write (x < y) & (y < z)"
         )
 
     def __repr__(self) -> str:
@@ -85,7 +84,7 @@ class Expression:
     def is_in(self, *options: object) -> Expression:
         """``x IN (…)``."""
         if not options:
-            raise OptionError(f"'{self!r}' is in nothing: give is_in() the values")
+            raise OptionError("is_in() needs at least one value")
         return Expression(ast.In(self.node, tuple(map(lifted, options))))
 
     def between(self, low: object, high: object) -> Expression:
@@ -93,9 +92,9 @@ class Expression:
         return Expression(ast.Between(self.node, lifted(low), lifted(high)))
 
     def like(self, pattern: str) -> Expression:
-        """``x LIKE 'a%_'``: % for any text, _ for any one character."""
+        """``x LIKE 'a%_'``: % for any string, _ for any one character."""
         if not isinstance(pattern, str):
-            raise OptionError(f"like() takes a text such as 'a%', not {pattern!r}")
+            raise OptionError(f"like() takes a string such as 'a%', not {pattern!r}")
         return Expression(ast.Like(self.node, pattern))
 
     def is_null(self) -> Expression:
@@ -105,7 +104,7 @@ class Expression:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Events:
-    """Events of a variable, whose attributes are expressions: ``a[1]``, ``a.last``, ``a.all``."""
+    """Events of a variable: ``a[1]``, ``a.last``, ``a.all``; their attributes are expressions."""
 
     _text: str
     _node: ast.Node
@@ -122,7 +121,7 @@ class Events:
 
 
 def lifted(value: object) -> Any:
-    """The node of an expression, or of the literal that a Python value is."""
+    """The node of an expression, or a literal for a Python value."""
     match value:
         case Expression():
             return value.node
@@ -136,21 +135,18 @@ def lifted(value: object) -> Any:
         case Real() if not isinstance(value, Integral) and math.isfinite(value):
             return ast.Literal(float(cast("SupportsFloat", value)))
     raise OptionError(
-        f"{value!r} has no value in a query: use attributes such as a.x, numbers of 64 bits, "
-        "texts, True, False, None or timedelta"
+        f"{value!r} cannot be used in a query: use attributes such as a.x, 64-bit numbers, "
+        "strings, True, False, None or timedelta"
     )
 
 
 def joined(kind: type[ast.And] | type[ast.Or], parts: Iterable[object]) -> Expression:
-    """One expression of all parts; like the parser's, it has no AND directly inside AND."""
-    flat: list[ast.Expression] = []
-    for part in map(lifted, parts):
-        flat.extend(part.operands if isinstance(part, kind) else (part,))
-    return Expression(kind(tuple(flat)) if len(flat) > 1 else flat[0])
+    """One expression of all parts."""
+    return Expression(ast.joined(kind, map(lifted, parts)))
 
 
 def in_largest_unit(duration: timedelta) -> tuple[Fraction, str]:
-    """The duration as a whole number of the largest unit in which it is one.
+    """The duration as a whole number of the largest possible unit.
 
     >>> in_largest_unit(timedelta(hours=48)), in_largest_unit(timedelta(minutes=90))
     ((Fraction(2, 1), 'days'), (Fraction(90, 1), 'minutes'))
@@ -170,7 +166,7 @@ def same(*attributes: str, **values: object) -> Expression:
     for name, value in values.items():
         literal = lifted(value)
         if not isinstance(literal, ast.Literal):
-            raise OptionError(f"same() compares {name} with a number or a text, not {value!r}")
+            raise OptionError(f"same() compares {name} with a number or a string, not {value!r}")
         tests.append(ast.Equivalence(checked_name(name), literal))
     if not tests:
         raise OptionError("same() takes the names of attributes: same('tag_id')")
@@ -178,12 +174,12 @@ def same(*attributes: str, **values: object) -> Expression:
 
 
 def parameter(name: str) -> Expression:
-    """A name whose value is given along with the query."""
+    """A name with a value that is given with the query."""
     return Expression(ast.Parameter(checked_name(name)))
 
 
 def call(function: str, *arguments: object) -> Expression:
-    """A function of scalars, or an aggregate.
+    """A scalar function, or an aggregate.
 
     >>> from cepheid.language.builder import avg, i, many
     >>> a = many("Stock", "a")
@@ -199,19 +195,13 @@ def call(function: str, *arguments: object) -> Expression:
 
 def _aggregate(function: str, over: object) -> Expression:
     node = over.node if isinstance(over, Expression) else None
-    match over._node if isinstance(over, Events) else node:
-        case ast.Elements(variable, attribute):
-            return Expression(ast.Aggregate(function, variable, ast.Scope.WHOLE, attribute))
-        case ast.Element(variable, ast.Index.CURRENT, attribute):
-            return Expression(ast.Aggregate(function, variable, ast.Scope.WHOLE, attribute))
-        case ast.EventReference(variable) if function == "count":
-            return Expression(ast.Aggregate(function, variable, ast.Scope.WHOLE, None))
-        case Prior(variable, attribute) if attribute or function == "count":
-            return Expression(ast.Aggregate(function, variable, ast.Scope.PRIOR, attribute))
+    aggregate = aggregate_over(function, over._node if isinstance(over, Events) else node)
+    if aggregate is not None:
+        return Expression(aggregate)
     dot_x = "" if function == "count" else ".x"
     raise OptionError(
-        f"{function} is over the events of a Kleene variable: {function}(a.all{dot_x}) for all of "
-        f"them, {function}(a.before{dot_x}) for those selected before a[i]"
+        f"{function} needs events of a Kleene variable: {function}(a.all{dot_x}) for all of them, "
+        f"or {function}(a.before{dot_x}) for those selected before a[i]"
     )
 
 
@@ -233,14 +223,14 @@ i = CurrentIndex()
 
 
 def checked_name(name: object) -> str:
-    """The name, if a query can have it."""
+    """The name, if it can be used in a query."""
     if not isinstance(name, str) or not name or "`" in name:
-        raise OptionError(f"{name!r} is no name: a name is a text without backticks")
+        raise OptionError(f"{name!r} is not a name: a name is a string without backticks")
     return name
 
 
 def not_private(attribute: str) -> str:
-    """The name of an attribute; Python itself asks for ``__deepcopy__``, and must hear no."""
+    """The name of an attribute; not a private one, so that ``__deepcopy__`` is not an attribute."""
     if attribute.startswith("_"):
         raise AttributeError(attribute)
     return attribute

@@ -1,7 +1,7 @@
-"""Lists whose events agree in an attribute because the user says so, beside the text of a query.
+"""``group_by``: the events of a list agree on an attribute.
 
-A group-by attribute x of b[] means ``b[i].x = b[i-1].x`` [Kolchinsky17 §4.5]. It becomes that
-condition, so that it means the same whatever evaluates the query, and is seen where the query is.
+A group-by attribute x of b[] means ``b[i].x = b[i-1].x`` [Kolchinsky17 §4.5]. It is added to the
+query as that condition, so that every evaluation supports it and the printed query shows it.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cepheid.errors import OptionError, closest, list_words
+from cepheid.errors import OptionError, did_you_mean, list_words
 from cepheid.language import syntax as ast
 from cepheid.language.expressions import checked_name
 
 GroupBy = Mapping[str, str | Sequence[str]]
-"""For variables of Kleene components an attribute, or several."""
+"""An attribute, or several, for variables of Kleene components."""
 NO_GROUPS: GroupBy = {}
 
 
 def with_groups(query: ast.Query, group_by: GroupBy) -> ast.Query:
-    """The query with the condition that each list agrees in its attributes.
+    """The query with a condition for each group-by attribute.
 
     >>> from cepheid.language.parser import parse
     >>> from cepheid.language.printer import print_query
@@ -28,20 +28,17 @@ def with_groups(query: ast.Query, group_by: GroupBy) -> ast.Query:
     PATTERN SEQ(A a, B+ b[])
     WHERE b[i].x = b[i-1].x
     """
-    conditions = list(_conditions(query.pattern, group_by))
-    if query.condition is not None:
-        said = query.condition
-        conditions = [*(said.operands if isinstance(said, ast.And) else (said,)), *conditions]
-    if not conditions:
+    groups = list(_conditions(query.pattern, group_by))
+    if not groups:
         return query
-    condition = conditions[0] if len(conditions) == 1 else ast.And(tuple(conditions))
-    return replace(query, condition=condition)
+    own = [] if query.condition is None else [query.condition]
+    return replace(query, condition=ast.joined(ast.And, [*own, *groups]))
 
 
 def _conditions(pattern: ast.Pattern, group_by: Any) -> Iterable[ast.Expression]:
     if not isinstance(group_by, Mapping):
         raise OptionError(
-            "group_by is a mapping of variables to an attribute or a list of them, such as "
+            "group_by must be a mapping of variables to an attribute or a list of them, such as "
             f"{{'b': 'x'}}, not {group_by!r}"
         )
     components = {part.variable: part for part, _ in ast.components(pattern)}
@@ -50,8 +47,7 @@ def _conditions(pattern: ast.Pattern, group_by: Any) -> Iterable[ast.Expression]
         attributes = [given] if isinstance(given, str) else given
         if not isinstance(attributes, Sequence) or not attributes:
             raise OptionError(
-                f"what {variable}[] is grouped by is the name of an attribute, or a list of "
-                f"them, not {given!r}"
+                f"group_by needs an attribute for {variable}[], or a list of them, not {given!r}"
             )
         for name in dict.fromkeys(map(checked_name, attributes)):
             current = ast.Element(variable, ast.Index.CURRENT, name)
@@ -60,14 +56,12 @@ def _conditions(pattern: ast.Pattern, group_by: Any) -> Iterable[ast.Expression]
 
 def _check_variable(variable: Any, components: Mapping[str, ast.Component]) -> None:
     if variable not in components:
-        near = closest(str(variable), components)
         raise OptionError(
-            f"group_by names {variable!r}, which is no variable of the pattern; there "
-            f"{'is' if len(components) == 1 else 'are'} {list_words(list(components))}"
-            + (f". Did you mean {near[0]!r}?" if near else "")
+            f"group_by names {variable!r}, which is not a variable of the pattern; it has "
+            f"{list_words(list(components))}" + did_you_mean(str(variable), components)
         )
     if not components[variable].is_kleene:
         raise OptionError(
-            f"group_by names {variable!r}, which is one event; only the events of a list, such as "
-            f"{components[variable].types[0]}+ {variable}[], can be grouped"
+            f"group_by names {variable!r}, which is a single event; it needs a list, such as "
+            f"{components[variable].types[0]}+ {variable}[]"
         )

@@ -1,8 +1,8 @@
-"""What is wrong with a text that the grammar refuses, in the words of its author.
+"""Explains syntax errors to the author of a query.
 
-Lark says what it met and which terminals it would have accepted. From this and the text around
-the place, each function of ``_MISTAKES`` recognises one common mistake; what none of them
-recognises is reported as it is.
+Lark reports the token that it found and the terminals that it would have accepted. From these and
+the text around them, each function of ``_MISTAKES`` recognises one common mistake. Anything else is
+reported with the list of expected terminals.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from cepheid.language.units import CANONICAL_UNIT
 if TYPE_CHECKING:
     from lark.exceptions import UnexpectedInput
 
-# How the terminals are called, in the order in which a message lists them.
+# The names of terminals, in the order in which a message lists them.
 _SHOWN = {
-    "NAME": "a name", "INTEGER": "a number", "STRING": "a text in quotes",
+    "NAME": "a name", "INTEGER": "a number", "STRING": "a string in quotes",
     "COMPARISON": "a comparison", "STRATEGY": "a selection strategy", "UNIT": "a unit of time",
     "EVENTS": "EVENTS", "PER": "PER", "PARTITION": "PARTITION", "DOTS": "'..'", "PLUS": "'+'",
     "MINUS": "'-'", "STAR": "'*'", "TILDE": "'~'", "DOT": "'.'", "LPAR": "'('", "LSQB": "'['",
@@ -31,8 +31,8 @@ _SHOWN = {
     "_RETURN": "RETURN", "$END": "the end of the query",
 }  # fmt: skip
 
-# Terminals that a message says together, by one word, where all of the first set are accepted.
-_SAID_TOGETHER = (
+# Terminals with a common name in messages, if all of the first set are accepted.
+_NAMED_TOGETHER = (
     ("a pattern", {"SEQ", "NAME"}, {"SEQ", "AND", "OR", "ANY", "NOT", "NAME", "TILDE", "LPAR"}),
     ("an expression", {"NAME", "INTEGER", "STRING", "LPAR"},
      {"NAME", "INTEGER", "STRING", "LPAR", "LSQB", "MINUS", "PLUS", "NOT", "NULL", "STRATEGY"}),
@@ -53,13 +53,13 @@ _QUOTED_OR_BRACKET = re.compile(
 _WORD_BEFORE = re.compile(r"(?<!\w)(?P<word>\w{1,80})\s*(\([^()]*\))?\s*\Z")
 _FILE_NAME = re.compile(r"[^\s()]+\.[a-z]+")
 _MISTYPED = {"=>": ">=", "=<": "<=", "=!": "!=", "&": "AND", "|": "OR"}
-_NEAR = 400  # characters: how far back the word before a place is looked for
+_NEAR = 400  # characters: how far back to look for the word before a place
 _LONGEST_FOUND = 40
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the parser stopped: what it met, and the terminals that it would have accepted."""
+    """Where the parser stopped: the token found, and the terminals that were accepted."""
 
     text: str
     span: Span
@@ -75,7 +75,7 @@ class _Place:
         return match["word"], Span(start + match.start("word"), start + match.end("word"))
 
     def open_bracket(self) -> tuple[str, Span] | None:
-        """The innermost bracket that is open here, and where it stands."""
+        """The innermost bracket that is open here, and its place."""
         opened: list[tuple[str, Span]] = []
         for token in _QUOTED_OR_BRACKET.finditer(self.text, 0, self.span.start):
             sign = token.group()
@@ -87,7 +87,7 @@ class _Place:
 
 
 def explain(error: UnexpectedInput, text: str) -> Fault:
-    """A Lark error as a fault: what was found, what was expected, what was probably meant."""
+    """A Lark error as a fault: what was found, expected and probably meant."""
     place = _place(error, text)
     recognised = (recognise(place) for recognise in _MISTAKES)
     return next((fault for fault in recognised if fault is not None), _unexpected(place))
@@ -120,12 +120,12 @@ def _no_query(place: _Place) -> Fault | None:
 def _quote_not_closed(place: _Place) -> Fault | None:
     if place.found not in {"'", '"', "‘", "’", "“", "”", "`"}:
         return None
-    hint = f"A {place.found} inside a text is written twice." if place.found in "'\"" else None
+    hint = f"Write {place.found} twice inside a string." if place.found in "'\"" else None
     return Fault(f"the quote {place.found} is not closed", place.span, place.found, hint=hint)
 
 
 def _comment_not_closed(place: _Place) -> Fault | None:
-    # Where an operand ends, the first sign of it is taken for a division.
+    # After an operand, the / is parsed as a division.
     for start in (place.span.start, place.span.start - 1):
         if start >= 0 and place.text.startswith("/*", start):
             span = Span(start, start + 2)
@@ -147,7 +147,7 @@ def _bracket_not_closed(place: _Place) -> Fault | None:
 def _bracket_not_opened(place: _Place) -> Fault | None:
     if place.found not in _TERMINAL or "$END" not in place.accepts or place.open_bracket():
         return None
-    return Fault(f"'{place.found}' closes no bracket", place.span, place.found)
+    return Fault(f"'{place.found}' has no opening bracket", place.span, place.found)
 
 
 def _mistyped_sign(place: _Place) -> Fault | None:
@@ -156,7 +156,7 @@ def _mistyped_sign(place: _Place) -> Fault | None:
             span = Span(place.span.end - len(typed), place.span.end)
             word = _MISTYPED[typed]
             if word in _PATTERN_OPERATORS and "AND" not in place.accepts:
-                return Fault(f"unexpected '{typed}'", span, typed, hint=_stands_before(word))
+                return Fault(f"unexpected '{typed}'", span, typed, hint=_prefix_rule(word))
             return Fault(f"unexpected '{typed}'", span, typed, candidates=(_MISTYPED[typed],))
     return None
 
@@ -169,7 +169,7 @@ def _misspelt_keyword(place: _Place) -> Fault | None:
 
 
 def _misspelt_before(place: _Place) -> Fault | None:
-    """``skip_til_next_match {``, ``SEQUENCE(``, ``nott a.x``: a word was taken for a name."""
+    """``skip_til_next_match {``, ``SEQUENCE(``, ``nott a.x``: a word was parsed as a name."""
     before = place.word_before()
     if before is None or before[0].upper() in KEYWORDS:
         return None
@@ -202,7 +202,7 @@ _MISTAKES = (
 )
 
 
-# --- What is reported as it is ------------------------------------------------------------
+# --- Everything else ----------------------------------------------------------------------
 
 
 def _unexpected(place: _Place) -> Fault:
@@ -214,31 +214,31 @@ def _unexpected(place: _Place) -> Fault:
 
 
 def _rule_broken(place: _Place) -> str | None:
-    """The rule that the text breaks here, where it is clear which: it says all there is to say."""
+    """The rule that the text breaks here, if it is clear; nothing else is reported then."""
     found, accepts = place.found, place.accepts
     before = place.word_before()
     if found.upper() in ("PATTERN", "EVENT") and "$END" in accepts:
-        return "A query has one PATTERN. Queries of a script are separated by ';'."
+        return "A query has one PATTERN. Separate the queries of a script with ';'."
     if found.upper() in _CLAUSES and "$END" in accepts:
         return (
             "The order is FROM, PATTERN, WHERE, WITHIN, WITH CONFIDENCE, RETURN, each at most once."
         )
     if found.upper() in ("AND", "OR") and "_WHERE" in accepts:
-        return _stands_before(found.upper())
+        return _prefix_rule(found.upper())
     if found == "," and "_WHERE" in accepts:
-        return "Several components stand in SEQ(…), AND(…) or OR(…): SEQ(A a, B b)."
+        return "Combine components with SEQ(…), AND(…) or OR(…): SEQ(A a, B b)."
     if "_PATTERN" in accepts and _FILE_NAME.fullmatch(place.text.strip()):
         return (
-            "This looks like the name of a file: read_query() reads one, and so does the command "
-            "line without -q."
+            "This looks like a file name: read a file with read_query(), or on the command line "
+            "without -q."
         )
     unit = found.lower().removesuffix("s")
     if "UNIT" in accepts and unit in ("month", "quarter", "year"):
         return f"A {unit} has no fixed length: write it in days or weeks."
     if found in _COMPARISONS and "AND" in accepts and "SEQ" not in accepts:
-        return "Comparisons are not chained: join two with AND."
+        return "Comparisons cannot be chained: join two with AND."
     if found == "," and "_WITHIN" in accepts and "_WHERE" not in accepts:
-        return "Conditions are joined by AND."
+        return "Join conditions with AND."
     if found == "{" and "STRATEGY" in accepts:
         return "Braces follow a selection strategy: skip_till_next_match { … }."
     if found == "[" and before is not None and before[0].upper() in ("SEQ", "ANY"):
@@ -252,7 +252,7 @@ def _rule_broken(place: _Place) -> str | None:
         return "An equivalence test names an attribute that all events have: [x]."
     is_digits = found.isdigit()
     if (found == "-" and accepts == {"_PATTERN"}) or (is_digits and {"NAME", "LBRACE"} <= accepts):
-        return "A name is a letter, then letters, digits and _; any other stands in backticks."
+        return "A name is a letter, then letters, digits and _; put any other in backticks."
     if is_digits and accepts <= {"_WITH_CONFIDENCE", "_RETURN", "$END", "SEMICOLON", "DOT"}:
         return "A window is one number with one unit, such as 90 minutes."
     if accepts == {"NAME", "INTEGER", "DECIMAL"}:
@@ -262,64 +262,66 @@ def _rule_broken(place: _Place) -> str | None:
     return None
 
 
-def _stands_before(operator: str) -> str:
-    return f"In a pattern, {operator} stands before its parts: {operator}(A a, B b)."
+def _prefix_rule(operator: str) -> str:
+    return f"In a pattern, {operator} comes before its parts: {operator}(A a, B b)."
 
 
 def _pattern_rule_broken(place: _Place) -> str | None:
-    """The rule that a pattern breaks which is written as a regular expression."""
+    """The rule that a pattern in the style of a regular expression breaks."""
     found, accepts, before = place.found, place.accepts, place.text[: place.span.start].rstrip()
     if found == "?" and before.endswith(("+", "*", "}")):
-        return "A quantifier is neither greedy nor reluctant: every match is reported."
+        return "Quantifiers are neither greedy nor reluctant: all matches are reported."
     if found == "?" and {"NAME", "LBRACE"} <= accepts:
-        return "One event or none is a repetition: B{0,1} b[]."
+        return "For an optional event write B{0,1} b[]."
     if found == "," and before.endswith("{"):
-        return "A repetition begins with its lower bound, which may be 0: {0,2}."
+        return "A repetition needs a lower bound, which can be 0: {0,2}."
     if found == "(" and {"SEQ", "NAME"} <= accepts:
         return "In a pattern, brackets follow SEQ, AND or OR: SEQ(A a, B b)."
     ends_a_part = "_WHERE" in accepts or accepts <= {"COMMA", "RPAR"}
     if found in ("+", "*", "{") and before.endswith(")") and ends_a_part:
-        return "What repeats is a single component, B+ b[]: SEQ, AND and OR do not repeat."
+        return "Only a single component can repeat, B+ b[]; SEQ, AND and OR cannot."
     return None
 
 
 def _star_for_all(place: _Place) -> str | None:
-    """What to write for ``a.*``, ``count(*)`` and ``RETURN *``."""
+    """What to write instead of ``a.*``, ``count(*)`` and ``RETURN *``."""
     before = place.text[: place.span.start].rstrip()
     if place.found != "*":
         return None
     if before.endswith(".") or re.search(r"count\s*\(\Z", before, re.IGNORECASE):
-        return "A whole event is a, all events of a list are b[], and count(b[]) counts them."
+        return (
+            "Write a for a whole event, b[] for all events of a list, and count(b[]) to count them."
+        )
     if re.search(r"return\Z", before, re.IGNORECASE):
-        return "Leave RETURN out: then a match gives the events of every variable."
+        return "Leave out RETURN: a match then has the events of every variable."
     return None
 
 
 def _guess(place: _Place) -> str | None:
-    """What is probably missing where something begins too early."""
+    """What is probably missing before an unexpected word."""
     accepts = place.accepts
     before = place.word_before()
     if not re.match(r"[\w'\"‘“`(\[]", place.found) or place.found.upper() in KEYWORDS:
         return None
     if "_AS" in accepts:
-        return "Items are separated by commas; AS gives an item its name."
+        return "Separate items with commas; name an item with AS."
     if "AND" in accepts and "LBRACE" in accepts:
-        return "Conditions follow a selection strategy in braces, or joined by AND."
+        return "After a selection strategy, write conditions in braces, or join them with AND."
     if "AND" in accepts and "COMPARISON" in accepts:
         return "Is a comparison missing, such as '='?"
     if "AND" in accepts and "SEQ" not in accepts:
-        return "Conditions are joined by AND."
+        return "Join conditions with AND."
     if before is not None and before[0].upper() == "AS" and "LIST_MARK" in accepts:
-        return "A variable follows its type without AS: A a."
+        return "Write a variable after its type, without AS: A a."
     if {"LIST_MARK", "COMMA"} <= accepts:
-        return "Components are separated by commas."
+        return "Separate components with commas."
     if accepts == {"COMMA", "RPAR"}:
-        return "A variable stands behind the types: ANY(A, B) a."
+        return "Write the variable after the types: ANY(A, B) a."
     return None
 
 
 def _accepted_words(accepts: frozenset[str]) -> list[str]:
-    """The words that could stand here: keywords, strategies and units."""
+    """The words that are accepted here: keywords, strategies and units."""
     words = [word for word in KEYWORDS if accepts & {word, f"_{word}"}]
     words += STRATEGIES if "STRATEGY" in accepts else ()
     words += CANONICAL_UNIT if "UNIT" in accepts else ()
@@ -327,12 +329,12 @@ def _accepted_words(accepts: frozenset[str]) -> list[str]:
 
 
 def _expected_words(accepts: frozenset[str]) -> tuple[str, ...]:
-    """What was expected, in words: operands and operators are said once, not one by one."""
+    """What was expected, in words; operands and operators have one word each."""
     rest = set(accepts)
-    # After a whole query a dot is allowed, but nobody misses it.
+    # A dot is allowed after a whole query, but nobody expects it.
     rest -= {"DOT"} if "$END" in accepts else set()
     words = []
-    for word, needed, covered in _SAID_TOGETHER:
+    for word, needed, covered in _NAMED_TOGETHER:
         if needed <= rest:
             words.append(word)
             rest -= covered

@@ -1,7 +1,7 @@
-"""What each name of a query is, settled when the whole pattern is known.
+"""Resolves the names of a query when the whole pattern is known.
 
-Until then an expression holds raw nodes: a bare name may be a parameter, an attribute of the
-only component, or an event; ``f(x)`` a function or an aggregate.
+Until then an expression has raw nodes: a bare name may be a parameter, an attribute of the only
+component, or an event, and ``f(x)`` may be a function or an aggregate.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from cepheid.functions import find_function
 from cepheid.language import syntax as ast
 
 ParameterValue = int | float | str | bool | None
+"""The value of a parameter of a query."""
 
 
 def plain_parameters(parameters: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
-    """The values as Python's own, whatever library the numbers are of; NaN is null.
+    """The values as Python numbers and strings; NaN is null.
 
     >>> from fractions import Fraction
     >>> plain_parameters({"T": Fraction(1, 2), "name": "x"})
@@ -30,7 +31,7 @@ def plain_parameters(parameters: Mapping[str, ParameterValue]) -> dict[str, Para
     """
     if not isinstance(parameters, Mapping):
         raise OptionError(
-            f"parameters are a mapping of names to values, such as {{'T': 5}}, not {parameters!r}"
+            f"parameters must map names to values, such as {{'T': 5}}, not {parameters!r}"
         )
     return {name: _plain_value(name, value) for name, value in parameters.items()}
 
@@ -43,18 +44,14 @@ def _plain_value(name: str, value: Any) -> Any:
         return None if math.isnan(number) else number
     if not -(2**63) <= int(value) < 2**63:
         raise OptionError(
-            f"the parameter {name!r} is {value}, which 64 bits do not hold; "
-            "a number so large is given as a float"
+            f"the parameter {name!r} is {value}, which exceeds 64 bits; give it as a float"
         )
     return int(value)
 
 
-"""What a parameter of a query may be."""
-
-
 @dataclass(frozen=True, slots=True)
 class Prior(ast.Node):
-    """``a[..i-1].x``, until it is known to stand in an aggregate."""
+    """``a[..i-1].x``, until it is known to be inside an aggregate."""
 
     variable: str
     attribute: str | None
@@ -62,7 +59,7 @@ class Prior(ast.Node):
 
 @dataclass(frozen=True, slots=True)
 class WholeElement(ast.Node):
-    """``a[1]`` without an attribute, which is never right."""
+    """``a[1]`` without an attribute, which is always a fault."""
 
     variable: str
 
@@ -100,12 +97,12 @@ def name_components(pattern: ast.Pattern) -> ast.Pattern:
 
 
 def default_variable(types: tuple[str, ...]) -> str:
-    """What a component without a variable is called."""
+    """The variable of a component that declares none."""
     return types[0] if len(types) == 1 else "ANY"
 
 
 class Names:
-    """Settles what each name of an expression is, knowing the pattern."""
+    """Resolves the names of expressions, given the pattern."""
 
     def __init__(
         self,
@@ -121,13 +118,13 @@ class Names:
         self._faults = faults
 
     def in_return(self, node: ast.Node) -> ast.Node:
-        """What a node of RETURN is: here a variable may stand alone."""
+        """Resolve a node of RETURN, where a variable can be an item by its name alone."""
         if isinstance(node, ast.Parameter) and node.name in self._variables:
             return ast.EventReference(node.name, span=node.span)
         return self.in_condition(node)
 
     def in_condition(self, node: ast.Node) -> ast.Node:
-        """What a node of a condition is."""
+        """Resolve a node of a condition."""
         if isinstance(node, ast.Parameter) and node.name in self._parameters:
             return ast.Literal(self._parameters[node.name], span=node.span)
         if isinstance(node, ast.Attribute) and node.attribute.upper() == "LEN":
@@ -144,26 +141,28 @@ class Names:
     def _called(self, call: RawCall) -> ast.Node:
         for item in call.items:
             if item.name is not None:
-                self._faults.append(Fault("an argument of a function has no name", item.span))
+                self._faults.append(
+                    Fault("an argument of a function cannot have a name", item.span)
+                )
         arguments = tuple(item.expression for item in call.items)
         name = call.function.lower()
         if name in AGGREGATES and len(arguments) == 1:
-            aggregate = _aggregate(name, arguments[0], call.span)
+            aggregate = aggregate_over(name, arguments[0], call.span)
             if aggregate is not None:
                 return aggregate
         known = find_function(call.function)
         return ast.Call(known.name if known else call.function, arguments, span=call.span)
 
     def refuse_loose(self, tree: ast.Node | None) -> None:
-        """Elements of a Kleene variable that stand where they mean nothing."""
+        """Report elements of Kleene variables in places where they have no meaning."""
         for node in tree.walk() if tree is not None else ():
             if isinstance(node, Prior):
                 used = f"avg({node.variable}[..i-1].{node.attribute or 'x'})"
                 self._faults.append(
                     Fault(
-                        f"'{node.variable}[..i-1]' stands outside an aggregate",
+                        f"'{node.variable}[..i-1]' can only be used in an aggregate",
                         node.span,
-                        hint=f"Write {used} or the like.",
+                        hint=f"For example, write {used}.",
                     )
                 )
             elif isinstance(node, WholeElement):
@@ -171,17 +170,19 @@ class Names:
                     Fault(
                         f"an event of '{node.variable}' is not a value",
                         node.span,
-                        hint=f"Name one of its attributes: {node.variable}[i].x or the like.",
+                        hint=f"Name one of its attributes, such as {node.variable}[i].x.",
                     )
                 )
 
 
-def _aggregate(function: str, argument: ast.Node, span: Span | None) -> ast.Aggregate | None:
-    """The aggregate over this argument, or None where it is not one that can be aggregated."""
+def aggregate_over(
+    function: str, argument: ast.Node | None, span: Span | None = None
+) -> ast.Aggregate | None:
+    """The aggregate over this argument, or None if it cannot be aggregated."""
     match argument:
-        case ast.Elements(variable, attribute):
-            return ast.Aggregate(function, variable, ast.Scope.WHOLE, attribute, span=span)
-        case ast.Element(variable, ast.Index.CURRENT, attribute):
+        case ast.Elements(variable, attribute) | ast.Element(
+            variable, ast.Index.CURRENT, attribute
+        ):
             return ast.Aggregate(function, variable, ast.Scope.WHOLE, attribute, span=span)
         case Prior(variable, attribute) if attribute or function == "count":
             return ast.Aggregate(function, variable, ast.Scope.PRIOR, attribute, span=span)

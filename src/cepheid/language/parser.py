@@ -1,8 +1,8 @@
 """Text to abstract syntax.
 
-The grammar is in ``grammar.lark``. What it cannot say (a Kleene variable is written with
-brackets, ``a[i-2]`` does not exist, two strategies) is checked while the tree is assembled,
-and reported in the same way.
+The grammar is in ``grammar.lark``. Rules that it cannot express (a Kleene variable is written with
+brackets, ``a[i-2]`` does not exist, only one strategy) are checked while the tree is assembled, and
+reported in the same way.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cepheid.errors import (
     Fault,
     QuerySyntaxError,
     Span,
-    closest,
+    did_you_mean,
 )
 from cepheid.language.naming import ParameterValue, plain_parameters
 from cepheid.language.syntax import Query
@@ -41,10 +41,10 @@ STRATEGIES = (
 NO_PARAMETERS: Mapping[str, ParameterValue] = MappingProxyType({})
 
 MAX_DEPTH = 100
-"""How deep an expression may nest: enough for any person, and far below Python's stack."""
+"""The deepest nesting of an expression, far below the limit of Python's stack."""
 
 MAX_FAULTS = 20
-"""How many faults are shown at once."""
+"""The number of faults in one error message."""
 
 
 def parse(
@@ -52,7 +52,7 @@ def parse(
     source: str = DEFAULT_SOURCE,
     parameters: Mapping[str, ParameterValue] = NO_PARAMETERS,
 ) -> Query:
-    """The query that the text is; ``parameters`` are the values of bare names in it.
+    """Parse a query; ``parameters`` are the values of bare names in it.
 
     >>> parse("PATTERN SEQ(A a, B b) WITHIN 10").window.extent
     Fraction(10, 1)
@@ -65,7 +65,7 @@ def parse(
         fault = Fault(
             "this is a script of several queries",
             span,
-            hint="One query is expected here: script() runs all of them.",
+            hint="A single query is expected here; script() runs several.",
         )
         raise QuerySyntaxError([fault], text, source)
     return queries[0]
@@ -76,7 +76,7 @@ def parse_script(
     source: str = DEFAULT_SOURCE,
     parameters: Mapping[str, ParameterValue] = NO_PARAMETERS,
 ) -> tuple[Query, ...]:
-    """The queries of a text, which are separated by semicolons.
+    """Parse queries that are separated by semicolons.
 
     >>> len(parse_script("EVENT A; EVENT B;"))
     2
@@ -99,10 +99,8 @@ def parse_script(
         raise QuerySyntaxError(faults[:MAX_FAULTS], text, source)
     for name in parameters:
         if name not in names:
-            near = closest(name, names)
             warnings.warn(
-                f"no name {name!r} is in the query, though a value is given for it"
-                + (f". Did you mean {near[0]!r}?" if near else ""),
+                f"the query does not use the parameter {name!r}" + did_you_mean(name, names),
                 CepheidWarning,
                 stacklevel=4,
             )
@@ -124,7 +122,7 @@ def _grammar() -> Lark:
 
 
 def _check_depth(tree: Tree[Token], text: str, source: str) -> None:
-    """Refuse what would exhaust the stack of the passes that follow, which recurse."""
+    """Refuse nesting that would exhaust the stack of later passes, which recurse."""
     from lark import Tree
 
     pending = [(tree, 0)]

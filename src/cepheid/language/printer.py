@@ -1,4 +1,4 @@
-"""Abstract syntax to text, such that parsing the text gives an equal query again."""
+"""Abstract syntax to text; parsing the text gives an equal query."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ARITHMETIC_LEVEL = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _P
 
 
 def print_query(query: ast.Query) -> str:
-    """The query as text, one clause a line.
+    """The query as text, one clause per line.
 
     >>> from cepheid.language.parser import parse
     >>> print(print_query(parse("event A a where a.x%2==0 and a.y<80% within 1 hour")))
@@ -45,7 +45,7 @@ def print_query(query: ast.Query) -> str:
 
 def print_pattern(pattern: ast.Pattern) -> str:
     """A pattern as text."""
-    # A variable that is the type's name is left out, unless the parser would number it.
+    # A variable with the name of the type is left out, unless the parser would number it.
     uses = Counter(component.variable for component, _ in ast.components(pattern))
     return _pattern(pattern, {variable for variable, number in uses.items() if number == 1})
 
@@ -71,8 +71,13 @@ def _confidence(clause: ast.Confidence) -> str:
 
 
 def item_name(item: ast.ReturnItem, query: ast.Query) -> str:
-    """What the column of a RETURN item is called: its name, or else its text."""
+    """The name of a RETURN item: the one that the query gives it, or else its text."""
     return item.name or print_expression(item.expression, query)
+
+
+def item_names(query: ast.Query) -> list[str]:
+    """The names of all RETURN items."""
+    return [item_name(item, query) for item in query.returns.items] if query.returns else []
 
 
 def _where(query: ast.Query, printer: _Printer) -> str:
@@ -138,11 +143,11 @@ def _bounds(bounds: ast.Bounds) -> str:
 
 
 class _Printer:
-    """Prints the expressions of a query, whose pattern says how its variables are written."""
+    """Prints the expressions of a query; the pattern decides how variables are written."""
 
     def __init__(self, pattern: ast.Pattern) -> None:
         self._kleene = {c.variable for c, _ in ast.components(pattern) if c.is_kleene}
-        # The variable of a query of one component without a name is left out.
+        # The variable of a query with one component without a name is left out.
         self._bare: str | None = None
         match pattern:
             case ast.Component(types, variable, None) if variable == default_variable(types):
@@ -207,7 +212,7 @@ class _Printer:
             case ast.Arithmetic(operator, left, right):
                 level = _ARITHMETIC_LEVEL[operator]
                 shown = f"{self.expression(left, level)} {operator} "
-                # In 80 % -x the % would be a percentage.
+                # In 80 % -x the parser would read a percentage.
                 least = _PRIMARY if operator == "%" else level + 1
                 return shown + self.expression(right, least), level
             case ast.Comparison(operator, left, right):
@@ -256,12 +261,12 @@ def _name(name: str) -> str:
 
 
 def print_attribute(name: str) -> str:
-    """The name of an attribute as it is written after a dot.
+    """The name of an attribute after a dot.
 
     >>> print_attribute("price"), print_attribute("unit price")
     ('price', '`unit price`')
     """
-    # After a dot every word is a name, but a Kleene variable's LEN is its length.
+    # After a dot every word is a name, except LEN of a Kleene variable.
     return name if _PLAIN_NAME.fullmatch(name) else f"`{name}`"
 
 

@@ -1,13 +1,12 @@
 """The abstract syntax of a query.
 
-Nodes are frozen values. A node knows its place in the text (``span``), but two nodes are
-equal when they mean the same, wherever they stand: printing a query and parsing it again
-gives an equal one.
+Nodes are frozen values. A node has its place in the text (``span``), but equality ignores it:
+printing a query and parsing it again gives an equal query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from fractions import Fraction
@@ -21,7 +20,7 @@ N = TypeVar("N", bound="Node")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """Anything that stands somewhere in the text of a query."""
+    """A part of a query."""
 
     span: Span | None = field(default=None, compare=False, repr=False)
 
@@ -56,7 +55,7 @@ def _nodes_in(value: Any) -> Iterator[Node]:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many events a Kleene component may have; ``most`` is None for no upper bound."""
+    """The number of events of a Kleene component; ``most`` is None without an upper bound."""
 
     least: int
     most: int | None
@@ -81,7 +80,7 @@ class Component(Node):
 
 @dataclass(frozen=True, slots=True)
 class Negation(Node):
-    """``~(Type var)``: no such event at this place."""
+    """``~(Type var)``: no such event occurs here."""
 
     component: Component
 
@@ -121,17 +120,24 @@ def components(pattern: Pattern) -> Iterator[tuple[Component, bool]]:
             yield from components(part)
 
 
+def positive_variables(pattern: Pattern) -> list[str]:
+    """The variables of the components that are not negated, in the order of the text."""
+    return list(
+        dict.fromkeys(part.variable for part, is_negated in components(pattern) if not is_negated)
+    )
+
+
 # --- Expressions --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Literal(Node):
-    """A number, a text, TRUE, FALSE or NULL. ``80%`` is the number 0.8."""
+    """A number, a string, TRUE, FALSE or NULL. ``80%`` is the number 0.8."""
 
     value: int | float | str | bool | None
 
     def __eq__(self, other: object) -> bool:
-        # Python holds 1 == 1.0 == True; as literals they are different texts.
+        # In Python 1 == 1.0 == True; as literals they differ.
         if not isinstance(other, Literal):
             return NotImplemented
         return type(self.value) is type(other.value) and self.value == other.value
@@ -150,7 +156,7 @@ class Duration(Node):
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Node):
-    """A bare name, whose value is given along with the query: ``a.price > T``."""
+    """A bare name with a value that is given with the query: ``a.price > T``."""
 
     name: str
 
@@ -164,7 +170,7 @@ class Attribute(Node):
 
 
 class Index(Enum):
-    """Which element of a Kleene variable, where it is not a number."""
+    """An index of a Kleene variable that is not a number."""
 
     CURRENT = "i"
     PREVIOUS = "i-1"
@@ -182,13 +188,13 @@ class Element(Node):
 
 @dataclass(frozen=True, slots=True)
 class Length(Node):
-    """``a.LEN``: how many events a Kleene variable has."""
+    """``a.LEN``: the number of events of a Kleene variable."""
 
     variable: str
 
 
 class Scope(Enum):
-    """Which elements an aggregate is over."""
+    """The elements that an aggregate reads."""
 
     PRIOR = "..i-1"
     WHOLE = ""
@@ -196,7 +202,7 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Node):
-    """``avg(a[..i-1].x)`` over what was selected before a[i]; ``avg(a[].x)`` over all of a.
+    """``avg(a[..i-1].x)`` over the events selected before a[i]; ``avg(a[].x)`` over all of a.
 
     ``attribute`` is None only for ``count(a[])``.
     """
@@ -259,7 +265,7 @@ class Between(Node):
 
 @dataclass(frozen=True, slots=True)
 class Like(Node):
-    """``x LIKE 'a%_'``: % for any text, _ for any one character."""
+    """``x LIKE 'a%_'``: % for any string, _ for any one character."""
 
     operand: Expression
     pattern: str
@@ -274,21 +280,21 @@ class IsNull(Node):
 
 @dataclass(frozen=True, slots=True)
 class Not(Node):
-    """Logical not; also what ``IS NOT NULL``, ``NOT IN`` and ``NOT LIKE`` are made of."""
+    """Logical not; also part of ``IS NOT NULL``, ``NOT IN`` and ``NOT LIKE``."""
 
     operand: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class And(Node):
-    """Logical and of two or more."""
+    """Logical and of two or more operands."""
 
     operands: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or(Node):
-    """Logical or of two or more."""
+    """Logical or of two or more operands."""
 
     operands: tuple[Expression, ...]
 
@@ -354,12 +360,12 @@ class SelectionStrategy(Enum):
 
     @property
     def skips(self) -> bool:
-        """Whether an event that fits no component is as good as none."""
+        """Whether a run skips events that fit no component."""
         return self in (self.SKIP_TILL_NEXT_MATCH, self.SKIP_TILL_ANY_MATCH)
 
 
 class WindowMeasure(Enum):
-    """What the extent of a window counts."""
+    """The unit of the extent of a window."""
 
     TIME = "time"
     EVENTS = "EVENTS"
@@ -370,8 +376,8 @@ class WindowMeasure(Enum):
 class Window(Node):
     """``WITHIN 12 hours``, ``WITHIN 500 EVENTS PER PARTITION``, ``WITHIN 10``, ``WITHIN T``.
 
-    ``unit`` is canonical for a time with a unit, None for a number in the time column's own
-    units. ``extent`` is a Parameter until its value is given.
+    ``unit`` is canonical for a time with a unit, None for a number in the unit of the time column.
+    ``extent`` is a Parameter until its value is given.
     """
 
     extent: Fraction | Parameter
@@ -381,7 +387,7 @@ class Window(Node):
 
 @dataclass(frozen=True, slots=True)
 class Confidence(Node):
-    """``WITH CONFIDENCE > 0.8``: how sure a match must be where times are uncertain.
+    """``WITH CONFIDENCE > 0.8``: the least confidence of a match if times are uncertain.
 
     ``least`` is a Parameter until its value is given.
     """
@@ -392,7 +398,7 @@ class Confidence(Node):
 
 @dataclass(frozen=True, slots=True)
 class ReturnItem(Node):
-    """One item of RETURN, with the name that the query gives it, if any."""
+    """One item of RETURN, with its name, if any."""
 
     expression: Expression
     name: str | None = None
@@ -408,9 +414,9 @@ class Return(Node):
 
 @dataclass(frozen=True, slots=True)
 class Query(Node):
-    """A whole query. ``strategy_variables`` are what the text lists, None where it lists none.
+    """A whole query. ``strategy_variables`` are the variables listed with the strategy, if any.
 
-    ``strategy_span`` is where the text names the strategy and lists its variables.
+    ``strategy_span`` is the place of the strategy and its variables in the text.
     """
 
     pattern: Pattern
@@ -422,6 +428,19 @@ class Query(Node):
     stream: str | None = None
     strategy_span: Span | None = field(default=None, compare=False, repr=False)
     confidence: Confidence | None = None
+
+
+def joined(
+    kind: type[And] | type[Or], parts: Iterable[Expression], span: Span | None = None
+) -> Expression:
+    """One node for all parts; ``x AND (y AND z)`` is the same as ``x AND y AND z``."""
+    parts = list(parts)
+    if len(parts) == 1:
+        return parts[0]
+    flat: list[Expression] = []
+    for part in parts:
+        flat.extend(part.operands if isinstance(part, kind) else (part,))
+    return kind(tuple(flat), span=span)
 
 
 def rewrite(node: N, change: Callable[[Node], Node]) -> N:

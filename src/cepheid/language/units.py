@@ -1,4 +1,4 @@
-"""Units of time that a window or a duration may have."""
+"""Units of time in windows and durations."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _SHORT = {
 CANONICAL_UNIT = {name: name for name in NANOSECONDS_PER}
 CANONICAL_UNIT |= {name.removesuffix("s"): name for name in NANOSECONDS_PER}
 CANONICAL_UNIT |= _SHORT
-"""Every way of writing a unit, in lower case, to its canonical (plural) name."""
+"""The canonical (plural) name for every spelling of a unit in lower case."""
 
 
 def microseconds(amount: Fraction, unit: str) -> int:
-    """What a duration is in conditions, which count whole microseconds.
+    """A duration in whole microseconds, the unit of conditions.
 
     >>> microseconds(Fraction(1600), "nanoseconds"), microseconds(Fraction(1, 2), "seconds")
     (2, 500000)

@@ -1,8 +1,8 @@
-"""What a query means: the definition, executed. Slow, obvious, and the oracle of every test.
+"""The definition of a query, executed. Slow, obvious, and the oracle of every test.
 
-It reads the abstract syntax itself and shares no code with analysis, so that a condition
-that is classified wrongly there cannot be wrong here in the same way. Positions are places
-in the ordered stream; times are ticks of the time axis.
+It reads the abstract syntax directly and shares no code with analysis, so that a mistake in
+analysis is not repeated here. A position is the place of an event in the ordered stream; times are
+ticks of the time axis.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cepheid.reference.interpreter import (
 class Match:
     """A match: its binding, and the (ticks, position) at which it is complete.
 
-    The position is -1 where the match waits for its window to end.
+    The position is -1 if the match waits for its window to end.
     """
 
     binding: dict[str, Event | list[Event]]
@@ -41,7 +41,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class _Flat:
-    """A pattern without OR and star: its components and which come before which."""
+    """A pattern without OR and star: its components and their partial order."""
 
     positives: tuple[ast.Component, ...] = ()
     negatives: tuple[ast.Component, ...] = ()
@@ -54,7 +54,7 @@ class _Flat:
 def evaluate(
     query: ast.Query, events: Sequence[Event], window: int | None = None, output: str = "all"
 ) -> list[Match]:
-    """All matches of the query over the ordered events, in the order of their completion.
+    """All matches of the query over the ordered events, in order of completion.
 
     ``window`` is the extent of WITHIN, in ticks or events.
     """
@@ -73,7 +73,7 @@ def find(
     window: int | None = None,
     evaluation: type[Evaluation] | None = None,
 ) -> Iterator[Match]:
-    """The matches as they are found; one that two alternatives find comes twice."""
+    """The matches as they are found; a match of two alternatives comes twice."""
     for flat in _expand(query.pattern):
         if flat.positives:
             yield from (evaluation or Evaluation)(query, flat, events, window).matches()
@@ -87,7 +87,7 @@ def returned(query: ast.Query, match: Match) -> list[Any]:
 
 
 def _expand(pattern: ast.Pattern) -> list[_Flat]:
-    """The alternatives of a pattern: one per choice in OR, and with and without each star."""
+    """The alternatives of a pattern: one per choice in OR, with and without each star."""
     match pattern:
         case ast.Component(_, _, bounds):
             here = _Flat(positives=(pattern,))
@@ -116,7 +116,7 @@ def partition_of(query: ast.Query, match: Match) -> tuple[Any, ...]:
 
 
 def non_overlapping(query: ast.Query, matches: list[Match]) -> list[Match]:
-    """Greedily in order of completion; the shortest of those that complete together."""
+    """Select greedily in order of completion; of matches that complete together, the shortest."""
     order = sorted(
         matches,
         key=lambda match: (
@@ -202,7 +202,7 @@ class Evaluation:
                     yield from self._lists(index, binding, [*chosen, event])
 
     def _can_follow(self, component: ast.Component, event: Event, binding: Binding) -> bool:
-        """The event has the right type and place, and is not in the binding already."""
+        """Whether the event has the right type and place and is not in the binding yet."""
         return (
             event.type in component.types
             and all(event is not other for other in _events_of(binding))
@@ -227,13 +227,13 @@ class Evaluation:
                     yield binding
 
     def _begin(self, index: int, binding: Binding, event: Event) -> Iterator[Binding]:
-        """The matches of the runs that take the event as first of this component, if they may."""
+        """The matches of the runs that take the event as the first of this component."""
         component = self.flat.positives[index]
         bound = [event] if component.is_kleene else event
         yield from self._take(index, {**binding, component.variable: bound}, event)
 
     def _take(self, index: int, binding: Binding, event: Event) -> Iterator[Binding]:
-        """As above, for a binding in which the component already has the event."""
+        """As ``_begin``, for a binding in which the component already has the event."""
         component = self.flat.positives[index]
         if not (self._may_take(component, binding, event) and self._is_near(binding)):
             return
@@ -264,7 +264,7 @@ class Evaluation:
             yield from self._wait(index + 1, binding, event.position)
 
     def _wait(self, index: int, binding: Binding, position: int) -> Iterator[Binding]:
-        """A run that waits for a component takes the first event that it can begin with."""
+        """A run that waits for a component takes the first event that can begin it."""
         component = self.flat.positives[index]
         for event in self._within_reach(binding, position):
             bound = [event] if component.is_kleene else event
@@ -273,19 +273,19 @@ class Evaluation:
                 return
 
     def _may_take(self, component: ast.Component, extended: Binding, event: Event) -> bool:
-        """The begin or take condition. The window is none: a run that leaves it is at its end."""
+        """The begin or take condition; the window is not part of it: it ends a run."""
         growing = component.variable if component.is_kleene else None
         return event.type in component.types and self._satisfied(extended, growing)
 
     # --- what a binding must satisfy
 
     def _consistent(self, binding: Binding, growing: str | None = None) -> bool:
-        """All that can be said of the binding so far is true; ``growing`` is not yet complete."""
+        """Whether everything that can be tested so far holds; ``growing`` is not complete yet."""
         complete = growing is None and len(binding) == len(self.flat.positives)
         return self._is_near(binding, complete) and self._satisfied(binding, growing)
 
     def _satisfied(self, binding: Binding, growing: str | None = None) -> bool:
-        """The conditions, so far as all events that they speak of are bound."""
+        """Whether all conditions hold that can be tested with the bound events."""
         events = _events_of(binding)
         return all(_agree(test, events) for test in self.equivalences) and all(
             _holds(condition, binding)
@@ -294,10 +294,10 @@ class Evaluation:
         )
 
     def _is_near(self, binding: Binding, complete: bool = False) -> bool:
-        """The window and the contiguity, so far as they can be told.
+        """Whether the window and the contiguity hold, if they can be tested already.
 
-        Before a match is complete it may be open which partition it is in, where its first
-        events are of types without the equivalence attributes.
+        The partition of an incomplete match is unknown if the types of its first events do not have
+        the equivalence attributes.
         """
         events = _events_of(binding)
         in_known_partition = all(
@@ -320,9 +320,9 @@ class Evaluation:
         return sum(self._same_partition(event, events) for event in between) < self.extent
 
     def _within_reach(self, binding: Binding, after: int = -1) -> Sequence[Event]:
-        """The events after a position that may fit into one window with those of the binding.
+        """The events after a position that may be in one window with those of the binding.
 
-        The others need not be looked at; the window itself is tested on what is bound.
+        This only saves time: the window is tested on the bound events.
         """
         low, high = 0, len(self.events)
         bound = _events_of(binding)
@@ -381,7 +381,7 @@ class Evaluation:
 
 
 def _conditions(query: ast.Query) -> list[ast.Expression]:
-    """The conjuncts of WHERE but for equivalence tests, with NOT pushed below AND and OR."""
+    """The conjuncts of WHERE without equivalence tests, with NOT pushed below AND and OR."""
     if query.condition is None:
         return []
     return [part for part in _conjuncts(query.condition) if not isinstance(part, ast.Equivalence)]
@@ -402,7 +402,7 @@ def _conjuncts(node: ast.Expression, positive: bool = True) -> list[ast.Expressi
 
 
 def _is_bound(condition: ast.Expression, binding: Binding, growing: str | None) -> bool:
-    """Whether all events that the condition speaks of are bound."""
+    """Whether all events that the condition refers to are bound."""
     if not variables_in(condition) <= binding.keys():
         return False
     for node in condition.walk():
@@ -439,7 +439,7 @@ def _holds(condition: ast.Expression, binding: Binding) -> bool:
 
 
 def _agree(test: ast.Equivalence, events: list[Event]) -> bool:
-    """All events whose type has the attribute have the same value of it, which is not null."""
+    """Whether all events with the attribute have the same value, which is not null."""
     values = [event.values[test.attribute] for event in events if test.attribute in event.values]
     if test.value is not None:
         values.append(test.value.value)
@@ -458,7 +458,7 @@ def _events_of(binding: Binding) -> list[Event]:
 
 
 def sort_key(query: ast.Query, match: Match) -> tuple[tuple[int, ...], ...]:
-    """The positions of a match in the order of the pattern; two matches differ in it."""
+    """The positions of a match in the order of the pattern; they identify the match."""
     key = []
     for name in dict.fromkeys(component.variable for component, _ in ast.components(query.pattern)):
         bound = match.binding.get(name, [])

@@ -1,4 +1,4 @@
-"""The value of an expression for a binding: the meaning of the expressions of a query.
+"""Evaluates the expressions of a query for a binding.
 
 Null is None, and so is unknown; ``80%`` is 0.8; a division by zero is null. A predicate on an
 attribute that the event's type does not have is true, negated or not.
@@ -32,7 +32,7 @@ class Event:
 
 
 Binding = Mapping[str, "Event | list[Event]"]
-"""What each variable stands for: an event, or the events of a Kleene variable."""
+"""The event of each variable, or the events of a Kleene variable."""
 
 
 def variables_in(node: ast.Node) -> set[str]:
@@ -46,13 +46,13 @@ class _Missing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """What the names of an expression stand for: a binding and the value of each i."""
+    """Evaluates expressions for a binding and the current value of each i."""
 
     binding: Binding
     current: Mapping[str, int]
 
     def truth(self, node: ast.Expression, positive: bool = True) -> Truth:
-        """Three-valued truth of the node, or of its negation where ``positive`` is False."""
+        """The three-valued truth of the node, or of its negation if ``positive`` is False."""
         match node:
             case ast.Not(operand):
                 return self.truth(operand, not positive)
@@ -117,7 +117,7 @@ class Interpreter:
         raise AssertionError(f"{type(node).__name__} has no value")
 
     def returned(self, node: ast.Expression) -> Any:
-        """The value of a RETURN item, in which a variable may be absent and lists are values."""
+        """The value of a RETURN item: variables may be absent, and lists are values."""
         try:
             match node:
                 case ast.EventReference(variable):
@@ -137,7 +137,7 @@ class Interpreter:
                 return None
             for part in node.walk():
                 if isinstance(part, ast.Attribute | ast.Element | ast.Aggregate):
-                    self.value(part)  # What is missing makes the item null, also inside of NOT.
+                    self.value(part)  # A missing attribute makes the item null, even inside NOT.
             return self.value(node)
         except _Missing:
             return None
@@ -186,7 +186,7 @@ def _arithmetic(operator: str, left: Any, right: Any) -> Any:
     if left is None or right is None:
         return None
     if isinstance(left, date) or isinstance(right, date):
-        # A date is the midnight that it begins with.
+        # A date is its midnight.
         left = _point(left) if isinstance(left, date) else left
         right = _point(right) if isinstance(right, date) else right
     try:
@@ -206,7 +206,7 @@ def _arithmetic(operator: str, left: Any, right: Any) -> Any:
 
 
 def compare(operator: str, left: Any, right: Any) -> Truth:
-    """Whether the comparison is true; unknown where a side is null."""
+    """Whether the comparison is true; unknown if a side is null."""
     if left is None or right is None:
         return None
     left, right = _as_time(left, right), _as_time(right, left)
@@ -228,12 +228,12 @@ def compare(operator: str, left: Any, right: Any) -> Truth:
 
 
 def _as_float(value: Any) -> Any:
-    """A whole number as the nearest float: so it is divided, and compared with one."""
+    """An integer as the nearest float, for division and comparison with floats."""
     return float(value) if isinstance(value, int) else value
 
 
 def _as_time(value: Any, other: Any) -> Any:
-    """A text or date as a point in time, where the other side is one."""
+    """A string or date as a point in time, if the other side is one."""
     if not isinstance(other, date):
         if isinstance(value, date) and isinstance(other, str):
             return _point(value)

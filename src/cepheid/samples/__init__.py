@@ -1,12 +1,12 @@
-"""Bundled scenarios: a question, the query that asks it, and a stream of events to ask it of.
+"""Bundled scenarios: a question, a query that answers it, and a stream of events.
 
 The three are the introductory queries of [Agrawal08 Figure 1]: a negation, a Kleene plus under
 skip_till_any_match, and a Kleene plus with a running aggregate under skip_till_next_match.
 Events are generated, not stored: the same count and seed give the same table. In each stream
-some answers are planted and the rest is noise; noise may add answers of its own.
+some matches are planted and the rest is noise, which may add matches of its own.
 
-Beside them :mod:`cepheid.samples.cluster_load` has a cluster of computers, with times that are
-uncertain [Zhang10 §3.1].
+:mod:`cepheid.samples.cluster_load` is a cluster of computers with uncertain times
+[Zhang10 §3.1].
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cepheid.errors import OptionError, closest, list_words
+from cepheid.errors import OptionError, unknown_name
 from cepheid.samples import contaminated_shipments, retail_theft, stock_trend
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Scenario:
     generate: Callable[[int, int], pa.Table]
 
     def events(self, count: int | None = None, seed: int = 0) -> pa.Table:
-        """So many events (by default ``default_count``) in time order; a seed fixes them all."""
+        """Generate ``count`` events in time order; the same seed gives the same events."""
         count = self.default_count if count is None else count
         if count < 0 or seed < 0:
             raise OptionError(f"count and seed are not negative, but {count} and {seed} were given")
@@ -79,16 +79,12 @@ SCENARIOS: tuple[Scenario, ...] = (
 
 
 def scenario(name: str) -> Scenario:
-    """The scenario of that name.
+    """The scenario with this name.
 
     >>> scenario("stock_trend").title
     'Stocks whose volume plummets after a rise'
     """
     by_name = {known.name: known for known in SCENARIOS}
-    if name in by_name:
-        return by_name[name]
-    near = closest(name, by_name)
-    raise OptionError(
-        f"there is no scenario {name!r}, only {list_words(list(by_name))}"
-        + (f". Did you mean {near[0]!r}?" if near else "")
-    )
+    if name not in by_name:
+        raise OptionError(unknown_name("scenario", name, list(by_name)))
+    return by_name[name]

@@ -1,8 +1,8 @@
-"""A cluster of computers: when tasks start and finish, and how busy each node is.
+"""A cluster of computers: tasks that start and finish, and the load of each node.
 
-Tasks are logged by one clock, which is up to half a second from that of a node. The load is a
-sample of the last fifteen seconds: the peak that it tells of was at any moment of them, up to
-seven and a half seconds from its time [Zhang10 §3.1, §6.2].
+A central clock logs tasks; it differs by up to half a second from the clock of a node. A load event
+reports the peak of a fifteen-second interval. The peak may be at any time of that interval, up to
+seven and a half seconds from the time of the event [Zhang10 §3.1, §6.2].
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RETURN a.task_id AS task, a.node_id AS node, b.value AS peak, d.value AS after
 
 UNCERTAINTY = {"TaskStart": "0.5 seconds", "TaskFinish": "0.5 seconds", "CPU": "7.5 seconds"}
 GRANULARITY = "100 ms"
-"""What a query over these events is run with."""
+"""The options for a query over these events."""
 
 OPENING_MS = 1_709_544_600_000  # 2024-03-04 09:30
 SAMPLE_MS = 15_000
@@ -35,9 +35,9 @@ BUSY_SHARE = 0.2
 
 
 def generate(count: int, seed: int) -> pa.Table:
-    """So many events: a task at a time on each node, some of which keep it busy.
+    """Generate ``count`` events: one task at a time on each node, some of which keep it busy.
 
-    While a busy task runs, the sample of its node is above 95%; else between 20% and 70%.
+    While a busy task runs, the load of its node is above 95%, otherwise between 20% and 70%.
 
     >>> events = generate(1_000, seed=1)
     >>> events.num_rows, sorted(set(events["type"].to_pylist()))

@@ -1,4 +1,4 @@
-"""Some days of a food supply chain: shipments between sites, and alerts at sites."""
+"""A few days of a food supply chain: shipments between sites, and alerts at sites."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ Row = dict[str, int | str]
 
 
 def generate(count: int, seed: int) -> pa.Table:
-    """Shipments and alerts at random, and outbreaks that travel from a farm to a shop.
+    """Generate random shipments and alerts, and outbreaks that travel from a farm to a shop.
 
     There is one outbreak in every 200 events. Its three shipments give the query at least three
-    matches, one for each step; other shipments from the sites that it reaches give more.
+    matches, one for each step. Other shipments from the sites that it reaches give more.
 
     >>> events = generate(400, seed=1)
     >>> events["kind"].to_pylist().count("contaminated")

@@ -1,4 +1,4 @@
-"""A day in a store whose items carry tags that are read at shelves, registers and exits."""
+"""A day in a store: tags of items are read at shelves, registers and exits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ZONES = {
     "Exit": ("north door", "south door"),
 }
 
-# Each step of an item's way: where it is read, and how many minutes after the step before it.
+# Each step of an item: where it is read, and how many minutes after the previous step.
 PICKED_UP = ("Shelf", 0, 660)
 JOURNEYS = {
     "looked at": (PICKED_UP,),
@@ -56,7 +56,7 @@ JOURNEYS = {
 
 
 def generate(count: int, seed: int) -> pa.Table:
-    """Readings of one day: items that are bought, a few that are stolen, some only looked at.
+    """Generate the readings of one day: items are bought, stolen, or only looked at.
 
     There is one theft in every 100 events. An item is read at a shelf once and is picked up by
     one customer, so that the query has one match for each theft and no other.
@@ -99,7 +99,7 @@ def generate(count: int, seed: int) -> pa.Table:
 
 
 def _fates(count: int) -> list[str]:
-    """What becomes of each item, such that the items' journeys have ``count`` steps in all.
+    """The fate of each item, such that all items together have ``count`` steps.
 
     >>> [_fates(200).count(fate) for fate in ("looked at", "bought", "stolen")]
     [49, 49, 2]

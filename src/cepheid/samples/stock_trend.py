@@ -1,4 +1,4 @@
-"""A day of trading: ticks of a few stocks, in turn."""
+"""A day of trading: ticks of a few stocks in turn."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ ACTIVE_SHARE = QUIET_SHARE = 0.01
 
 
 def generate(count: int, seed: int) -> pa.Table:
-    """Prices on a random walk with volumes up to 1000, and a few planted trends.
+    """Generate prices on a random walk with volumes up to 1000, and a few planted trends.
 
-    There is one trend in every 250 events, where the stream has room for them, and each is one
-    match of the query. Noise adds to them: a quiet tick within an hour of an active one, or of
-    a trend, may be the end of another match.
+    There is one trend in every 250 events, if the stream is long enough, and each is one match of
+    the query. Noise adds matches: a quiet tick within an hour of an active one, or of a trend, may
+    be the end of another match.
 
     >>> events = generate(600, seed=1)
     >>> events.num_rows, len(set(events["symbol"].to_pylist()))
@@ -80,7 +80,7 @@ def generate(count: int, seed: int) -> pa.Table:
 
 
 def _everyday_volumes(rng: np.random.Generator, shape: tuple[int, int]) -> Volumes:
-    """Volumes that neither begin nor end a trend, but for a few active and quiet ticks."""
+    """Volumes that neither begin nor end a trend, except for a few active and quiet ticks."""
     volumes = rng.integers(*EVERYDAY_VOLUME, size=shape)
     activity = rng.random(shape)
     active = activity < ACTIVE_SHARE

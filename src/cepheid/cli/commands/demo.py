@@ -1,4 +1,4 @@
-"""``cepheid demo``: the bundled scenarios, each with its question, its query and its answers."""
+"""``cepheid demo``: the bundled scenarios, each with its question, query and matches."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from cepheid.matches.matches import Match
 from cepheid.samples import SCENARIOS, Scenario, scenario
 
 MOST_ROWS = 10
-"""How many matches are shown of each scenario."""
-WORTH_SAYING_SECONDS = 2
+"""The number of matches shown for each scenario."""
+SLOW_COMPILATION_SECONDS = 2
 
 
 class _QueryHighlighter(RegexHighlighter):
-    """Colours for the words of a query."""
+    """Colours of the parts of a query."""
 
     base_style = "query."
     highlights = [  # noqa: RUF012 - as Rich declares it
@@ -49,7 +49,7 @@ _THEME = Theme(
 
 
 def run_demo(name: str | None = None, master: str | None = None) -> None:
-    """Run one scenario, or all of them, here or on Spark, and print everything about it."""
+    """Run one scenario or all, in this process or on Spark, and print the results."""
     console = PipedConsole(theme=_THEME, highlight=False)
     chosen = SCENARIOS if name is None else (scenario(name),)
     with _progress() as progress, _answering(master, progress) as answer:
@@ -58,11 +58,11 @@ def run_demo(name: str | None = None, master: str | None = None) -> None:
                 console.print()
             _show(each, number, len(chosen), console, progress, answer)
     console.print()
-    console.print("Ask your own events: cepheid match --help")
+    console.print("To query your own events: cepheid match --help")
 
 
 Answer = Callable[[cep.CompiledQuery, pa.Table], Sequence[Match]]
-"""What runs a query over events."""
+"""Runs a query over events."""
 
 
 def _show(
@@ -80,26 +80,26 @@ def _show(
     started = time.perf_counter()
     answer(query, events.slice(0, len(events) // 10))
     compiled = time.perf_counter()
-    progress.update(task, description=f"Asking {plural(len(events), 'event')}")
+    progress.update(task, description=f"Matching {plural(len(events), 'event')}")
     matches = answer(query, events)
     finished = time.perf_counter()
     progress.remove_task(task)
     console.print(matches_table(matches, query.tree, limit=MOST_ROWS, width=console.width))
     console.print()
-    said = [
+    summary = [
         f"{plural(len(matches), 'match', 'matches')} among {plural(len(events), 'event')} "
         f"in {took(finished - compiled)}"
     ]
-    if compiled - started > WORTH_SAYING_SECONDS:
-        said.append(f"compiled in {took(compiled - started)}, once for all")
+    if compiled - started > SLOW_COMPILATION_SECONDS:
+        summary.append(f"compiled in {took(compiled - started)}, cached for later runs")
     if len(matches) > MOST_ROWS:
-        said.append(f"the first {MOST_ROWS} are shown")
-    console.print("; ".join(said))
+        summary.append(f"the first {MOST_ROWS} are shown")
+    console.print("; ".join(summary))
 
 
 @contextmanager
 def _answering(master: str | None, progress: Progress) -> Iterator[Answer]:
-    """What runs the queries: this process, or Spark with this master."""
+    """The function that runs queries: in this process, or on Spark with this master."""
     if master is None:
         yield lambda query, events: list(query.match(events))
         return
@@ -122,7 +122,7 @@ def _answering(master: str | None, progress: Progress) -> Iterator[Answer]:
 
 
 def _progress() -> Progress:
-    """A bar on stderr, where that is a terminal."""
+    """A progress bar on stderr, if that is a terminal."""
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}"),

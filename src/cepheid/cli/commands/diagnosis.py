@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DiagnosisFormat(StrEnum):
-    """How a diagnosis is written."""
+    """The format of a diagnosis."""
 
     TEXT = "text"
     JSON = "json"
@@ -114,7 +114,7 @@ def _table(
     )
     for place in range(len(rows[0])):
         is_number = place in right
-        # Numbers keep their width, whatever else has to be wrapped.
+        # Numbers are never wrapped.
         table.add_column(
             header[place] if header is not None else "",
             justify="right" if is_number else "left",

@@ -8,93 +8,50 @@ from typing import Annotated
 
 import typer
 
-from cepheid.cli.named_options import Grouped
-from cepheid.cli.options import (
-    Declaration,
-    EvaluationName,
-    Events,
-    GroupBy,
-    QueryText,
-    Settings,
-    TieBreak,
-    TimeColumn,
-    TimeUnit,
-    TypeColumn,
-)
-from cepheid.cli.reporting import busy, plural, reporting, say
-from cepheid.cli.root import app
-from cepheid.engines.base.evaluation import AUTO
+from cepheid.cli.inputs import looks_like_events, name_of, read_query
+from cepheid.cli.reporting import busy, plural, say
+from cepheid.cli.request import Request, command
+from cepheid.cli.results import write_text
 
 
-@app.command(
-    cls=Grouped,
-    epilog="""\b
-Examples:
+@command(
+    """\
   cepheid report theft.sase events.parquet -o thefts.html
   cepheid report thefts.parquet -o thefts.html
-""",
+"""
 )
 def report(
-    query_file: Annotated[
-        str | None, typer.Argument(metavar="QUERYFILE|MATCHES", hidden=True)
-    ] = None,
-    events: Events = None,
-    query_text: QueryText = None,
-    time: TimeColumn = "ts",
-    type: TypeColumn = "type",
-    tie_break: TieBreak = None,
-    time_unit: TimeUnit = None,
-    settings: Settings = None,
-    group_by: GroupBy = None,
-    schema: Declaration = None,
-    evaluation: EvaluationName = AUTO,
+    request: Request,
     title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The heading of the page.")
+        str | None, typer.Option(metavar="TEXT", help="The title of the page.")
     ] = None,
-    file: Annotated[
-        Path, typer.Option("-o", metavar="FILE", help="Where to write the page.")
-    ] = Path("report.html"),
+    file: Annotated[Path, typer.Option("-o", metavar="FILE", help="The output file.")] = Path(
+        "report.html"
+    ),
 ) -> None:
-    """Write a page that shows matches on a timeline, and how they were found.
+    """Write an HTML page with the matches on a timeline, and how they were found.
 
     \b
     QUERYFILE  a file with the query, or - to read it from stdin
     EVENTS     as for match
-    MATCHES    instead of both, a file that match has written; best as Parquet
+    MATCHES    instead of both, a file written by match, preferably Parquet
 
-    The page is one file that needs nothing but a browser.
+    The page is a single file that opens in any browser.
     """
-    from cepheid.cli.inputs import (
-        declared_schema,
-        events_source,
-        looks_like_events,
-        name_of,
-        read_query,
-        split_columns,
-        split_query,
-    )
-    from cepheid.cli.results import write_text
     from cepheid.report import report_file, report_query
 
-    with reporting():
-        query_file, paths = split_query(query_file, events, query_text)
-        if query_file is not None and not paths and looks_like_events(query_file):
-            page = report_file(query_file, time=time, type=type)
-            page = page if title is None else replace(page, title=title)
-        else:
-            source = events_source(paths)
-            query = read_query(query_file, query_text, settings or (), group_by or ())
-            with busy("Matching"):
-                page = report_query(
-                    query,
-                    source,
-                    title=title or Path(name_of(query_file)).stem,
-                    time=time,
-                    type=type,
-                    tie_break=split_columns(tie_break),
-                    time_unit=time_unit,
-                    schema=declared_schema(schema),
-                    evaluation=evaluation,
-                )
-        write_text(page.to_html(), file)
-        say(f"{plural(page.timeline.total, 'match', 'matches')} in {file}")
+    query_file, paths = request.file, request.paths
+    time, type = request.time, request.type
+    if query_file is not None and not paths and looks_like_events(query_file):
+        page = report_file(query_file, time=time, type=type)
+        page = page if title is None else replace(page, title=title)
+    else:
+        source = request.source()
+        query = read_query(
+            query_file, request.query_text, request.settings or (), request.group_by or ()
+        )
+        title = title or Path(name_of(query_file)).stem
+        with busy("Matching"):
+            page = report_query(query, source, title=title, **{**request.keywords(), "time": time})
+    write_text(page.to_html(), file)
+    say(f"{plural(page.timeline.total, 'match', 'matches')} in {file}")

@@ -1,4 +1,4 @@
-"""Scripts on the command line: an output for each query."""
+"""Scripts on the command line: one output per query."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOT_IN_FILE_NAMES = re.compile(r"[^\w.-]")
 
 @dataclass(frozen=True, slots=True)
 class Sinks:
-    """Where the matches of a script go: to one place, or to a file for each query."""
+    """Where the matches of a script go: to one file or stdout, or to one file per query."""
 
     format: Format
     file: Path | None
@@ -36,12 +36,12 @@ class Sinks:
 
 
 def choose_sinks(script: CompiledScript, wanted: Format | None, file: Path | None) -> Sinks:
-    """Where to write, and what: FILE is a folder, has {query} in its name, or is for them all."""
+    """The output files: FILE is a folder, has {query} in its name, or is one file for all."""
     if file is None or (file.suffix and PLACEHOLDER not in str(file) and not file.is_dir()):
         chosen = choose_format(wanted, file)
         if chosen in (Format.CSV, Format.PARQUET):
             raise typer.BadParameter(
-                f"a script has a table for each query: {list_words(list(script.queries))}. Name a "
+                f"a script has one table per query: {list_words(list(script.queries))}. Name a "
                 f"folder with -o, or a file with {PLACEHOLDER} in its name, such as "
                 f"found-{PLACEHOLDER}.{chosen}",
                 param_hint="-o" if file is not None else "--format",
@@ -56,7 +56,7 @@ def choose_sinks(script: CompiledScript, wanted: Format | None, file: Path | Non
     names = {name: _NOT_IN_FILE_NAMES.sub("_", name) for name in script.queries}
     if len(set(map(str.casefold, names.values()))) < len(names):
         raise OptionError(
-            f"the queries {list_words(list(names))} have names that are one as names of files"
+            f"the queries {list_words(list(names))} would be written to the same file"
         )
     files = {name: Path(str(file).replace(PLACEHOLDER, plain)) for name, plain in names.items()}
     return Sinks(chosen, None, files)
@@ -71,7 +71,7 @@ def match_script(
     limit: int | None,
     metrics: bool,
 ) -> None:
-    """Find all matches of each query of a script, write them, and say how many there are."""
+    """Find all matches of each query of a script, write them, and report their number."""
     sinks = choose_sinks(script, wanted, file)
     started = clock.perf_counter()
     with busy("Matching"):
@@ -90,7 +90,7 @@ def write_script_results(
     limit: int | None,
     hidden: Sequence[str],
 ) -> str:
-    """Write the matches of each query, and say how many each has."""
+    """Write the matches of each query, and return a line with their numbers."""
     counts = []
     if sinks.file_of is not None:
         for name, query in script.queries.items():
@@ -108,10 +108,9 @@ def write_script_results(
             if sinks.format is not Format.TABLE:
                 write_matches(matches, query, sinks.format, sink, limit, name)
                 continue
-            heading = (
-                "\n" if number else ""
-            ) + f"{name}: {plural(len(matches), 'match', 'matches')}"
-            sink.write(f"{heading}\n".encode())
+            gap = "\n" if number else ""
+            heading = f"{gap}{name}: {plural(len(matches), 'match', 'matches')}\n"
+            sink.write(heading.encode())
             sink.flush()
             write_table(matches, query, sinks.file, sink, shown, hidden)
             sys.stdout.flush()
@@ -119,7 +118,7 @@ def write_script_results(
 
 
 def script_summary(script: CompiledScript) -> str:
-    """A script in a few lines: how many queries, and each in one line.
+    """A script in a few lines: the number of queries, and each query in one line.
 
     >>> import cepheid as cep
     >>> print(script_summary(cep.script("PATTERN A a RETURN X(v = a.v); PATTERN SEQ(X x, B b)")))
@@ -139,4 +138,4 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OptionError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
+        raise OptionError(f"cannot create the folder {str(folder)!r}: {error.strerror}") from None

@@ -7,75 +7,52 @@ from typing import Annotated
 
 import typer
 
-from cepheid.cli.named_options import Grouped
-from cepheid.cli.options import (
-    Declaration,
-    EvaluationName,
-    GroupBy,
-    QueryFile,
-    QueryText,
-    Settings,
-    TieBreak,
-    TimeColumn,
-    TypeColumn,
-    check_master,
-)
-from cepheid.cli.reporting import reporting, usage
-from cepheid.cli.root import app
-from cepheid.engines.base.evaluation import AUTO
+from cepheid.cli.inputs import split_query
+from cepheid.cli.options import check_master
+from cepheid.cli.reporting import usage
+from cepheid.cli.request import Request, command
 
 
-@app.command(
-    cls=Grouped,
-    epilog="""\b
-Examples:
+@command(
+    """\
   cepheid stream theft.sase incoming/ --columns 'ts timestamp, type string, tag_id long' \\
       --lateness '10 minutes' --checkpoint state/ -o thefts/
   cepheid stream theft.sase kafka://localhost:9092/readings -o kafka://localhost:9092/thefts \\
       --columns 'ts timestamp, type string, tag_id long' --lateness '10 minutes' --checkpoint state/
 """,
+    without=("events", "time_unit"),
 )
 def stream(
-    query_file: QueryFile = None,
+    request: Request,
     source: Annotated[str | None, typer.Argument(metavar="SOURCE", hidden=True)] = None,
-    query_text: QueryText = None,
     columns: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMNS",
             help="The columns of the events, as in SQL: 'ts timestamp, type string, id long'. "
-            "A folder with Parquet files tells them itself.",
+            "Not needed for a folder with Parquet files.",
         ),
     ] = None,
     lateness: Annotated[
-        str, typer.Option(metavar="TIME", help="How far an event may be behind the newest one.")
+        str, typer.Option(metavar="TIME", help="How late an event may arrive.")
     ] = "0 seconds",
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER", show_default=False, help="Where the state is kept between two runs."
-        ),
+        typer.Option(metavar="FOLDER", show_default=False, help="The folder that keeps the state."),
     ] = None,
     target: Annotated[
         str | None,
         typer.Option(
             "-o",
             metavar="TARGET",
-            help="A folder for Parquet files, or kafka://HOST:PORT/TOPIC; JSON lines on stdout "
-            "otherwise.",
+            help="A folder for Parquet files, or kafka://HOST:PORT/TOPIC; by default JSON lines "
+            "on stdout.",
         ),
     ] = None,
-    time: TimeColumn = "ts",
-    type: TypeColumn = "type",
-    tie_break: TieBreak = None,
-    settings: Settings = None,
-    group_by: GroupBy = None,
-    schema: Declaration = None,
-    evaluation: EvaluationName = AUTO,
     master: Annotated[
         str,
         typer.Option(
-            "--spark", metavar="MASTER", callback=usage(check_master), help="Where Spark runs."
+            "--spark", metavar="MASTER", callback=usage(check_master), help="The Spark master."
         ),
     ] = "local[*]",
     configuration: Annotated[
@@ -83,48 +60,41 @@ def stream(
         typer.Option(
             "--conf",
             metavar="NAME=VALUE",
-            help="A setting of Spark's, such as spark.jars.packages=...; repeatable.",
+            help="A Spark setting, such as spark.jars.packages=...; repeatable.",
         ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Stop when all that is there now has been read.")
+        bool, typer.Option("--once", help="Stop after reading all events that are there now.")
     ] = False,
 ) -> None:
-    """Find the matches of a query in a stream, as its events come.
+    """Run a query over a stream as its events arrive.
 
     \b
     QUERYFILE  a file with the query, or - to read it from stdin
     SOURCE     a folder to which Parquet, CSV or JSON-lines files are added,
                or kafka://HOST:PORT/TOPIC with events as JSON
 
-    After every micro-batch a line on stderr tells how many events, matches and late events there
-    were, how large the state is and how far the answers are behind the newest event. Ctrl-C
-    stops the stream; the same command with the same checkpoint goes on where it stopped.
-    A script of several queries is one stream: a column query tells which one a match is of.
+    After every micro-batch, prints a line to stderr: the number of events, matches and late events,
+    the size of the state, and how far the watermark is behind the newest event. Ctrl-C stops the
+    stream. The same command with the same checkpoint resumes it. A script of several queries is one
+    stream; the column query names the query of a match.
     """
-    from cepheid.cli.inputs import declared_schema, read_queries, split_columns, split_query
     from cepheid.cli.spark.streaming import run_stream
 
-    with reporting():
-        query_file, sources = split_query(query_file, [source] if source else [], query_text)
-        if len(sources) != 1:
-            raise typer.BadParameter("name one folder or topic", param_hint="SOURCE")
-        if checkpoint is None:
-            raise typer.BadParameter("say where the state is kept", param_hint="--checkpoint")
-        query = read_queries(query_file, query_text, settings or (), group_by or ())
-        run_stream(
-            query,
-            sources[0],
-            target,
-            checkpoint,
-            columns=columns,
-            master=master,
-            configuration=configuration or (),
-            once=once,
-            time=time,
-            type=type,
-            tie_break=split_columns(tie_break),
-            schema=declared_schema(schema),
-            evaluation=evaluation,
-            lateness=lateness,
-        )
+    sources = split_query(request.query_file, [source] if source else [], request.query_text)[1]
+    if len(sources) != 1:
+        raise typer.BadParameter("name one folder or topic", param_hint="SOURCE")
+    if checkpoint is None:
+        raise typer.BadParameter("name a folder for the state", param_hint="--checkpoint")
+    run_stream(
+        request.query(),
+        sources[0],
+        target,
+        checkpoint,
+        columns=columns,
+        master=master,
+        configuration=configuration or (),
+        once=once,
+        lateness=lateness,
+        **{**request.keywords(), "time": request.time},
+    )

@@ -1,4 +1,4 @@
-"""What Spark says when something is wrong, in one line."""
+"""Turns an error that came through Spark into one line."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from cepheid.errors import CepheidError, EventError, OptionError
 _OWN_ERROR = re.compile(
     r"cepheid\.errors\.\w+: (.*?)(?:\n SQLSTATE|\n\tat |\n\n|\nCaused by: |\Z)", re.DOTALL
 )
-"""An error of cepheid's, in what Spark says of a task that failed with it."""
+"""An error of cepheid in the message of a failed Spark task."""
 _CONDITION = re.compile(r"^.*(?:^|: )\[[A-Z][A-Z_]*(?:\.[A-Z_]+)*\] (.+)", re.MULTILINE)
 _CAUSE = re.compile(
     r"^Caused by: (?:org\.apache\.spark\.[\w.]+: )?(?!\[|[a-z]+\.)(.+)", re.MULTILINE
 )
-"""What Spark says is wrong, in one line: with the name of it before, or without."""
+"""The line with the reason: with the name of an error condition before it, or without."""
 _SQL_STATE = re.compile(r"\.?\s*SQLSTATE: \w+.*")
 _FILE = re.compile(r"while reading file (?:file://)?(\S+?)\.?\s")
 _WORKER_FAILED = "exception was thrown from the Python worker"
 
 
 def spark_fault(error: Exception) -> CepheidError | None:
-    """What to tell of an error that came through Spark; None of any other, and of a bug.
+    """The error to report for an exception that came through Spark; None for any other, or a bug.
 
-    An error of cepheid's in a worker is that error. pyspark is looked for, never imported.
+    An error of cepheid in a worker becomes that error. pyspark is never imported here.
     """
     if not _is_of_spark(error):
         return None
@@ -36,14 +36,14 @@ def spark_fault(error: Exception) -> CepheidError | None:
     if _WORKER_FAILED in text:
         return None
     if "JAVA_GATEWAY_EXITED" in text:
-        return OptionError("Spark did not start; why is said above")
+        return OptionError("Spark did not start; see its message above")
     file = _FILE.search(text)
-    where = f"Spark cannot read {file[1]!r}" if file else "Spark gave up"
+    where = f"Spark cannot read {file[1]!r}" if file else "Spark failed"
     return EventError(f"{where}: {spark_reason(text)}")
 
 
 def spark_reason(text: str) -> str:
-    """The first of the causes in what Spark says, without names that are for programs.
+    """The root cause in an error message of Spark, without class names and codes.
 
     >>> spark_reason("[FAILED_READ] Of x.csv.\\nCaused by: [BAD_ROW] Bad row: 1,2 SQLSTATE: K1")
     'Bad row: 1,2'
@@ -55,7 +55,7 @@ def spark_reason(text: str) -> str:
 
 
 def _with_causes(error: Exception) -> Iterator[Exception]:
-    """An error and its causes in Java; what a stream says of itself has none of them."""
+    """An error and its causes in Java, which are missing in the message of a stream."""
     following: Exception | None = error
     while following is not None:
         yield following

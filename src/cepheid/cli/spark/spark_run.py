@@ -1,4 +1,4 @@
-"""``--spark``: events that Spark reads, and matches that it writes or that are shown."""
+"""``--spark``: reads events with Spark, and writes or shows the matches."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ import typer
 from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.formats import Format, open_binary, plain
 from cepheid.cli.reporting import busy, plural, say, took
+from cepheid.cli.results import MOST_TABLE_ROWS
 from cepheid.cli.spark.spark_faults import spark_reason
 from cepheid.cli.spark.spark_seconds import in_seconds
 from cepheid.errors import OptionError, list_words
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_TABLE_ROWS = 50
-"""How many matches a table shows where no limit is given."""
-
 _SEPARATED = {".csv": ",", ".tsv": "\t"}
 _JSON = (".jsonl", ".ndjson", ".json")
 _KIND = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "tsv"}
@@ -42,41 +40,38 @@ _KIND |= dict.fromkeys(_JSON, "json")
 _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    # A time without a zone in a file is taken as it is written.
+    # A time without a zone in a file is read as it is written.
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
-    # Not to weigh what is sent to a worker after each row; ten thousand rows are sent at once.
+    # Spark would compute the size of a batch after each row; the limit of 10,000 rows is enough.
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
 }
 
 
-def start_spark(master: str) -> SparkSession:
-    """A session with this master, such as local[*] or spark://host:7077."""
+def start_spark(master: str, settings: Mapping[str, str] = _SETTINGS) -> SparkSession:
+    """A Spark session with this master, such as local[*] or spark://host:7077."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise OptionError(
-            "Spark is not installed beside cepheid; install both with pip install 'cepheid[spark]'"
-        ) from None
+        raise OptionError("Spark is not installed: pip install 'cepheid[spark]'") from None
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise OptionError(
-            "Spark runs on Java, and there is none: install Java 17 or later, or say with "
-            "JAVA_HOME where it is"
+            "Spark needs Java, which was not found: install Java 17 or later, or set JAVA_HOME"
         )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("cepheid").master(master)
-    for name, value in _SETTINGS.items():
-        builder = builder.config(name, value)
     if master.startswith("local"):
-        builder = builder.config("spark.ui.enabled", "false")
+        settings = {"spark.ui.enabled": "false", **settings}
+    for name, value in settings.items():
+        builder = builder.config(name, value)
     session = builder.getOrCreate()
-    silence(session)
+    _silence(session)
     return session
 
 
-def silence(session: SparkSession) -> None:
-    """Let Spark log nothing: what goes wrong comes as an error, of which one line is shown."""
+def _silence(session: SparkSession) -> None:
+    """Turn off Spark's log: a failure is raised as an error, and one line of it is shown."""
     session.sparkContext.setLogLevel("OFF")
-    # Of pandas nothing is used here but that it is there.
+    # pandas only has to be installed; nothing here uses it.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     try:
         from pyspark.logger import PySparkLogger
@@ -95,9 +90,9 @@ def match_on_spark(
     keywords: Mapping[str, Any],
     in_place: bool = False,
 ) -> None:
-    """Run a query or a script on Spark, and write its matches; each query has a folder then.
+    """Run a query or a script on Spark, and write the matches of each query into its own folder.
 
-    ``in_place``: the workers read the files.
+    ``in_place``: the workers read the files directly.
     """
     from cepheid.spark import match
 
@@ -108,7 +103,7 @@ def match_on_spark(
         started = time.perf_counter()
         moments = keywords["time"]
         moments = (moments,) if isinstance(moments, str) else moments
-        said = "written" if chosen is not Format.TABLE else "shown"
+        done = "written" if chosen is not Format.TABLE else "shown"
         with busy("Matching") if folder is not None else nullcontext():
             if isinstance(query, CompiledQuery):
                 frame = (
@@ -117,7 +112,7 @@ def match_on_spark(
                     else match(query, read_frames(spark, source, moments), **keywords)
                 )
                 count = write_frame(frame, query.tree, chosen, folder, limit)
-                counts = [f"{plural(count, 'match', 'matches')} {said}"]
+                counts = [f"{plural(count, 'match', 'matches')} {done}"]
             else:
                 counts = []
                 events = read_frames(spark, source, moments)
@@ -125,7 +120,7 @@ def match_on_spark(
                 for name, matches in found.items():
                     tree = query.queries[name]
                     count = write_frame(matches, tree, chosen, places[name], limit, name)
-                    counts.append(f"{name}: {plural(count, 'match', 'matches')} {said}")
+                    counts.append(f"{name}: {plural(count, 'match', 'matches')} {done}")
         say(f"{'; '.join(counts)} in {took(time.perf_counter() - started)}")
     finally:
         spark.stop()
@@ -134,17 +129,17 @@ def match_on_spark(
 def _places(
     query: CompiledQuery | CompiledScript, chosen: Format, folder: Path | None
 ) -> dict[str, Path | None]:
-    """The folder of each query of a script, which are new; refused before Spark starts."""
+    """The folder of each query of a script; an existing one is refused before Spark starts."""
     if folder is None and chosen not in (Format.JSONL, Format.TABLE):
         raise typer.BadParameter(
-            f"Spark writes {chosen.value} into a folder; name it with -o", param_hint="--format"
+            f"Spark writes {chosen.value} to a folder; name it with -o", param_hint="--format"
         )
     names = list(query.queries) if isinstance(query, CompiledScript) else []
     places = {name: None if folder is None else folder / name for name in names}
     if chosen is not Format.TABLE:
         for place in places.values() if names else (folder,):
             if place is not None and place.exists():
-                raise OptionError(f"{str(place)!r} exists; Spark writes a new folder of files")
+                raise OptionError(f"{str(place)!r} already exists; Spark writes to a new folder")
     return places
 
 
@@ -159,9 +154,9 @@ def _match_in_place(
     from cepheid.spark import match_files
 
     if not isinstance(source, str) or not isinstance(keywords["time"], str):
-        raise OptionError("--in-place takes files of all types together, and one column of times")
+        raise OptionError("--in-place needs one source with all event types, and one time column")
     if _suffix(source) in (*_SEPARATED, *_JSON):
-        raise OptionError(f"--in-place is for Parquet files, and {source!r} is none")
+        raise OptionError(f"--in-place reads only Parquet files, not {source!r}")
     kept = {name: keywords[name] for name in keywords if name not in ("slices", "tie_break")}
     try:
         return match_files(query, spark, _absolute(source), **kept)
@@ -172,7 +167,7 @@ def _match_in_place(
 def read_frames(
     spark: SparkSession, source: str | Mapping[str, str], moments: Sequence[str]
 ) -> DataFrame | dict[str, DataFrame]:
-    """The events of a path, or of a path for each type; ``moments`` are the columns of times."""
+    """The events of a path, or of a path for each type; ``moments`` are the time columns."""
     if isinstance(source, str):
         return _read_frame(spark, source, moments)
     return {name: _read_frame(spark, path, moments) for name, path in source.items()}
@@ -183,7 +178,7 @@ def _absolute(path: str) -> str:
 
 
 def _read_frame(spark: SparkSession, path: str, moments: Sequence[str]) -> DataFrame:
-    """The events of a file or folder; a row that cannot be read whole is an error."""
+    """The events of a file or folder; a malformed row is an error."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import AnalysisException
 
@@ -192,7 +187,7 @@ def _read_frame(spark: SparkSession, path: str, moments: Sequence[str]) -> DataF
     try:
         if suffix in _SEPARATED:
             _refuse_other_headers(Path(path))
-            # Of columns that are not needed Spark would not see that a row has too few.
+            # With column pruning Spark would not notice rows with too few fields.
             reader = spark.read.option("columnPruning", "false")
             return reader.csv(
                 path,
@@ -214,7 +209,7 @@ def _read_frame(spark: SparkSession, path: str, moments: Sequence[str]) -> DataF
 
 
 def _suffix(path: str) -> str:
-    """How a file, or the files of a folder, say by their names what they hold."""
+    """The file name suffix of a file, or of the files in a folder."""
     folder = Path(path)
     if not folder.is_dir():
         return _suffix_of_name(path)
@@ -222,31 +217,31 @@ def _suffix(path: str) -> str:
     of_suffix = {_suffix_of_name(name): name for name in reversed(names)}
     known = {_KIND.get(suffix): suffix for suffix in of_suffix}
     if not names:
-        raise OptionError(f"there is no file in the folder {path!r}")
-    if [*known] == [None]:  # Parquet files need not be called so.
+        raise OptionError(f"the folder {path!r} is empty")
+    if [*known] == [None]:  # Parquet files need no suffix.
         return ".parquet"
     if None in known:
         raise OptionError(
-            f"{of_suffix[known[None]]!r} in the folder {path!r} does not say by its name what it "
-            f"holds; Spark reads {list_words(list(_KIND))}"
+            f"the format of {of_suffix[known[None]]!r} in the folder {path!r} is unknown; "
+            f"Spark reads {list_words(list(_KIND))}"
         )
     if len(known) > 1:
         raise OptionError(
-            f"the folder {path!r} holds {list_words(sorted(of_suffix.values()))}; Spark reads "
-            "files of one kind together"
+            f"the folder {path!r} has {list_words(sorted(of_suffix.values()))}; all files of a "
+            "folder must have one format"
         )
     return next(iter(of_suffix))
 
 
 def _names(folder: Path) -> list[str]:
-    """The files of a folder and of those in it, but for what Spark does not read either."""
+    """The files below a folder, except hidden ones, which Spark ignores too."""
     paths = (each for each in sorted(folder.rglob("*")) if each.is_file())
     names = [each.relative_to(folder) for each in paths]
     return [str(name) for name in names if not any(part[0] in "._" for part in name.parts)]
 
 
 def _refuse_other_headers(folder: Path) -> None:
-    """Spark would take the header of one file for that of all, and the others for rows."""
+    """Refuse CSV files with different headers: Spark would read the others as rows."""
     headers: dict[bytes, str] = {}
     for name in _names(folder):
         with (gzip.open if name.endswith(".gz") else open)(folder / name, "rb") as file:
@@ -254,8 +249,8 @@ def _refuse_other_headers(folder: Path) -> None:
     if len(headers) > 1:
         first, second, *_ = headers.values()
         raise OptionError(
-            f"{second!r} has another header than {first!r}; CSV files of one folder have the same "
-            "columns in the same order"
+            f"{second!r} and {first!r} have different headers; all CSV files of a folder must have "
+            "the same columns in the same order"
         )
 
 
@@ -275,9 +270,9 @@ def write_frame(
     limit: int | None,
     name: str | None = None,
 ) -> int:
-    """Write the matches, and return how many: Spark into a folder, or here onto stdout.
+    """Write the matches to a folder or to stdout, and return their number.
 
-    ``name`` is that of the query where there are several.
+    ``name`` is the name of the query in a script.
     """
     from pyspark.sql import Observation
     from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
@@ -305,7 +300,7 @@ def write_frame(
 
 
 def found_matches(table: pa.Table) -> Iterator[Match]:
-    """The rows of a result as matches, which have no row numbers."""
+    """The rows of a result as matches without row numbers."""
     columns = [python_values(column) for column in table.columns]
     for row in zip(*columns, strict=True):
         values = dict(zip(table.column_names, row, strict=True))
@@ -313,12 +308,10 @@ def found_matches(table: pa.Table) -> Iterator[Match]:
 
 
 def with_items(query: ast.Query) -> ast.Query:
-    """The query, which returns its variables one by one if it says nothing else."""
+    """The query; without RETURN, one that returns each of its variables."""
     if query.returns is not None:
         return query
-    names = dict.fromkeys(
-        part.variable for part, negated in ast.components(query.pattern) if not negated
-    )
+    names = ast.positive_variables(query.pattern)
     items = tuple(ast.ReturnItem(ast.EventReference(name), name) for name in names)
     return replace(query, returns=ast.Return(items))
 
@@ -333,7 +326,7 @@ def _print_table(found: pa.Table, query: ast.Query) -> None:
 
 
 def _write_lines(matches: DataFrame, query: ast.Query, also: Mapping[str, str]) -> int:
-    """One JSON object for each match, as Spark finds them."""
+    """Write one JSON object per match, as Spark finds them."""
     key = "events" if query.returns is None else "return"
     count = 0
     with open_binary(None) as sink:
@@ -348,7 +341,7 @@ def _write_lines(matches: DataFrame, query: ast.Query, also: Mapping[str, str]) 
 
 
 def _flat(matches: DataFrame, chosen: Format) -> DataFrame:
-    """The matches with columns that the format has; in CSV what has parts becomes JSON."""
+    """The matches with column types that the format supports; in CSV, nested values are JSON."""
     from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
     from pyspark.sql.types import ArrayType, MapType, StructType
 

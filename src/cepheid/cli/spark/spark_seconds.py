@@ -1,4 +1,4 @@
-"""Durations in what Spark writes as text: in seconds, as everywhere on the command line."""
+"""Durations in text output of Spark: in seconds, as everywhere on the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 
 
 def in_seconds(matches: DataFrame) -> DataFrame:
-    """The matches with durations as seconds, also those inside events and lists."""
+    """The matches with all durations in seconds, including those inside events and lists."""
     columns = [
         _seconds(matches[f"`{field.name}`"], field.dataType).alias(field.name)
         for field in matches.schema.fields

@@ -1,11 +1,9 @@
-"""A query over a folder or a topic, from the shell: Spark's sources, sinks and progress."""
+"""``cepheid stream``: Spark's sources, sinks and progress for a folder or a Kafka topic."""
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -15,9 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 
 from cepheid import CompiledQuery, CompiledScript
+from cepheid.cli.inputs import split_setting
 from cepheid.cli.reporting import plural, say
 from cepheid.cli.spark.spark_faults import spark_reason
-from cepheid.cli.spark.spark_run import silence
+from cepheid.cli.spark.spark_run import start_spark
 from cepheid.cli.spark.spark_seconds import in_seconds
 from cepheid.errors import OptionError
 
@@ -40,7 +39,7 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-"""What Spark is told, unless the command line says otherwise."""
+"""The default settings of Spark; ``--conf`` overrides them."""
 
 
 def run_stream(
@@ -55,9 +54,10 @@ def run_stream(
     once: bool,
     **keywords: Any,
 ) -> None:
-    """Run the query until it is interrupted, or with ``once`` until everything has been read."""
+    """Run the query until it is interrupted, or with ``once`` until all events have been read."""
     _check_source(source, columns)
-    spark = _session(master, configuration)
+    settings = dict(split_setting(each, "--conf") for each in configuration)
+    spark = start_spark(master, {**SETTINGS, **settings})
     try:
         events = _read(spark, source, columns and _checked(columns))
         matches = _match(query, events, keywords)
@@ -68,46 +68,23 @@ def run_stream(
         spark.stop()
 
 
-def _session(master: str, configuration: Sequence[str]) -> SparkSession:
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise OptionError(
-            "a stream is run by Spark, which is not installed: pip install 'cepheid[spark]'"
-        ) from None
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(master).appName("cepheid stream")
-    for name, value in {**SETTINGS, **dict(map(_setting, configuration))}.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    silence(spark)
-    return spark
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals):
-        raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--conf")
-    return name, value
-
-
 def _check_source(source: str, columns: str | None) -> None:
-    """Refuse what cannot be read, before Spark is started."""
+    """Refuse a source that cannot be read, before Spark starts."""
     folder = Path(source)
     if _TOPIC.fullmatch(source):
         if columns is None:
-            raise OptionError("the events of a topic are JSON; say with --columns what is in it")
+            raise OptionError("a topic needs --columns: the columns of its JSON events")
     elif folder.is_file():
         raise OptionError(
-            f"{source!r} is a file; a stream reads the folder to which files are added, and "
-            "`cepheid match` reads a file"
+            f"{source!r} is a file; a stream reads a folder to which files are added. Use "
+            "`cepheid match` for a file"
         )
     elif not folder.is_dir():
         raise OptionError(f"{source!r} is neither a folder nor kafka://HOST:PORT/TOPIC")
     elif columns is None and _format(folder) != "parquet":
         raise OptionError(
-            f"say with --columns what is in the files of {source!r}; only Parquet files that are "
-            "there already tell it themselves"
+            f"{source!r} needs --columns: the columns of its files. It can be left out only if the "
+            "folder already has Parquet files"
         )
 
 
@@ -116,7 +93,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _format(folder: Path) -> str | None:
-    """What the files of a folder hold, by the name of the first; None: there are none."""
+    """The format of the first file of a folder, by its name; None if the folder is empty."""
     files = _files(folder)
     return _READERS[files[0].suffix] if files else None
 
@@ -126,7 +103,7 @@ def _read(spark: SparkSession, source: str, columns: str | None) -> DataFrame:
     if topic:
         from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
-        assert columns is not None  # It was checked.
+        assert columns is not None  # checked above
         rows = (
             spark.readStream.format("kafka")
             .option("kafka.bootstrap.servers", topic["servers"])
@@ -142,10 +119,10 @@ def _read(spark: SparkSession, source: str, columns: str | None) -> DataFrame:
     files = _format(folder) or "parquet"
     reader = spark.readStream.format(files).schema(schema)
     if files != "parquet":
-        # A row that cannot be read whole ends the stream, as an event without a time does.
+        # A malformed row ends the stream, as an event without a time does.
         reader = reader.option("mode", "FAILFAST")
     if files == "csv":
-        # All columns are read, and compared with the header, or a fault might not be seen.
+        # Read all columns and compare them with the header, or errors would go unnoticed.
         reader = reader.options(header=True, escape='"', columnPruning=False, enforceSchema=False)
     return reader.load(str(folder))
 
@@ -158,7 +135,7 @@ def _checked(columns: str) -> str:
         StructType.fromDDL(columns)
     except ParseException as error:
         raise typer.BadParameter(
-            f"{columns!r} are no columns as in SQL, such as 'ts timestamp, type string': "
+            f"{columns!r} is not a list of columns, such as 'ts timestamp, type string': "
             f"{spark_reason(str(error))}",
             param_hint="--columns",
         ) from None
@@ -176,7 +153,7 @@ def _match(
         if not isinstance(error.__cause__, AnalysisException):
             raise
         raise typer.BadParameter(
-            f"{keywords['lateness']!r} is no length of time, such as '10 minutes'",
+            f"{keywords['lateness']!r} is not a duration, such as '10 minutes'",
             param_hint="--lateness",
         ) from None
     return cast("DataFrame", matches)
@@ -211,45 +188,46 @@ def _print(batch: DataFrame, _: int) -> None:
 
 @contextmanager
 def _interrupt_once() -> Iterator[list[int]]:
-    """The signals that came: the stream ends between two polls, not in the middle of a call."""
-    came: list[int] = []
+    """The signals received: the stream ends between two polls, not in the middle of a call."""
+    received: list[int] = []
     before = {
-        number: signal.signal(number, lambda number, _: came.append(number))
+        number: signal.signal(number, lambda number, _: received.append(number))
         for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
-        yield came
+        yield received
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 def _follow(running: StreamingQuery, interrupted: Sequence[int]) -> None:
-    told = -1
+    shown = -1
     while not interrupted and not _has_ended(running):
-        told = _tell(running, told)
+        shown = _show_progress(running, shown)
     if interrupted:
         say("stopping")
         running.stop()
-    _tell(running, told)
-    say("stopped; the same command goes on from here" if interrupted else "all has been read")
+    _show_progress(running, shown)
+    say("stopped; run the same command to resume" if interrupted else "all events have been read")
 
 
 def _has_ended(running: StreamingQuery) -> bool:
-    """Wait a moment; whether the stream has come to its end."""
+    """Wait for one poll; whether the stream has ended."""
     return bool(running.awaitTermination(_POLL_SECONDS))
 
 
-def _tell(running: StreamingQuery, told: int) -> int:
+def _show_progress(running: StreamingQuery, shown: int) -> int:
+    """Show the micro-batches after ``shown``; returns the number of the last one."""
     for progress in running.recentProgress:
-        if progress.batchId > told:
-            told = progress.batchId
+        if progress.batchId > shown:
+            shown = progress.batchId
             say(progress_line(progress))
-    return told
+    return shown
 
 
 def progress_line(progress: StreamingQueryProgress) -> str:
-    """What a micro-batch did."""
+    """A line about a micro-batch."""
     counted = progress.observedMetrics.get("cepheid")
     matches, late = (counted["matches"], counted["late"]) if counted else (0, 0)
     held = sum(

@@ -1,0 +1,57 @@
+"""The command that checks queries."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cepheid import CompiledScript
+from cepheid.cli.commands.scripts import script_summary
+from cepheid.cli.inputs import find_schema, looks_like_events, name_of, read_queries, split_query
+from cepheid.cli.reporting import EXIT_FAULT, report
+from cepheid.cli.request import Request, command
+from cepheid.cli.results import summary
+from cepheid.errors import CepheidError
+
+
+@command(
+    """\
+  cepheid check theft.sase
+  cepheid check theft.sase trend.sase events.parquet
+""",
+    without=("events", "tie_break", "time_unit", "group_by", "evaluation"),
+)
+def check(
+    request: Request,
+    rest: Annotated[list[str] | None, typer.Argument(metavar="FILE", hidden=True)] = None,
+) -> None:
+    """Check queries for errors without running them.
+
+    \b
+    QUERYFILE  a file with a query, or - to read it from stdin
+    FILE       more queries, or events as for match; queries are checked
+               against the columns of the events
+
+    Prints a line with ok for each query without errors. Prints all errors of the others to stderr.
+    """
+    first, others = split_query(request.query_file, rest, request.query_text)
+    files = [first, *(each for each in others if not looks_like_events(each))]
+    known = find_schema([each for each in others if looks_like_events(each)], request.schema)
+    faulty = False
+    for file in files:
+        text = request.query_text if file is None else None
+        try:
+            query = read_queries(file, text, request.settings or ())
+            if isinstance(query, CompiledScript):
+                query.explain(known, time=request.time, type=request.type)
+                shown = script_summary(query)
+            else:
+                query.explain(known)
+                shown = summary(query.tree)
+            typer.echo(f"{name_of(file)}: ok, {shown}")
+        except CepheidError as error:
+            report(error)
+            faulty = True
+    if faulty:
+        raise typer.Exit(EXIT_FAULT)

@@ -1,0 +1,44 @@
+"""The command that runs the bundled scenarios."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cepheid.cli.named_options import NO_OPTIONS, command_with
+from cepheid.cli.options import SparkMaster
+from cepheid.cli.reporting import reporting, usage
+from cepheid.cli.root import app
+
+
+def _check_scenario(name: str) -> None:
+    from cepheid.samples import scenario
+
+    scenario(name)
+
+
+@app.command(
+    cls=command_with(NO_OPTIONS),
+    epilog="""\b
+Examples:
+  cepheid demo
+  cepheid demo --scenario stock_trend
+""",
+)
+def demo(
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            callback=usage(_check_scenario),
+            help="retail_theft, contaminated_shipments or stock_trend; by default all three.",
+        ),
+    ] = None,
+    spark: SparkMaster = None,
+) -> None:
+    """Run three bundled scenarios: a question, its query and the matches."""
+    from cepheid.cli.commands.demo import run_demo
+
+    with reporting():
+        run_demo(scenario, spark)

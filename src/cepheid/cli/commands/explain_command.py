@@ -1,0 +1,66 @@
+"""The command that explains a query."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cepheid import CompiledScript
+from cepheid.cli.inputs import time_columns
+from cepheid.cli.named_options import OF_EXPLAIN, named_values
+from cepheid.cli.request import Request, command
+from cepheid.cli.results import write_text
+
+
+@command(
+    """\
+  cepheid explain theft.sase
+  cepheid explain theft.sase --svg -o theft.svg
+  cepheid explain -q 'PATTERN SEQ(Shelf a, Exit c)' few.csv --stacks -o stacks.svg
+  cepheid explain -q 'PATTERN SEQ(A a, B+ b[]) WHERE b[i].x > a.x'
+""",
+    options=OF_EXPLAIN,
+)
+def explain(
+    request: Request,
+    mermaid: Annotated[
+        bool, typer.Option("--mermaid", help="Draw the automaton instead, as a Mermaid flowchart.")
+    ] = False,
+    svg: Annotated[
+        bool, typer.Option("--svg", help="Draw the automaton instead, as an SVG picture.")
+    ] = False,
+    stacks: Annotated[
+        bool,
+        typer.Option(
+            "--stacks", help="Draw the instance stacks after the events instead, as an SVG picture."
+        ),
+    ] = False,
+    file: Annotated[
+        Path | None, typer.Option("-o", metavar="FILE", help="The output file; stdout by default.")
+    ] = None,
+) -> None:
+    """Show how a query is understood and how it runs.
+
+    \b
+    QUERYFILE  a file with the query, or - to read it from stdin
+    EVENTS     as for match; the query is checked against their columns,
+               and nothing is matched except with --stacks
+    """
+    if mermaid + svg + stacks > 1:
+        raise typer.BadParameter("--mermaid, --svg and --stacks are drawings; choose one")
+    query, known = request.query(), request.known_schema()
+    evaluation, time = request.evaluation, time_columns(request.time)
+    if isinstance(query, CompiledScript):
+        if mermaid or svg or stacks:
+            raise typer.BadParameter("only a single query can be drawn, and this is a script")
+        text = query.explain(known, evaluation=evaluation, time=time, type=request.type) + "\n"
+    elif stacks:
+        text = query.stacks(request.source(), **request.reading())
+    elif mermaid or svg:
+        text = query.automaton("svg" if svg else "mermaid", schema=known, evaluation=evaluation)
+    else:
+        named = named_values(request.option or (), OF_EXPLAIN)
+        text = query.explain(known, time=time, evaluation=evaluation, **named) + "\n"
+    write_text(text, file)
