@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Callable
@@ -47,7 +48,9 @@ def modules_of(run: Callable[[], Any]) -> list[str]:
 
     def note(frame: Any, event: str, _argument: Any) -> None:
         name = frame.f_globals.get("__name__", "")
-        if event == "call" and name.startswith("cepheid.") and frame.f_code.co_name != "<module>":
+        # Bodies of modules and classes, which run when they are imported, are not functions.
+        is_function = frame.f_code.co_flags & inspect.CO_OPTIMIZED
+        if event == "call" and is_function and name.startswith("cepheid."):
             reached.setdefault(name.removeprefix("cepheid."))
 
     sys.setprofile(note)

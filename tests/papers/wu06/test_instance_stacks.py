@@ -77,7 +77,7 @@ def test_every_plan_of_query_3_gives_the_same(
         attr4=[1, 0, 2, 0, 0, 0, 3, 5, 9],
     )
     options = {"construction": construction, "equivalence": equivalence, "window": window}
-    assert found(Q3, stream, **options) == ["a3 b4 d8"]
+    assert found(Q3, stream, options=options) == ["a3 b4 d8"]
 
 
 def test_the_plan_of_query_3_pushes_down_what_figure_6_does() -> None:
@@ -100,7 +100,7 @@ def test_the_plan_of_query_3_pushes_down_what_figure_6_does() -> None:
 
 def test_the_basic_plan_pushes_nothing_down() -> None:
     options = {"construction": "basic", "equivalence": "selection", "window": "selection"}
-    plan = cep.query(Q3).explain(**options).partition("plan:\n")[2]
+    plan = cep.query(Q3).explain(options=options).partition("plan:\n")[2]
     assert [line.strip().partition(":")[0] for line in plan.splitlines()] == [
         "transformation",
         "negation",
