@@ -208,7 +208,7 @@ def test_the_command_line_has_it(
     on_spark = ("--spark", "local[2]")
     assert run(*on_spark, "--in-place") == run(*on_spark, "--tie-break", "n") != []
     result = CliRunner().invoke(app, ["match", "q.sase", "events.parquet", "--in-place"])
-    assert "--in-place is for --spark" in result.stderr
+    assert "--in-place needs --spark" in result.stderr
 
     def refusal(path: str) -> str:
         result = CliRunner().invoke(app, ["match", "q.sase", path, *on_spark, "--in-place"])
