@@ -107,7 +107,7 @@ class StringCodes:
         places = np.searchsorted(self.codes, codes)
         return self.values.take(from_numpy(places, codes == NULL_CODE))
 
-    def forget_all_but(
+    def keep_only(
         self, columns: Iterable[pa.ChunkedArray], codes: Sequence[Int64s] = ()
     ) -> None:
         """Drop the strings that are in none of these columns of strings or lists of strings.
@@ -116,7 +116,7 @@ class StringCodes:
 
         >>> strings = StringCodes()
         >>> _ = strings.encode(pa.array(["north", "south"]))
-        >>> strings.forget_all_but([pa.chunked_array([["south"]])])
+        >>> strings.keep_only([pa.chunked_array([["south"]])])
         >>> len(strings), strings.code("south"), strings.code("north")
         (1, 1, 2)
         """
