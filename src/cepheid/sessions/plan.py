@@ -128,7 +128,7 @@ def naming(script: Script, number: int) -> Iterator[None]:
 def _cheapest(
     query: AnalysedQuery, settings: RunSettings, events: Events, window: int | None, choice: Choice
 ) -> Evaluation:
-    """The evaluation with the lowest estimated cost, unless the user chose one or gave statistics."""
+    """The evaluation with the lowest estimated cost, unless the user decided."""
     accepted = choice.evaluation
     has_said = settings.evaluation != AUTO or settings.options.statistics is not None
     if has_said or accepted.has_confidence:

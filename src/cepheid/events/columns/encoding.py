@@ -107,9 +107,7 @@ class StringCodes:
         places = np.searchsorted(self.codes, codes)
         return self.values.take(from_numpy(places, codes == NULL_CODE))
 
-    def keep_only(
-        self, columns: Iterable[pa.ChunkedArray], codes: Sequence[Int64s] = ()
-    ) -> None:
+    def keep_only(self, columns: Iterable[pa.ChunkedArray], codes: Sequence[Int64s] = ()) -> None:
         """Drop the strings that are in none of these columns of strings or lists of strings.
 
         Strings with one of the ``codes`` are kept, too.
