@@ -83,7 +83,7 @@ def match(
         match_id: whether the result has a column ``match_id``, which is the same for the same
             match in every run.
         in_place: whether workers may read the files themselves if the DataFrame is nothing but
-            Parquet files in time order. The result is the same, usually several times as fast.
+            Parquet files in time order. The result is the same, and usually several times as fast.
         keywords: as for ``query.match``.
 
     Raises:
@@ -154,7 +154,7 @@ def by_slice(prepared: Prepared, events: DataFrame, slices: Slices) -> DataFrame
     key = prepared.key
     if key:
         spread = copies.repartition(*key, number)
-    elif hasattr(copies, "repartitionById"):  # Since Spark 4.1: a slice is a partition.
+    elif hasattr(copies, "repartitionById"):  # Since Spark 4.1: each slice is one partition.
         spread = copies.repartitionById(count, number)
     else:
         spread = copies.repartition(count, number)

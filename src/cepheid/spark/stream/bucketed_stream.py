@@ -141,7 +141,7 @@ class Unpacker:
 
 
 def check_stream(events: DataFrame, time: str, late: str) -> None:
-    """Refuse what no stream can be run with."""
+    """Refuse events and options that cannot be used with a stream."""
     if late not in LATE_POLICIES:
         raise OptionError(f"late is {list_words(LATE_POLICIES, 'or')}, not {late!r}")
     if not isinstance(events.schema[time].dataType, TimestampType | TimestampNTZType):

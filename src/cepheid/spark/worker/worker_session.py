@@ -25,8 +25,8 @@ QUERY = "query"
 class WorkerSession:
     """A session that answers with batches of exactly the schema that Spark was given.
 
-    Events are fed in time order, with the columns that the queries need and no others: match ids
-    are made of them. ``starts`` is the half-open interval of ticks in which the wanted matches
+    Events are fed in time order, with exactly the columns that the queries need: match ids are
+    computed from them. ``starts`` is the half-open interval of ticks in which the wanted matches
     start.
     """
 
@@ -82,8 +82,8 @@ class WorkerSession:
 class Answers:
     """Matches as batches of the schema that Spark was given.
 
-    The matches of each query of a script are in a column of their own, which is null in the rows
-    of the other queries.
+    The matches of each query of a script are in a separate column, which is null in the rows of
+    the other queries.
     """
 
     def __init__(self, script: Script, settings: WorkerSettings) -> None:
