@@ -95,11 +95,11 @@ def _event_digests(events: Events, parts: Sequence[Bindings]) -> UInt64s:
         positions = np.flatnonzero(marks)
     digests = _row_digests(events.table, positions)
     found = np.empty(len(events), dtype=np.uint64)
-    kernels.tell_apart(positions, digests, _alike_before(ticks[positions], digests), found)
+    kernels.tell_apart(positions, digests, _equal_before(ticks[positions], digests), found)
     return found
 
 
-def _alike_before(ticks: Int64s, digests: UInt64s) -> Int64s:
+def _equal_before(ticks: Int64s, digests: UInt64s) -> Int64s:
     """The number of events before each one with its time and digest; times never decrease."""
     alike = np.zeros(len(ticks), dtype=np.int64)
     same = ticks[1:] == ticks[:-1]

@@ -39,8 +39,8 @@ class Metrics:
     ``buffer_nodes`` the number pushed, and ``sequences`` the number of sequences constructed
     before selection. ``memory`` is the number of bytes allocated for the runs or instances and
     their buffers; it grows by doubling, and does not include the events.
-    The last two count events with uncertain times: those that arrived after an event that is
-    certain to be later, and those of them that were dropped because they arrived too late.
+    The last two count events with uncertain times: events that arrived after an event that is
+    certain to be later, and how many of these were dropped because they arrived too late.
     """
 
     events: int = 0

@@ -34,7 +34,7 @@ class MergedStream:
 
     time: str
     type: str | None
-    types: Mapping[int, str]  # the composite type of each query whose events are read
+    types: Mapping[int, str]  # by number of each earlier query that is read, its composite type
     columns: pa.Schema
     schema: Schema
 

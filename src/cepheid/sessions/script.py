@@ -58,8 +58,8 @@ class Script:
         """A script in which later queries read the composite events of earlier ones.
 
         Raises:
-            QuerySemanticError: a query makes no sense, or reads its own composite events or
-                those of a later query.
+            QuerySemanticError: a query makes no sense, or reads composite events of its own
+                or of a later query.
         """
         return cls(link_queries(trees, text, source), text, source)
 

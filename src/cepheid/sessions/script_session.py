@@ -228,7 +228,7 @@ class ScriptRun:
     def next_completion(self) -> int | None:
         """The earliest time that completes a match without another event; None if none does.
 
-        Later queries read its composite event at that time, or wait for it themselves.
+        Later queries read its composite event at that time, or have a match pending until then.
         """
         times = [node.session.next_completion for node in self._nodes]
         return min((time for time in times if time is not None), default=None)

@@ -508,8 +508,8 @@ class Session:
         """
         if len(self._strings) > 2 * self._strings_kept + _FEW_STRINGS:
             schema = self._retained.schema
-            texts = [name for name in schema.attributes if schema.kind(name) is Kind.STRING]
-            codes = [codes for each in self._alternatives for codes in each.kept_codes(texts)]
+            strings = [name for name in schema.attributes if schema.kind(name) is Kind.STRING]
+            codes = [codes for each in self._alternatives for codes in each.kept_codes(strings)]
             self._strings.keep_only(self._retained.events.table.columns, codes)
             self._strings_kept = len(self._strings)
 

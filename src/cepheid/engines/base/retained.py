@@ -158,8 +158,8 @@ class Retained:
         self.next_number += len(batch)
         self._lists = None
         batch = self._with_known_types(batch)
-        if self._latest is None or not _are_alike(batch, self._latest):
-            self._latest = _nothing_like(batch)
+        if self._latest is None or not _have_same_schema(batch, self._latest):
+            self._latest = _empty_like(batch)
         if not len(batch):
             return
         self._ticks.append(batch.ticks)
@@ -290,7 +290,7 @@ class Retained:
             tuple(type_names),
             schema,
         )
-        self._latest = _nothing_like(events)
+        self._latest = _empty_like(events)
         self._pieces = deque([events] if len(events) else [])
         self._whole = len(events)
         self._ticks = Tail(state["ticks"])
@@ -329,7 +329,7 @@ class Retained:
         )
 
 
-def _are_alike(batch: Events, other: Events) -> bool:
+def _have_same_schema(batch: Events, other: Events) -> bool:
     """Whether both have the same columns, types and schema, regardless of their events."""
     return (
         (batch.time_axis is other.time_axis or batch.time_axis == other.time_axis)
@@ -339,7 +339,7 @@ def _are_alike(batch: Events, other: Events) -> bool:
     )
 
 
-def _nothing_like(events: Events) -> Events:
+def _empty_like(events: Events) -> Events:
     """No events, with the columns and schema of these; a slice would keep them in memory."""
     return Events(
         empty_table(events.table.schema),

@@ -21,7 +21,7 @@ _MOST_EVENTS = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is known about the components of an alternative.
+    """The statistics of the components of an alternative.
 
     ``events`` has the number of events of each in a window. ``lists`` are the components that
     bind any set of events. ``before`` has the pairs that come in this order, and
@@ -204,12 +204,12 @@ def best_orders(
     if len(alternatives) == 1:
         return alone
     found: dict[int, tuple[int, ...]] = {}
-    _begin_alike(workload, dict(enumerate(alternatives)), (), found)
+    _share_prefixes(workload, dict(enumerate(alternatives)), (), found)
     alike = tuple(found[number] for number in range(len(alternatives)))
     return min((alike, alone), key=lambda orders: orders_cost(workload, orders))
 
 
-def _begin_alike(
+def _share_prefixes(
     workload: Workload,
     alternatives: Mapping[int, frozenset[int]],
     bound: tuple[int, ...],
@@ -223,7 +223,9 @@ def _begin_alike(
             found[number] = (*bound, *best_order(workload, common, bound))
         return
     if common:
-        _begin_alike(workload, alternatives, (*bound, *best_order(workload, common, bound)), found)
+        _share_prefixes(
+            workload, alternatives, (*bound, *best_order(workload, common, bound)), found
+        )
         return
     counts = Counter(member for members in left.values() for member in members)
     # The component that most alternatives have; on a tie, the rarest.
@@ -231,4 +233,4 @@ def _begin_alike(
     having = {number for number in left if first in left[number]}
     for group in (having, set(left) - having):
         if group:
-            _begin_alike(workload, {n: alternatives[n] for n in sorted(group)}, bound, found)
+            _share_prefixes(workload, {n: alternatives[n] for n in sorted(group)}, bound, found)

@@ -89,7 +89,7 @@ def _components(query: AnalysedQuery) -> Iterator[tuple[ast.Component, list[Clau
                     # tested later will fail. Only conditions tested immediately can drop it.
                     if clause.component_ix == ix
                     and clause.edge is not Edge.PROCEED
-                    and _speaks_of_each_event(clause, component)
+                    and _tests_each_event(clause, component)
                 ],
             )
         for negated in alternative.negations:
@@ -98,12 +98,12 @@ def _components(query: AnalysedQuery) -> Iterator[tuple[ast.Component, list[Clau
                 [
                     clause
                     for clause in negated.clauses
-                    if _speaks_of_each_event(clause, negated.component)
+                    if _tests_each_event(clause, negated.component)
                 ],
             )
 
 
-def _speaks_of_each_event(clause: Clause, component: ast.Component) -> bool:
+def _tests_each_event(clause: Clause, component: ast.Component) -> bool:
     """Whether the clause tests a single event, and all events of the component must pass it."""
     if clause.variables != {component.variable} or clause.least_lengths:
         return False

@@ -40,9 +40,9 @@ MOST_ROWS = 32_000_000
 MOST_TOGETHER = 8_000_000
 """The maximum rows in overlapping row groups that are sorted together automatically."""
 MOST_UNTIMED_ROWS = 200_000_000
-"""The maximum rows whose times are read automatically if statistics lack them."""
+"""The maximum rows for which times are read automatically if statistics lack them."""
 MOST_FILES = 1_000
-"""The maximum files whose footers are read automatically, at a millisecond each."""
+"""The maximum number of file footers that are read automatically, at a millisecond each."""
 
 
 def match_files(

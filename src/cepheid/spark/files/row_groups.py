@@ -90,7 +90,7 @@ class EventFiles:
         has |= {leaf.path: _MOMENT for leaf in leaves if leaf.physical_type == _INT96}
         is_old = any(name in _OLD_CALENDAR for name in source.metadata.metadata or ())
         return not is_old and all(
-            name in has and _is_alike(has[name], self.types[name]) for name in self.columns
+            name in has and _is_compatible(has[name], self.types[name]) for name in self.columns
         )
 
     def _place_of_time(self, file: str, source: pq.ParquetFile) -> int:
@@ -238,7 +238,7 @@ def may_have_nulls(source: pq.ParquetFile, columns: Iterable[str]) -> bool:
     return any(known is None or not known.has_null_count or known.null_count for known in told)
 
 
-def _is_alike(own: pa.DataType, declared: pa.DataType) -> bool:
+def _is_compatible(own: pa.DataType, declared: pa.DataType) -> bool:
     """Whether values of the type in a file equal those of the type that Spark declares."""
     if arrow.is_dictionary(own):
         own = own.value_type

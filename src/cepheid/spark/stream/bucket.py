@@ -68,8 +68,8 @@ class Step:
 class Bucket:
     """The events of a bucket, which advance with the watermark.
 
-    ``columns`` are those that the query or script needs; a late event is returned with all of its
-    columns.
+    ``columns`` are the columns that the query or script needs. A late event is returned with all
+    of its columns.
     """
 
     def __init__(

@@ -57,7 +57,7 @@ def bucketed(
 ) -> DataFrame:
     """The matches of a streaming DataFrame, by buckets of a key; without a key, by one bucket.
 
-    ``made_by`` names the settings that the state depends on, besides those of all streams.
+    ``made_by`` names the settings that the state depends on, besides the settings of all streams.
     """
     settings, columns, key = prepared.settings, prepared.columns, prepared.key
     check_stream(events, settings.time, options.late)

@@ -94,7 +94,7 @@ class Answers:
     def batches(
         self, found: Sequence[Matches], starts: tuple[float, float] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The matches of each query, in batches; only those that start in an interval."""
+        """The matches of each query, in batches; only matches that start in an interval."""
         for number, matches in enumerate(found):
             if len(matches):
                 for table in self._tables(number, matches, starts):

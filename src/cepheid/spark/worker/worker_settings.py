@@ -59,8 +59,8 @@ class WorkerSettings:
 
     Spark pickles it with the function that it ships; sessions and their state are never pickled.
     ``text`` contains the values of parameters. ``ties`` are the columns that order events of
-    equal time: those that the user named, or else all that Spark can sort by. ``result`` is the
-    serialised Arrow schema of the matches. ``additions`` are registered in the driver and used
+    equal time: the columns that the user named, or else all that Spark can sort by. ``result`` is
+    the serialised Arrow schema of the matches. ``additions`` are registered in the driver and used
     by the queries: a worker is another process, and must register them too.
     """
 
