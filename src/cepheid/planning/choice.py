@@ -43,7 +43,7 @@ def choose(
         raise EvaluationError(f"{choice.evaluation.name} cannot run this query: {reason}")
     elif in_batches and options.top_k is not None:
         raise OptionError(
-            "top_k ranks all matches of a stream, and a session does not know those to come; "
-            "min_confidence leaves out those that are not sure enough"
+            "top_k ranks all matches of a stream, and a session does not know later matches; "
+            "use min_confidence to drop matches with a low confidence"
         )
     return choice

@@ -159,7 +159,7 @@ def _constant(name: str, argument: AnalyzeArgument | None) -> str | None:
     if argument is None:
         return None
     if not argument.isConstantExpression or not isinstance(argument.value, str):
-        raise OptionError(f"{name} is a text that is known before any row is read")
+        raise OptionError(f"{name} must be a constant string")
     return argument.value
 
 

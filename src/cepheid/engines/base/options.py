@@ -158,7 +158,7 @@ def _unknown(name: str, known: Sequence[str]) -> OptionError:
     """The error for an unknown option, with the name that was probably meant."""
     if name == "group_by":
         return OptionError(
-            "group_by is a part of what a query says: give it to query(), beside its text"
+            "group_by is part of the query: give it to query(), together with its text"
         )
     if name in _ON_SPARK:
         return OptionError(f"{name!r} is for {_ON_SPARK[name]}")
@@ -169,7 +169,7 @@ def _unknown(name: str, known: Sequence[str]) -> OptionError:
     near = closest(name, [*known, *KEYWORDS, *READING, *_ON_SPARK])
     if not near:
         return OptionError(
-            f"there is no option {name!r}; there are {list_words(known)}, beside the keywords "
+            f"there is no option {name!r}; there are {list_words(known)}, and the keywords "
             f"{list_words(READING)}"
         )
     where = f" That is for {_ON_SPARK[near[0]]}" if near[0] in _ON_SPARK else ""
