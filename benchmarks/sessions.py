@@ -19,7 +19,7 @@ from cepheid.language.parser import parse
 from cepheid.sessions.session import CHUNK, Session
 
 BATCHES = 8
-"""How many batches a short stream is fed in: in the first, a session has nothing to forget yet."""
+"""How many batches a short stream is fed in: in the first, a session has nothing to evict yet."""
 
 
 class CompiledStocks:

@@ -28,7 +28,7 @@ PARTS: tuple[tuple[str, Any, str], ...] = (
     ("nodes", memory, "keep_reachable"),
     ("construction", match_columns, "list_columns"),
     ("retaining", Retained, "append"),
-    ("forgetting", sessions.Session, "_forget"),
+    ("forgetting", sessions.Session, "_evict"),
 )
 COLUMNS = tuple(dict.fromkeys(name for name, _, _ in PARTS))
 

@@ -35,7 +35,7 @@ options = st.builds(
 
 @pytest.fixture(autouse=True, params=[(2, 5), (60, 24)], ids=["least room", "some room"])
 def _little_room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything that can be full is full soon, so that growing and forgetting are tested too.
+    """Everything that can be full is full soon, so that growth and eviction are tested too.
 
     With the least room nothing that matches have in common can be copied. Positions from 9 on are
     taken for so great that they need eight bytes.

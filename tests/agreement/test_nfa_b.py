@@ -37,7 +37,7 @@ WAYS = (
 
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything that can be full is full soon, so that growing and forgetting are tested too.
+    """Everything that can be full is full soon, so that growth and eviction are tested too.
 
     Positions from 9 on are taken for so great that they need eight bytes.
     """

@@ -92,7 +92,7 @@ FUNCTIONS = {
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The functions, and little room, so that growing and forgetting are tested too."""
+    """The functions, and little room, so that growth and eviction are tested too."""
     rooms = {"_FIRST_RUNS": 2, "_FIRST_NODES": 8, "_FINALS": 4}
     for name, room in rooms.items():
         monkeypatch.setattr(nfa_b_engine, name, room)

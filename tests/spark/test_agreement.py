@@ -125,7 +125,7 @@ def test_random_queries_over_frames_of_files_have_the_same_matches(
 
     monkeypatch.setattr(files, "LEAST_ROWS", 2)
     monkeypatch.setattr(files, "MOST_ROWS", 2)
-    monkeypatch.setattr(files, "_tasks_at_once", lambda _spark: 1)
+    monkeypatch.setattr(files, "_parallel_tasks", lambda _spark: 1)
     monkeypatch.setattr(files, "_most_together", lambda _groups: 2)
     drawn = draw(st.tuples(cases(), st.integers(1, 4), st.booleans()), QUERIES)
     plans: list[tuple[Case, pa.Table, DataFrame]] = []

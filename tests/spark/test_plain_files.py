@@ -182,7 +182,7 @@ def test_times_as_spark_writes_them_are_read_first(
     with monkeypatch.context() as patched:
         patched.setattr(files, "_with_times", None)  # It is not even tried.
         assert not is_in_place(query.match(mixed))
-    monkeypatch.setattr(files, "MOST_UNTOLD_ROWS", 79)
+    monkeypatch.setattr(files, "MOST_UNTIMED_ROWS", 79)
     assert not is_in_place(query.match(in_order))
 
 

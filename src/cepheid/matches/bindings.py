@@ -19,10 +19,10 @@ from cepheid.events.arrays import Int64s, PositionArray
 from cepheid.language import syntax as ast
 
 ABSENT = -1
-"""The position of a variable that a match does not have (another branch of OR, an empty star)."""
+"""The position of a variable that is absent from a match (another OR branch, an empty star)."""
 
 WINDOW_END = -1
-"""The position at which a match is complete that waits for its window to end."""
+"""The completion position of a match that is complete only when its window ends."""
 
 Bools = npt.NDArray[np.bool_]
 
@@ -127,7 +127,7 @@ Column = SinglePositions | ListPositions
 class MatchTimes:
     """When each match starts and ends, in ticks; looked up on first use.
 
-    ``span`` is an interval that contains all of these times, where one is known.
+    ``span`` is an interval that contains all of these times, if one is known.
 
     >>> times = MatchTimes(lambda: np.array([3]), lambda: np.array([5]))
     >>> times.ends.tolist()
@@ -161,7 +161,7 @@ class MatchTimes:
 
     @classmethod
     def of(cls, starts: Int64s, ends: Int64s) -> MatchTimes:
-        """Times that are known."""
+        """Known times."""
         return cls(lambda: starts, lambda: ends)
 
 
@@ -169,11 +169,11 @@ class MatchTimes:
 class Bindings:
     """The matches of a query, or of one of its alternatives, over a stream.
 
-    ``known_times`` are missing in the blocks that engines yield: engines know no times.
+    ``known_times`` is None in the blocks that engines yield: engines do not know times.
     ``completed_at`` is the position of the event that completes each match, or WINDOW_END; only a
-    session that has to order matches by completion sets it. ``confidences`` are set where the
-    times of events are uncertain. ``in_order`` says that all events of a variable come before all
-    events of the next one, and that no variable is absent.
+    session that has to order matches by completion sets it. ``confidences`` are set if the
+    times of events are uncertain. ``in_order`` means that all events of a variable come before
+    all events of the next one, and that no variable is absent.
     """
 
     variables: Mapping[str, Column]
@@ -191,7 +191,7 @@ class Bindings:
         count: int,
         components: Sequence[ast.Component],
     ) -> Bindings:
-        """The matches that a kernel has written, as the events of each component.
+        """The matches that a kernel has written as the events of each component.
 
         The events of component c in match m are ``positions[c, offsets[c, m]:offsets[c, m + 1]]``,
         or ``positions[c, m]`` if there are no offsets.
@@ -212,7 +212,7 @@ class Bindings:
     def of_tags(
         cls, tags: Int64s, begins: Int64s, components: Sequence[ast.Component], first_event: int
     ) -> Bindings:
-        """The matches that a kernel has written one after the other, as the tags of their events.
+        """The matches that a kernel has written one after the other as the tags of their events.
 
         A tag is the number of an event times 32, plus the number of its component. Positions
         count from ``first_event``. A component may be absent from a match.
@@ -226,7 +226,7 @@ class Bindings:
             split_singles(tags, first_event, positions)
             return cls.of_columns(positions, None, count, components)
         lengths = np.zeros((len(components), count), dtype=np.int64)
-        # Room for all events in each component: memory that is not written costs nothing.
+        # Allocate all events for each component: memory that is not written costs nothing.
         positions = np.empty((len(components), len(tags)), dtype=np.int64)
         totals = np.zeros(len(components), dtype=np.int64)
         split_by_component(tags, begins, first_event, positions, lengths, totals)
@@ -277,7 +277,7 @@ class Bindings:
 
     @property
     def events(self) -> int:
-        """The number of events in all matches together."""
+        """The total number of events in all matches."""
         return sum(len(column.positions) for column in self.variables.values())
 
     def first_events(self) -> PositionArray:
@@ -374,7 +374,7 @@ def offsets_of(lengths: Int64s) -> Int64s:
 
 
 def places_in_rows(begins: Int64s, column: ListPositions) -> Int64s:
-    """For each element of the lists its place, if list m begins at ``begins[m]``."""
+    """The place of each element of the lists, if list m begins at ``begins[m]``."""
     shifts = np.repeat(begins - column.offsets[:-1], column.lengths)
     return np.arange(len(column.positions), dtype=np.int64) + shifts
 
@@ -393,7 +393,7 @@ def picked_places(offsets: Int64s, chosen: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def least(columns: Iterator[PositionArray]) -> PositionArray:
-    """The least position of each match in these columns; one that is absent does not count.
+    """The least position of each match in these columns, ignoring ABSENT.
 
     >>> least(iter([np.array([3, ABSENT]), np.array([2, 5])])).tolist()
     [2, 5]
@@ -402,7 +402,7 @@ def least(columns: Iterator[PositionArray]) -> PositionArray:
     def lesser(left: PositionArray, right: PositionArray) -> PositionArray:
         if left.dtype != right.dtype:
             left, right = left.astype(np.int64), right.astype(np.int64)
-        # Without a sign, ABSENT is the greatest number.
+        # As an unsigned integer, ABSENT is the greatest number.
         unsigned = np.uint32 if left.dtype == np.int32 else np.uint64
         found: PositionArray = np.minimum(left.view(unsigned), right.view(unsigned))
         return found.view(left.dtype)
@@ -411,7 +411,7 @@ def least(columns: Iterator[PositionArray]) -> PositionArray:
 
 
 def greatest(columns: Iterator[PositionArray]) -> PositionArray:
-    """The greatest position of each match in these columns, which ABSENT never is."""
+    """The greatest position of each match in these columns; ABSENT is less than any position."""
     return reduce(np.maximum, columns)
 
 
@@ -441,7 +441,7 @@ def with_variables(matches: Bindings, components: Sequence[ast.Component]) -> Bi
 
 
 def joined_bindings(parts: Sequence[Bindings]) -> Bindings:
-    """The matches of all parts, which have the same variables, as one."""
+    """The matches of all parts, concatenated; the parts have the same variables."""
     if len(parts) == 1:
         return parts[0]
     variables: dict[str, Column] = {}
@@ -467,7 +467,7 @@ def joined_bindings(parts: Sequence[Bindings]) -> Bindings:
 
 
 def _joined(arrays: Sequence[npt.NDArray[Any] | None]) -> npt.NDArray[Any] | None:
-    """One array of all, where all are known."""
+    """The arrays concatenated, or None if one is missing."""
     known = [array for array in arrays if array is not None]
     return np.concatenate(known) if len(known) == len(arrays) else None
 

@@ -1,7 +1,7 @@
 """All matches in the buffer that the runs share: counted, listed and sampled without a copy.
 
-The number of matches can be exponential in the window; the buffer is not. A *final* stands
-for all chains of events that end in one node of it and start inside the window.
+The number of matches can be exponential in the window; the size of the buffer is not. A *final*
+represents all chains of events that end in one node of the buffer and start inside the window.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _EXACT = 2.0**53
 
 
 class CompressedMatches:
-    """The matches of a query, of which none has been built.
+    """The matches of a query, none of them built yet.
 
     >>> import cepheid as cep
     >>> q = cep.query("PATTERN SEQ(A a, B+ b[], C c)")
@@ -54,17 +54,17 @@ class CompressedMatches:
         self._query = query
         self._events = events
         self._variables = variables
-        # Nodes are never dropped, so that their numbers are their places.
+        # Nodes are never dropped, so their numbers are their places.
         self._chains = chains
         self._nodes, self._finals = chains.nodes, chains.finals
 
     def count(self) -> int:
-        """How many matches there are; exact, however many."""
+        """The exact number of matches, however many there are."""
         total = float(self._counts.sum())
         return int(total) if total < _EXACT else self._exact_count()
 
     def __iter__(self) -> Iterator[Match]:
-        """The matches one after the other; only a block of them is in memory."""
+        """The matches one by one; only one block of them is in memory."""
         for block in self._blocks():
             yield from self._matches([block])
 
@@ -73,12 +73,12 @@ class CompressedMatches:
         return f"{count} match{'' if count == 1 else 'es'}, compressed to {len(self._nodes)} nodes"
 
     def expand(self) -> Matches:
-        """All matches, built: the answer of ``output="all"``."""
+        """All matches, built: the result of ``output="all"``."""
         empty = self._bindings(int64s(0), int64s(1))
         return self._matches(list(self._blocks()) or [empty])
 
     def sample(self, size: int, seed: int | None = None) -> Matches:
-        """Matches drawn at random, each as likely as any other; one can be drawn twice."""
+        """Matches drawn uniformly at random, with replacement."""
         if size < 0:
             raise OptionError(f"a sample has at least 0 matches, not {size}")
         random = np.random.default_rng(seed)
@@ -104,7 +104,7 @@ class CompressedMatches:
         return counts
 
     def _exact_count(self) -> int:
-        """The same with integers of any size, where floats are not exact any more."""
+        """The number of matches as an integer of any size, if floats are no longer exact."""
         oldest = self._nodes["oldest"].tolist()
         previous, tags = self._nodes["previous"].tolist(), self._nodes["tag"].tolist()
         youngest = self._nodes["youngest"].tolist()

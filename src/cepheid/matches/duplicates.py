@@ -22,7 +22,7 @@ def hashes(matches: Bindings) -> tuple[Int64s, Int64s]:
 
 
 def without_duplicates(matches: Bindings) -> Bindings:
-    """Each match once, as completed first; in the order of completion."""
+    """Each match once, at its first completion; in the order of completion."""
     high, low = hashes(matches)
     position, ends = matches.completion_positions, matches.ends
     order = np.lexsort((position, ends, low, high))
@@ -32,17 +32,17 @@ def without_duplicates(matches: Bindings) -> Bindings:
 
 
 class ReportedMatches:
-    """The matches that were reported and that an alternative which waits may find again."""
+    """The reported matches that an alternative with pending matches may find again."""
 
     def __init__(self, components: Sequence[ast.Component]) -> None:
         self._components = components
         self._reported = no_matches(components)
 
     def without_reported(self, matches: Bindings, first_number: int) -> Bindings:
-        """The matches that were not reported, each once.
+        """The matches that were not reported yet, each once.
 
-        All events before ``first_number`` have been evicted, so that no match with one of them
-        will be found again.
+        All events before ``first_number`` have been evicted, so no match with one of them will
+        be found again.
         """
         once = without_duplicates(joined_bindings([self._reported, matches]))
         known = set(_keys(self._reported))

@@ -1,9 +1,9 @@
-"""A name for every match, the same wherever and however often the match is found.
+"""An id for every match, the same wherever and however often the match is found.
 
-It is made of the query and of the contents of the match's events, so that a result which comes
-twice, after a restart or a retry, can be recognised by who reads it. Events that are alike in
-every column are told apart by their order among the events of their time. All is computed on
-whole columns.
+It is computed from the query and the contents of the match's events. So a consumer can recognise a
+result that it receives twice, after a restart or a retry. Events that are equal in every column are
+distinguished by their order among the events of equal time. All ids of a column of matches are
+computed together.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _DIGITS = 32
 
 
 class MatchIds:
-    """The ids of the matches among some events, of which each is read once.
+    """The ids of the matches among some events; each event is read once.
 
-    ``parts`` are all the matches that are asked for, ``name`` tells the query from one with the
-    same text, of which a script can have several.
+    ``parts`` are all the requested matches. ``name`` distinguishes the query from others with the
+    same text in a script.
 
     >>> import cepheid as cep
     >>> events = {"ts": [1, 2, 2], "type": ["A", "B", "B"], "x": [5, 6, 7]}
@@ -57,7 +57,7 @@ class MatchIds:
         self._digests = _event_digests(events, parts)
 
     def of(self, bindings: Bindings) -> pa.Array:
-        """For each match 32 hexadecimal digits, as text."""
+        """For each match, a string of 32 hexadecimal digits."""
         first, second = (np.full(len(bindings), self._of_query ^ np.uint64(s)) for s in _SEEDS)
         for number, column in enumerate(bindings.variables.values(), start=1):
             positions = _wide(column.positions)
@@ -83,24 +83,24 @@ def _wide(positions: PositionArray) -> Int64s:
 
 
 def _event_digests(events: Events, parts: Sequence[Bindings]) -> UInt64s:
-    """At the position of each event that is in a match its digest."""
+    """The digest of each event that is in a match, at the position of the event."""
     marks = np.zeros(len(events), dtype=np.uint8)
     for part in parts:
         for column in part.variables.values():
             kernels.mark(_wide(column.positions), marks)
     ticks = shared(events.ticks)
-    # Those of its time before it tell which of several that are alike an event is.
+    # Equal events of the same time are numbered by the equal events before them.
     positions = np.empty(0, dtype=np.int64)
     if kernels.mark_earlier_of_time(ticks, marks):
         positions = np.flatnonzero(marks)
     digests = _row_digests(events.table, positions)
     found = np.empty(len(events), dtype=np.uint64)
-    kernels.tell_apart(positions, digests, _alike_before(ticks[positions], digests), found)
+    kernels.tell_apart(positions, digests, _equal_before(ticks[positions], digests), found)
     return found
 
 
-def _alike_before(ticks: Int64s, digests: UInt64s) -> Int64s:
-    """How many events before each one have its time and its digest; times never decrease."""
+def _equal_before(ticks: Int64s, digests: UInt64s) -> Int64s:
+    """The number of events before each one with its time and digest; times never decrease."""
     alike = np.zeros(len(ticks), dtype=np.int64)
     same = ticks[1:] == ticks[:-1]
     tied = np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
@@ -120,7 +120,7 @@ def _row_digests(table: pa.Table, positions: Int64s) -> UInt64s:
 
 
 def _joined(columns: Sequence[pa.Array], length: int) -> UInt64s:
-    """One digest of several columns side by side, by their places."""
+    """One digest per row of several columns, dependent on their order."""
     total = np.zeros(length, dtype=np.uint64)
     for number, column in enumerate(columns):
         salt = np.uint64((number + 1) * _GOLDEN % 2**64)
@@ -129,7 +129,7 @@ def _joined(columns: Sequence[pa.Array], length: int) -> UInt64s:
 
 
 def digest_column(array: pa.Array) -> UInt64s:
-    """A number for each value that depends on the value alone, whatever column it is in.
+    """A digest of each value that depends only on the value, not on its column.
 
     >>> digest_column(pa.array([1, 2, None, 1])).tolist().index(digest_column(pa.array([2]))[0])
     1
@@ -184,7 +184,7 @@ def _of_bytes(array: pa.Array) -> UInt64s:
 
 
 def _in_pieces(items: UInt64s, lengths: Int64s) -> UInt64s:
-    """One digest of each run of items, by their places in it."""
+    """One digest of each list of items, dependent on their order."""
     ends = np.cumsum(lengths)
     place = np.arange(len(items)) - np.repeat(ends - lengths, lengths)
     mixed = _mixed(items + _mixed(place.astype(np.uint64)))
@@ -193,7 +193,7 @@ def _in_pieces(items: UInt64s, lengths: Int64s) -> UInt64s:
 
 
 def _mixed(numbers: UInt64s) -> UInt64s:
-    """Each number with its bits spread over all 64; different ones stay different."""
+    """Each number with its bits mixed over all 64; different numbers stay different."""
     mixed = np.empty(len(numbers), dtype=np.uint64)
     kernels.mix_numbers(shared(numbers), mixed)
     return mixed

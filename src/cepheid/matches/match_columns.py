@@ -25,7 +25,7 @@ _MOST_NARROW = 2**31 - 1
 
 
 def width_of(first_event: int, next_event: int) -> np.dtype[Any]:
-    """The type of positions from one event to before another.
+    """The type of positions from one event up to, but not including, another.
 
     >>> width_of(2**40, 2**40 + 10_000), width_of(0, 2**40)
     (dtype('int32'), dtype('int64'))
@@ -34,13 +34,13 @@ def width_of(first_event: int, next_event: int) -> np.dtype[Any]:
 
 
 _IDLE: dict[tuple[int, int, str], list[npt.NDArray[Any]]] = {}
-"""Memory of blocks that nobody holds, by shape and type."""
+"""Memory of blocks that are no longer referenced, by shape and type."""
 
 
 class BlockMemory:
     """Memory into which the events of each component are written, a block at a time.
 
-    The memory of a block that nobody holds any more is used again, unless it is very large.
+    The memory of a block that is no longer referenced is reused, unless it is very large.
     """
 
     def __init__(self, components: int) -> None:
@@ -48,7 +48,7 @@ class BlockMemory:
         self.positions: PositionArray = np.empty((components, 0), np.int32)
 
     def make_room(self, room: int, width: np.dtype[Any]) -> None:
-        """Have room for this many events of each component, as numbers of a width."""
+        """Allocate room for this many events of each component, as numbers of this width."""
         if self.positions.shape[1] < room or self.positions.dtype != width:
             shape = (self._components, room)
             idle = _IDLE.setdefault((*shape, width.char), []) if room <= ROOM_EVENTS else []
@@ -73,7 +73,7 @@ class MatchLister:
     def __init__(self, components: Sequence[ast.Component]) -> None:
         self._components = components
         self._memory = BlockMemory(len(components))
-        # All matches begin at 0.
+        # The first offset of every component is 0.
         self._offsets = np.zeros((len(components), _ROOM_MATCHES + 1), np.int64)
         self._path: PositionArray = np.empty(0, np.int32)
         # The memo is all zeros between calls of the kernel.
@@ -101,7 +101,7 @@ class MatchLister:
             self._path = np.empty(2 * longest + 2, width)
             pieces = np.empty((2 * longest + 2, kernel.PIECE_FIELDS), np.int64)
             self._listing = self._listing._replace(pieces=pieces)
-        # The kernel leaves as much room as the path is long.
+        # The kernel reserves room for the length of this array.
         path = self._path[: longest + 1]
         cursor = np.zeros(kernel.CURSOR_FIELDS, np.int64)
         listing = self._listing._replace(cursor=cursor)

@@ -1,4 +1,4 @@
-"""Matches that are made as they are read, so that only a part of them is in memory."""
+"""Matches computed while they are read, so that only a part of them is in memory."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from cepheid.matches.matches import BATCH_SIZE, Match, Matches
 from cepheid.matches.metrics import Metrics
 
 _BATCH_BYTES = 32 << 20
-"""A batch with so much in it is given although it has fewer matches than asked for."""
+"""A batch of this size is returned even if it has fewer matches than requested."""
 
 
 class MatchStream:
-    """The matches of a query, one after another or in batches; they can be read once.
+    """The matches of a query, one by one or in batches; they can be read only once.
 
     >>> import cepheid as cep
     >>> events = {"ts": [1, 2, 3], "type": ["A", "B", "B"], "x": [5, 6, 7]}
@@ -38,7 +38,7 @@ class MatchStream:
 
     @property
     def metrics(self) -> Metrics:
-        """What the evaluation has done so far."""
+        """Metrics of the evaluation so far."""
         return self._metrics()
 
     @property
@@ -51,7 +51,7 @@ class MatchStream:
             yield from part
 
     def to_batches(self, size: int = BATCH_SIZE) -> Iterator[pa.RecordBatch]:
-        """The matches as Arrow batches of this size; smaller ones where matches are large."""
+        """The matches as Arrow batches of this size, or smaller if matches are large."""
         waiting: list[pa.RecordBatch] = []
         rows = volume = 0
         for part in self._parts:
@@ -69,7 +69,7 @@ class MatchStream:
             yield _joined(waiting)
 
     def exhaust(self) -> int:
-        """Read what is left without looking at it; how many matches there are in all."""
+        """Read and discard the remaining matches, and return the total number of matches."""
         for _ in self._parts:
             pass
         return self.found

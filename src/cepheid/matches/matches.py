@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     import polars as pl
 
 BATCH_SIZE = 65_536
-"""How many matches a batch has."""
+"""The number of matches in a batch."""
 
 _SHOWN = 10
 
 Rows = dict[str, int | str | list[int | str]]
-"""The row or rows of the input that each variable stands for; a text where there is no row."""
+"""The input row or rows that each variable is bound to; a string if the event is no input row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
     """One match: when it starts and ends, its events as row numbers, and its columns.
 
-    Where times are uncertain these are the earliest start and the latest end that it can have,
-    and ``confidence`` is the probability that it is a match.
+    If times are uncertain, these are its earliest possible start and latest possible end, and
+    ``confidence`` is the probability that it is a match.
     """
 
     start: Any
@@ -110,7 +110,7 @@ class Matches:
     def __getitem__(self, place: slice) -> Matches: ...
 
     def __getitem__(self, place: int | slice) -> Match | Matches:
-        """One match, counted from 0 or with a minus from the end; or those of a slice."""
+        """One match, counted from 0, or from the end if negative; or the matches of a slice."""
         if not isinstance(place, slice):
             place = operator.index(place)
             if not -len(self) <= place < len(self):
@@ -133,7 +133,7 @@ class Matches:
         return "\n".join([count, *shown, *([f"… and {more} more"] if more else [])])
 
     def bindings(self) -> list[Rows]:
-        """For each match, what each variable is bound to: zero-based rows of the input."""
+        """For each match, the zero-based input rows that each variable is bound to."""
         return list(self._row_numbers())
 
     @property
@@ -147,7 +147,7 @@ class Matches:
         return self._given.schema
 
     def with_events(self) -> Matches:
-        """The same matches with the events of each variable, whatever the query returns."""
+        """The same matches with the events of each variable, regardless of RETURN."""
         query = replace(self._query, returns=None)
         return Matches(query, self._given, self._parts, self.metrics, self._name_row)
 
@@ -166,7 +166,7 @@ class Matches:
         return pa.concat_tables(map(self._table, self._parts))
 
     def to_batches(self, size: int = BATCH_SIZE) -> Iterator[pa.RecordBatch]:
-        """The same, a batch at a time: only one is in memory."""
+        """The matches as Arrow batches; only one batch is in memory at a time."""
         for part in self._pieces(size):
             yield from self._table(part).combine_chunks().to_batches()
 
@@ -183,13 +183,13 @@ class Matches:
         return frame
 
     def with_rows_named(self, name_row: Callable[[int], int | str]) -> Matches:
-        """The same matches, whose bindings call the row of an event what ``name_row`` says."""
+        """The same matches; their bindings name the row of an event with ``name_row``."""
         return Matches(self._query, self._given, self._parts, self.metrics, name_row)
 
     def pieces(
         self, size: int = BATCH_SIZE, wanted: Collection[str] | None = None
     ) -> Iterator[tuple[Bindings, pa.Table]]:
-        """The matches, at most so many at a time, as positions and as columns, or some of these."""
+        """The matches in pieces of limited size, as positions and as all or some columns."""
         for part in self._pieces(size):
             yield part, self._table(part, wanted)
 
@@ -221,7 +221,7 @@ class Matches:
 def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """Values of Python's own types: times to the microsecond, also inside lists and structs.
 
-    Arrow would give those of pandas for nanoseconds, and nothing at all where there is no pandas.
+    For nanoseconds, Arrow would return pandas types, and fail if pandas is not installed.
 
     >>> python_values(pa.array([1_500], pa.duration("ns")))
     [datetime.timedelta(microseconds=1)]

@@ -1,4 +1,4 @@
-"""What an evaluation did: events, runs, predicates, buffer, matches, and where the time went."""
+"""Metrics of an evaluation: events, runs, predicates, buffer, matches, and time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, slots=True)
 class EngineMetrics:
-    """What the runs of one automaton did."""
+    """Metrics of the runs of one automaton."""
 
     runs_created: int
     runs_merged: int
@@ -30,17 +30,17 @@ class EngineMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What an evaluation did; ``matches`` are those of the positive components.
+    """Metrics of an evaluation; ``matches`` counts matches of the positive components.
 
-    ``evaluations`` counts the predicates across events by the edge that they stand on.
-    ``seconds_matching`` is the time in which runs read events, and with the basic algorithm
-    also write matches; ``seconds_construction`` that of listing the matches of merged runs.
-    Of instance stacks, ``runs_peak`` is the most instances at once, ``buffer_nodes`` how many
-    were pushed, and ``sequences`` how many sequences were constructed before selection.
-    ``memory`` is how many bytes the runs or instances with their buffers have been given; it
-    grows by doubling, and the events themselves are not in it.
-    The last two are of events with uncertain times: those that came after one that is sure to be
-    later, and those of them that were left out because they came too late.
+    ``evaluations`` counts the predicates across events by the edge that they are on.
+    ``seconds_matching`` is the time in which runs read events and, with the basic algorithm,
+    also write matches; ``seconds_construction`` is the time for listing the matches of merged
+    runs. For instance stacks, ``runs_peak`` is the greatest number of simultaneous instances,
+    ``buffer_nodes`` the number pushed, and ``sequences`` the number of sequences constructed
+    before selection. ``memory`` is the number of bytes allocated for the runs or instances and
+    their buffers; it grows by doubling, and does not include the events.
+    The last two count events with uncertain times: events that arrived after an event that is
+    certain to be later, and how many of these were dropped because they arrived too late.
     """
 
     events: int = 0
@@ -69,7 +69,7 @@ class Metrics:
 
 
 def bytes_of(*arrays: npt.NDArray[Any]) -> int:
-    """How many bytes arrays take.
+    """The size of the arrays in bytes.
 
     >>> import numpy as np
     >>> bytes_of(np.zeros(3), np.zeros((2, 2)))

@@ -1,4 +1,4 @@
-"""Matches as a notebook shows them: how many, the first of them, and where they lie in time."""
+"""Matches as a notebook shows them: their number, the first few, and a timeline."""
 
 from __future__ import annotations
 

@@ -32,9 +32,8 @@ def project(
 ) -> pa.Table:
     """The result table: start, end, and a column per variable or per item of RETURN.
 
-    Where times are uncertain there is also the confidence. An item of RETURN that is called
-    like one of these columns takes its place. Where only some columns are ``wanted``, the others
-    are not made.
+    If times are uncertain, there is also the confidence. An item of RETURN with the name of one
+    of these columns replaces it. If only some columns are ``wanted``, the others are not computed.
     """
     axis, sure = events.time_axis, bindings.confidences
     columns: dict[str, Callable[[], pa.Array]] = {
@@ -55,7 +54,7 @@ def project(
 
 
 class _Projector:
-    """What the leaves of an expression are, for each match."""
+    """Resolves the leaves of an expression for each match."""
 
     def __init__(self, query: ast.Query, events: Events | EventView, bindings: Bindings) -> None:
         self._events = events
@@ -65,14 +64,14 @@ class _Projector:
             self._types.setdefault(component.variable, set()).update(component.types)
 
     def returned(self, item: ast.Expression) -> pa.Array:
-        """An item of RETURN for each match: null as a whole where what it names is not there."""
-        # Not kept: it holds this object, and the two would keep the matches in memory for long.
+        """An item of RETURN for each match: null if anything that it names is absent."""
+        # Not cached: it references this object, and the cycle would keep the matches in memory.
         vectorised = Vectorised(len(self._bindings), self.resolve, self.missing)
         values = vectorised.value(item)
         match item:
             case ast.Length() | ast.Aggregate("count") | ast.EventReference() | ast.Elements():
                 return values
-        # Of all that it names: a condition on what is missing is true, and the item is null.
+        # Check every variable: a condition on a missing one is true, but the item is null.
         named = [self._bindings.variables[variable] for variable in variables_in(item)]
         missing = [self._missing(part) for part in item.walk() if isinstance(part, Leaf)]
         missing += [each.absent for each in named if isinstance(each, ListPositions)]
@@ -82,12 +81,12 @@ class _Projector:
         return values.take(from_numpy(np.arange(len(values)), np.logical_or.reduce(lacking)))
 
     def missing(self, leaf: Leaf) -> Bools:
-        """Where the element or the attribute does not exist, which is not the same as null."""
+        """Which matches lack the element or the attribute; a null value is not missing."""
         missing = self._missing(leaf)
         return np.zeros(len(self._bindings), dtype=np.bool_) if missing is None else missing
 
     def _missing(self, leaf: Leaf) -> Bools | None:
-        """The same, or None where this is nowhere."""
+        """The result of :meth:`missing`, or None if nothing is missing."""
         match leaf:
             case ast.Attribute(variable, attribute):
                 positions = self._single(variable).positions
@@ -140,12 +139,12 @@ class _Projector:
         return column
 
     def _taken(self, attribute: str, positions: PositionArray) -> pa.Array:
-        """The attribute of the events at these positions, null where they do not have it."""
+        """The attribute of the events at these positions, null if they do not have it."""
         indices = from_numpy(positions, self._missing_at(attribute, positions))
         return one_array(self._events.column(attribute)).take(indices)
 
     def _missing_at(self, attribute: str, positions: PositionArray) -> Bools | None:
-        """Where there is no event, or its type lacks the attribute; None where this is nowhere."""
+        """The positions without an event or the attribute; None if there are none."""
         events = self._events
         has = [events.schema.has_attribute(name, attribute) for name in events.type_names]
         if all(has) and positions.min(initial=0) > ABSENT:
@@ -154,7 +153,7 @@ class _Projector:
         return absent if all(has) else absent | ~np.array(has)[events.type_codes[positions]]
 
     def _element(self, column: ListPositions, index: int | ast.Index) -> PositionArray:
-        """The position of one element of each list, ABSENT where the list is too short."""
+        """The position of one element of each list, or ABSENT if the list is too short."""
         if index is ast.Index.LAST:
             places = column.offsets[1:] - 1
         else:
@@ -185,7 +184,7 @@ class _Projector:
 
 
 def _aggregated(name: str, column: ListPositions, values: pa.Array) -> pa.Array:
-    """Arrow's aggregate of each list of values, without nulls; null for a list of no values."""
+    """Arrow's aggregate of each list of values, ignoring nulls; null for a list without values."""
     match_ix = np.repeat(np.arange(len(column.lengths)), column.lengths)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -194,7 +193,7 @@ def _aggregated(name: str, column: ListPositions, values: pa.Array) -> pa.Array:
     if pa.types.is_float16(values.type):
         values = values.cast(pa.float32())
     unit = values.type if pa.types.is_duration(values.type) and name in ("min", "max") else None
-    if unit is not None:  # Arrow orders no durations.
+    if unit is not None:  # Arrow cannot order durations.
         values = values.cast(pa.int64())
     wanted, columns = [("value", name)], {"match": from_numpy(match_ix), "value": values}
     can_wrap = name == "sum" and pa.types.is_integer(values.type)
@@ -207,7 +206,7 @@ def _aggregated(name: str, column: ListPositions, values: pa.Array) -> pa.Array:
     row_of_match[table.column("match").to_numpy()] = np.arange(table.num_rows)
     rows = from_numpy(row_of_match, row_of_match == ABSENT)
     result = table.column(f"value_{name}").combine_chunks()
-    if can_wrap:  # A sum that 64 bits do not hold is wrong by 2**64 at least.
+    if can_wrap:  # A sum that overflows 64 bits is wrong by at least 2**64.
         wraps = pc.subtract(table.column("rough_sum"), result.cast(pa.float64(), safe=False))
         result = pc.if_else(pc.less(pc.abs(wraps), 2.0**63), result, None).combine_chunks()
     result = without_nan(result.take(rows))

@@ -11,7 +11,7 @@ from cepheid.matches.matches import Matches
 class ScriptMatches(Mapping[str, Matches]):
     """The matches of each query of a script, by the name of the query.
 
-    A query is called by the type that it makes, and otherwise by its number: ``query_2``.
+    The name of a query is the composite type that it makes, or else its number: ``query_2``.
     """
 
     def __init__(self, matches: Mapping[str, Matches]) -> None:

@@ -1,7 +1,7 @@
 """Matches in a snapshot: the tags of their events, match after match.
 
 A tag is the number of an event times 32, plus the number of its variable. Snapshots have had this
-form since version 0.1.0, so that a session can restore those of an older cepheid.
+format since version 0.1.0, so a session can restore the snapshots of an older cepheid.
 """
 
 from __future__ import annotations

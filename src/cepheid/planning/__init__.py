@@ -1,1 +1,1 @@
-"""Which evaluation runs a query, and what the plan looks like to a person."""
+"""The choice of the evaluation that runs a query, with the cost estimates behind it."""

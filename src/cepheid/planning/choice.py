@@ -1,4 +1,4 @@
-"""The evaluation of a query, of all there are."""
+"""The choice of a query's evaluation among all registered ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def choose(
     """The evaluation of a query: one with confidences if times or the query require it."""
     asks = uncertain is not None or query.query.confidence is not None
     known = [each for each in EVALUATIONS if each.has_session or not in_batches]
-    # A stable order: of those that have a compressed output, and of the rest, the preferred first.
+    # A stable sort: evaluations with a compressed output first, each group in order of preference.
     known.sort(key=lambda each: compressed and not each.has_compressed)
     choice = choose_evaluation(query, wanted, known, asks)
     if wanted == AUTO and options.statistics is not None and not compressed and not asks:
@@ -43,7 +43,7 @@ def choose(
         raise EvaluationError(f"{choice.evaluation.name} cannot run this query: {reason}")
     elif in_batches and options.top_k is not None:
         raise OptionError(
-            "top_k ranks all matches of a stream, and a session does not know those to come; "
-            "min_confidence leaves out those that are not sure enough"
+            "top_k ranks all matches of a stream, and a session does not know later matches; "
+            "use min_confidence to drop matches with a low confidence"
         )
     return choice

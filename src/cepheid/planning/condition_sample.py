@@ -1,4 +1,4 @@
-"""How often the conditions of a query hold, for a sample of the events that they speak of."""
+"""How often the conditions of a query hold, measured on a sample of the events."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
 
 _SAMPLE = 128
-"""On how many events of a component, or pairs of them, a condition is tested."""
+"""The number of events of a component, or pairs of events, that a condition is tested on."""
 _CALLED = 24
-"""The same where a registered function is called, which is done for one after the other."""
-_LOOKED_AT = 1 << 13
-"""Among how many events those of a component are looked for."""
+"""The same for conditions with a registered function, which is called once per row."""
+_SEARCHED = 1 << 13
+"""The number of events that are searched for the events of a component."""
 
 
 def sample_conditions(
     query: AnalysedQuery, events: Events
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """How often conditions hold: those on a variable alone, and those between two.
+    """How often conditions hold: conditions on one variable, and conditions between two.
 
-    The first by the variable, the part of its events that passes them all; the others by
-    their text, the part of the pairs of events. What a sample cannot tell is left out.
+    The first mapping has, for each variable, the fraction of its events that pass all of its
+    conditions. The second has, for each condition's text, the fraction of the pairs of events.
+    Conditions that cannot be sampled are left out.
     """
     random = np.random.default_rng(0)
     components = {part.variable: part for each in query.alternatives for part in each.components}
@@ -40,10 +41,10 @@ def sample_conditions(
         for clause in alternative.clauses
         if _is_about_events(clause, alternative)
     }
-    stride = max(len(events) // _LOOKED_AT, 1)
+    stride = max(len(events) // _SEARCHED, 1)
     codes = events.type_codes[::stride]
     samples = {}
-    # In an order that is the same in every process, so that the same sample is drawn.
+    # The order is the same in every process, so the same sample is drawn.
     for name in sorted({name for clause in clauses.values() for name in clause.variables}):
         rows = _rows_of(components[name].types, codes, events.type_names)
         if len(rows):
@@ -61,7 +62,7 @@ def sample_conditions(
 
 
 class _Sample:
-    """Some events that a variable could be."""
+    """Some events that a variable could be bound to."""
 
     def __init__(self, events: Events, types: Sequence[str], rows: Int64s) -> None:
         self._events = events
@@ -84,7 +85,7 @@ class _Sample:
         return not all(has(name, attribute) for name in self._types)
 
     def lacks(self, attribute: str) -> Bools:
-        """Which of them are of a type that does not have the attribute."""
+        """Which events have a type without the attribute."""
         events = self._events
         has = [events.schema.has_attribute(name, attribute) for name in events.type_names]
         return ~np.array(has, dtype=np.bool_)[events.type_codes[self._rows]]
@@ -100,7 +101,7 @@ def _rows_of(
 
 
 def _is_about_events(clause: Clause, alternative: Alternative) -> bool:
-    """Whether a clause is of single events, or of each event of one list."""
+    """Whether a clause is about single events, or about each event of one list."""
     lists = {part.variable for part in alternative.components if part.is_kleene}
     if not clause.variables or len(clause.variables) > 2 or clause.least_lengths:
         return False
@@ -115,9 +116,9 @@ def _is_about_events(clause: Clause, alternative: Alternative) -> bool:
 
 
 def _part(clause: Clause, samples: dict[str, _Sample]) -> float | None:
-    """The part of the sample for which the clause holds, or nearly none where it never does.
+    """The fraction of the sample for which the clause holds; a tiny one if it never does.
 
-    None where that cannot be computed: to say so is for the evaluation.
+    None if that cannot be computed; the evaluation will report the error.
     """
     leaves = [
         node for node in clause.expression.walk() if isinstance(node, ast.Attribute | ast.Element)

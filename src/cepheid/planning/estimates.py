@@ -1,6 +1,6 @@
 """The estimated cost of a query for each evaluation, from the frequencies of its types.
 
-The registry entry of an evaluation has its cost model; here the workload is described.
+The registry entry of an evaluation has its cost model; this module describes the workload.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Frequencies:
     """How many events of each type a window has, and how many partitions they belong to.
 
     Frequencies that ``drift`` are very different in different parts of the stream. ``unknown``
-    is the assumed selectivity of conditions about which nothing is known.
+    is the assumed selectivity of conditions without known statistics.
     """
 
     per_window: Mapping[str, float]
@@ -51,7 +51,7 @@ def estimate_costs(query: AnalysedQuery, frequencies: Frequencies) -> dict[str, 
 def workload_of(
     query: AnalysedQuery, alternative: Alternative, frequencies: Frequencies
 ) -> Workload:
-    """What an alternative has to do in one window."""
+    """The workload of an alternative in one window."""
     parts = alternative.components
     rates = given_rates(frequencies.per_window, parts)
     partitions = frequencies.partitions if alternative.partition_keys else 1.0
@@ -78,7 +78,7 @@ def _linked(alternative: Alternative) -> frozenset[tuple[int, int]]:
 
 
 def cheapest(costs: Mapping[str, float], names: Iterable[str]) -> str:
-    """The evaluation of these that costs least; of equal ones the first.
+    """The evaluation among these with the lowest cost; the first one on a tie.
 
     >>> cheapest({"nfa_b": 2.0, "lazy_chain": 1.0}, ["nfa_b", "lazy_chain"])
     'lazy_chain'
@@ -123,6 +123,6 @@ def condition_texts(query: AnalysedQuery) -> list[str]:
 def choose_by_statistics(
     query: AnalysedQuery, statistics: Mapping[str, float], names: Iterable[str]
 ) -> str:
-    """The evaluation of these that costs least by what is known of types and conditions."""
+    """The evaluation among these with the lowest cost, by the statistics given."""
     check_conditions(statistics, condition_texts(query))
     return cheapest(estimate_costs(query, Frequencies(statistics)), names)

@@ -11,12 +11,12 @@ from cepheid.engines.base.options import DEFAULT_OPTIONS, UNCERTAIN_ONLY, Option
 from cepheid.errors import EvaluationError, OptionError, list_words, unknown_name, warn
 
 _MANY_EVENTS = 20_000
-"""More than these are worth a word where each of them is read slowly."""
+"""With more events than this, a slow evaluation is worth a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The evaluation that runs a query, and why those that ``auto`` prefers to it do not."""
+    """The evaluation that runs a query, and why the ones that ``auto`` prefers to it cannot."""
 
     evaluation: Evaluation
     refusals: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ def warn_of_reference(evaluation: Evaluation, refusals: Sequence[str], events: i
 
 
 def warn_of_ignored(options: Options, evaluation: Evaluation) -> None:
-    """Warn of options that only other evaluations read than the one that runs the query."""
+    """Warn about options that the evaluation that runs the query does not read."""
     from cepheid.planning.registry import EVALUATIONS  # its tables need NumPy
 
     readers: dict[str, list[str]] = {}
@@ -54,9 +54,9 @@ def choose_evaluation(
     evaluations: Sequence[Evaluation],
     has_confidence: bool = False,
 ) -> Choice:
-    """The evaluation that was asked for, or the first of these that accepts the query.
+    """The requested evaluation, or the first of these that accepts the query.
 
-    ``has_confidence`` if times are uncertain; it is implied by WITH CONFIDENCE.
+    ``has_confidence`` is true if times are uncertain; WITH CONFIDENCE implies it.
     """
     if wanted == AUTO:
         has_confidence = has_confidence or query.query.confidence is not None
@@ -89,7 +89,7 @@ def choose_evaluation(
 def able_evaluations(
     query: AnalysedQuery, accepted: Evaluation, evaluations: Sequence[Evaluation]
 ) -> list[Evaluation]:
-    """What can run a query beside the first that accepts it, the reference only if that is it."""
+    """The evaluations that can run a query; the reference only if it is the first to accept it."""
     later = evaluations[evaluations.index(accepted) + 1 :]
     return [
         accepted,
@@ -106,7 +106,7 @@ def _accepts(query: AnalysedQuery, name: str, evaluations: Sequence[Evaluation])
 
 
 def refuse_uncertain(evaluation: str, is_uncertain: bool, options: Options) -> None:
-    """Refuse what only an evaluation with confidences can do."""
+    """Refuse uncertain times and options that need an evaluation with confidences."""
     if is_uncertain:
         raise EvaluationError(
             f"{evaluation} needs one time for each event; times that are uncertain, and WITH "

@@ -18,25 +18,25 @@ from cepheid.planning.condition_sample import sample_conditions
 from cepheid.planning.estimates import Frequencies, estimate_costs
 
 FEW_EVENTS = 10_000
-"""Fewer events than this are not worth the choice."""
+"""With fewer events than this, no choice by cost is made."""
 _MOST_ALTERNATIVES = 16
 _SAMPLE = 4_096
 _COUNTED = 1 << 15
-"""Of about so many events the types are counted."""
+"""The approximate number of events that are sampled to count types."""
 _GUESSES = 0.01, 0.5
-"""Hardly a condition between two events is satisfied by fewer pairs or by more."""
+"""Plausible bounds on the selectivity of a condition between two events."""
 _PARTS = 4
 _DRIFT = 4.0
-"""Frequencies drift where a type is so many times as frequent in one part as in another."""
+"""Frequencies drift if a type is this many times as frequent in one part as in another."""
 
 
 def observe(query: AnalysedQuery, events: Events, window: int | None) -> Frequencies:
-    """How many events of each variable a window has, and how often conditions hold, by samples."""
+    """Events per window for each variable, and how often conditions hold; both are sampled."""
     return _with_sample(query, events, count_types(query, events, window))
 
 
 def count_types(query: AnalysedQuery, events: Events, window: int | None) -> Frequencies:
-    """How many events of the types of each variable a window has, by every so manieth event."""
+    """Events per window of each variable's types, counted in every n-th event."""
     stride = max(len(events) // _COUNTED, 1)
     counted = events.type_codes[::stride]
     share = _share_of_window(query, events, window) * len(events) / max(len(counted), 1)
@@ -69,10 +69,10 @@ def choose_by_cost(
     accepted: Evaluation,
     evaluations: tuple[Evaluation, ...],
 ) -> Evaluation:
-    """Of the evaluations that accept the query, the one that is estimated to cost least here.
+    """The evaluation that accepts the query and has the lowest estimated cost.
 
-    ``accepted`` is the first of them. A sample is taken only where the choice depends on how
-    often conditions hold.
+    ``accepted`` is the first one that accepts it. A sample is taken only if the choice depends on
+    how often conditions hold.
     """
     is_free = query.query.strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH
     many = len(query.alternatives) > _MOST_ALTERNATIVES
@@ -80,7 +80,7 @@ def choose_by_cost(
         return accepted
     later = evaluations[evaluations.index(accepted) :]
 
-    @cache  # it takes a while to find out, and is known of one
+    @cache  # slow to compute, and already known for one
     def accepts(each: Evaluation) -> bool:
         return each is accepted or each.refusal(query) is None
 
@@ -102,7 +102,7 @@ def choose_by_cost(
 
 
 def _share_of_window(query: AnalysedQuery, events: Events, window: int | None) -> float:
-    """Which part of all events one window has."""
+    """The fraction of all events in one window."""
     if window is None:
         return 1.0
     measure = query.query.window.measure if query.query.window else ast.WindowMeasure.TIME
@@ -113,7 +113,7 @@ def _share_of_window(query: AnalysedQuery, events: Events, window: int | None) -
 
 
 def _partitions(query: AnalysedQuery, events: Events) -> float:
-    """How many values the keys have in a sample; 1 where the window counts within one anyway."""
+    """The number of distinct keys in a sample; 1 if the window counts events per partition."""
     measure = query.query.window.measure if query.query.window else None
     keys = query.alternatives[0].partition_keys
     if not keys or measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
@@ -124,5 +124,5 @@ def _partitions(query: AnalysedQuery, events: Events) -> float:
 
 
 def _drifts(shares: Int64s) -> bool:
-    """Whether a type, a column, is much more frequent in one part of the stream than in another."""
+    """Whether a type (a column) is much more frequent in one part of the stream than in another."""
     return bool((shares.max(axis=0) > _DRIFT * (shares.min(axis=0) + 4)).any())

@@ -3,7 +3,7 @@
 The three are the introductory queries of [Agrawal08 Figure 1]: a negation, a Kleene plus under
 skip_till_any_match, and a Kleene plus with a running aggregate under skip_till_next_match.
 Events are generated, not stored: the same count and seed give the same table. In each stream
-some matches are planted and the rest is noise, which may add matches of its own.
+some matches are planted and the rest is noise, which may add more matches.
 
 :mod:`cepheid.samples.cluster_load` is a cluster of computers with uncertain times
 [Zhang10 §3.1].

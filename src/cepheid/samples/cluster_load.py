@@ -35,7 +35,7 @@ BUSY_SHARE = 0.2
 
 
 def generate(count: int, seed: int) -> pa.Table:
-    """Generate ``count`` events: one task at a time on each node, some of which keep it busy.
+    """Generate ``count`` events: one task at a time on each node; some tasks keep it busy.
 
     While a busy task runs, the load of its node is above 95%, otherwise between 20% and 70%.
 

@@ -25,7 +25,7 @@ MINUTE_MS = 60_000
 MINUTES_PER_EVENT = 5
 EVENTS_PER_OUTBREAK = 200
 
-# Goods only move from one tier to the next, so that a chain has at most three shipments. With
+# Goods only move from one tier to the next, so a chain has at most three shipments. With
 # this many sites, a site sends about one shipment within the query's window.
 TIERS = (
     tuple(f"farm {number}" for number in range(1, 13)),
@@ -84,7 +84,7 @@ def _outbreak(rng: np.random.Generator, ts: int) -> list[Row]:
 
 
 def _everyday_event(rng: np.random.Generator, ts: int) -> Row:
-    """A shipment that has nothing to do with an outbreak, or an alert of a harmless kind."""
+    """A shipment unrelated to an outbreak, or an alert of a harmless kind."""
     tier = int(rng.integers(len(TIERS) - 1))
     sender, receiver = str(rng.choice(TIERS[tier])), str(rng.choice(TIERS[tier + 1]))
     if rng.random() < HARMLESS_ALERT_SHARE:

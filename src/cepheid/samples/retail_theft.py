@@ -34,7 +34,7 @@ RETURN Series(door = s.door, first = s.item, thefts = more.LEN + 1, products = m
 """The thefts of :data:`QUERY` as composite events, and series of them at one door."""
 
 # 2024-03-01 08:00. The last item is picked up 11 hours later and leaves within another 40
-# minutes, so that no journey is longer than the query's window.
+# minutes, so no journey is longer than the query's window.
 OPENING_MS = 1_709_280_000_000
 MINUTE_MS = 60_000
 EVENTS_PER_THEFT = 100
@@ -59,7 +59,7 @@ def generate(count: int, seed: int) -> pa.Table:
     """Generate the readings of one day: items are bought, stolen, or only looked at.
 
     There is one theft in every 100 events. An item is read at a shelf once and is picked up by
-    one customer, so that the query has one match for each theft and no other.
+    one customer, so the query has exactly one match for each theft.
 
     >>> events = generate(400, seed=1)
     >>> events.num_rows, sorted(set(events["type"].to_pylist()))
@@ -99,7 +99,7 @@ def generate(count: int, seed: int) -> pa.Table:
 
 
 def _fates(count: int) -> list[str]:
-    """The fate of each item, such that all items together have ``count`` steps.
+    """The fate of each item; all items together have ``count`` steps.
 
     >>> [_fates(200).count(fate) for fate in ("looked at", "bought", "stolen")]
     [49, 49, 2]

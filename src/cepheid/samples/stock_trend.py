@@ -93,8 +93,8 @@ def _everyday_volumes(rng: np.random.Generator, shape: tuple[int, int]) -> Volum
 def _plant_trend(rng: np.random.Generator, returns: Returns, volumes: Volumes) -> None:
     """Write a trend into the stretch of one symbol: a rise of 4 to 8 ticks, then the plummet.
 
-    Only the first volume is above 1000, and the others of the rise are above 80% of it, so that
-    one run begins here and nothing before the plummet ends it.
+    Only the first volume is above 1000, and the other volumes of the rise are above 80% of it. So
+    one run begins here, and nothing before the plummet ends it.
     """
     rise = int(rng.integers(4, 9))
     volumes[0] = rng.integers(1150, 1201)

@@ -1,4 +1,4 @@
-"""One alternative of a query over a stream: its engine, its negations, its waiting matches."""
+"""One alternative of a query over a stream: its engine, its negations, its pending matches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def replace_partitions(chunk: Chunk, partition_of: Int64s, partitions: int) -> C
 
 
 class _Waiting:
-    """Matches that wait, and the partitions in which events can violate their negations."""
+    """Pending matches, and the partitions in which events can violate their negations."""
 
     def __init__(self, matches: Bindings, partitions: Int64s) -> None:
         self._parts = [matches]
@@ -54,14 +54,14 @@ class _Waiting:
 
     @property
     def matches(self) -> Bindings:
-        """All of them."""
+        """All pending matches."""
         with_matches = [part for part in self._parts if len(part)]
         self._parts = [joined_bindings(with_matches or self._parts[:1])]
         return self._parts[0]
 
     @property
     def partitions(self) -> Int64s:
-        """The partition of each."""
+        """The partition of each pending match."""
         self._partitions = [np.concatenate(self._partitions)]
         return self._partitions[0]
 
@@ -90,7 +90,7 @@ def _filtered(
 def _negation_filters(task: EngineTask) -> list[NegationFilter]:
     if not task.alternative.negations:
         return []
-    # Loaded here, since its kernels are compiled then, and most queries have no negation.
+    # Imported here because the import compiles kernels, and most queries have no negation.
     from cepheid.engines.negation.filter import NegationFilter
 
     return [
@@ -108,7 +108,7 @@ def _make_engine(evaluation: str, task: EngineTask) -> Engine:
 
 
 class AlternativeRun:
-    """One alternative of a query: its engine, and the matches that wait for its negations."""
+    """One alternative of a query: its engine, and the matches pending on its negations."""
 
     def __init__(self, evaluation: str, task: EngineTask, measure: ast.WindowMeasure) -> None:
         query, alternative, window = task.query, task.alternative, task.window
@@ -129,19 +129,19 @@ class AlternativeRun:
 
     @property
     def reads_tests(self) -> bool:
-        """Whether the runs are kept apart by the equivalence tests of the query."""
+        """Whether the runs are partitioned by the equivalence tests of the query."""
         return self._engine.reads_partitions and self._by_test
 
     def used_partitions(self, now: int) -> Int64s | None:
-        """For each partition of the equivalence tests 1 if it is used; None if nobody knows."""
+        """For each partition of the equivalence tests, 1 if it is in use; None if unknown."""
         return self._used(now, self._by_test)
 
     def renumber_partitions(self, numbers: Int64s) -> None:
-        """Give the runs and negations of partition p to partition ``numbers[p]``."""
+        """Move the runs and negations of partition p to partition ``numbers[p]``."""
         self._renumber(numbers, self._by_test)
 
-    def forget_keys(self, now: int, to_store: bool) -> None:
-        """Take back the numbers of keys, other than equivalence tests, that are not used."""
+    def evict_keys(self, now: int, to_store: bool) -> None:
+        """Free the numbers of unused keys, except those of equivalence tests."""
         if not self._lists.are_many(to_store):
             return
         used = self._used(now, not self._by_test)
@@ -149,7 +149,7 @@ class AlternativeRun:
             self._renumber(self._lists.keep(padded(used, self._lists.count)), not self._by_test)
 
     def _used(self, now: int, is_numbered: bool) -> Int64s | None:
-        """The partitions that are used here, where ``is_numbered`` by those who ask."""
+        """The partitions in use; ``is_numbered`` if the caller numbers them."""
         if not is_numbered:
             return int64s(0)
         used = int64s(0)
@@ -173,30 +173,30 @@ class AlternativeRun:
             self._pending.renumber_partitions(numbers)
 
     def kept_codes(self, attributes: Collection[str]) -> list[Int64s]:
-        """What negations know of attributes that are texts, as codes."""
+        """The codes of the string attributes that negations keep."""
         return [codes for each in self._filters for codes in each.kept_codes(attributes)]
 
     @property
     def counted(self) -> float:
-        """How many matches there are, where the engine was told to count them."""
+        """The number of matches, if the engine counts them."""
         return self._engine.counted
 
     @property
     def buffer(self) -> Chains:
-        """The matches of an engine that keeps all."""
+        """The matches of an engine that keeps all of them."""
         return self._engine.buffer
 
     def stacks(self, now: int) -> StandingStacks:
-        """The instance stacks at a time, where the engine has them."""
+        """The instance stacks at a time, if the engine has them."""
         return self._engine.standing(now)
 
     @property
     def metrics(self) -> EngineMetrics:
-        """What the runs have done so far."""
+        """Metrics of the runs so far."""
         return self._engine.metrics
 
     def state(self) -> Arrays:
-        """The runs and waiting matches as arrays, for a snapshot."""
+        """The runs and pending matches as arrays, for a snapshot."""
         arrays = {
             **prefixed("engine", self._engine.state()),
             **prefixed("lists", self._lists.state()),
@@ -208,7 +208,7 @@ class AlternativeRun:
         return arrays
 
     def load(self, state: Arrays) -> None:
-        """Take the state of a snapshot."""
+        """Restore the state of a snapshot."""
         self._engine.load(part("engine", state))
         self._lists.load(part("lists", state))
         waiting = load_matches(part("pending", state), self._components)
@@ -218,9 +218,9 @@ class AlternativeRun:
             test.load(part(f"negation{number}", state))
 
     def read(self, chunk: Chunk, retained: Retained) -> None:
-        """Feed a retained chunk to the engine; the matches that it finds wait for release.
+        """Feed a retained chunk to the engine; its matches stay pending until release.
 
-        Negations inside a match are tested directly; those after its last event have to wait.
+        Negations inside a match are tested immediately, negations after its last event later.
         """
         lists = self._partitions_of(chunk)
         partitions = chunk.partition_of if self._by_test else lists[0]
@@ -243,7 +243,7 @@ class AlternativeRun:
     def found(self, chunk: Chunk, retained: Retained) -> Iterator[Bindings]:
         """The matches of the positive components, as places in the retained events.
 
-        Without negations these are the answer.
+        Without negations, they are the answer.
         """
         base = retained.first_number if retained.are_consecutive else 0
         read = replace_partitions(chunk, *self._partitions_of(chunk))
@@ -255,7 +255,7 @@ class AlternativeRun:
             yield replace(block, known_times=retained.times_of(block))
 
     def _partitions_of(self, chunk: Chunk) -> tuple[Int64s, int]:
-        """The partitions of the events as the engine reads them, and how many there are."""
+        """The partition of each event as the engine reads it, and the number of partitions."""
         events = chunk.events
         if self._by_test and self._engine.reads_partitions:
             return chunk.partition_of, chunk.partitions
@@ -271,11 +271,11 @@ class AlternativeRun:
 
     @property
     def has_pending(self) -> bool:
-        """Whether matches wait."""
+        """Whether matches are pending."""
         return len(self._pending.matches) > 0
 
     def first_completion(self) -> tuple[int, int]:
-        """The (ticks, position) at which the first of the waiting matches is complete."""
+        """The (ticks, position) at which the first pending match is complete."""
         waiting = self._pending.matches
         ticks = int(waiting.ends.min())
         return ticks, int(waiting.completion_positions[waiting.ends == ticks].min())
@@ -283,7 +283,7 @@ class AlternativeRun:
     def release(
         self, retained: Retained, following: Int64s, strings: StringCodes, at_end: bool
     ) -> Bindings:
-        """The waiting matches that no event has violated and that no later event can violate."""
+        """The pending matches that no event has violated and no later event can violate."""
         ready, partitions = self._pending.matches, self._pending.partitions
         if self.waits and not at_end and len(ready):
             first = retained.places(ready.first_events())

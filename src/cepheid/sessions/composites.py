@@ -1,11 +1,11 @@
-"""Composite events in columns: made of matches, put in order, merged with other events.
+"""Composite events in columns: made from matches, sorted, merged with other events.
 
 A stream with composite events is ordered by (ticks, anchor). The anchor of an event of the input
 is its position there. The anchor of a composite event is that of the event that completes its
 match, so it comes directly after that event; or -1 if the match ends with its window, so it comes
-before all events of that time. Composite events that are equal in both are in the order of their
-queries; within a query, in the order of the events that complete them, and then in the order of
-their events by pattern position.
+before all events of that time. Composite events with equal ticks and anchor are in the order of
+their queries; within a query, in the order of the events that complete them, and then in the order
+of their events by pattern position.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Frontier = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Composites:
-    """Composite events of one query in order, numbered from ``first`` on."""
+    """Composite events of one query in order, numbered from ``first``."""
 
     table: pa.Table
     ticks: Int64s
@@ -80,7 +80,7 @@ class Composites:
 
     @classmethod
     def load(cls, state: Arrays) -> Composites:
-        """Those of a snapshot."""
+        """The composite events of a snapshot."""
         table = table_from(state["table"])
         return cls(table, state["ticks"], state["anchors"], int(state["first"][0]))
 
@@ -89,7 +89,7 @@ class Composites:
 class Unsettled:
     """Composite events of one query that are not in final order: earlier ones may still come.
 
-    ``keys`` from ``offsets[i]`` to ``offsets[i + 1]`` order event i among those with equal ticks
+    ``keys`` from ``offsets[i]`` to ``offsets[i + 1]`` order event i among events with equal ticks
     and anchor; they are compared from left to right.
     """
 
@@ -105,7 +105,7 @@ class Unsettled:
     ) -> tuple[Bindings, Unsettled]:
         """The matches in order, and their composite events.
 
-        ``anchors`` and ``places`` are those of the events in memory.
+        ``anchors`` and ``places`` have one entry for each event in memory.
         """
         last = found.last_events()
         waited = found.ends > events.ticks[last]
@@ -166,7 +166,7 @@ class Unsettled:
 
     @classmethod
     def load(cls, state: Arrays) -> Unsettled:
-        """Those of a snapshot."""
+        """The composite events of a snapshot."""
         return cls(**{**state, "table": table_from(state["table"])})
 
 
@@ -191,10 +191,10 @@ def _keys(found: Bindings, places: Int64s, completion: Int64s) -> tuple[Int64s, 
 
 
 def ragged_order(heads: Sequence[Int64s], offsets: Int64s, keys: Int64s) -> Int64s:
-    """The order of rows by their heads, and then by their lists of keys from left to right.
+    """The sort order of rows by their heads, and then by their lists of keys from left to right.
 
-    Only rows that are equal so far are compared again, so the work grows with the number of
-    comparisons that are needed.
+    Only rows that are equal so far are compared again, so the work is proportional to the
+    number of comparisons needed.
 
     >>> keys = np.array([5, 1, 5, 5, 0])
     >>> ragged_order([np.zeros(3, np.int64)], np.array([0, 2, 3, 5]), keys).tolist()

@@ -30,11 +30,11 @@ THE_EVENTS = "the events"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedStream:
-    """How the stream of one query is merged; ``columns`` are those of its table."""
+    """How the stream of one query is merged; ``columns`` are the columns of its table."""
 
     time: str
     type: str | None
-    types: Mapping[int, str]  # the composite type of each query that is read
+    types: Mapping[int, str]  # by number of each earlier query that is read, its composite type
     columns: pa.Schema
     schema: Schema
 
@@ -131,7 +131,7 @@ def name_of_row(row: int, names: Sequence[str]) -> int | str:
 def composite_columns(each: ScriptQuery, events: Events) -> pa.Table:
     """A table without rows, with the columns of the composite events of a query over these events.
 
-    What they are follows from the query and the columns of the events, not from their values.
+    They depend on the query and the columns of the events, not on the values.
     """
     none: Int64s = np.empty(0, dtype=np.int64)
     empty = events.slice(0, 0)
@@ -150,7 +150,7 @@ def merged_stream(
 ) -> MergedStream:
     """How the stream of a query is merged from the input and events of earlier queries.
 
-    ``made`` are the columns of their composite events, and ``schema`` is that of the stream.
+    ``made`` has the columns of their composite events, and ``schema`` is the stream's schema.
     """
     each = queries[number]
     wanted = attributes_named(each.query)
@@ -208,7 +208,7 @@ def refuse_taken_types(queries: Sequence[ScriptQuery], events: Events) -> None:
 def _merged_order(ticks: Int64s, anchors: Int64s, made: Int64s, hooks: Int64s) -> Int64s:
     """The order of events of the input followed by a few composite events.
 
-    ``ticks`` and ``anchors`` increase. What is equal among the composite events keeps its order.
+    ``ticks`` and ``anchors`` increase. Equal composite events keep their order.
     """
     among = np.lexsort((hooks, made))
     made, hooks = made[among], hooks[among]

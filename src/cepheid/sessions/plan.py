@@ -32,9 +32,9 @@ from cepheid.sessions.script import Script
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedQuery:
-    """A query of a script, what runs it, what it reads and what it makes.
+    """A query of a script: its evaluation, its input and its composite events.
 
-    ``sample`` has no events, but the columns of those that the query reads. ``stream`` merges
+    ``sample`` has no events, but the columns of the events that the query reads. ``stream`` merges
     these with composite events; it is None if the query reads only the input. ``makes`` has the
     columns of the query's composite events; it is None if no query reads them.
     """
@@ -50,7 +50,7 @@ class PlannedQuery:
     makes: pa.Table | None
 
     def no_composites(self) -> Composites:
-        """None of the composite events of the query."""
+        """An empty set of the query's composite events."""
         none = np.empty(0, dtype=np.int64)
         assert self.makes is not None
         return Composites(self.makes, none, none, 0)
@@ -71,11 +71,11 @@ def plan(
     in_batches: bool = False,
     compressed: bool = False,
 ) -> list[PlannedQuery]:
-    """What runs each query over events with these columns; there may be no events.
+    """The evaluation of each query over events with these columns; there may be no events.
 
     Args:
         script: the queries.
-        settings: how they are run.
+        settings: how the queries are run.
         events: the input, or its first batch. ``auto`` chooses by its frequencies.
         in_batches: evaluations must have sessions.
         compressed: evaluations with a compressed output are preferred.
@@ -128,7 +128,7 @@ def naming(script: Script, number: int) -> Iterator[None]:
 def _cheapest(
     query: AnalysedQuery, settings: RunSettings, events: Events, window: int | None, choice: Choice
 ) -> Evaluation:
-    """The evaluation with the lowest estimated cost, unless the user said which one or why."""
+    """The evaluation with the lowest estimated cost, unless the user decided."""
     accepted = choice.evaluation
     has_said = settings.evaluation != AUTO or settings.options.statistics is not None
     if has_said or accepted.has_confidence:

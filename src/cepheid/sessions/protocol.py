@@ -1,4 +1,4 @@
-"""What every session of a query can do, whichever evaluation runs it."""
+"""The interface of every query session, whichever evaluation runs it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class QuerySession(Protocol):
         """The matches that a batch of events completes."""
 
     def advance(self, ticks: int | None = None, after: Events | None = None) -> Matches:
-        """The matches that a batch completes, and then those that the passing of time completes.
+        """The matches that a batch completes, then the matches completed by the passage of time.
 
         The batch may be None. If the time is None, the stream has ended.
         """
@@ -45,7 +45,7 @@ class QuerySession(Protocol):
 
     @property
     def latest(self) -> Events | None:
-        """No events, with the columns, schema and time axis of those fed so far."""
+        """No events, with the columns, schema and time axis of the events fed so far."""
 
     @property
     def time_axis(self) -> TimeAxis:
@@ -57,7 +57,7 @@ class QuerySession(Protocol):
 
     @property
     def waiting_until(self) -> int | None:
-        """The earliest end of the matches that are found and not reported yet."""
+        """The earliest end of the matches that were found but not reported yet."""
 
     @property
     def next_completion(self) -> int | None:
@@ -69,7 +69,7 @@ class QuerySession(Protocol):
 
     @property
     def metrics(self) -> Metrics:
-        """What the evaluation has done so far."""
+        """Metrics of the evaluation so far."""
 
 
 def open_session(

@@ -43,7 +43,7 @@ class PreparedRun:
     settings: RunSettings
 
     def session(self) -> Session:
-        """A session for the events, of an evaluation for events with certain times."""
+        """A session for the events, run by an evaluation for certain times."""
         from cepheid.sessions.session import Session
 
         session = open_session(self.planned, self.settings)
@@ -63,7 +63,7 @@ class Answered:
 def prepare(
     script: Script, settings: RunSettings, events: Events, *, compressed: bool = False
 ) -> list[PlannedQuery]:
-    """What runs each query over the events, with a warning of what is probably a mistake."""
+    """The evaluation of each query over the events, with warnings about likely mistakes."""
     planned = plan(script, settings, events, compressed=compressed)
     made: set[str] = set()
     for each in script.queries:
@@ -90,7 +90,7 @@ def run_script(
 ) -> list[Answered]:
     """The matches of each query over its whole stream, one query after the other.
 
-    With ``upto`` the last answer is that of the query with this number: its stream, without its
+    With ``upto``, the last answer is for the query with this number: its stream, without its
     matches.
     """
     anchors = np.arange(len(events) if len(planned) > 1 else 0, dtype=np.int64)
@@ -115,7 +115,7 @@ def run_script(
 
 
 def run(prepared: PreparedRun) -> tuple[list[Bindings], Metrics]:
-    """All matches of a query, in parts, and what the evaluation did."""
+    """All matches of a query, in parts, and the metrics of the evaluation."""
     planned, events, settings = prepared.planned, prepared.events, prepared.settings
     if planned.evaluation.name == REFERENCE:
         from cepheid.sessions.reference_run import run_reference

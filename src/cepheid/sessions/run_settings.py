@@ -53,7 +53,7 @@ class RunSettings:
         """The settings that these keywords give.
 
         Args:
-            keywords: those of ``match``.
+            keywords: the keywords of ``match``.
             without: keywords of ``match`` that cannot be used here.
             outputs: the output modes that can be used here.
 

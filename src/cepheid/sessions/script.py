@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Script:
     """Queries in the order in which they run; error messages quote ``text`` of ``source``.
 
-    ``is_single`` tells a single query from a script that happens to have one. Results of a
+    ``is_single`` distinguishes a single query from a script with one query. Results of a
     single query are not named, and its events may have uncertain times.
     """
 
@@ -47,7 +47,7 @@ class Script:
         """A single query.
 
         Raises:
-            QuerySemanticError: it makes no sense for any events.
+            QuerySemanticError: the query makes no sense for any events.
         """
         script = cls((ScriptQuery("query", tree, (), is_read=False),), text, source, True)
         script.analysed(0, None)
@@ -58,8 +58,8 @@ class Script:
         """A script in which later queries read the composite events of earlier ones.
 
         Raises:
-            QuerySemanticError: a query makes no sense, or reads events made by itself or by a
-                later query.
+            QuerySemanticError: a query makes no sense, or reads composite events of its own
+                or of a later query.
         """
         return cls(link_queries(trees, text, source), text, source)
 
@@ -124,7 +124,7 @@ class Script:
         return schema_read(number, self.queries, events, kinds, self.text, self.source)
 
     def schemas(self, events: Schema | None, read: ReadOptions) -> Sequence[Schema | None]:
-        """The schema of the events that each query reads; None if that of the input is unknown."""
+        """The schema of the events that each query reads; None if the input schema is unknown."""
         if events is None:
             return [None] * len(self.queries)
         self.check_reserved(read)

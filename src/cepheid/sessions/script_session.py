@@ -1,8 +1,8 @@
-"""A script over a stream that comes in batches: a session for each query.
+"""A script over a stream that arrives in batches: a session for each query.
 
 A query may read an event only when every query that it reads has made all composite events that
 come before it. The *frontier* of a query is the least (ticks, anchor) at which it can still make
-one. It is behind the input while a match waits that ends before now, which happens if a window
+one. It is behind the input while a match that ends before now is pending, which happens if a window
 counts events. Otherwise a batch passes through all queries in one call.
 """
 
@@ -46,7 +46,7 @@ _WINDOW_END_OF = -1
 
 
 class _Node:
-    """A query of a script: its session, the events it has not read yet, and what it has made.
+    """A query of a script: its session, its unread events, and its composite events.
 
     Composite events that the query has made are *unsettled* until their order is final.
     """
@@ -163,7 +163,7 @@ class _Node:
         return arrays
 
     def load(self, arrays: Arrays, axis: TimeAxis, schema: Schema) -> None:
-        """Take the state of a snapshot, except the session."""
+        """Restore the state of a snapshot, except the session."""
         self._made = int(arrays["made"][0])
         self._anchors = arrays["anchors"]
         self._raw = _events_from(part("raw", arrays), axis, schema)
@@ -173,15 +173,15 @@ class _Node:
 
 
 class ScriptRun:
-    """A script over a stream that comes in batches of ordered events.
+    """A script over a stream that arrives in batches of ordered events.
 
-    The snapshot of a single query is that of its session.
+    The snapshot of a single query is the snapshot of its session.
     """
 
     def __init__(
         self, script: Script, settings: RunSettings, columns: Events, stored: Stored | None = None
     ) -> None:
-        """The script over events with the columns of these, new or from a snapshot."""
+        """The script over events with these columns, new or from a snapshot."""
         self._script = script
         self._columns = columns.slice(0, 0)
         self._nodes = [
@@ -193,7 +193,7 @@ class ScriptRun:
 
     @property
     def first(self) -> QuerySession:
-        """The session of the first query, which reads all events of the input, and no others."""
+        """The session of the first query, which reads exactly the events of the input."""
         return self._nodes[0].session
 
     @property
@@ -203,7 +203,7 @@ class ScriptRun:
 
     @property
     def latest(self) -> Events | None:
-        """No events, with the columns, schema and time axis of those fed so far."""
+        """No events, with the columns, schema and time axis of the events fed so far."""
         latest = self.first.latest
         if latest is None or self._nodes[0].planned.makes is None:
             return latest
@@ -221,14 +221,14 @@ class ScriptRun:
 
     @property
     def metrics(self) -> dict[str, Metrics]:
-        """What the evaluation of each query has done so far."""
+        """Metrics of the evaluation of each query so far."""
         return {node.planned.each.name: node.session.metrics for node in self._nodes}
 
     @property
     def next_completion(self) -> int | None:
         """The earliest time that completes a match without another event; None if none does.
 
-        Later queries read its composite event at that time, or wait for it themselves.
+        Later queries read its composite event at that time, or have a match pending until then.
         """
         times = [node.session.next_completion for node in self._nodes]
         return min((time for time in times if time is not None), default=None)
@@ -237,7 +237,7 @@ class ScriptRun:
     def evicted_from(self) -> int | None:
         """The time from which no event fed so far matters; None if there is no such time.
 
-        It counts only if it is still the answer at that time: a match completed until then may
+        It is valid only if it is still the answer at that time: a match completed by then may
         have made an event that another query retains for longer.
         """
         times = [node.session.evicted_from for node in self._nodes]
@@ -255,7 +255,7 @@ class ScriptRun:
         return self._step(batch, now, advancing=False)
 
     def advance(self, ticks: int | None = None) -> dict[str, Matches]:
-        """The matches that are complete because time has passed; None: the stream has ended."""
+        """The matches completed by the passage of time; None means the stream has ended."""
         self._has_ended = self._has_ended or ticks is None
         now = self._now if ticks is None or self._now is None else max(self._now, ticks)
         return self._step(None, ticks if now is None else now, advancing=True, until=ticks)
@@ -350,14 +350,14 @@ def _check_made_by(script: Script, header: Mapping[str, Any]) -> None:
 
 
 def _earlier(one: Frontier | None, other: Frontier | None) -> Frontier | None:
-    """The less of two frontiers; None is the end of the stream."""
+    """The lesser of two frontiers; None is the end of the stream."""
     if one is None or other is None:
         return other if one is None else one
     return min(one, other)
 
 
 def _followed_by(first: Events, more: Events) -> Events:
-    """One batch of events and then another, whose types may have other numbers."""
+    """One batch of events and then another, which may number its types differently."""
     names = tuple(dict.fromkeys((*first.type_names, *more.type_names)))
     code = np.array([names.index(name) for name in more.type_names], dtype=np.int32)
     return Events(

@@ -1,7 +1,7 @@
 """The state of a query between batches of events [Agrawal08 §5].
 
-A session is fed with events in order, in batches of any size, and told how far time has
-passed; the matches are the same however the events are cut.
+A session reads events in order, in batches of any size, and advances its clock when asked. The
+matches do not depend on how the stream is cut into batches.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ if TYPE_CHECKING:
     from cepheid.matches.compressed import CompressedMatches
 
 _GAPS = 4
-"""How many events are kept for one that is needed, so that they stay consecutive."""
+"""The number of events kept per needed event, so that they stay consecutive."""
 
 _FEW_EVENTS = 1_024
-"""Among so many events no gaps are made."""
+"""With at most this many events, no gaps are made."""
 
 _EXACT = 2.0**53
-"""What is counted by floats is exact below this."""
+"""Float counts are exact below this."""
 
 _FEW_STRINGS = 256
-"""So many strings are never forgotten."""
+"""Up to this many strings are never evicted."""
 
 _CHOOSER = "ends"
 """The part of a snapshot that has the state of the output mode; its name is from version 0.1.0."""
 
 CHUNK = 131_072
-"""How many events are read at once: the temporary arrays of so many stay in the cache."""
+"""The number of events read per chunk, small enough for its temporary arrays to stay in cache."""
 
 _COUNTING = np.arange(CHUNK, dtype=np.int64)
 
@@ -66,7 +66,7 @@ _string_operations = compiled_once(string_operations)
 
 
 class Session:
-    """A query over a stream that comes in batches, run by the engine of an evaluation."""
+    """A query over a stream that arrives in batches, run by the engine of an evaluation."""
 
     lead = 0
     """How long before the time in its column an event can begin, in ticks."""
@@ -119,8 +119,8 @@ class Session:
         ]
         make_chooser = self._mode.make_chooser
         self._chooser = None if make_chooser is None else make_chooser()
-        # After it was read, the partition of an event matters only to a choice, a negation or
-        # a window that counts the events of partitions.
+        # Once an event is read, its partition matters only to an output mode that chooses, a
+        # negation, or a window that counts the events of partitions.
         keeps_partitions = bool(query.equivalences) and (
             by_partition
             or self._mode.chooses
@@ -132,32 +132,32 @@ class Session:
         self._after_sweep = self._strings_kept = 0
         self._reported = ReportedMatches(list(self._variables.values()))
         self._held = self._nothing
-        # One automaton without negation, all output: what it finds is the answer.
+        # One automaton without negation, output all: its matches are the answer.
         self._is_plain = is_simple and not self._mode.chooses
 
     def feed(self, batch: Events) -> Matches:
-        """The matches that a batch of events completes; they follow those fed before."""
+        """The matches that a batch completes; its events follow all events fed before."""
         parts = self._feed(batch)
         matches = self._matches(parts)
-        self._forget()
+        self._evict()
         return matches
 
     def advance(self, ticks: int | None = None, after: Events | None = None) -> Matches:
-        """The matches that are complete because time has passed; None: the stream has ended.
+        """The matches completed by the passage of time; None means the stream has ended.
 
-        With ``after`` come those that this batch completes before that.
+        With ``after``, the matches that this batch completes come first.
         """
         parts = [] if after is None else self._feed(after)
         if ticks is not None:
             self._now = ticks if self._now is None else max(self._now, ticks)
         chosen = self._choose(self._release(at_end=ticks is None))
         matches = self._matches([*parts, self._bindings(chosen)])
-        self._forget()
+        self._evict()
         return matches
 
     @property
     def waiting_until(self) -> int | None:
-        """The least ticks at which a match ends that is found and not reported yet."""
+        """The earliest end of the matches that were found but not reported yet, in ticks."""
         waiting = [each.first_completion()[0] for each in self._alternatives if each.has_pending]
         if len(self._held):
             waiting.append(int(self._held.ends.min()))
@@ -165,12 +165,12 @@ class Session:
 
     @property
     def rows_read(self) -> int:
-        """How many events have been fed."""
+        """The number of events fed so far."""
         return self._retained.next_number
 
     @property
     def latest(self) -> Events | None:
-        """No events, with all that is known of those that were fed."""
+        """No events, with the columns, schema and time axis of the events fed so far."""
         return self._retained.latest
 
     @property
@@ -180,17 +180,17 @@ class Session:
 
     @property
     def metrics(self) -> Metrics:
-        """What the evaluation has done so far."""
+        """Metrics of the evaluation so far."""
         return joined_metrics(
             self._retained.next_number, [each.metrics for each in self._alternatives]
         )
 
     @property
     def next_completion(self) -> int | None:
-        """The first time that completes a match if no event comes before; None: no time does."""
+        """The earliest time that completes a match without another event; None if none does."""
         if self._measure is not ast.WindowMeasure.TIME:
             return None
-        # What is held back comes with what it waits for.
+        # Held matches are released with the pending match that they wait for.
         waiting = [each.first_completion()[0] for each in self._alternatives if each.has_pending]
         return min(waiting, default=None)
 
@@ -199,20 +199,20 @@ class Session:
         """The time from which no event fed so far matters; None if there is no such time."""
         if self._measure is not ast.WindowMeasure.TIME or self._window == MAX_TICKS:
             return None
-        # What comes before a match refuses one that begins up to a window later.
+        # An event before a match can violate one that begins up to a window later.
         negations = [each for part in self._query.alternatives for each in part.negations]
         windows = 2 if any(not negated.after for negated in negations) else 1
         last = self._retained.ticks[-1:]
         return int(last[0]) + windows * self._window if len(last) else self._now
 
     def snapshot(self) -> bytes:
-        """The state as bytes, from which :meth:`restore` goes on."""
+        """The state as bytes, from which :meth:`restore` continues."""
         return sealed(self.snapshot_parts())
 
     def snapshot_parts(self) -> Parts:
-        """The same in parts and without a checksum, valid until the session goes on."""
+        """The state in parts and without a checksum, valid until the next call."""
         if len(self._retained) and self._window != MAX_TICKS:
-            self._forget_keys(to_store=True)
+            self._evict_keys(to_store=True)
         header = {
             **header_of(self._query, self._options, self._retained),
             "window": self._window,
@@ -238,14 +238,14 @@ class Session:
     def restore(
         cls, query: AnalysedQuery, snapshot: bytes | memoryview, options: Options = DEFAULT_OPTIONS
     ) -> Session:
-        """The session of a snapshot, which must be of the same query and algorithm."""
+        """The session of a snapshot, which must have the same query and algorithm."""
         return cls.load(query, *unpack(snapshot), options)
 
     @classmethod
     def load(
         cls, query: AnalysedQuery, header: dict[str, Any], arrays: Arrays, options: Options
     ) -> Session:
-        """The session of a snapshot that was unpacked."""
+        """The session of an unpacked snapshot."""
         check_header(header, query, options)
         assert query.schema is not None
         evaluation = header["evaluation"]
@@ -284,15 +284,15 @@ class Session:
         return [self._bindings(matches)]
 
     def stacks(self) -> list[StandingStacks]:
-        """The instance stacks of each alternative after the last event that was read."""
+        """The instance stacks of each alternative after the last event read."""
         is_time = self._measure is ast.WindowMeasure.TIME
         now = self._now if is_time else self._retained.next_number - 1
         return [each.stacks(0 if now is None else now) for each in self._alternatives]
 
     def count(self, events: Events) -> int | None:
-        """How many matches a whole stream has, without making them.
+        """The number of matches of a whole stream, without building them.
 
-        None where this is more than a float counts; for a session that ``counts``.
+        None if a float cannot count them exactly. Only for a session that ``counts``.
         """
         assert self._is_plain
         for chunk in self._chunks(events):
@@ -315,8 +315,8 @@ class Session:
     def found(self, events: Events) -> Iterator[Bindings]:
         """The matches as they are found, for a query of one alternative without negations.
 
-        After every ``CHUNK`` events comes a block, if only an empty one, so that a reader who
-        has seen enough can stop.
+        Every ``CHUNK`` events yield a block, even if it is empty, so that a reader can stop
+        early.
         """
         assert self._is_plain
         for chunk in self._chunks(events):
@@ -340,7 +340,7 @@ class Session:
                 alternative.read(chunk, self._retained)
 
     def _chunks(self, batch: Events) -> Iterator[Chunk]:
-        """The batch as kernels read it, a part at a time, its events retained."""
+        """The batch in chunks that kernels read; its events are retained."""
         if len(batch) and self._now is not None and int(batch.ticks[0]) < self._now:
             raise EventError(
                 "a batch begins before the time that the session has reached; events are fed "
@@ -362,7 +362,7 @@ class Session:
             self._now = int(batch.ticks[-1])
 
     def _measured(self, batch: EventBatch, keys: Sequence[EncodedColumn]) -> tuple[Int64s, Int64s]:
-        """The partition of each event of a batch, and what the window measures for it."""
+        """The partition of each event of a batch, and its place on the axis of the window."""
         if self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
             partition, axis, self._counts = self._partitions.number_and_count(
                 keys, len(batch), self._counts
@@ -377,7 +377,7 @@ class Session:
         return partition, numbers
 
     def _next_on_axis(self) -> Int64s:
-        """For each partition, the least that an event to come can measure."""
+        """For each partition, the least place on the window axis that a later event can have."""
         if self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
             return self._counts
         now = self._now if self._measure is ast.WindowMeasure.TIME else self._retained.next_number
@@ -391,7 +391,7 @@ class Session:
         ]
 
     def _choose(self, found: Sequence[Bindings]) -> Bindings:
-        """The matches to report, of all that the alternatives found."""
+        """The matches to report, out of all that the alternatives found."""
         components = list(self._variables.values())
         parts = [with_variables(part, components) for part in found if len(part)]
         matches = joined_bindings(parts or [self._nothing])
@@ -412,7 +412,7 @@ class Session:
         return self._chooser.choose(completed)
 
     def _in_order_of_completion(self, matches: Bindings) -> Bindings:
-        """Hold back the matches that are complete later than a match that still waits."""
+        """Hold back the matches that are complete later than a pending match."""
         matches = joined_bindings([self._held, matches]) if len(self._held) else matches
         waiting = [each.first_completion() for each in self._alternatives if each.has_pending]
         if not waiting:
@@ -432,8 +432,8 @@ class Session:
     def _matches(self, parts: list[Bindings]) -> Matches:
         return Matches(self._query.query, self._retained.view, parts)
 
-    def _forget(self) -> None:
-        """Drop the events that no match to come can contain or be refused by."""
+    def _evict(self) -> None:
+        """Evict the events that no later match can contain or be violated by."""
         extent = self._window
         if not len(self._retained) or extent == MAX_TICKS:
             return
@@ -443,11 +443,11 @@ class Session:
         self._retained.drop_first(first)
         if self._measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
             self._drop_gaps(extent)
-        self._forget_keys()
-        self._forget_strings()
+        self._evict_keys()
+        self._evict_strings()
 
     def _first_wanted(self, extent: int) -> int:
-        """The place of the first event that is less than an extent before those to come."""
+        """The place of the first event that is less than an extent before any later event."""
         retained = self._retained
         if self._measure is ast.WindowMeasure.TIME:
             assert self._now is not None
@@ -458,10 +458,10 @@ class Session:
         return retained.first_within(self._counts, extent)
 
     def _drop_gaps(self, extent: int) -> None:
-        """Drop what is not wanted between events of a quiet partition.
+        """Drop unneeded events between the events of a quiet partition.
 
-        Consecutive events are found at once, so that gaps are made only where most goes; and
-        they are looked for only when there is twice as much as after the last time.
+        Lookup is fastest if events are consecutive, so gaps are made only if most events can
+        go. The check runs only when the number of events has doubled since the last one.
         """
         retained = self._retained
         if len(retained) <= 2 * self._after_sweep + _FEW_EVENTS:
@@ -474,12 +474,12 @@ class Session:
             retained.keep(wanted)
         self._after_sweep = len(retained)
 
-    def _forget_keys(self, to_store: bool = False) -> None:
-        """Take back the numbers of partitions of which nothing is kept, where they are many."""
+    def _evict_keys(self, to_store: bool = False) -> None:
+        """Free the numbers of partitions without any state, if there are many."""
         is_time = self._measure is ast.WindowMeasure.TIME
         now = self._now if is_time and self._now is not None else self._retained.next_number
         for alternative in self._alternatives:
-            alternative.forget_keys(now, to_store)
+            alternative.evict_keys(now, to_store)
         if not self._partitions.are_many(to_store):
             return
         used = int64s(self._partitions.count)
@@ -500,22 +500,22 @@ class Session:
         for alternative in self._alternatives:
             alternative.renumber_partitions(numbers)
 
-    def _forget_strings(self) -> None:
-        """Forget the strings of no event that is retained, where they are many.
+    def _evict_strings(self) -> None:
+        """Evict the strings that no retained event has, if there are many.
 
-        What runs know of strings is of events that they have selected, which are retained; what
-        negations know is not.
+        Runs keep only strings of events that they have selected, and those are retained.
+        Negations also keep strings of other events.
         """
         if len(self._strings) > 2 * self._strings_kept + _FEW_STRINGS:
             schema = self._retained.schema
-            texts = [name for name in schema.attributes if schema.kind(name) is Kind.STRING]
-            codes = [codes for each in self._alternatives for codes in each.kept_codes(texts)]
-            self._strings.forget_all_but(self._retained.events.table.columns, codes)
+            strings = [name for name in schema.attributes if schema.kind(name) is Kind.STRING]
+            codes = [codes for each in self._alternatives for codes in each.kept_codes(strings)]
+            self._strings.keep_only(self._retained.events.table.columns, codes)
             self._strings_kept = len(self._strings)
 
 
 def _types_that_matter(query: ast.Query) -> frozenset[str] | None:
-    """The types of which some event can be in a match or forbid one; None where all events can."""
+    """The types of events that can be in a match or violate one; None if all events can."""
     if not query.strategy.skips:
         return None
     return frozenset(

@@ -1,4 +1,4 @@
-"""A query or a script over a stream that comes in batches: the session that users hold."""
+"""A query or a script over a stream that arrives in batches: the session that users hold."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class StreamSession(Generic[Found, Counted]):
     """The state of a query or a script between batches of events.
 
     Make one with ``query.session()`` or ``script.session()``. The session of a query returns
-    :class:`~cepheid.matches.matches.Matches`, that of a script
+    :class:`~cepheid.matches.matches.Matches`, and the session of a script
     :class:`~cepheid.matches.script_matches.ScriptMatches`. They do not depend on how the stream
     is cut into batches, nor on whether the session was stored and restored in between.
 
@@ -107,7 +107,7 @@ class StreamSession(Generic[Found, Counted]):
         return self._found(run.feed(batch.counted_from(run.rows_read)))
 
     def advance(self, time: Any = None) -> Found:
-        """The matches that are complete because time has passed; None: the stream has ended."""
+        """The matches completed by the passage of time; None means the stream has ended."""
         run = self._running("advances")
         return self._found(run.advance(None if time is None else ticks_of(time, run.time_axis)))
 
@@ -129,21 +129,21 @@ class StreamSession(Generic[Found, Counted]):
 
     @property
     def next_completion(self) -> int | None:
-        """The earliest time, in ticks, to settle that completes a match without another event."""
+        """The earliest time to settle, in ticks, that completes a match without another event."""
         run = self._run
         time = None if run is None else run.next_completion
         return None if run is None or time is None else time + run.lead
 
     @property
     def evicted_from(self) -> int | None:
-        """The time, in ticks, to settle from which no event fed so far matters."""
+        """The time to settle, in ticks, from which no event fed so far matters."""
         run = self._run
         time = None if run is None else run.evicted_from
         return None if run is None or time is None else time + run.lead
 
     @property
     def metrics(self) -> Counted:
-        """What the evaluation has done so far; of a script, by the name of the query."""
+        """Metrics of the evaluation so far; for a script, by the name of the query."""
         found = {} if self._run is None else self._run.metrics
         if self._script.is_single:
             return cast("Counted", next(iter(found.values()), Metrics()))
@@ -160,7 +160,7 @@ class StreamSession(Generic[Found, Counted]):
         return self._run
 
     def _check_late_kinds(self, batch: Events, earlier: Events) -> None:
-        """Analyse the queries again if a column that had no values yet now shows its kind."""
+        """Analyse the queries again if a column without values so far now reveals its kind."""
         late = {
             field.name: batch.schema.kind(field.name)
             for field in earlier.table.schema

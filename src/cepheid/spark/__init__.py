@@ -41,8 +41,8 @@ def match(
 ) -> dict[str, DataFrame] | DataFrame:
     """The matches of a query or a script over a DataFrame; ``query.match`` calls it.
 
-    The matches of a query are a DataFrame. Those of a script are a DataFrame for each query, by
-    its name, or over a streaming DataFrame one for all queries. For the keywords see
+    The matches of a query are a DataFrame. The matches of a script are a DataFrame for each query,
+    by its name, or one for all queries if the input is streaming. For the keywords see
     :func:`cepheid.spark.batch.batch.match`, and for a streaming DataFrame
     :func:`cepheid.spark.stream.streaming.match`.
     """

@@ -1,8 +1,8 @@
-"""Queries in SQL: a table function for any query, and views for those that have much to read.
+"""Queries in SQL: a table function for any query, and views for large inputs.
 
-The table function takes and gives rows one by one, because Spark asks a function whose columns
-depend on its arguments for rows: some fifty times slower than ``q.match(frame)``, and the same
-matches. A view is ``q.match(frame)`` under a name, and as fast.
+The table function reads and returns rows one by one, because that is how Spark calls a function if
+its columns depend on its arguments. It is about fifty times slower than ``q.match(frame)``, with
+the same matches. A view is ``q.match(frame)`` under a name, and as fast.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from cepheid.matches.matches import python_values
 from cepheid.spark.batch.batch import match
 from cepheid.spark.batch.key_columns import equivalence_keys
 from cepheid.spark.batch.preparation import prepare
-from cepheid.spark.worker.partition_run import FED_AT_ONCE, run_partition
+from cepheid.spark.worker.partition_run import FEED_ROWS, run_partition
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
 BUCKETS = 64
-"""Over how many calls of the function the keys of a query are spread."""
+"""The number of function calls among which the keys of a query are partitioned."""
 
 
 def register(spark: SparkSession, name: str = "cep_match") -> None:
-    """Make the function that SQL calls for the matches of a query.
+    """Register the table function that SQL calls for the matches of a query.
 
     ``SELECT * FROM cep_match(TABLE(events), 'PATTERN …')`` has the columns of ``q.match``;
-    ``time``, ``type``, ``tie_break`` (with commas), ``output`` and ``time_unit`` are arguments by
-    name. The function itself says how the table is to be partitioned and ordered, so that the
-    call has no PARTITION BY and no ORDER BY.
+    ``time``, ``type``, ``tie_break`` (comma-separated), ``output`` and ``time_unit`` are named
+    arguments. The function determines how the table is partitioned and ordered, so the call has
+    no PARTITION BY and no ORDER BY.
 
     Example::
 
@@ -58,10 +58,10 @@ def register(spark: SparkSession, name: str = "cep_match") -> None:
 def create_view(
     spark: SparkSession, name: str, query: CompiledQuery | str, table: str, **keywords: Any
 ) -> DataFrame:
-    """A temporary view of the matches of a query over a table or view, which SQL can read.
+    """Create a temporary view of the matches of a query over a table or view.
 
-    Nothing is computed before the view is read, and then at the speed of ``q.match``, of which
-    this takes the keywords.
+    Nothing is computed before the view is read. It is as fast as ``q.match``, and takes the same
+    keywords.
 
     Example::
 
@@ -76,7 +76,7 @@ def create_view(
 
 @dataclass
 class _Understood(AnalyzeResult):
-    """What analysing the call found, for the workers."""
+    """The result of analysing the call, for the workers."""
 
     settings: bytes = b""
     has_session: bool = True
@@ -84,7 +84,7 @@ class _Understood(AnalyzeResult):
 
 
 class _CepMatch:
-    """The table function: rows are gathered, matched as columns, and given out as rows."""
+    """The table function: rows are collected, matched as columns, and returned as rows."""
 
     def __init__(self, understood: _Understood) -> None:
         self._settings: WorkerSettings = pickle.loads(understood.settings)
@@ -103,7 +103,7 @@ class _CepMatch:
         output: AnalyzeArgument | None = None,
         time_unit: AnalyzeArgument | None = None,
     ) -> AnalyzeResult:
-        """The columns of the result, and how the table is to come."""
+        """The columns of the result, and the partitioning and order of the table."""
         if not table.isTable or not isinstance(table.dataType, StructType):
             raise OptionError(
                 "the first argument is a table: cep_match(TABLE(events), 'PATTERN …')"
@@ -139,7 +139,7 @@ class _CepMatch:
     def eval(self, table: Row, *_arguments: Any, **_keywords: Any) -> None:
         """Take one row."""
         self._rows.append(table)
-        if len(self._rows) >= FED_AT_ONCE:
+        if len(self._rows) >= FEED_ROWS:
             self._gather()
 
     def terminate(self) -> Iterator[tuple[Any, ...]]:
@@ -159,7 +159,7 @@ def _constant(name: str, argument: AnalyzeArgument | None) -> str | None:
     if argument is None:
         return None
     if not argument.isConstantExpression or not isinstance(argument.value, str):
-        raise OptionError(f"{name} is a text that is known before any row is read")
+        raise OptionError(f"{name} must be a constant string")
     return argument.value
 
 

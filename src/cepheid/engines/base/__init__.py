@@ -1,1 +1,1 @@
-"""What every engine shares: the protocol, the drive loop, the context of predicates, registers."""
+"""Code shared by all engines: the interface, the drive loop, predicate contexts, registers."""

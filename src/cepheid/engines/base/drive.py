@@ -1,7 +1,7 @@
 """The one loop around a kernel: call it, provide what it lacks, call it again.
 
-Kernels are resumable. Before each event there must be room for the most that it can add;
-otherwise the kernel returns what it lacks, having noted in its state where it stopped.
+Kernels are resumable. Before each event, a kernel needs room for the most that the event can add.
+Otherwise it saves in its state where it stopped, and returns a status that says what it lacks.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from time import perf_counter
 from typing import TypeVar
 
 DONE = 0
-"""What a kernel returns when it has read all events."""
+"""The status of a kernel that has read all events."""
 
 Block = TypeVar("Block")
 
 
 class Drive:
-    """Runs kernels to their end, and measures the time that they take."""
+    """Runs kernels to completion, and measures the time that they take."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -27,10 +27,10 @@ class Drive:
         kernel: Callable[[], int],
         provide: Mapping[int, Callable[[], Iterable[Block] | None]],
     ) -> Iterator[Block]:
-        """Call the kernel until it is done; what is drained in between, in blocks.
+        """Call the kernel until it is done, and yield the blocks drained in between.
 
-        ``provide`` has, for each status that the kernel can return, what grows or drains what it
-        asks for.
+        ``provide`` maps each status that the kernel can return to the function that grows or
+        drains the memory it asks for.
 
         >>> lacks = iter([1, 1, 0])
         >>> list(Drive()(lambda: next(lacks), {1: lambda: ["a block"]}))

@@ -1,4 +1,4 @@
-"""What every engine offers: fed with chunks of events, it finds matches of positive components."""
+"""The engine interface: read chunks of events, find matches of the positive components."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from cepheid.snapshots import Arrays
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EngineTask:
-    """What an engine is made for: one alternative of a query, its window and the options.
+    """The task of an engine: one alternative of a query, its window and the options.
 
-    ``by_partition`` says that the window counts the events of a partition. An engine that
-    ``keeps_all`` lists no matches: what it keeps is the answer. One that ``counts`` only needs to
-    find how many there are. One that ``prunes`` may leave out matches that overlap an earlier one
-    of their partition; an engine that cannot prune finds all. ``shared`` holds the engines that
-    several alternatives of the query have in common.
+    ``by_partition`` means that the window counts the events of a partition. An engine that
+    ``keeps_all`` lists no matches: its buffer is the answer. An engine that ``counts`` only has to
+    count the matches. An engine that ``prunes`` may leave out matches that overlap an earlier
+    match of their partition; an engine that cannot prune finds all. ``shared`` has the engines
+    that several alternatives of the query share.
     """
 
     query: AnalysedQuery
@@ -44,7 +44,7 @@ class EngineTask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Consecutive events with the partition of each, and its place on the axis of the window."""
+    """Consecutive events, with the partition of each and its place on the axis of the window."""
 
     events: EventBatch
     partition_of: Int64s
@@ -54,9 +54,9 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandingStacks:
-    """The instances that a match to come can contain, and what tells partitions apart.
+    """The instances that a later match can contain, and the keys of their partitions.
 
-    ``keys`` has for each component the attributes of the key that is pushed into the scan.
+    ``keys`` has, for each component, the attributes of the key that is pushed into the scan.
     """
 
     instances: npt.NDArray[np.void]
@@ -74,36 +74,36 @@ class Engine(ABC):
     @property
     @abstractmethod
     def reads_partitions(self) -> bool:
-        """Whether the engine keeps partitions apart; otherwise all events are in partition 0."""
+        """Whether the engine reads partitions; otherwise all events are in partition 0."""
 
     @abstractmethod
     def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
-        """Read a chunk; the matches that it completes, in blocks without times.
+        """Read a chunk, and yield the matches that it completes, in blocks without times.
 
-        Positions count from ``first_event``. The arrays of a block are not written again.
+        Positions count from ``first_event``. The arrays of a block are never overwritten.
         """
 
     @abstractmethod
     def state(self) -> Arrays:
-        """What the engine keeps between chunks, for a snapshot."""
+        """The state that the engine keeps between chunks, for a snapshot."""
 
     @abstractmethod
     def load(self, state: Arrays) -> None:
-        """Take the state of a snapshot."""
+        """Restore the state of a snapshot."""
 
     @property
     @abstractmethod
     def metrics(self) -> EngineMetrics:
-        """What the engine has done so far."""
+        """Metrics of the engine so far."""
 
     @property
     def counted(self) -> float:
-        """How many matches there are, for an engine that counts; exact below 2 ** 53."""
+        """The number of matches, for an engine that counts; exact below 2 ** 53."""
         return float(self.metrics.matches)
 
     @property
     def buffer(self) -> Chains:
-        """The matches of an engine that keeps all."""
+        """The matches of an engine that keeps all of them."""
         raise NotImplementedError
 
     def standing(self, now: int) -> StandingStacks:
@@ -112,11 +112,11 @@ class Engine(ABC):
 
     @abstractmethod
     def used_partitions(self, now: int) -> Int64s:
-        """For each partition 1 if the engine keeps something for it.
+        """For each partition, 1 if the engine keeps state for it.
 
-        ``now`` is the least place that an event to come can have on the axis of the window.
+        ``now`` is the least place that a later event can have on the axis of the window.
         """
 
     @abstractmethod
     def renumber_partitions(self, numbers: Int64s) -> None:
-        """Move what is kept for partition p to partition ``numbers[p]``; unused ones have -1."""
+        """Move the state of partition p to partition ``numbers[p]``; unused partitions have -1."""

@@ -1,4 +1,4 @@
-"""What describes an evaluation: its name, what it refuses and why, and the engine that runs it."""
+"""The description of an evaluation: its name, why it refuses queries, and its engine."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Evaluation:
     """A way of running a query.
 
     ``refusal`` says in one sentence why it cannot run a query, or is None. ``make_engine`` makes
-    the engine of one alternative, whose kernels are loaded only then; an evaluation without one
-    does not run by alternatives. ``has_automaton`` where what runs is the NFA^b of each
-    alternative, which can be shown; ``has_session`` where events can come in batches;
-    ``has_compressed`` where matches can be had as a structure that is not listed. ``better``
-    names an evaluation that ``auto`` prefers for a query, and says why. ``has_confidence`` where
-    times are uncertain and matches have a confidence. ``cost`` estimates the cost of one window
-    of an alternative, for ``auto``. ``options`` are the names of the options that only some
-    evaluations read, and this one does.
+    the engine of one alternative, and loads its kernels only then; an evaluation without one does
+    not run alternatives separately. ``has_automaton``: it runs the NFA^b of each alternative,
+    which can be displayed. ``has_session``: events can arrive in batches. ``has_compressed``:
+    matches can be returned as a structure without listing them. ``better`` names an evaluation
+    that ``auto`` prefers for a query, and says why. ``has_confidence``: times are uncertain and
+    matches have a confidence. ``cost`` estimates the cost of one window of an alternative, for
+    ``auto``. ``options`` are the names of the options that this evaluation reads and some
+    others do not.
     """
 
     name: str

@@ -38,7 +38,7 @@ def _marks(predicate: int) -> Callable[..., int]:
 class EventBatch:
     """Consecutive events of a stream; ``first_event`` is the number of the first one.
 
-    ``lists`` are those of all events that a predicate can reach from here.
+    ``lists`` are the list attributes of all events that a predicate can reach from here.
     """
 
     table: pa.Table
@@ -60,7 +60,7 @@ class EventBatch:
         strings: StringCodes,
         lists: ListColumns | None = None,
     ) -> EventBatch:
-        """The events as a batch; without ``lists`` no predicate reaches out of it."""
+        """The events as a batch; without ``lists``, no predicate reads events outside it."""
         return cls(
             events.table,
             events.ticks,
@@ -93,7 +93,7 @@ class EventBatch:
         return encoded
 
     def places_of(self, types: frozenset[str]) -> Int64s:
-        """Where the events of these types are."""
+        """The places of the events of these types."""
         if types not in self._places:
             wanted = np.array(
                 [name in types for name in self.type_names] or [False], dtype=np.int64
@@ -106,7 +106,7 @@ class EventBatch:
     def marked(
         self, tests: Sequence[EventTest], predicate: int, context: Int64s
     ) -> tuple[Int64s, Int64s]:
-        """Where the events are that pass any of the tests, and the bits of those that they pass."""
+        """The places of the events that pass any test, and the bits of the tests that they pass."""
         bits = lent_numbers(len(self))
         if all(test.is_of_types_only for test in tests):
             places = self.places_of(frozenset(name for test in tests for name in test.types))
@@ -126,7 +126,7 @@ class EventBatch:
     def mask(self, tests: Sequence[EventTest], predicate: int, context: Int64s) -> Int64s:
         """For each event, bit t for every test t that it passes.
 
-        ``predicate`` and ``context`` are those of the automaton to which the tests belong.
+        ``predicate`` and ``context`` belong to the automaton of the tests.
         """
         mask = lent_numbers(len(self))
         by_type = self._bits_of_types(tests)
@@ -146,7 +146,7 @@ class EventBatch:
         return mask
 
     def _passes_others(self, test: EventTest) -> Bools:
-        """Which events pass what generated code cannot test."""
+        """Which events pass the conditions that generated code cannot test."""
         passed = np.ones(len(self), dtype=np.bool_)
         for attribute in test.present:
             valid = self.column(attribute).valid
@@ -171,7 +171,7 @@ class EventBatch:
         return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
     def _missing(self, leaf: Leaf) -> Bools:
-        """The events whose type does not have the attribute."""
+        """The events of a type without the attribute."""
         assert isinstance(leaf, ast.Attribute | ast.Element)
         has = self.schema.has_attribute
         return self._has_type([name for name in self.type_names if not has(name, leaf.attribute)])

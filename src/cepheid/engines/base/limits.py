@@ -12,7 +12,7 @@ from cepheid.language.printer import print_pattern
 def too_many_matches(
     limit: int, components: Sequence[ast.Component], strategy: ast.SelectionStrategy
 ) -> LimitError:
-    """What to say when there are more matches than allowed: what multiplies them, what helps."""
+    """The error for more matches than allowed: what multiplies them, and what helps."""
     lists = [print_pattern(each) for each in components if each.is_kleene]
     fewer = ["a shorter window", "an equivalence test such as [id]", "another condition"]
     if strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH:

@@ -43,7 +43,7 @@ READING = (
     "schema",
     "whole_events",
 )
-"""The other keywords of ``match``: how events are read, and what is made of them."""
+"""The other keywords of ``match``: how events are read, and which output is made."""
 _ON_SPARK = {
     "slices": "a query over a Spark DataFrame that is not streaming",
     "in_place": "a query over a Spark DataFrame that is not streaming",
@@ -52,27 +52,28 @@ _ON_SPARK = {
     "late": "a streaming Spark DataFrame",
     "metrics": "a streaming Spark DataFrame",
 }
-"""The keywords that only DataFrames of Spark have, and which of them."""
+"""The keywords that are only for Spark DataFrames, and for which ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a query is evaluated, whatever its answer.
+    """How a query is evaluated.
 
-    ``algorithm`` is for nfa_b: ``basic`` keeps runs apart, ``merging`` joins those that cannot
-    be told apart any more, ``backtrack`` follows one run at a time [Agrawal08 §5.2].
-    ``buffer`` is how it keeps what runs have selected: ``unions`` of chains, or ``versioned``,
-    the shared versioned buffer of [Agrawal08 §5.1]. The next four are for instance_stacks
-    [Wu06 §4]: how sequences are constructed, where equivalence tests and the window are
-    tested, and how many values attributes have, as far as it is known. ``negation`` and
-    ``statistics`` are for the lazy evaluations [Kolchinsky17]: whether a negation is tested as
-    soon as what is around it is bound, or when a match is complete, or for each negation
-    whichever is taken to cost less; and how many events of types or variables there are in a
-    window and how often conditions hold, where that is known. ``max_runs`` (of the others:
-    instances) and ``max_matches`` are limits that end the evaluation with an error.
+    ``algorithm`` is for nfa_b: ``basic`` keeps runs separate, ``merging`` merges equivalent
+    runs, ``backtrack`` follows one run at a time [Agrawal08 §5.2]. ``buffer`` is how nfa_b stores
+    the selected events: as ``unions`` of chains, or ``versioned``, the shared versioned buffer of
+    [Agrawal08 §5.1]. The next four are for instance_stacks [Wu06 §4]: how sequences are
+    constructed, where equivalence tests and the window are tested, and the number of distinct
+    values of attributes, if known. ``negation`` and ``statistics`` are for the lazy evaluations
+    [Kolchinsky17]. ``negation``: whether a negation is tested as soon as the variables around it
+    are bound, or when a match is complete, or whichever has the lower estimated cost.
+    ``statistics``: the number of events of types or variables in a window, and how often
+    conditions hold, if known. ``max_runs`` (instances, for other evaluations) and ``max_matches``
+    are limits that end the evaluation with an error.
 
     The others are for imprecise: ``method`` is how signatures are found [Zhang10 §4, §5];
-    ``min_confidence`` leaves out those with less, ``top_k`` all but the k with the highest.
+    ``min_confidence`` drops matches with less confidence, and ``top_k`` all but the k matches
+    with the highest.
     """
 
     algorithm: str = MERGING
@@ -90,7 +91,7 @@ class Options:
     top_k: int | None = None
 
     def shaping(self) -> dict[str, Any]:
-        """The options by which a snapshot is laid out: all but the limits and statistics."""
+        """The options that the layout of a snapshot depends on: all but limits and statistics."""
         return {
             name: value
             for name, value in asdict(self).items()
@@ -104,8 +105,8 @@ DEFAULT_OPTIONS = Options()
 def read_options(given: Mapping[str, Any]) -> Options:
     """The options, checked.
 
-    Variants of an evaluation are given in a mapping called ``options``; as keywords of their own
-    they still work, with a warning.
+    Variants of an evaluation are given in a mapping called ``options``. As separate keywords they
+    still work, with a warning.
 
     >>> read_options({"options": {"algorithm": "basic"}, "max_runs": 5}).algorithm
     'basic'
@@ -154,10 +155,10 @@ def read_options(given: Mapping[str, Any]) -> Options:
 
 
 def _unknown(name: str, known: Sequence[str]) -> OptionError:
-    """That there is no such option, with what was probably meant."""
+    """The error for an unknown option, with the name that was probably meant."""
     if name == "group_by":
         return OptionError(
-            "group_by is a part of what a query says: give it to query(), beside its text"
+            "group_by is part of the query: give it to query(), together with its text"
         )
     if name in _ON_SPARK:
         return OptionError(f"{name!r} is for {_ON_SPARK[name]}")
@@ -168,7 +169,7 @@ def _unknown(name: str, known: Sequence[str]) -> OptionError:
     near = closest(name, [*known, *KEYWORDS, *READING, *_ON_SPARK])
     if not near:
         return OptionError(
-            f"there is no option {name!r}; there are {list_words(known)}, beside the keywords "
+            f"there is no option {name!r}; there are {list_words(known)}, and the keywords "
             f"{list_words(READING)}"
         )
     where = f" That is for {_ON_SPARK[near[0]]}" if near[0] in _ON_SPARK else ""

@@ -97,7 +97,7 @@ class Registers:
         return self.arrays.valid
 
     def resize(self, runs: int) -> None:
-        """Make room for this many runs; the values of the present ones are kept."""
+        """Make room for this many runs; existing values are kept."""
         self.arrays = RegisterArrays(*(grown(array, runs) for array in self.arrays))
         self.context[layout.CONTEXT_INTS] = self.ints.ctypes.data
         self.context[layout.CONTEXT_FLOATS] = self.floats.ctypes.data
@@ -118,7 +118,7 @@ class Registers:
         return self.arrays._asdict()
 
     def load(self, state: Arrays) -> None:
-        """Take the state of a snapshot."""
+        """Restore the state of a snapshot."""
         self.arrays = RegisterArrays(**{name: state[name] for name in RegisterArrays._fields})
         self.resize(len(self.valid))
 
@@ -128,7 +128,7 @@ class Registers:
         strings: StringCodes,
         lists: ListColumns | None = None,
     ) -> None:
-        """Let the context point at the columns of a batch, at lists, and at the constants."""
+        """Point the context at the columns of a batch, at lists, and at the constants."""
         for ix, constant in self._strings:
             self._int_constants[ix] = strings.code(constant)
         self._held = []

@@ -1,11 +1,11 @@
-"""The events that a session still needs: those that a match to come can contain or be refused by.
+"""The events that a session still needs, because a later match can contain or be violated by them.
 
-Events are numbered in the order in which they come. The retained ones are a part of the
-stream in order; where they stand in it is their *place*.
+Events are numbered in the order in which they arrive. The retained events are a part of the stream,
+in order; the *place* of an event is its index among them.
 
-They are kept as the pieces in which they came, slices of the caller's tables. One table is made
-of them only where somebody looks at their attributes: a predicate over lists, a negation, a
-match that is shown.
+They are stored as the pieces in which they arrived, slices of the caller's tables. One table is
+made of them only when their attributes are read: by a predicate over lists, a negation, or the
+output of a match.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from cepheid.schema import Schema
 from cepheid.snapshots import Arrays, table_bytes, table_from
 
 _FEW_PIECES = 16
-"""More pieces than these are joined with their neighbours, so that they stay few."""
+"""If there are more pieces than this, neighbours are joined."""
 
 
 class Retained:
-    """The events in memory, with what the window measures for each and, if need be, partitions."""
+    """The events in memory, with their places on the window axis and, if needed, partitions."""
 
     def __init__(
         self, measure: WindowMeasure = WindowMeasure.TIME, keeps_partitions: bool = True
@@ -45,9 +45,9 @@ class Retained:
         self._measure = measure
         self._keeps_partitions = keeps_partitions
         self._pieces: deque[Events] = deque()
-        self._whole = 0  # how long the first piece was when it came
+        self._whole = 0  # the length of the first piece when it arrived
         self._ticks, self._axis, self._partition = Tail(), Tail(), Tail()
-        self._gaps: Int64s | None = None  # the numbers of the events, where some are left out
+        self._gaps: Int64s | None = None  # the numbers of the events, if some were dropped
         self._latest: Events | None = None
         self._lists: ListColumns | None = None
         self._type_names: dict[str, int] = {}
@@ -57,7 +57,7 @@ class Retained:
 
     @property
     def events(self) -> Events:
-        """The retained events; positions in it are places."""
+        """The retained events as one batch; positions in it are places."""
         joined = self.view.events
         self._pieces = deque([joined] if len(joined) else [])
         self._whole = len(joined)
@@ -65,17 +65,17 @@ class Retained:
 
     @property
     def view(self) -> EventView:
-        """The events as they are now, made into one piece as far as somebody asks for them."""
+        """The events as of now; they are joined into one piece only when they are read."""
         return EventView(self._pieces, self._last_piece)
 
     @property
     def type_names(self) -> tuple[str, ...]:
-        """The types seen so far; the number of a type stays the same for good."""
+        """The types seen so far; the number of a type never changes."""
         return tuple(self._type_names)
 
     @property
     def schema(self) -> Schema:
-        """What the events have."""
+        """The schema of the events."""
         return self._last_piece.schema
 
     @property
@@ -85,7 +85,7 @@ class Retained:
 
     @property
     def latest(self) -> Events | None:
-        """No events, with all that is known of those that came."""
+        """No events, with the columns, schema and time axis of the events so far."""
         return self._latest
 
     @property
@@ -100,7 +100,7 @@ class Retained:
         return self._ticks.values
 
     def times_of(self, matches: Bindings) -> MatchTimes:
-        """The times of the first and the last event of each match, where positions are places."""
+        """The times of the first and the last event of each match; its positions are places."""
         ticks = self._ticks.as_it_is(2 * len(matches))
         return MatchTimes(
             lambda: ticks.at(matches.first_events()),
@@ -109,12 +109,12 @@ class Retained:
         )
 
     def until(self, time: int) -> int:
-        """How many of the events are no later than a time."""
+        """The number of events that are not later than a time."""
         return self._ticks.up_to(time)
 
     @property
     def axis(self) -> Int64s:
-        """What the window measures for each event."""
+        """The place of each event on the axis of the window."""
         if self._measure is WindowMeasure.TIME:
             return self.ticks
         if self._measure is WindowMeasure.EVENTS:
@@ -124,7 +124,7 @@ class Retained:
 
     @property
     def partition(self) -> Int64s:
-        """The partition of each event; 0 where nobody keeps them apart."""
+        """The partition of each event; 0 if events are not partitioned."""
         if self._keeps_partitions:
             self._join()
             return self._partition.values
@@ -148,10 +148,9 @@ class Retained:
         return self._gaps is None
 
     def append(self, batch: Events) -> None:
-        """Add a batch, whose events are numbered from ``next_number`` on.
+        """Add a batch; its events are numbered from ``next_number``.
 
-        What the window measures for them and their partitions are to be added with
-        :meth:`measured`.
+        :meth:`measured` must then add their places on the window axis and their partitions.
         """
         if self._gaps is not None:
             added = np.arange(self.next_number, self.next_number + len(batch), dtype=np.int64)
@@ -159,8 +158,8 @@ class Retained:
         self.next_number += len(batch)
         self._lists = None
         batch = self._with_known_types(batch)
-        if self._latest is None or not _are_alike(batch, self._latest):
-            self._latest = _nothing_like(batch)
+        if self._latest is None or not _have_same_schema(batch, self._latest):
+            self._latest = _empty_like(batch)
         if not len(batch):
             return
         self._ticks.append(batch.ticks)
@@ -174,14 +173,14 @@ class Retained:
             self._pieces.append(EventView([self._pieces.pop(), last], self._latest).events)
 
     def measured(self, axis: Int64s, partition: Int64s) -> None:
-        """Add what the window measures, and partitions, for the next events of those appended."""
+        """Add the places on the window axis and the partitions of the next appended events."""
         if self._measure is WindowMeasure.EVENTS_PER_PARTITION:
             self._axis.append(axis)
         if self._keeps_partitions:
             self._partition.append(partition)
 
     def drop_first(self, count: int) -> None:
-        """Forget the events that came first."""
+        """Evict the first events."""
         if not count:
             return
         self._lists = None
@@ -193,8 +192,8 @@ class Retained:
             self._whole = len(self._pieces[0]) if self._pieces else 0
         if count:
             first = self._pieces[0].slice(count, len(self._pieces[0]))
-            # A slice keeps all of its table in memory. One of the latest batch is left as it is:
-            # usually the next one makes it go as a whole.
+            # A slice keeps its whole table in memory. A slice of the latest batch is not copied:
+            # the next batch usually evicts all of it.
             if 2 * len(first) <= self._whole and len(self._pieces) > 1:
                 first = first.take(np.arange(len(first)))
                 self._whole = len(first)
@@ -203,7 +202,7 @@ class Retained:
     def first_within(self, counts: Int64s, extent: int) -> int:
         """The place of the first event that is less than an extent before the end of its partition.
 
-        Only for a window that counts the events of partitions, of which there are ``counts``.
+        Only for a window that counts the events of partitions; ``counts`` has these numbers.
         """
         axes = list(self._axis.pieces)
         partitions = (
@@ -211,8 +210,8 @@ class Retained:
             if self._keeps_partitions
             else [np.zeros(len(axis), np.int64) for axis in axes]
         )
-        # No event that is less than an extent before the end has been dropped. Where all of them
-        # are few for the last batch, they are found from its end.
+        # No event that is less than an extent before the end has been dropped. If there are few of
+        # them compared with the last batch, they are searched for from its end.
         if len(counts) * extent < len(axes[-1]):
             wanted = int(np.minimum(counts, extent - 1).sum())
             here: int = first_of_last(partitions[-1], axes[-1], counts, extent, wanted)
@@ -227,7 +226,7 @@ class Retained:
         return first
 
     def keep(self, wanted: npt.NDArray[np.bool_]) -> None:
-        """Forget the events that are not wanted."""
+        """Evict the events that are not wanted."""
         places = np.flatnonzero(wanted)
         self._gaps = self._without_gaps(self.numbers[places])
         self._lists = None
@@ -243,7 +242,7 @@ class Retained:
         self._partition.replace(np.where(partition >= 0, numbers[partition], partition))
 
     def _join(self) -> None:
-        """Make one piece of both tails that are read together, so that theirs stay alike."""
+        """Join the pieces of the two tails that are read together, so that they stay aligned."""
         _ = self._axis.values, self._partition.values
 
     def lists(self, strings: StringCodes) -> ListColumns:
@@ -256,7 +255,7 @@ class Retained:
         return self._lists
 
     def places(self, numbers: PositionArray) -> PositionArray:
-        """The places of events."""
+        """The places of the events with these numbers."""
         if self._gaps is None:
             return numbers - self.first_number if self.first_number else numbers
         places: Int64s = np.searchsorted(self._gaps, numbers)
@@ -279,7 +278,7 @@ class Retained:
     def load(
         self, state: Arrays, type_names: Sequence[str], axis: TimeAxis, schema: Schema
     ) -> None:
-        """Take the state of a snapshot."""
+        """Restore the state of a snapshot."""
         self.next_number = int(state["next_number"][0])
         self._type_names = {name: code for code, name in enumerate(type_names)}
         events = Events(
@@ -291,7 +290,7 @@ class Retained:
             tuple(type_names),
             schema,
         )
-        self._latest = _nothing_like(events)
+        self._latest = _empty_like(events)
         self._pieces = deque([events] if len(events) else [])
         self._whole = len(events)
         self._ticks = Tail(state["ticks"])
@@ -299,7 +298,7 @@ class Retained:
         self._gaps = self._without_gaps(state["numbers"])
 
     def _without_gaps(self, numbers: Int64s) -> Int64s | None:
-        """The numbers, or None where they are those of the last events of the stream."""
+        """The numbers, or None if they are those of the last events of the stream."""
         are_last = not len(numbers) or numbers[0] == self.next_number - len(numbers)
         return None if are_last else numbers
 
@@ -310,7 +309,7 @@ class Retained:
                 change(tail)
 
     def _with_known_types(self, batch: Events) -> Events:
-        """The batch with the session's numbers for types, which stay the same for good."""
+        """The batch with the session's numbers for types, which never change."""
         if self._latest is not None and batch.type_names == self._latest.type_names:
             return batch
         for name in batch.type_names:
@@ -330,8 +329,8 @@ class Retained:
         )
 
 
-def _are_alike(batch: Events, other: Events) -> bool:
-    """Whether the same is known of both, whatever events they have."""
+def _have_same_schema(batch: Events, other: Events) -> bool:
+    """Whether both have the same columns, types and schema, regardless of their events."""
     return (
         (batch.time_axis is other.time_axis or batch.time_axis == other.time_axis)
         and batch.type_names == other.type_names
@@ -340,8 +339,8 @@ def _are_alike(batch: Events, other: Events) -> bool:
     )
 
 
-def _nothing_like(events: Events) -> Events:
-    """No events, with all that is known of these; a slice would keep them in memory."""
+def _empty_like(events: Events) -> Events:
+    """No events, with the columns and schema of these; a slice would keep them in memory."""
     return Events(
         empty_table(events.table.schema),
         np.empty(0, dtype=np.int64),

@@ -1,4 +1,4 @@
-"""How frequent events are and how often conditions hold: counted, or told by the user."""
+"""How frequent events are and how often conditions hold: counted, or given by the user."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from cepheid.errors import OptionError, list_words
 from cepheid.language import syntax as ast
 
 HALF_LIFE = 4_096
-"""After so many events an event counts half in a running count."""
+"""After this many events, an event has half its weight in a running count."""
 
 
 class RunningCounts:
-    """How many events fit each component, the recent ones more than those long ago."""
+    """Exponentially decaying counts of the events that fit each component."""
 
     def __init__(self, components: int) -> None:
         self.counts = [0.0] * components
         self.seen = 0.0
 
     def add(self, counts: Sequence[int], events: int) -> None:
-        """Count what some events fit.
+        """Add the number of new events that fit each component.
 
         >>> running = RunningCounts(2)
         >>> running.add([3, 1], 4)
@@ -32,14 +32,14 @@ class RunningCounts:
         self.seen = kept * self.seen + events
 
     def rates(self) -> list[float]:
-        """The part of all events that fits each component."""
+        """The fraction of all events that fit each component."""
         return [count / max(self.seen, 1.0) for count in self.counts]
 
 
 def given_rates(
     statistics: Mapping[str, float], components: Sequence[ast.Component]
 ) -> list[float]:
-    """How many events of each component a window has, from what is known of names or types.
+    """The number of events of each component in a window, from statistics by name or type.
 
     >>> from cepheid.language.parser import parse
     >>> parts = [part for part, _ in ast.components(parse("PATTERN SEQ(A a, B b)").pattern)]
@@ -60,7 +60,7 @@ def given_rates(
 
 
 def is_condition(name: str) -> bool:
-    """Whether statistics are about a condition: that names an attribute, and no type does.
+    """Whether a name in statistics is a condition: a condition has an attribute, a type does not.
 
     >>> is_condition("a.x < b.x"), is_condition("SHELF-READING")
     (True, False)
@@ -69,7 +69,7 @@ def is_condition(name: str) -> bool:
 
 
 def given_part(statistics: Mapping[str, float], condition: str) -> float | None:
-    """How many pairs of events satisfy a condition, by what was given, or None.
+    """The given fraction of pairs of events that satisfy a condition, or None.
 
     >>> given_part({"a.x  <  b.x": 0.2}, "a.x < b.x")
     0.2
@@ -81,7 +81,7 @@ def given_part(statistics: Mapping[str, float], condition: str) -> float | None:
 
 
 def check_conditions(statistics: Mapping[str, float], conditions: Iterable[str]) -> None:
-    """Refuse statistics of a condition that a query does not have.
+    """Refuse statistics about a condition that the query does not have.
 
     >>> check_conditions({"a.x < b.y": 0.2}, ["a.x < b.x"])
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""What the snapshots of all sessions have in common: the header, and the check of it."""
+"""The header that the snapshots of all sessions share, and its check."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check_header(
 ) -> None:
     """Refuse a snapshot of another query, or one made with other options.
 
-    ``time`` is the uncertainty of times, as the header has it.
+    ``time`` is the uncertainty of times in the format of the header.
     """
     made_by = header.get("query")
     if made_by is None:

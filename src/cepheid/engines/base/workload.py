@@ -1,4 +1,4 @@
-"""The cost of an order of evaluation: how many partial matches it makes and tests.
+"""The cost of an evaluation order: how many partial matches it makes and tests.
 
 The number of partial matches depends on the set of bound components, and not on the order in
 which they were bound. It is the product of the number of events of each in a window and of the
@@ -21,7 +21,7 @@ _MOST_EVENTS = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is known about the components of an alternative.
+    """The statistics of the components of an alternative.
 
     ``events`` has the number of events of each in a window. ``lists`` are the components that
     bind any set of events. ``before`` has the pairs that come in this order, and
@@ -45,7 +45,7 @@ class Workload:
         return float(2.0 ** min(events, _MOST_EVENTS)) - 1.0 + events
 
     def looked_up(self, component: int, bound: Sequence[int]) -> float:
-        """The fraction of a component's events that are visited where these others are bound."""
+        """The fraction of a component's events that are visited when these others are bound."""
         if not self.linked:
             return 1.0
         pairs = ((min(component, other), max(component, other)) for other in bound)
@@ -66,8 +66,8 @@ class Workload:
 class Work:
     """The work of an order on the events of a window.
 
-    ``tests`` is the number of events that are tested, ``partial`` that of partial matches, and
-    ``matches`` that of complete ones.
+    ``tests`` is the number of tested events, ``partial`` the number of partial matches, and
+    ``matches`` the number of complete matches.
     """
 
     tests: float
@@ -98,7 +98,7 @@ class UnitCosts:
 def _in_order(before: frozenset[tuple[int, int]], members: frozenset[int]) -> float:
     """The fraction of the choices of these components that have their events in order.
 
-    There are n + 1 places for one more event among n ordered ones, and one of them is right.
+    Among n ordered events there are n + 1 places for one more event, and one of them is right.
     """
     part = 1.0
     places = sorted(members)
@@ -121,7 +121,7 @@ def order_cost(workload: Workload, order: Sequence[int]) -> float:
 
 
 def orders_cost(workload: Workload, orders: Sequence[Sequence[int]]) -> float:
-    """The cost of several orders; orders that begin alike share that beginning.
+    """The cost of several orders; orders share the cost of a common prefix.
 
     >>> both = Workload([2.0, 3.0, 4.0])
     >>> orders_cost(both, [(0, 1), (0, 1, 2)]) == order_cost(both, (0, 1, 2))
@@ -158,7 +158,7 @@ def work_of(workload: Workload, orders: Sequence[Sequence[int]]) -> Work:
 def best_order(
     workload: Workload, members: Iterable[int] | None = None, bound: Sequence[int] = ()
 ) -> tuple[int, ...]:
-    """The cheapest order of these components, or of all; of equal ones the first.
+    """The cheapest order of these components, or of all; the first one on a tie.
 
     The components in ``bound`` come before them.
 
@@ -192,9 +192,9 @@ def best_order(
 def best_orders(
     workload: Workload, alternatives: Sequence[frozenset[int]]
 ) -> tuple[tuple[int, ...], ...]:
-    """An order for each alternative: the best of each alone, or orders that begin alike.
+    """An order for each alternative: the best one for each, or orders with common prefixes.
 
-    Of the two, whichever costs less when beginnings are shared [Kolchinsky17 §5].
+    The choice is whichever costs less when prefixes are shared [Kolchinsky17 §5].
 
     >>> rare = Workload([5.0, 5.0, 4.0, 4.0])
     >>> best_orders(rare, [frozenset({0, 1, 2}), frozenset({0, 1, 3})])
@@ -204,18 +204,18 @@ def best_orders(
     if len(alternatives) == 1:
         return alone
     found: dict[int, tuple[int, ...]] = {}
-    _begin_alike(workload, dict(enumerate(alternatives)), (), found)
+    _share_prefixes(workload, dict(enumerate(alternatives)), (), found)
     alike = tuple(found[number] for number in range(len(alternatives)))
     return min((alike, alone), key=lambda orders: orders_cost(workload, orders))
 
 
-def _begin_alike(
+def _share_prefixes(
     workload: Workload,
     alternatives: Mapping[int, frozenset[int]],
     bound: tuple[int, ...],
     found: dict[int, tuple[int, ...]],
 ) -> None:
-    """Let alternatives with the same beginning bind their common components first."""
+    """Make alternatives with the same prefix bind their common components first."""
     left = {number: members - set(bound) for number, members in alternatives.items()}
     common = frozenset[int].intersection(*left.values())
     if len(left) == 1 or not any(left.values()):
@@ -223,12 +223,14 @@ def _begin_alike(
             found[number] = (*bound, *best_order(workload, common, bound))
         return
     if common:
-        _begin_alike(workload, alternatives, (*bound, *best_order(workload, common, bound)), found)
+        _share_prefixes(
+            workload, alternatives, (*bound, *best_order(workload, common, bound)), found
+        )
         return
     counts = Counter(member for members in left.values() for member in members)
-    # The component that most of them have; of several, the rarest.
+    # The component that most alternatives have; on a tie, the rarest.
     first = min(counts, key=lambda member: (-counts[member], workload.choices(member), member))
     having = {number for number in left if first in left[number]}
     for group in (having, set(left) - having):
         if group:
-            _begin_alike(workload, {n: alternatives[n] for n in sorted(group)}, bound, found)
+            _share_prefixes(workload, {n: alternatives[n] for n in sorted(group)}, bound, found)

@@ -107,16 +107,14 @@ class StringCodes:
         places = np.searchsorted(self.codes, codes)
         return self.values.take(from_numpy(places, codes == NULL_CODE))
 
-    def forget_all_but(
-        self, columns: Iterable[pa.ChunkedArray], codes: Sequence[Int64s] = ()
-    ) -> None:
+    def keep_only(self, columns: Iterable[pa.ChunkedArray], codes: Sequence[Int64s] = ()) -> None:
         """Drop the strings that are in none of these columns of strings or lists of strings.
 
         Strings with one of the ``codes`` are kept, too.
 
         >>> strings = StringCodes()
         >>> _ = strings.encode(pa.array(["north", "south"]))
-        >>> strings.forget_all_but([pa.chunked_array([["south"]])])
+        >>> strings.keep_only([pa.chunked_array([["south"]])])
         >>> len(strings), strings.code("south"), strings.code("north")
         (1, 1, 2)
         """

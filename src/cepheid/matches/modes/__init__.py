@@ -1,1 +1,1 @@
-"""Output modes: which of the matches of a query are reported, one file per mode."""
+"""Output modes: which matches of a query are reported. One file per mode."""

@@ -1,4 +1,4 @@
-"""What describes an output mode: its name, what it refuses and why, and how it chooses matches."""
+"""The description of an output mode: its name, why it refuses queries, how it chooses matches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.language import syntax as ast
 
 if TYPE_CHECKING:
-    # ``import cepheid`` loads the modes, and not Arrow.
+    # ``import cepheid`` loads the modes, but not Arrow.
     from cepheid.events.arrays import Int64s
     from cepheid.matches.bindings import Bindings
     from cepheid.reference.definition import Match
@@ -43,7 +43,7 @@ class Chooser(ABC):
         """The matches to report."""
 
     def state(self) -> Arrays:
-        """What is kept between calls, as arrays for a snapshot."""
+        """The state kept between calls, as arrays for a snapshot."""
         return {}
 
     def load(self, state: Arrays) -> None:
@@ -51,7 +51,7 @@ class Chooser(ABC):
         del state
 
     def renumber_partitions(self, numbers: Int64s) -> None:
-        """Move what is kept for partition p to partition ``numbers[p]``; unused ones have -1."""
+        """Move the state of partition p to partition ``numbers[p]``; unused partitions have -1."""
         del numbers
 
 
@@ -64,8 +64,8 @@ class OutputMode:
     has no such output, or is None. ``definition`` makes the same choice among the matches of the
     reference evaluation; without it they are passed to a chooser, too. ``can_prune`` allows
     engines to leave out matches that overlap an earlier match of their partition.
-    ``needs_buffer`` where the output is the buffer that all runs share, so that only an
-    evaluation with such a buffer has it, and only for a whole stream in memory.
+    ``needs_buffer`` is true if the output is the buffer that all runs share: only an evaluation
+    with such a buffer has this output, and only for a whole stream in memory.
     """
 
     name: str

@@ -19,7 +19,7 @@ _NEVER = np.iinfo(np.int64).min
 
 
 class NonOverlapping(Chooser):
-    """Takes the matches of each partition in the order of completion, if they do not overlap.
+    """Takes the matches of each partition in the order of completion, unless they overlap.
 
     Of the matches of a partition that are complete at the same event, it takes the one with the
     latest first event, then the one with the smallest events in the order of the pattern.
@@ -46,7 +46,7 @@ class NonOverlapping(Chooser):
 
     def choose(self, completed: CompletedMatches) -> Bindings:
         """The matches that do not overlap."""
-        # Imported on first use, since it takes a while to compile.
+        # Imported on first use because it takes a while to compile.
         from cepheid.matches.kernels.non_overlapping import choose_non_overlapping
 
         matches, partition = completed.matches, completed.partition_of

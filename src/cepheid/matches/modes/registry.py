@@ -33,13 +33,13 @@ def unregister_mode(name: str) -> None:
 
 
 def added_mode(name: str) -> OutputMode | None:
-    """The mode with this name if a program has added it: other processes do not know it."""
+    """The mode with this name if a program has added it; other processes do not have it."""
     mode = _MODES[name]
     return None if mode in _BUILT_IN else mode
 
 
 def listed_outputs() -> tuple[str, ...]:
-    """The modes that list matches, which every kind of run has.
+    """The modes that list matches, available in every kind of run.
 
     >>> listed_outputs()
     ('all', 'non_overlapping')
@@ -48,7 +48,7 @@ def listed_outputs() -> tuple[str, ...]:
 
 
 def all_outputs() -> tuple[str, ...]:
-    """All modes; those that need a buffer are only for a whole stream in memory.
+    """All modes; modes that need a buffer are only for a whole stream in memory.
 
     >>> all_outputs()
     ('all', 'non_overlapping', 'compressed')
@@ -63,21 +63,21 @@ def output_mode(name: str) -> OutputMode:
 
 
 def check_output(output: str, known: Sequence[str] | None = None) -> None:
-    """Refuse an output mode that is not among the known ones: by default those that list."""
+    """Refuse an output mode that is not known; by default, the modes that list are known."""
     known = listed_outputs() if known is None else known
     if output not in known:
         raise OptionError(unknown_name("output mode", output, known))
 
 
 def refuse_query(mode: OutputMode, query: AnalysedQuery) -> None:
-    """Refuse a query that has no such output."""
+    """Refuse a query that this mode does not support."""
     refusal = mode.refusal(query)
     if refusal is not None:
         raise OptionError(f"there is no {mode.name} output for this query: {refusal}")
 
 
 def refuse_output(output: str) -> None:
-    """Refuse an output other than all matches where they have confidences."""
+    """Refuse an output other than all matches if matches have confidences."""
     if output_mode(output).chooses:
         raise OptionError(
             f"where times are uncertain there is no output {output!r}: every match that some "

@@ -30,22 +30,22 @@ from cepheid.matches.bindings import bindings_from_rows
 from cepheid.matches.projection import project
 
 MATCH_ID = "match_id"
-"""The column that tells a match from every other, where it is asked for."""
+"""The column with the unique id of a match, if it is requested."""
 
 _PLAIN = (BooleanType, ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType)
-# What the argument is called depends on the version of Spark.
+# The name of the argument depends on the version of Spark.
 _IN_UTC = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """The schema that batches of a DataFrame have; points in time are in UTC."""
+    """The Arrow schema of the batches of a DataFrame; timestamps are in UTC."""
     return to_arrow_schema(schema, **_IN_UTC)  # type: ignore[arg-type]
 
 
 def spark_schema(schema: pa.Schema, never_null: Collection[str] = ()) -> StructType:
     """The schema of a DataFrame that is made of such batches.
 
-    Of columns that are never null Spark makes rows in less time.
+    Spark converts columns that are never null to rows faster.
 
     >>> schema = spark_schema(pa.schema([("start", pa.int64()), ("x", pa.int64())]), {"start"})
     >>> [(field.name, field.dataType.simpleString(), field.nullable) for field in schema]
@@ -56,10 +56,10 @@ def spark_schema(schema: pa.Schema, never_null: Collection[str] = ()) -> StructT
 
 
 def never_null(query: AnalysedQuery, time: str) -> frozenset[str]:
-    """The columns of the result that have a value in every match: times, if nothing else.
+    """The columns of the result that have a value in every match, at least the times.
 
-    An event without a time is refused. The time of a variable is missing where the match is one
-    of another alternative of an OR.
+    An event without a time is refused. The time of a variable is missing if the match belongs to
+    another alternative of an OR.
     """
     tree = query.query
     names = {"start": True, "end": True, "confidence": True, MATCH_ID: True}
@@ -81,10 +81,10 @@ def _all_have(query: AnalysedQuery, types: Iterable[str], attribute: str) -> boo
 
 
 def plain_columns(schema: StructType) -> list[str]:
-    """The columns whose values Spark and the language compare alike.
+    """The columns that Spark compares in the same way as the language.
 
-    Texts with a collation of their own are not among them, nor decimals, which are other numbers to
-    the language, nor points in time.
+    They do not include strings with a collation, nor decimals, which the language converts to
+    other numbers, nor timestamps.
     """
     return [
         field.name
@@ -97,7 +97,7 @@ def plain_columns(schema: StructType) -> list[str]:
 def result_schema(
     query: ast.Query, events: Events, *, match_id: bool = False, has_confidence: bool = False
 ) -> pa.Schema:
-    """The columns of the matches of a query over such events: as locally, in types that Spark has.
+    """The columns of a query's matches over such events: as in a local run, with Spark's types.
 
     With ``has_confidence``, each match has a confidence.
 
@@ -119,7 +119,7 @@ def schema_for_spark(schema: pa.Schema) -> pa.Schema:
 
 
 def _of_spark(kind: pa.DataType) -> pa.DataType:
-    """The nearest type that Spark has: it counts microseconds and knows no dictionaries."""
+    """The nearest Spark type: Spark counts microseconds and has no dictionaries."""
     if arrow.is_dictionary(kind):
         return _of_spark(kind.value_type)
     if arrow.is_timestamp(kind):

@@ -60,9 +60,9 @@ def match(
 ) -> DataFrame | dict[str, DataFrame]:
     """The matches of a query over the rows of a DataFrame, as a DataFrame.
 
-    ``query.match(events)`` calls this if the events are a DataFrame. The columns are those of the
-    local result. Nothing is computed before Spark is asked for rows. Events are partitioned by
-    the key that all events of a match agree on, for instance that of an equivalence test
+    ``query.match(events)`` calls this if the events are a DataFrame. The columns are the same as
+    in the local result. Nothing is computed before Spark is asked for rows. Events are
+    partitioned by the key that all events of a match agree on, such as an equivalence test
     ``[id]``. Without a key, or with ``slices``, they are partitioned by time; the times of the
     events are then read once, immediately, to choose the slices. Workers read large Parquet
     files in time order directly, and nothing is shuffled; if their statistics lack the times,
@@ -82,8 +82,8 @@ def match(
             and cuts them if one key has too many. Not for scripts.
         match_id: whether the result has a column ``match_id``, which is the same for the same
             match in every run.
-        in_place: whether workers may read the files themselves if the DataFrame is nothing but
-            Parquet files in time order. The result is the same, usually several times as fast.
+        in_place: whether workers may read the files directly if the DataFrame is nothing but
+            Parquet files in time order. The result is the same, and usually several times as fast.
         keywords: as for ``query.match``.
 
     Raises:
@@ -154,7 +154,7 @@ def by_slice(prepared: Prepared, events: DataFrame, slices: Slices) -> DataFrame
     key = prepared.key
     if key:
         spread = copies.repartition(*key, number)
-    elif hasattr(copies, "repartitionById"):  # Since Spark 4.1: a slice is a partition.
+    elif hasattr(copies, "repartitionById"):  # Since Spark 4.1: each slice is one partition.
         spread = copies.repartitionById(count, number)
     else:
         spread = copies.repartition(count, number)

@@ -73,7 +73,7 @@ def equivalence_keys(query: AnalysedQuery) -> list[str]:
 
 
 def _is_about_more_than_matches(query: ast.Query, output: str) -> bool:
-    """Whether other events decide about a match, by their order or number."""
+    """Whether a match depends on the order or number of other events."""
     counts = query.window is not None and query.window.measure is not ast.WindowMeasure.TIME
     return not query.strategy.skips or counts or output_mode(output).needs_whole_partitions
 
@@ -134,9 +134,9 @@ def _equated(
 
 
 def comparable(query: AnalysedQuery, attribute: str) -> Column:
-    """The column in a form in which values that the language takes as equal are equal."""
+    """The column converted so that values equal in the language are equal in Spark."""
     assert query.schema is not None
     value = column(attribute)
     if query.schema.kind(attribute) is Kind.FLOAT:
-        return value.cast("double") + F.lit(0.0)  # Of two zeros one.
+        return value.cast("double") + F.lit(0.0)  # -0.0 becomes 0.0.
     return value

@@ -1,7 +1,8 @@
-"""Columns of a DataFrame by their names, whatever characters these have.
+"""Columns of a DataFrame by their names, which may contain any characters.
 
-Spark reads a dot in a name as the way into a struct, and ``mapInArrow`` asks it for every column by
-its name. So columns such as ``user.id``, which a flattened document has, travel under other names.
+Spark reads a dot in a name as access to a field of a struct, and ``mapInArrow`` refers to every
+column by its name. So columns such as ``user.id``, which a flattened document has, are renamed on
+their way to the workers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from pyspark.sql.types import StructType
 
 Run = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What a worker does with the batches of a partition."""
+"""The function that a worker applies to the batches of a partition."""
 
 
 def quoted(name: str) -> str:
@@ -33,7 +34,7 @@ def column(name: str) -> Column:
 
 
 def map_in_arrow(events: DataFrame, run: Run, result: StructType | str) -> DataFrame:
-    """``events.mapInArrow(run, result)``, also of columns whose names Spark would misread."""
+    """``events.mapInArrow(run, result)`` that also supports names that Spark would misread."""
     if not any(mark in name for name in events.columns for mark in ".`"):
         return events.mapInArrow(run, result)
     numbered = (column(name).alias(f"c{ix}") for ix, name in enumerate(events.columns))
@@ -42,7 +43,7 @@ def map_in_arrow(events: DataFrame, run: Run, result: StructType | str) -> DataF
 
 @dataclass(frozen=True, slots=True)
 class _Renaming:
-    """Runs with batches whose columns have their own names again."""
+    """Restores the names of the columns, then runs."""
 
     names: Sequence[str]
     run: Run

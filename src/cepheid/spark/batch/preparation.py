@@ -1,4 +1,4 @@
-"""A query or a script over a DataFrame: what leaves the JVM, and what workers are told."""
+"""A query or a script over a DataFrame: the rows that leave the JVM, and the worker settings."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ from cepheid.spark.worker.worker_settings import Additions, WorkerSettings
 class Prepared:
     """A query or a script over events of a known schema, before any event is read.
 
-    ``columns`` are those that the queries need, and ``plain`` those that Spark compares as the
-    language does. ``has_session`` tells whether events can be fed in batches. ``repeated`` maps
-    columns of the result to the column that each repeats. Making it needs no Spark session, but
-    its properties that are columns of Spark do.
+    ``columns`` are the columns that the queries need, and ``plain`` the columns that Spark compares
+    as the language does. ``has_session`` tells whether events can be fed in batches. ``repeated``
+    maps columns of the result to the column that each repeats. Creating it needs no Spark session,
+    but its properties that are Spark columns do.
     """
 
     planned: tuple[PlannedQuery, ...]
@@ -176,7 +176,7 @@ def prepare(
         raise OptionError("say which column of the DataFrame holds the type of an event")
     _refuse_doubles(frame)
     whole = arrow_schema(frame)
-    read.order(whole.empty_table())  # With all columns, to find mistakes in the keywords.
+    read.order(whole.empty_table())  # Checks the keywords against all columns.
     needed = {
         name
         for each in script.queries
@@ -234,7 +234,7 @@ def loses_key(tree: ast.Query, key: str) -> bool:
 
 
 def _check_uncertain(planned: PlannedQuery, run: RunSettings) -> None:
-    """Refuse now the options for uncertain times that a worker would refuse."""
+    """Refuse early the options for uncertain times that a worker would refuse."""
     refuse_output(run.output)
     if run.options.top_k is not None:
         raise OptionError(
@@ -245,15 +245,15 @@ def _check_uncertain(planned: PlannedQuery, run: RunSettings) -> None:
 
 
 def _begins_out_of_order(uncertain: UncertainTime | None) -> bool:
-    """Whether events in the order of their time column can begin in another order, by any length.
+    """Whether events sorted by their time column can begin in another order, by any length of time.
 
-    They can if probabilities exclude the first instants of an interval that is in two columns.
+    They can if probabilities exclude the first instants of an interval given in two columns.
     """
     return uncertain is not None and bool(uncertain.upper and uncertain.probabilities)
 
 
 def time_order(axis: TimeAxis) -> Column:
-    """The time of an event as it is compared: floats are rounded to a millionth."""
+    """The time of an event as it is compared: floats are rounded to six decimals."""
     moment = column(axis.column)
     if axis.ticks_per_unit > 1:
         return F.rint(moment * F.lit(float(axis.ticks_per_unit)))

@@ -1,12 +1,12 @@
 """The rows that can be part of a match, as a condition that Catalyst evaluates.
 
-Under the skip strategies an event that fits no component is as good as none, and costs a hundred
-times more to bring to Python than to leave out. So the types of the components and those
-conditions that speak of one event alone become a filter. It may keep a row too many and never
-leaves one out that matters: a condition is translated only where Spark computes exactly what the
-language means, nulls and NaN included, and is left to the evaluation otherwise.
+Under the skip strategies, an event that fits no component does not matter, and sending it to Python
+costs a hundred times as much as dropping it. So the types of the components and the conditions on a
+single event become a filter. The filter may keep rows that do not matter, but never drops one that
+does. A condition is translated only if Spark computes exactly what the language means, including
+nulls and NaN. Otherwise it is left to the evaluation.
 
-No row is left out of what is counted: contiguity and windows of events speak of all of them.
+No row is dropped if rows are counted: contiguity and windows of events depend on all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cepheid.schema import Kind, Schema
 from cepheid.spark.batch.named_columns import column
 
 _EXACT_FLOAT = 2**53
-"""Whole numbers below this are floats without loss."""
+"""Integers below this convert to floats without loss."""
 _LITERAL_KINDS = {
     int: Kind.INTEGER,
     float: Kind.FLOAT,
@@ -38,10 +38,10 @@ _COMPARED_KINDS = (Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN)
 def relevant_rows(
     query: AnalysedQuery, *, time: str, type: str, plain: Sequence[str]
 ) -> Column | None:
-    """The rows that some component can be; None where all of them matter.
+    """The rows that some component can bind; None if all rows matter.
 
-    ``plain`` are the columns whose values Spark compares as the language does. Rows without a
-    time or a type are kept, so that they are refused as they are elsewhere.
+    ``plain`` are the columns that Spark compares as the language does. Rows without a time or a
+    type are kept, so that they are refused as in a local run.
     """
     if relevant_types(query) is None or query.schema is None:
         return None
@@ -68,7 +68,7 @@ def relevant_rows(
 
 
 def relevant_types(query: AnalysedQuery) -> frozenset[str] | None:
-    """The types of the rows that some component can be; None where all rows matter."""
+    """The types of the rows that some component can bind; None if all rows matter."""
     window = query.query.window
     counts_events = window is not None and window.measure is not ast.WindowMeasure.TIME
     if not query.query.strategy.skips or counts_events:
@@ -77,7 +77,7 @@ def relevant_types(query: AnalysedQuery) -> frozenset[str] | None:
 
 
 def _components(query: AnalysedQuery) -> Iterator[tuple[ast.Component, list[Clause]]]:
-    """Every component, and the clauses that each of its events must satisfy by itself."""
+    """Every component, and the clauses that each of its events must satisfy individually."""
     for alternative in query.alternatives:
         for ix, component in enumerate(alternative.components):
             yield (
@@ -85,11 +85,11 @@ def _components(query: AnalysedQuery) -> Iterator[tuple[ast.Component, list[Clau
                 [
                     clause
                     for clause in alternative.clauses
-                    # Under skip_till_next_match a run takes an event although a condition that
-                    # is tested later will fail: only what is tested at once can leave it out.
+                    # Under skip_till_next_match, a run takes an event even if a condition that is
+                    # tested later will fail. Only conditions tested immediately can drop it.
                     if clause.component_ix == ix
                     and clause.edge is not Edge.PROCEED
-                    and _speaks_of_each_event(clause, component)
+                    and _tests_each_event(clause, component)
                 ],
             )
         for negated in alternative.negations:
@@ -98,13 +98,13 @@ def _components(query: AnalysedQuery) -> Iterator[tuple[ast.Component, list[Clau
                 [
                     clause
                     for clause in negated.clauses
-                    if _speaks_of_each_event(clause, negated.component)
+                    if _tests_each_event(clause, negated.component)
                 ],
             )
 
 
-def _speaks_of_each_event(clause: Clause, component: ast.Component) -> bool:
-    """Whether the clause is a test of one event, which all events of the component must pass."""
+def _tests_each_event(clause: Clause, component: ast.Component) -> bool:
+    """Whether the clause tests a single event, and all events of the component must pass it."""
     if clause.variables != {component.variable} or clause.least_lengths:
         return False
     leaves = [
@@ -122,7 +122,7 @@ class _Untranslated(Exception):
 
 
 class _Translation:
-    """Conditions on one event as columns that are true, false or null as the condition is."""
+    """Conditions on one event as Spark columns that are true, false or null like the condition."""
 
     def __init__(self, schema: Schema, plain: frozenset[str]) -> None:
         self._schema = schema
@@ -137,7 +137,7 @@ class _Translation:
                 for node in literal.walk()
                 if isinstance(node, ast.Attribute | ast.Element)
             )
-            if lacking:  # Some predicate of it is true.
+            if lacking:  # A predicate on a missing attribute is true.
                 continue
             try:
                 yield self._truth(clause.expression)
@@ -145,7 +145,7 @@ class _Translation:
                 continue
 
     def of_equivalences(self, type_name: str, tests: Sequence[ast.Equivalence]) -> Iterator[Column]:
-        """What an equivalence test asks of each event: a value, or the value that it names."""
+        """The condition that an equivalence test puts on each event: non-null, or a given value."""
         for test in tests:
             if not self._schema.has_attribute(type_name, test.attribute):
                 continue
@@ -201,7 +201,7 @@ class _Translation:
         return here >= there
 
     def _check_comparable(self, left: ast.Expression, right: ast.Expression) -> None:
-        """Refuse what Spark might round or convert before it compares."""
+        """Refuse operands that Spark might round or convert before it compares them."""
         kinds = {self._kind(left), self._kind(right)}
         if not kinds <= {*_COMPARED_KINDS}:
             raise _Untranslated
@@ -232,6 +232,6 @@ class _Translation:
                     raise _Untranslated
                 found = column(attribute)
                 if self._schema.kind(attribute) is Kind.FLOAT:
-                    return F.when(~F.isnan(found), found)  # To the language, NaN is null.
+                    return F.when(~F.isnan(found), found)  # In the language, NaN is null.
                 return found
         raise _Untranslated

@@ -1,7 +1,7 @@
 """Slices of time: how events without a key, or with a heavy one, are divided among workers.
 
-A match lies within one window. So a slice gets its own events and those of one window after it,
-and, if an event before a match can violate it, those of one window before. All matches that start
+A match lies within one window. So a slice gets its own events and the events of one window after
+it and, if an event before a match can violate it, of one window before it. All matches that start
 in the slice can be found there, with any selection strategy, because a run depends on no event
 before its first. Matches that start outside the slice are left out: another slice finds them.
 """
@@ -24,7 +24,7 @@ from cepheid.spark.batch.preparation import Prepared
 from cepheid.spark.worker.partition_run import SLICE
 
 EVENTS_PER_SLICE = 250_000
-"""How many events a slice has if the user does not say how many slices."""
+"""The number of events in a slice if the user does not give the number of slices."""
 
 _QUANTILES = 256
 _HEAVY = 1.5
@@ -75,12 +75,12 @@ def with_reach(prepared: Prepared, bounds: Sequence[int]) -> Slices:
         for negated in alternative.negations
     )
     window = min(prepared.window, _MAX // 4)
-    # A match is shorter than its window: an event one extent later is not in it.
+    # A match is shorter than its window: an event one full window later is not in it.
     return Slices(tuple(bounds), window, window - 1 if looks_back else 0)
 
 
 def plan_slices(prepared: Prepared, events: DataFrame, wanted: int | None) -> Slices:
-    """Slices of about equally many events: ``wanted`` slices, or as many as pay off.
+    """Slices with about equal numbers of events: ``wanted`` slices, or as many as pay off.
 
     A separate Spark job reads the times of the events.
     """
@@ -96,7 +96,7 @@ def plan_slices(prepared: Prepared, events: DataFrame, wanted: int | None) -> Sl
     bounds: list[int] = []
     for slice_ix in range(1, min(number, _QUANTILES) if found else 1):
         bound = found[slice_ix * _QUANTILES // number - 1]
-        # A slice shorter than its reach would add more work than it takes away.
+        # A slice shorter than its reach would add more work than it saves.
         if not bounds or bound - bounds[-1] > (0 if wanted else prepared.window):
             bounds.append(bound)
     if not bounds and row["count"] >= 2 * EVENTS_PER_SLICE and wanted is None:
@@ -105,7 +105,7 @@ def plan_slices(prepared: Prepared, events: DataFrame, wanted: int | None) -> Sl
 
 
 def has_heavy_key(prepared: Prepared, events: DataFrame) -> bool:
-    """Whether one key has so many events that its worker is busy long after the others.
+    """Whether one key has so many events that its worker finishes long after the others.
 
     A separate Spark job counts the events of each key.
     """

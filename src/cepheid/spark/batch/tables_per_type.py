@@ -17,8 +17,8 @@ def one_frame(
 ) -> tuple[DataFrame, dict[str, Any]]:
     """All events in one DataFrame, and the keywords of ``match`` for it.
 
-    From a DataFrame for each type it is made with a column for the type, and a schema that says
-    which columns each type has.
+    DataFrames for each type are combined with a type column, and a schema that says which columns
+    each type has.
     """
     if not isinstance(events, Mapping):
         return events, dict(keywords)

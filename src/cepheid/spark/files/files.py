@@ -1,8 +1,8 @@
-"""A query over Parquet files that workers read by themselves: nothing is shuffled, nothing sorted.
+"""A query over Parquet files that workers read directly: Spark shuffles and sorts nothing.
 
-Files of events are written in the order of time as a rule, and a match lies within one window.
-So the files are cut into slices of time where row groups meet, and a worker reads those of its
-slice and of one window more. All that Spark moves is the matches.
+Event files are usually written in time order, and a match lies within one window. So the files are
+cut into slices of time at row group boundaries, and a worker reads the row groups of its slice and
+of one more window. Spark moves only the matches.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LEAST_ROWS = 1_000_000
-"""How many rows make a slice worth a task: one costs a tenth of a second before it reads a row."""
+"""The minimum rows per slice: a task takes 0.1 seconds before it reads the first row."""
 MOST_ROWS = 32_000_000
-"""How many rows a slice has at most, so that tasks that take longer than others even out."""
+"""The maximum rows per slice, so that slow and fast tasks balance out."""
 MOST_TOGETHER = 8_000_000
-"""How many rows are sorted together unasked, because the row groups that have them overlap."""
-MOST_UNTOLD_ROWS = 200_000_000
-"""Of how many rows the times are read unasked where no statistics tell them."""
+"""The maximum rows in overlapping row groups that are sorted together automatically."""
+MOST_UNTIMED_ROWS = 200_000_000
+"""The maximum rows for which times are read automatically if statistics lack them."""
 MOST_FILES = 1_000
-"""Of how many files the footers are read unasked: that takes a millisecond for each."""
+"""The maximum number of file footers that are read automatically, at a millisecond each."""
 
 
 def match_files(
@@ -66,7 +66,7 @@ def match_files(
     ignored.
 
     Args:
-        query: the query; it has a window of time.
+        query: the query, which must have a window of time.
         spark: the session, which lists the files and runs the job.
         paths: a file, a folder or a pattern, or several.
         match_id: whether the result has a column ``match_id``, which is the same for the same
@@ -94,17 +94,17 @@ def match_files(
     wanted = _wanted_slices(spark, groups)
     bounds = slice_bounds(groups, prepared.window or 0, wanted)
     if wanted > 1 and not bounds:
-        _tell_of_one_slice(groups)
+        _explain_one_slice(groups)
     return _by_slice(spark, prepared, files, groups, bounds)
 
 
 def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
-    """The matches over a DataFrame of which the workers can read the files instead.
+    """The matches over a DataFrame, if the workers can read its files directly.
 
-    They are those that Spark would find: events of equal time are in the order in which it would
-    sort them. None where that is not certain, or would be no gain because the files are not in the
-    order of time, or have fewer slices than tasks run at once. Where no statistics tell the times,
-    as in files that Spark wrote, they are read once, at once.
+    The matches are the same as if Spark read the files: events of equal time are in the order in
+    which Spark would sort them. None if that is not certain, or if there is no gain because the
+    files are not in time order, or have fewer slices than there are parallel tasks. If statistics
+    lack the times, as in files that Spark wrote, the times are read once, immediately.
     """
     ties, paths = prepared.settings.ties, plain_files(frame)
     if paths is None or len(paths) > MOST_FILES or why_not_sliced(prepared) is not None:
@@ -115,7 +115,7 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
     try:
         sources = _as_spark_reads_them(files, paths, prepared.settings.run.read.tie_break)
         groups = list(files.groups_of(sources))
-    except (OptionError, OSError, pa.ArrowException):  # Whatever it is, Spark may know better.
+    except (OptionError, OSError, pa.ArrowException):  # Spark may be able to read them.
         return None
     if any(group.first is None for group in groups):
         if _is_hopeless(files, groups):
@@ -124,7 +124,7 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
     if _most_together(groups) > MOST_TOGETHER:
         return None
     bounds = slice_bounds(groups, prepared.window or 0, _wanted_slices(spark, groups))
-    if len(bounds) + 1 < _tasks_at_once(spark):
+    if len(bounds) + 1 < _parallel_tasks(spark):
         return None
     return _by_slice(spark, prepared, files, groups, bounds)
 
@@ -132,7 +132,7 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
 def _can_rank(kind: pa.DataType, is_plain: bool) -> bool:
     """Whether workers sort values of a type in the same order as Spark.
 
-    ``is_plain`` says that Spark compares them without a collation.
+    ``is_plain`` means that Spark compares them without a collation.
 
     >>> _can_rank(pa.string(), True), _can_rank(pa.list_(pa.string()), False)
     (True, False)
@@ -141,9 +141,9 @@ def _can_rank(kind: pa.DataType, is_plain: bool) -> bool:
 
 
 def _is_hopeless(files: EventFiles, groups: Sequence[RowGroup]) -> bool:
-    """Whether it would be no use to read the times of all, as seen from the first two."""
+    """Whether reading all times would be of no use, judging by the first two row groups."""
     rows = sum(group.rows for group in groups)
-    if len(groups) < 2 or rows > MOST_UNTOLD_ROWS:
+    if len(groups) < 2 or rows > MOST_UNTIMED_ROWS:
         return True
     return len(list(clusters(map(files.with_times, groups[:2])))) < 2
 
@@ -154,7 +154,7 @@ def _as_spark_reads_them(
     """The files, opened one after another.
 
     Raises:
-        OptionError: Spark would see in one what is not seen here.
+        OptionError: Spark would read other values from a file than the workers.
     """
     named = (*tie_break, files.axis.column)
     for path in paths:
@@ -174,7 +174,7 @@ def _event_files(prepared: Prepared, frame: DataFrame, ties: tuple[str, ...] = (
 def _with_times(
     spark: SparkSession, files: EventFiles, groups: Sequence[RowGroup]
 ) -> list[RowGroup]:
-    """The row groups with their times; where no statistics have them, a Spark job reads them."""
+    """The row groups with their times; if statistics lack them, a Spark job reads them."""
     unknown = [group for group in groups if group.first is None]
     if not unknown:
         return list(groups)
@@ -186,7 +186,7 @@ def _with_times(
                 times = {"ix": [ix], "first": [found.first], "last": [found.last]}
                 yield pa.RecordBatch.from_pydict(times)
 
-    numbers = spark.range(0, len(unknown), 1, min(len(unknown), _tasks_at_once(spark)))
+    numbers = spark.range(0, len(unknown), 1, min(len(unknown), _parallel_tasks(spark)))
     rows = numbers.mapInArrow(read, "ix long, first long, last long").collect()
     told = {unknown[row["ix"]].place: row for row in rows}
     return [
@@ -218,22 +218,22 @@ def _by_slice(
     return prepared.found_by(run, spark.range(0, count, 1, count))
 
 
-def _tasks_at_once(spark: SparkSession) -> int:
-    context = getattr(spark, "sparkContext", None)  # Spark Connect has none.
+def _parallel_tasks(spark: SparkSession) -> int:
+    context = getattr(spark, "sparkContext", None)  # Spark Connect has no context.
     if context is None:
         return int(str(spark.conf.get("spark.sql.shuffle.partitions")))
     return int(context.defaultParallelism)
 
 
 def _wanted_slices(spark: SparkSession, groups: Sequence[RowGroup]) -> int:
-    """As many slices as tasks run at once, or several times as many, or fewer for few rows."""
-    rows, at_once = sum(group.rows for group in groups), _tasks_at_once(spark)
-    rounds = math.ceil(rows / (at_once * MOST_ROWS))
-    return max(1, min(at_once * rounds, rows // LEAST_ROWS))
+    """One slice per parallel task, or a multiple of that, or fewer if there are few rows."""
+    rows, tasks = sum(group.rows for group in groups), _parallel_tasks(spark)
+    rounds = math.ceil(rows / (tasks * MOST_ROWS))
+    return max(1, min(tasks * rounds, rows // LEAST_ROWS))
 
 
 def slice_bounds(groups: Sequence[RowGroup], window: int, wanted: int) -> list[int]:
-    """The ticks at which slices end: where row groups meet, some rows apart and a window at least.
+    """The ticks at which slices end: at row group boundaries, at least a window apart.
 
     >>> from cepheid.spark.files.row_groups import RowGroup
     >>> parts = [RowGroup("f", n, n, 1_000, 10 * n, 10 * n + 9) for n in range(6)]
@@ -253,11 +253,11 @@ def slice_bounds(groups: Sequence[RowGroup], window: int, wanted: int) -> list[i
     return bounds
 
 
-def _tell_of_one_slice(groups: Sequence[RowGroup]) -> None:
-    """Say why there is one slice only.
+def _explain_one_slice(groups: Sequence[RowGroup]) -> None:
+    """Warn why there is only one slice.
 
     Raises:
-        OptionError: there is no order of time in the files.
+        OptionError: the files are not in time order.
     """
     meetings = len(list(clusters(groups))) - 1
     if not meetings and len(groups) > 1:
@@ -270,7 +270,7 @@ def _tell_of_one_slice(groups: Sequence[RowGroup]) -> None:
 
 
 def _most_together(groups: Sequence[RowGroup]) -> int:
-    """How many rows have to be sorted together at the most."""
+    """The greatest number of rows that have to be sorted together."""
     return max((sum(group.rows for group in each) for each in clusters(groups)), default=0)
 
 

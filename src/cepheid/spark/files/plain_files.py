@@ -1,9 +1,9 @@
-"""Whether a DataFrame is nothing but Parquet files, so that reading these is reading it.
+"""Whether a DataFrame is nothing but Parquet files, so that workers can read the files instead.
 
-What a plan means is Spark's to say. So only the one plan counts that leaves nothing to be said:
-files of this machine that were read with no option, columns of them, and other names for them.
-Tables, views that are stored, conditions, columns in the names of folders, what is cached and what
-other formats do with files are Spark's to read.
+Only Spark knows exactly what a plan means. So only the simplest plan is accepted: local files that
+were read without options, a selection of their columns, and new names for them. Spark reads
+everything else: tables, stored views, conditions, columns in the names of folders, cached data and
+other formats.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _SETTINGS = {
     "spark.sql.parquet.int96RebaseModeInRead": ("CORRECTED", "EXCEPTION"),
     "spark.sql.parquet.datetimeRebaseModeInRead": ("CORRECTED", "EXCEPTION"),
 }
-"""What has to be set so that Spark reads all files, and from them the times that they have."""
+"""The settings with which Spark reads all files, and the times exactly as stored."""
 
 
 def plain_files(frame: DataFrame) -> list[str] | None:
-    """The URIs of the files; None where the frame is anything else."""
-    if getattr(frame, "_jdf", None) is None:  # So it is with Spark Connect.
+    """The URIs of the files; None if the frame is anything else."""
+    if getattr(frame, "_jdf", None) is None:  # True for Spark Connect.
         return None
     settings = frame.sparkSession.conf
     if any(settings.get(name) not in plain for name, plain in _SETTINGS.items()):
         return None
-    from py4j.protocol import Py4JError  # A client of Spark Connect need not have it.
+    from py4j.protocol import Py4JError  # May be missing in a Spark Connect client.
 
     try:
-        # A frame remembers what was cached when it was planned first, and this one is new.
+        # A frame keeps the cache state of its first planning, so a new frame is made.
         return _files_of(frame.select("*")._jdf.queryExecution().withCachedData())
-    except Py4JError:  # Another version of Spark, with other plans.
+    except Py4JError:  # Another version of Spark with different plans.
         return None
 
 
@@ -58,7 +58,7 @@ def _files_of(plan: Any) -> list[str] | None:
 
 
 def _changes_nothing(plan: Any) -> bool:
-    """Whether this step gives columns of what it gets, or another name to it."""
+    """Whether this step only selects or renames columns of its input."""
     if _name(plan) == "Project":
         return all(_name(column) == "AttributeReference" for column in _each(plan.projectList()))
     return _name(plan) == "SubqueryAlias" or (_name(plan) == "View" and plan.isTempView())

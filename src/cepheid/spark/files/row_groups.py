@@ -1,4 +1,4 @@
-"""Row groups of Parquet files, as pieces of a stream: when they are, and their events in order."""
+"""Row groups of Parquet files as pieces of a stream: their time ranges, and their sorted events."""
 
 from __future__ import annotations
 
@@ -21,23 +21,22 @@ from cepheid.events.columns.arrow_arrays import to_numpy
 from cepheid.events.order import stream_order
 from cepheid.events.time_axis import TimeAxis
 
-_OF_HADOOP = re.compile("^s3[an]://")
-"""What Spark calls the file system that is s3:// to everybody else."""
+_HADOOP_S3 = re.compile("^s3[an]://")
+"""Spark's (Hadoop's) schemes for s3:// URIs."""
 _MOMENT = pa.timestamp("us", "UTC")
 _OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _INT96 = "INT96"
-"""How Spark writes a point in time, unless it is told otherwise; nobody keeps statistics of it."""
-_FED_AT_ONCE = 524_288
-"""How many events are handed on together."""
+"""The type in which Spark writes timestamps by default; it has no statistics."""
+_BATCH_ROWS = 524_288
+"""The number of events in a batch."""
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """A row group: the file that it is in, its number there, and its rows.
+    """A row group: its file, its index in the file, and its number of rows.
 
-    ``place`` is its place in the order of files and of row groups in them. ``first`` and ``last``
-    are the least and the greatest of its times in ticks; None where nothing tells them but the
-    times themselves.
+    ``place`` is its index among the row groups of all files. ``first`` and ``last`` are its
+    earliest and latest time in ticks; None if statistics lack them.
     """
 
     file: str
@@ -48,7 +47,7 @@ class RowGroup:
     last: int | None = None
 
     def reaches(self, low: float, high: float) -> bool:
-        """Whether it can have an event from ``low`` on and before ``high``."""
+        """Whether it can have an event with ``low <= time < high``."""
         assert self.first is not None
         assert self.last is not None
         return self.last >= low and self.first < high
@@ -56,10 +55,10 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class EventFiles:
-    """How the events of files are read: which columns, of which types, and which is the time.
+    """How the events of files are read: the columns, their types, and the time column.
 
-    ``ties`` are columns that order events of equal time; without them the files and rows do.
-    ``relevant`` are the types of events that matter, None for all: others are left out.
+    ``ties`` are columns that order events of equal time; without them, file and row order do.
+    ``relevant`` are the event types that matter, or None for all; other events are dropped.
     """
 
     columns: tuple[str, ...]
@@ -70,7 +69,7 @@ class EventFiles:
     relevant: frozenset[str] | None = None
 
     def groups_of(self, sources: Iterable[tuple[str, pq.ParquetFile]]) -> Iterator[RowGroup]:
-        """The row groups of files, as far as the files' statistics tell their times."""
+        """The row groups of files, with their times if the statistics have them."""
         place = 0
         for file, source in sources:
             metadata, column = source.metadata, self._place_of_time(file, source)
@@ -78,24 +77,24 @@ class EventFiles:
                 group = metadata.row_group(number)
                 if group.num_rows:
                     read = RowGroup(file, number, place, group.num_rows)
-                    yield self._told_times(read, group.column(column).statistics)
+                    yield self._with_known_times(read, group.column(column).statistics)
                     place += 1
 
     def are_as_declared(self, source: pq.ParquetFile) -> bool:
-        """Whether a file has all columns with the values that Spark reads there.
+        """Whether a file has all columns with the values that Spark would read.
 
-        Not so where a type is another, nor in a file with dates of a calendar long gone.
+        It does not if a type differs, or if the file has dates in the old hybrid calendar.
         """
         has = {field.name: field.type for field in source.schema_arrow}
         leaves = map(source.schema.column, range(source.metadata.num_columns))
         has |= {leaf.path: _MOMENT for leaf in leaves if leaf.physical_type == _INT96}
         is_old = any(name in _OLD_CALENDAR for name in source.metadata.metadata or ())
         return not is_old and all(
-            name in has and _is_alike(has[name], self.types[name]) for name in self.columns
+            name in has and _is_compatible(has[name], self.types[name]) for name in self.columns
         )
 
     def _place_of_time(self, file: str, source: pq.ParquetFile) -> int:
-        """The number of the time column, in a file that has all columns."""
+        """The index of the time column, in a file that has all columns."""
         missing = set(self.columns) - set(source.schema_arrow.names)
         if missing:
             raise OptionError(
@@ -106,10 +105,10 @@ class EventFiles:
         leaves = [source.schema.column(ix).path for ix in range(source.metadata.num_columns)]
         return leaves.index(self.axis.column)
 
-    def _told_times(self, group: RowGroup, known: Any) -> RowGroup:
+    def _with_known_times(self, group: RowGroup, known: Any) -> RowGroup:
         """The row group with its times, if statistics have them.
 
-        Whether every row has a time is seen when the row group is read, as each is.
+        Rows without a time are detected when the row group is read.
         """
         if known is None or not known.has_min_max:
             return group
@@ -118,7 +117,7 @@ class EventFiles:
         return replace(group, first=first, last=last)
 
     def with_times(self, group: RowGroup) -> RowGroup:
-        """The row group with its times, which are read for it."""
+        """The row group with its times, read from the file."""
         times = opened(group.file).read_row_group(group.number, [self.axis.column])
         ticks = self._ticks(self._as_declared(times), [group])
         return replace(group, first=int(ticks.min()), last=int(ticks.max()))
@@ -126,12 +125,12 @@ class EventFiles:
     def events(
         self, groups: Iterable[RowGroup], low: float, high: float
     ) -> Iterator[pa.RecordBatch]:
-        """The events from ``low`` on and before ``high``, in the order of time and ties."""
+        """The events with ``low <= time < high``, ordered by time and ties."""
         wanted = list(clusters(group for group in groups if group.reaches(low, high)))
         sources: dict[str, pq.ParquetFile] = {}
         kept: list[pa.Table] = []
         for together, following in zip_longest(wanted, wanted[1:]):
-            # What comes next is in the same files as a rule.
+            # The next row groups are usually in the same files.
             sources = {
                 group.file: sources.get(group.file) or opened(group.file, [self.type])
                 for group in together
@@ -139,7 +138,7 @@ class EventFiles:
             table = self._joined([*kept, *self._tables(together, sources)])
             ticks = self._ticks(table, together)
             _check_unchanged(together, ticks, sum(map(len, kept)))
-            table, ticks = self._in_order(*self._what_matters(table, ticks))
+            table, ticks = self._in_order(*self._relevant_rows(table, ticks))
             if not len(ticks):
                 kept = []
                 continue
@@ -147,10 +146,10 @@ class EventFiles:
             ends = int(np.searchsorted(ticks, high)) if high <= ticks[-1] else len(ticks)
             kept = []
             if self.ties and following and following[0].first == ticks[-1] < high:
-                # What is next in the order can be in the next row group.
+                # The next event in order can be in the next row group.
                 ends = int(np.searchsorted(ticks, ticks[-1]))
                 begins, kept = min(begins, ends), [table.slice(ends)]
-            yield from table.slice(begins, ends - begins).to_batches(_FED_AT_ONCE)
+            yield from table.slice(begins, ends - begins).to_batches(_BATCH_ROWS)
 
     def _in_order(self, table: pa.Table, ticks: Int64s) -> tuple[pa.Table, Int64s]:
         """The rows in order, and their times."""
@@ -159,8 +158,8 @@ class EventFiles:
             return table, ticks
         return table.take(pa.array(order)), ticks[order]
 
-    def _what_matters(self, table: pa.Table, ticks: Int64s) -> tuple[pa.Table, Int64s]:
-        """The rows whose types matter, or that have none and will be refused."""
+    def _relevant_rows(self, table: pa.Table, ticks: Int64s) -> tuple[pa.Table, Int64s]:
+        """The rows of relevant types, and rows without a type, which will be refused."""
         if self.relevant is None or not arrow.is_dictionary(table.schema.field(self.type).type):
             return table, ticks
         pieces, times, begins = [], [], 0
@@ -190,7 +189,7 @@ class EventFiles:
         return pa.concat_tables(tables)
 
     def _as_declared(self, table: pa.Table) -> pa.Table:
-        """The columns with the types that Spark has for them; texts may be in a dictionary."""
+        """The columns with the types that Spark has for them; strings may be dictionary-encoded."""
         for ix, field in enumerate(table.schema):
             wanted, is_coded = self.types[field.name], arrow.is_dictionary(field.type)
             if (field.type.value_type if is_coded else field.type) != wanted:
@@ -198,7 +197,7 @@ class EventFiles:
         return table.select([name for name in self.columns if name in table.column_names])
 
     def _ticks(self, table: pa.Table, groups: Sequence[RowGroup]) -> Int64s:
-        """The times of rows, which are those of one row group, or of some that overlap."""
+        """The times of the rows of one row group, or of several that overlap."""
         named = f"row group {groups[0].number} of {groups[0].file}"
         if len(groups) > 1:
             named = f"row groups that overlap, beginning with {named}"
@@ -206,10 +205,9 @@ class EventFiles:
 
 
 def _check_unchanged(groups: Sequence[RowGroup], ticks: Int64s, kept: int) -> None:
-    """Refuse rows that are not those of which the statistics told: slices rest on their times.
+    """Refuse rows that do not agree with the statistics, which the slices depend on.
 
-    ``kept`` is how many of the times are those of other row groups, which are no earlier than
-    these begin.
+    ``kept`` is the number of times from other row groups, none before the start of these.
     """
     first = min(group.first for group in groups if group.first is not None)
     last = max(group.last for group in groups if group.last is not None)
@@ -222,7 +220,7 @@ def _check_unchanged(groups: Sequence[RowGroup], ticks: Int64s, kept: int) -> No
 
 
 def _places_of(types: pa.DictionaryArray, relevant: frozenset[str]) -> Int64s:
-    """Where the rows are that have one of these types, or none."""
+    """The places of the rows with one of these types, or without a type."""
     names = types.dictionary.to_pylist()
     wanted = np.array([name is None or name in relevant for name in names], np.int64)
     codes = types.indices.cast(pa.int32())
@@ -233,15 +231,15 @@ def _places_of(types: pa.DictionaryArray, relevant: frozenset[str]) -> Int64s:
 
 
 def may_have_nulls(source: pq.ParquetFile, columns: Iterable[str]) -> bool:
-    """Whether a row of a file can be without one of these columns, as far as statistics tell."""
+    """Whether one of these columns can be null in a row of the file, by its statistics."""
     groups = [source.metadata.row_group(number) for number in range(source.num_row_groups)]
     leaves = [source.schema.column(ix).path for ix in range(source.metadata.num_columns)]
     told = [group.column(leaves.index(name)).statistics for name in columns for group in groups]
     return any(known is None or not known.has_null_count or known.null_count for known in told)
 
 
-def _is_alike(own: pa.DataType, declared: pa.DataType) -> bool:
-    """Whether values of a file's own type are those of the type that Spark has for them."""
+def _is_compatible(own: pa.DataType, declared: pa.DataType) -> bool:
+    """Whether values of the type in a file equal those of the type that Spark declares."""
     if arrow.is_dictionary(own):
         own = own.value_type
     if arrow.is_string(declared):
@@ -252,13 +250,13 @@ def _is_alike(own: pa.DataType, declared: pa.DataType) -> bool:
 
 
 def opened(file: str, in_dictionary: Sequence[str] = ()) -> pq.ParquetFile:
-    """A file, given as Spark gives it: by a URI.
+    """Open a file by its URI, as Spark lists it.
 
     Raises:
-        OptionError: pyarrow does not know such a file system.
+        OptionError: pyarrow does not support the file system.
     """
     try:
-        system, path = fs.FileSystem.from_uri(_OF_HADOOP.sub("s3://", file))
+        system, path = fs.FileSystem.from_uri(_HADOOP_S3.sub("s3://", file))
     except pa.ArrowInvalid as error:
         raise OptionError(
             f"workers cannot open {file}: {error}. Let Spark read it: "
@@ -274,7 +272,7 @@ def opened(file: str, in_dictionary: Sequence[str] = ()) -> pq.ParquetFile:
 
 
 def clusters(groups: Iterable[RowGroup]) -> Iterator[list[RowGroup]]:
-    """The row groups in the order of time; those that overlap are together.
+    """The row groups in time order; overlapping ones are grouped.
 
     >>> parts = [RowGroup("f", n, n, 1, *times) for n, times in enumerate([(4, 6), (0, 2), (1, 3)])]
     >>> [[group.number for group in together] for together in clusters(parts)]
@@ -291,7 +289,7 @@ def clusters(groups: Iterable[RowGroup]) -> Iterator[list[RowGroup]]:
 
 
 def _is_after(group: RowGroup, others: Sequence[RowGroup]) -> bool:
-    """Whether all events of a group, which begins no earlier, are after those of the others."""
+    """Whether all events of a group that begins no earlier are after the events of the others."""
     assert group.first is not None
     latest = max(other.last for other in others if other.last is not None)
     is_last = group.place > max(other.place for other in others)

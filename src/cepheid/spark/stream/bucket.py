@@ -68,8 +68,8 @@ class Step:
 class Bucket:
     """The events of a bucket, which advance with the watermark.
 
-    ``columns`` are those that the query or script needs; a late event is returned with all of its
-    columns.
+    ``columns`` are the columns that the query or script needs. A late event is returned with all
+    of its columns.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Bucket:
         if self._session is not None and self._reached:
             now_as_time = _EPOCH + timedelta(milliseconds=self._reached)
             matches.extend(self._session.advance(now_as_time))
-            self._let_go(now)
+            self._drop_idle_session(now)
         return Step(matches, late)
 
     @property
@@ -135,7 +135,7 @@ class Bucket:
             self._session = WorkerSession(self._settings)
         return self._session
 
-    def _let_go(self, now: int) -> None:
+    def _drop_idle_session(self, now: int) -> None:
         assert self._session is not None
         evicted = self._session.evicted_from
         if evicted is not None and evicted <= now:

@@ -90,7 +90,7 @@ class BucketOperator(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002, N803
     ) -> Iterator[Row]:
-        """Called by Spark for each bucket whose timer the watermark has reached."""
+        """Called by Spark for each bucket when the watermark reaches its timer."""
         head = self._store.head()
         if head is not None:
             now = timerValues.getCurrentWatermarkInMs()

@@ -25,7 +25,7 @@ from cepheid.spark.stream.packing import compressed, decompressed, from_blob
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
 # Spark compares these schemas with those of a checkpoint before ``made_by`` is read, and refuses
-# others with a message of its own. So they never change: their contents have a version.
+# others with its own message. So they never change: their contents have a version.
 HEAD = "made_by string, token string, timer long, steps long, stored long, logged long"
 ENTRY = "session binary, waiting binary, reached long, blobs array<binary>, before long, after long"
 """The first entry is the snapshot. Each of the others has a blob of a step, and the last entry of
@@ -39,7 +39,7 @@ _MOST_STEPS = 32
 
 @dataclass(frozen=True)
 class Head:
-    """The part of a bucket that is read in every micro-batch.
+    """The part of a bucket's state that is read in every micro-batch.
 
     ``token`` identifies its copy, and ``timer`` is the watermark that wakes it. The snapshot has
     ``stored`` bytes, and the log has ``steps`` of ``logged`` bytes.

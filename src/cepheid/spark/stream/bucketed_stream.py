@@ -57,7 +57,7 @@ def bucketed(
 ) -> DataFrame:
     """The matches of a streaming DataFrame, by buckets of a key; without a key, by one bucket.
 
-    ``made_by`` names the settings that the state depends on, besides those of all streams.
+    ``made_by`` names the settings that the state depends on, besides the settings of all streams.
     """
     settings, columns, key = prepared.settings, prepared.columns, prepared.key
     check_stream(events, settings.time, options.late)
@@ -141,7 +141,7 @@ class Unpacker:
 
 
 def check_stream(events: DataFrame, time: str, late: str) -> None:
-    """Refuse what no stream can be run with."""
+    """Refuse events and options that cannot be used with a stream."""
     if late not in LATE_POLICIES:
         raise OptionError(f"late is {list_words(LATE_POLICIES, 'or')}, not {late!r}")
     if not isinstance(events.schema[time].dataType, TimestampType | TimestampNTZType):

@@ -22,7 +22,7 @@ GUARD = -1
 """The bucket without events: it stores the settings with which all states were made."""
 
 MOST_ROWS = 1_000_000
-"""How many rows of a partition are packed together."""
+"""The maximum rows of a partition that are packed together."""
 
 BLOB_BYTES = 1 << 19
 """The size of a blob in bytes, before compression.

@@ -1,1 +1,1 @@
-"""What runs in Spark's Python workers."""
+"""The code that runs in Spark's Python workers."""

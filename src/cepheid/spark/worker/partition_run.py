@@ -14,8 +14,8 @@ from cepheid.spark.worker.worker_settings import WorkerSettings
 SLICE = "cepheid slice"
 """The column with the index of the time slice that a copy of an event belongs to."""
 
-FED_AT_ONCE = 65_536
-"""How many events are collected before they are fed: Spark sends about 10,000 at a time."""
+FEED_ROWS = 65_536
+"""The number of events collected before they are fed; Spark sends about 10,000 at a time."""
 
 
 def run_partition(
@@ -34,8 +34,8 @@ def run_slices(
     """The matches that start in the slices of a partition.
 
     The events arrive slice by slice, and in time order within each. ``bounds`` are the ticks at
-    which one slice ends and the next begins. A match belongs to the slice in which it starts. One
-    that starts in the overlap is left out here, because it is found again in its own slice.
+    which one slice ends and the next begins. A match belongs to the slice in which it starts. A
+    match that starts in the overlap is left out here, because its own slice finds it.
     """
     for number, events in _slices(batches):
         yield from run_slice(settings, has_session, events, starts_in(bounds, number))
@@ -83,7 +83,7 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         if batch.num_rows:
             waiting.append(batch)
             count += batch.num_rows
-        if count >= FED_AT_ONCE:
+        if count >= FEED_ROWS:
             yield pa.Table.from_batches(waiting)
             waiting, count = [], 0
     if waiting:

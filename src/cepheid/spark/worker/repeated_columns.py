@@ -1,8 +1,8 @@
-"""Columns of a result that say in every match what another one says: these are not sent.
+"""Columns of a result that equal another column in every match: workers do not send them.
 
-What workers send costs more than finding it. A match starts with its first event and ends with its
-last, so that ``RETURN a.ts, …`` of a sequence that begins with ``a`` has the start twice. One of
-the two is sent, and Spark shows it under both names.
+Sending a result costs more than finding it. A match starts with its first event and ends with its
+last, so ``RETURN a.ts, …`` of a sequence that begins with ``a`` has the start twice. One of the two
+is sent, and Spark shows it under both names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cepheid.spark.batch.arrow_schemas import never_null
 
 
 def repeated_columns(query: AnalysedQuery, result: pa.Schema, time: str) -> dict[str, str]:
-    """The columns that repeat another one, and which; ``result`` has the columns of a match.
+    """The columns that repeat another one, with that column; ``result`` has the columns of a match.
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
@@ -46,7 +46,7 @@ def repeated_columns(query: AnalysedQuery, result: pa.Schema, time: str) -> dict
 
 
 def _returned_times(query: AnalysedQuery, time: str) -> Mapping[str, str]:
-    """The column with the time of a variable, where RETURN has it and calls none start or end."""
+    """The column with the time of each variable, if RETURN has it and no item is start or end."""
     tree = query.query
     items = tree.returns.items if tree.returns is not None else ()
     names = {item_name(item, tree): item.expression for item in items}

@@ -1,7 +1,8 @@
 """Compile the conditions of a query once per machine.
 
 All processes of a user share the folder of compiled code. Without this, every worker that does not
-find the conditions there would compile them, all at the same time. Kernels do the same themselves.
+find the conditions there would compile them, all at the same time. Kernels have the same
+protection built in.
 """
 
 from __future__ import annotations

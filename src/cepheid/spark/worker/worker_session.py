@@ -25,8 +25,8 @@ QUERY = "query"
 class WorkerSession:
     """A session that answers with batches of exactly the schema that Spark was given.
 
-    Events are fed in time order, with the columns that the queries need and no others: match ids
-    are made of them. ``starts`` is the half-open interval of ticks in which the wanted matches
+    Events are fed in time order, with exactly the columns that the queries need: match ids are
+    computed from them. ``starts`` is the half-open interval of ticks in which the wanted matches
     start.
     """
 
@@ -82,8 +82,8 @@ class WorkerSession:
 class Answers:
     """Matches as batches of the schema that Spark was given.
 
-    The matches of each query of a script are in a column of their own, which is null in the rows
-    of the other queries.
+    The matches of each query of a script are in a separate column, which is null in the rows of
+    the other queries.
     """
 
     def __init__(self, script: Script, settings: WorkerSettings) -> None:
@@ -94,7 +94,7 @@ class Answers:
     def batches(
         self, found: Sequence[Matches], starts: tuple[float, float] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The matches of each query, in batches; only those that start in an interval."""
+        """The matches of each query, in batches; only matches that start in an interval."""
         for number, matches in enumerate(found):
             if len(matches):
                 for table in self._tables(number, matches, starts):

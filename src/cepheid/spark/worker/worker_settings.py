@@ -1,4 +1,4 @@
-"""What a Python worker needs to know to run a query or a script: plain values, and functions."""
+"""The settings with which a Python worker runs a query or a script: plain values and functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Additions:
 
     @classmethod
     def used_by(cls, trees: Iterable[ast.Query], output: str) -> Additions:
-        """What these queries use with this output."""
+        """The additions that these queries use with this output."""
         nodes = [node for tree in trees for node in tree.walk()]
         called = {node.function for node in nodes if isinstance(node, ast.Call)}
         found = {name: registered_python(name) for name in sorted(called)}
@@ -43,7 +43,7 @@ class Additions:
         )
 
     def register(self) -> None:
-        """Register in this process what is missing."""
+        """Register the missing additions in this process."""
         for name, function in self.functions.items():
             if name not in REGISTERED:
                 register_function(name, function)
@@ -59,9 +59,9 @@ class WorkerSettings:
 
     Spark pickles it with the function that it ships; sessions and their state are never pickled.
     ``text`` contains the values of parameters. ``ties`` are the columns that order events of
-    equal time: those that the user named, or else all that Spark can sort by. ``result`` is the
-    serialised Arrow schema of the matches. ``additions`` are what the driver has registered and
-    the queries use: a worker is another process, and must register them itself.
+    equal time: the columns that the user named, or else all that Spark can sort by. ``result`` is
+    the serialised Arrow schema of the matches. ``additions`` are registered in the driver and used
+    by the queries: a worker is another process, and must register them too.
     """
 
     text: str
@@ -99,7 +99,7 @@ def refuse_zip_file() -> None:
     """Refuse to run where cepheid is imported from inside a zip file, as by ``--py-files``.
 
     Raises:
-        OptionError: neither its grammar can be read there nor compiled code be kept.
+        OptionError: the grammar cannot be read there, and compiled code cannot be cached.
     """
     if not Path(__file__).is_file():
         raise OptionError(
