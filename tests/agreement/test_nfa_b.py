@@ -164,7 +164,8 @@ def test_counts_and_streams_agree(output: str, case: Case, algorithm: str) -> No
     if not is_valid(case.query):
         return
     query = cep.query(case.query)
-    keywords = {"evaluation": "nfa_b", "output": output, "algorithm": algorithm}
+    options = {"algorithm": algorithm}
+    keywords = {"evaluation": "nfa_b", "output": output, "options": options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cep.CepheidWarning)
         try:
@@ -198,4 +199,4 @@ def test_many_runs_at_once_agree(strategy: str) -> None:
     expected = sorted(comparable(query.match(table, evaluation="reference")))
     assert len(expected) > 200
     for way in WAYS:
-        assert sorted(comparable(query.match(table, **way))) == expected, way
+        assert sorted(comparable(query.match(table, options=way))) == expected, way
