@@ -16,6 +16,7 @@ from benchmarks.timing import time_in_turn
 from benchmarks.wu06.native import NativeStacks
 from benchmarks.wu06.stream import TYPES, Sequence, query_text, table
 from cepheid.engines.base.engine import Chunk
+from cepheid.matches.stored import tags_of
 
 Row = dict[str, Any]
 LENGTH = 3
@@ -212,7 +213,7 @@ def compared_with_c(settings: Settings, domain: int = 10_000) -> Row:
     def stacks() -> list[np.ndarray]:
         engine = engines.pop()
         return [
-            block.tags()[0].copy()
+            tags_of(block)[0]
             for batch, partitions, axis in sequence.batches(ids)
             for block in engine.feed(Chunk(batch, partitions, domain, axis), 0)
         ]
