@@ -215,5 +215,5 @@ def test_the_command_line_has_it(
         assert result.exit_code != 0
         return result.stderr
 
-    assert "is for Parquet files" in refusal("events.csv")
+    assert "reads only Parquet files" in refusal("events.csv")
     assert "Path does not exist" in refusal("nowhere.parquet")
