@@ -160,7 +160,7 @@ def _as_spark_reads_them(
     for path in paths:
         source = opened(path)
         if not files.are_as_declared(source) or may_have_nulls(source, named):
-            raise OptionError(f"{path} is Spark's to read")
+            raise OptionError(f"only Spark can read {path}")
         yield path, source
 
 
