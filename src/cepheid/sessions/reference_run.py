@@ -17,7 +17,7 @@ from cepheid.matches.bindings import Bindings, bindings_from_rows
 from cepheid.matches.modes.mode import CompletedMatches
 from cepheid.matches.modes.registry import output_mode
 from cepheid.reference import definition as reference
-from cepheid.reference.interpreter import Event
+from cepheid.reference.interpreter import Binding, Event
 
 
 def run_reference(
@@ -35,13 +35,7 @@ def run_reference(
         matches = mode.definition(query, matches)
     if max_matches is not None and len(matches) > max_matches:
         raise LimitError(f"there are {len(matches)} matches, more than {max_matches}")
-    rows = [
-        {
-            name: [event.position for event in bound] if isinstance(bound, list) else bound.position
-            for name, bound in match.binding.items()
-        }
-        for match in matches
-    ]
+    rows = [positions_in(match.binding) for match in matches]
     starts = [match.events()[0].ticks for match in matches]
     # A window longer than the axis ends with it.
     ends = [min(match.completed[0], MAX_TICKS) for match in matches]
@@ -55,6 +49,14 @@ def run_reference(
     ]
     completed = CompletedMatches(found, np.array(partitions, dtype=np.int64), len(numbers))
     return mode.make_chooser().choose(completed)
+
+
+def positions_in(binding: Binding) -> dict[str, int | list[int]]:
+    """A binding of variables to the positions of events."""
+    return {
+        name: [event.position for event in bound] if isinstance(bound, list) else bound.position
+        for name, bound in binding.items()
+    }
 
 
 def attributes_tested(query: ast.Query) -> set[str]:

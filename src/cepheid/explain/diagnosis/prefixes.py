@@ -58,28 +58,14 @@ def branches(query: ast.Query) -> list[ast.Query]:
         if pattern is not None and positives(pattern):
             declared = {component.variable for component, _ in ast.components(pattern)}
             kept = [test for test in conjuncts(query.condition) if variables_in(test) <= declared]
-            found.append(
-                replace(
-                    query,
-                    pattern=pattern,
-                    condition=conjunction(kept),
-                    strategy_variables=None,
-                    returns=None,
-                )
-            )
+            only = _with_conditions(query, pattern, kept)
+            found.append(replace(only, strategy_variables=None, returns=None))
     return found
 
 
 def positives(pattern: ast.Pattern) -> list[ast.Component]:
     """The components that are not negated, in pattern order."""
     return [component for component, negated in ast.components(pattern) if not negated]
-
-
-def conjunction(conditions: Sequence[ast.Expression]) -> ast.Expression | None:
-    """All conditions as one; None where there are none."""
-    if len(conditions) < 2:
-        return conditions[0] if conditions else None
-    return ast.And(tuple(conditions))
 
 
 def stages(branch: ast.Query) -> list[Stage]:
@@ -138,9 +124,15 @@ def _stage(branch: ast.Query, ix: int, goal: Goal, least: int) -> Stage:
     kept = {component.variable: component for component in (*components[:-1], cut)}
     pattern = _only(branch.pattern, kept)
     assert pattern is not None
-    tests = [*equivalences_of(branch), *conditions]
-    query = replace(branch, pattern=pattern, condition=conjunction(tests))
+    query = _with_conditions(branch, pattern, [*equivalences_of(branch), *conditions])
     return Stage(ix, last, goal, least, query)
+
+
+def _with_conditions(
+    query: ast.Query, pattern: ast.Pattern, conditions: Sequence[ast.Expression]
+) -> ast.Query:
+    condition = ast.joined(ast.And, conditions) if conditions else None
+    return replace(query, pattern=pattern, condition=condition)
 
 
 def _conditions_on(branch: ast.Query, components: Sequence[ast.Component]) -> list[ast.Expression]:
