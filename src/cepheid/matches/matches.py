@@ -128,8 +128,7 @@ class Matches:
     def __repr__(self) -> str:
         shown = [repr(binding) for binding, _ in zip(self._row_numbers(), range(_SHOWN))]  # noqa: B905
         more = len(self) - len(shown)
-        count = f"{len(self)} match{'' if len(self) == 1 else 'es'}"
-        return "\n".join([count, *shown, *([f"… and {more} more"] if more else [])])
+        return "\n".join([count_text(len(self)), *shown, *([f"… and {more} more"] if more else [])])
 
     def bindings(self) -> list[Rows]:
         """For each match, the zero-based input rows that each variable is bound to."""
@@ -216,6 +215,15 @@ class Matches:
 
     def _table(self, part: Bindings, wanted: Collection[str] | None = None) -> pa.Table:
         return project(self._query, self._given, part, wanted)
+
+
+def count_text(count: int) -> str:
+    """A number of matches, with the noun.
+
+    >>> count_text(1), count_text(1_200)
+    ('1 match', '1200 matches')
+    """
+    return f"{count} match{'' if count == 1 else 'es'}"
 
 
 def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
