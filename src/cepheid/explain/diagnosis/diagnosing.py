@@ -8,11 +8,7 @@ from dataclasses import replace
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.names import variables_in
 from cepheid.events.events import Events
-from cepheid.explain.diagnosis.counting import (
-    Count,
-    Counting,
-    Partials,
-)
+from cepheid.explain.diagnosis.counting import Count, Counting, Partials
 from cepheid.explain.diagnosis.event_conditions import event_conditions
 from cepheid.explain.diagnosis.hints import find_hints, window_hint
 from cepheid.explain.diagnosis.prefixes import (
