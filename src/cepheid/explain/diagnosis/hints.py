@@ -189,64 +189,56 @@ def _disjoint_values(stream: Stream, branch: ast.Query) -> Iterator[str]:
         text = print_expression(test, branch)
         pairs += [(left, right, text) for left, right in combinations(operands, 2)]
     for left, right, text in pairs:
-        if left.attribute == right.attribute and set(left.component.types) & set(
-            right.component.types
-        ):
+        types = set(left.component.types) & set(right.component.types)
+        if left.attribute == right.attribute and types:
             continue
-        yield from _never_meet(stream, left, right, text)
-
-
-def _never_meet(stream: Stream, left: _Operand, right: _Operand, text: str) -> Iterator[str]:
-    here, there = _texts_of(_values(stream, left)), _texts_of(_values(stream, right))
-    if not here or not there or here & there:
-        return
-    said = (
-        f"{text} never holds between {left.types} and {right.types} events: "
-        f"{left.text} and {right.text} have no value in common"
-    )
-    similar = next(_similar(here, there), None)
-    if similar is not None:
-        one, other, how = similar
-        yield f"{said}, but {literal(one)} and {literal(other)} differ only by {how}."
-    else:
-        one, other = min(here, key=_sort_key), min(there, key=_sort_key)
-        yield f"{said} (for example {literal(one)} and {literal(other)})."
+        here, there = _texts_of(_values(stream, left)), _texts_of(_values(stream, right))
+        if not here or not there or here & there:
+            continue
+        said = (
+            f"{text} never holds between {left.types} and {right.types} events: "
+            f"{left.text} and {right.text} have no value in common"
+        )
+        similar = next(_similar(here, there), None)
+        if similar is not None:
+            one, other, how = similar
+            yield f"{said}, but {literal(one)} and {literal(other)} differ only by {how}."
+        else:
+            one, other = min(here, key=_sort_key), min(there, key=_sort_key)
+            yield f"{said} (for example {literal(one)} and {literal(other)})."
 
 
 def _listed(words: Sequence[str]) -> str:
     return list_words([*words[:MOST_LISTED], *(["others"] if words[MOST_LISTED:] else [])])
 
 
-def _folded(value: Any) -> Any:
-    return value.casefold() if isinstance(value, str) else value
-
-
-def _stripped(value: Any) -> Any:
-    return "".join(value.split()) if isinstance(value, str) else value
-
-
-def _number(value: Any) -> Any:
+def _number(text: str) -> float | str:
     try:
-        return float(value)
-    except (TypeError, ValueError):
-        return value
+        return float(text)
+    except ValueError:
+        return text
 
 
-_DIFFERENCES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
-    ("case", _folded),
-    ("white space", _stripped),
-    ("case and white space", lambda value: _folded(_stripped(value))),
-    ("number format", _number),
-)
+_DIFFERENCES: dict[str, Callable[[str], Any]] = {
+    "case": str.casefold,
+    "white space": lambda text: "".join(text.split()),
+    "case and white space": lambda text: "".join(text.split()).casefold(),
+    "number format": _number,
+}
 
 
 def _similar(here: Any, there: set[Any]) -> Iterator[tuple[Any, Any, str]]:
     """Pairs of values that differ only in a detail, and that detail."""
-    for how, plain in _DIFFERENCES:
+    for how, change in _DIFFERENCES.items():
+
+        def plain(value: Any, change: Callable[[str], Any] = change) -> Any:
+            return change(value) if isinstance(value, str) else value
+
         by_plain = {plain(value): value for value in sorted(there, key=_sort_key, reverse=True)}
         for value in sorted(here, key=_sort_key):
-            if plain(value) in by_plain and by_plain[plain(value)] != value:
-                yield value, by_plain[plain(value)], how
+            other = by_plain.get(plain(value), value)
+            if other != value:
+                yield value, other, how
 
 
 def _near(word: str, known: Sequence[Any]) -> str | None:

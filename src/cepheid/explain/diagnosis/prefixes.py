@@ -7,7 +7,7 @@ left out. The matches of a stage are the partial matches (runs) that reached it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -107,20 +107,26 @@ def equivalences_of(query: ast.Query) -> list[ast.Equivalence]:
     return [test for test in conjuncts(query.condition) if isinstance(test, ast.Equivalence)]
 
 
+def known_at(
+    conditions: Iterable[ast.Expression], variable: str, length: int
+) -> list[ast.Expression]:
+    """The conditions that can be tested while the list of a variable has this length."""
+    return [
+        condition
+        for condition in conditions
+        if not reads_whole_list(condition, variable)
+        and indices_in([condition]).least_lengths.get(variable, 1) <= length
+    ]
+
+
 def _stage(branch: ast.Query, ix: int, goal: Goal, least: int) -> Stage:
     components = positives(branch.pattern)[: ix + 1]
     last = components[-1]
-    name = last.variable
     conditions = _conditions_on(branch, components)
     cut = last
     if last.bounds is not None and goal is not Goal.COMPLETE:
         cut = replace(last, bounds=ast.Bounds(least, least))
-        conditions = [
-            condition
-            for condition in conditions
-            if not reads_whole_list(condition, name)
-            and indices_in([condition]).least_lengths.get(name, 1) <= least
-        ]
+        conditions = known_at(conditions, last.variable, least)
     kept = {component.variable: component for component in (*components[:-1], cut)}
     pattern = _only(branch.pattern, kept)
     assert pattern is not None

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 
 from cepheid.analysis.model import Alternative
 from cepheid.analysis.names import variables_in
-from cepheid.analysis.placement import indices_in, reads_whole_list
 from cepheid.errors import list_words
 from cepheid.explain.conditions import place_of
 from cepheid.explain.diagnosis.candidates import Surroundings
 from cepheid.explain.diagnosis.failures import Tests
-from cepheid.explain.diagnosis.prefixes import Goal, Stage, conditions_of
+from cepheid.explain.diagnosis.prefixes import Goal, Stage, conditions_of, known_at
 from cepheid.explain.diagnosis.stream import Positions, Stream, extended, positions_of
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern
@@ -173,13 +172,8 @@ class Follower:
         length = len(positions_of(run, name)) + 1
         if (name, length) not in self._growth:
             bound = set(self._names[: self._names.index(name) + 1])
-            conditions = [
-                condition
-                for condition in conditions_of(self._query)
-                if name in variables_in(condition) <= bound
-                and not reads_whole_list(condition, name)
-                and indices_in([condition]).least_lengths.get(name, 1) <= length
-            ]
+            own = [c for c in conditions_of(self._query) if name in variables_in(c) <= bound]
+            conditions = known_at(own, name, length)
             self._growth[name, length] = Tests(self._query, component, conditions, growing=True)
         return self._growth[name, length]
 
