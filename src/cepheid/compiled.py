@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cepheid.analysis.needed_columns import needed_columns
+from cepheid.analysis.needs import needed_columns
 from cepheid.errors import OptionError
 from cepheid.events.uncertain_time import KEYWORDS as UNCERTAIN_KEYWORDS
 from cepheid.sessions.run_settings import RunSettings

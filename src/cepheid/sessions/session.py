@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.analysis.string_operations import string_operations
+from cepheid.analysis.needs import string_operations
 from cepheid.codegen.compiled_once import compiled_once
 from cepheid.engines.base.engine import Chunk, EngineTask
 from cepheid.engines.base.evaluation import NFA_B

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.analysis.string_operations import string_operations
+from cepheid.analysis.needs import string_operations
 from cepheid.engines.base.evaluation import IMPRECISE
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options

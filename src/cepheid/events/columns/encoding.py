@@ -1,4 +1,4 @@
-"""Arrow columns as the arrays that kernels read, and back.
+"""Arrow columns as the arrays that kernels read.
 
 Kernels use int64 and float64 only, and no nulls. A column becomes an array of one of these types
 and, if values are missing, an array that says which values are there. The dtype depends on the
@@ -95,17 +95,6 @@ class StringCodes:
         indices = encoded.indices.cast(pa.int64()).fill_null(NULL_CODE)
         result: Int64s = code_at[to_numpy(indices)]
         return result
-
-    def decode(self, codes: Int64s) -> pa.Array:
-        """The strings of known codes; NULL_CODE is null.
-
-        >>> strings = StringCodes()
-        >>> _ = strings.encode(pa.array(["north", "south"]))
-        >>> strings.decode(np.array([1, -1, 0])).to_pylist()
-        ['south', None, 'north']
-        """
-        places = np.searchsorted(self.codes, codes)
-        return self.values.take(from_numpy(places, codes == NULL_CODE))
 
     def keep_only(self, columns: Iterable[pa.ChunkedArray], codes: Sequence[Int64s] = ()) -> None:
         """Drop the strings that are in none of these columns of strings or lists of strings.
@@ -212,37 +201,6 @@ def encode_column(
         ) from error
 
 
-def decode_column(
-    encoded: EncodedColumn, arrow_type: pa.DataType, strings: StringCodes
-) -> pa.Array:
-    """The Arrow column that was encoded; NaN is null, and decimals are rounded to floats.
-
-    >>> strings = StringCodes()
-    >>> column = pa.array([True, None, False])
-    >>> decode_column(encode_column(column, strings), column.type, strings).equals(column)
-    True
-    """
-    if pa.types.is_dictionary(arrow_type):
-        plain = decode_column(encoded, arrow_type.value_type, strings).dictionary_encode()
-        indices = plain.indices.cast(arrow_type.index_type)
-        return pa.DictionaryArray.from_arrays(indices, plain.dictionary, ordered=arrow_type.ordered)
-    missing = None if encoded.valid is None else ~encoded.valid
-    if encoded.offsets is not None:
-        return _decode_list(encoded, missing, strings).cast(arrow_type)
-    kind = kind_of(arrow_type)
-    if kind is Kind.STRING:
-        return strings.decode(encoded.values.astype(np.int64, copy=False)).cast(arrow_type)
-    if pa.types.is_null(arrow_type):
-        return pa.nulls(len(encoded))
-    numbers = from_numpy(encoded.values, missing)
-    if kind in (Kind.TIMESTAMP, Kind.DATE):
-        zone = arrow_type.tz if kind is Kind.TIMESTAMP else None
-        return numbers.cast(pa.timestamp(encoded.unit, zone)).cast(arrow_type)
-    if kind is Kind.DURATION:
-        return numbers.cast(pa.duration(encoded.unit)).cast(arrow_type)
-    return numbers.cast(arrow_type)
-
-
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The column as one array; copied only if it has several chunks.
 
@@ -283,15 +241,11 @@ def _encode_scalars(array: pa.Array, kind: Kind) -> EncodedColumn:
         floats = _floats(array)
         return EncodedColumn(floats, _all_or(~np.isnan(floats)))
     unit = None
-    if kind is Kind.TIMESTAMP:
-        unit = "ns" if array.type.unit == "ns" else "us"
-        array = array.cast(pa.timestamp(unit, array.type.tz))
-    elif kind is Kind.DATE:
-        unit = "us"
-        array = array.cast(pa.timestamp(unit))
-    elif kind is Kind.DURATION:
-        unit = "ns" if array.type.unit == "ns" else "us"
-        array = array.cast(pa.duration(unit))
+    if kind in (Kind.TIMESTAMP, Kind.DATE, Kind.DURATION):
+        unit = "ns" if kind is not Kind.DATE and array.type.unit == "ns" else "us"
+        zone = array.type.tz if kind is Kind.TIMESTAMP else None
+        ticks = pa.duration(unit) if kind is Kind.DURATION else pa.timestamp(unit, zone)
+        array = array.cast(ticks)
     elif kind not in (Kind.INTEGER, Kind.BOOLEAN):
         raise pa.ArrowNotImplementedError(str(array.type))
     integers = array if array.type == pa.int64() else array.cast(pa.int64())
@@ -324,13 +278,3 @@ def _encode_list(array: pa.Array, strings: StringCodes) -> EncodedColumn:
     else:
         raise pa.ArrowNotImplementedError(str(array.type))
     return EncodedColumn(values, _valid(array), offsets)
-
-
-def _decode_list(encoded: EncodedColumn, missing: Bools | None, strings: StringCodes) -> pa.Array:
-    assert encoded.offsets is not None
-    if encoded.values.dtype == np.int64:
-        elements = strings.decode(encoded.values.astype(np.int64, copy=False))
-    else:
-        elements = from_numpy(encoded.values, np.isnan(encoded.values))
-    mask = None if missing is None else from_numpy(missing)
-    return pa.LargeListArray.from_arrays(from_numpy(encoded.offsets), elements, mask=mask)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.analysis.string_operations import RANK
+from cepheid.analysis.needs import RANK
 from cepheid.codegen import layout
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import from_list

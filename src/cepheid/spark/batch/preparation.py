@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from pyspark.sql.types import StructType
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.analysis.needed_columns import needed_columns
+from cepheid.analysis.needs import needed_columns
 from cepheid.compiled import Compiled
 from cepheid.engines.imprecise.intervals import read_intervals
 from cepheid.errors import OptionError, list_words
