@@ -11,15 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepheid.errors import EventError
-from cepheid.events.columns.arrow_arrays import from_numpy
-from cepheid.events.columns.encoding import (
-    NULL_CODE,
-    EncodedColumn,
-    StringCodes,
-    encode_column,
-    one_array,
-    writable,
-)
+from cepheid.events.columns.arrow_arrays import from_numpy, one_array
+from cepheid.events.columns.encoding import EncodedColumn, encode_column, writable
+from cepheid.events.columns.string_codes import NULL_CODE, StringCodes
 from cepheid.schema import Kind, kind_of
 
 INT64 = st.integers(-(2**63), 2**63 - 1)

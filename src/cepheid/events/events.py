@@ -16,8 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, did_you_mean, list_words
-from cepheid.events.columns.arrow_arrays import empty_table, from_numpy
-from cepheid.events.columns.encoding import Int64s, one_array
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.arrow_arrays import (
+    empty_table,
+    from_numpy,
+    one_array,
+    without_dictionary,
+)
 from cepheid.events.conforming import Declaration, schema_of_events, with_kinds_of
 from cepheid.events.event_types import read_types
 from cepheid.events.order import stream_order
@@ -330,9 +335,7 @@ def _refuse_mixed_times(time: str, tables: Mapping[str, pa.Table]) -> None:
 
 def _tie_array(name: str, column: pa.ChunkedArray, place: Callable[[int], str]) -> pa.Array:
     """A tie-break column in a form that can be compared; refuses nulls."""
-    array = one_array(column)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    array = without_dictionary(one_array(column))
     if pa.types.is_floating(array.type):
         array = array.cast(pa.float64())
     missing = array.is_null(nan_is_null=True)

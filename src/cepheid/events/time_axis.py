@@ -18,8 +18,13 @@ import pyarrow as pa
 import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, did_you_mean, list_words
-from cepheid.events.columns.arrow_arrays import from_numpy, numbers_of
-from cepheid.events.columns.encoding import Int64s, one_array
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.arrow_arrays import (
+    from_numpy,
+    numbers_of,
+    one_array,
+    without_dictionary,
+)
 from cepheid.language.units import CANONICAL_UNIT, NANOSECONDS_PER
 
 TICKS_PER_FLOAT = 1_000_000
@@ -148,9 +153,7 @@ class TimeAxis:
         >>> TimeAxis.of("ts", pa.float64()).encode(pa.array([0.5, 2.0])).tolist()
         [500000, 2000000]
         """
-        array = one_array(column)
-        if arrow.is_dictionary(array.type):
-            array = array.dictionary_decode()
+        array = without_dictionary(one_array(column))
         if not arrow.is_null(array.type) and TimeAxis.of(self.column, array.type).kind != self.kind:
             raise EventError(
                 f"mixed time types: column {self.column!r} is {array.type}, and was "

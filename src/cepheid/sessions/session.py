@@ -22,7 +22,8 @@ from cepheid.engines.base.retained import Retained
 from cepheid.engines.base.stored import check_header, header_of
 from cepheid.errors import EventError
 from cepheid.events.arrays import Int64s, int64s, lent_numbers, padded
-from cepheid.events.columns.encoding import EncodedColumn, StringCodes
+from cepheid.events.columns.encoding import EncodedColumn
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
 from cepheid.events.partition_numbers import PartitionNumbers
 from cepheid.events.time_axis import MAX_TICKS, TimeAxis

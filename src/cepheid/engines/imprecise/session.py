@@ -38,7 +38,7 @@ from cepheid.engines.imprecise.layout import Intervals
 from cepheid.engines.imprecise.plan import by_variables, is_one_sequence
 from cepheid.errors import EventError, warn
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.encoding import StringCodes
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
 from cepheid.events.uncertain_time import UncertainTime

@@ -83,6 +83,22 @@ def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
     return shared(to_numpy(array))
 
 
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The column as one array; copied only if it has several chunks.
+
+    >>> one_array(pa.chunked_array([[1], [2, 3]])).to_pylist()
+    [1, 2, 3]
+    """
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def without_dictionary(array: pa.Array) -> pa.Array:
+    """The values of an array that may be dictionary-encoded."""
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
 def from_list(values: Any) -> pa.Array | pa.ChunkedArray:
     """A list or array of values as an Arrow array, of the type that Arrow infers; None is null.
 
