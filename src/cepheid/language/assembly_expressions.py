@@ -219,16 +219,13 @@ class ExpressionAssembler(Transformer[Token, Any]):
         return number
 
     def named_index(
-        self, span: Span, name: Token, _minus: Token | None, distance: Token | None
+        self, span: Span, name: Token, sign: Token | None, distance: Token | None
     ) -> ast.Index:
-        if str(name).upper() == "LEN" and distance is None:
+        if sign is None and name.upper() == "LEN":
             return ast.Index.LAST
-        self._check_index(name == "i" and distance in (None, "1"), span)
-        return ast.Index.PREVIOUS if distance else ast.Index.CURRENT
-
-    def forward_index(self, span: Span, *_tokens: Token) -> ast.Index:
-        self._check_index(False, span)
-        return ast.Index.CURRENT
+        is_index = sign is None or (sign.type, distance) == ("MINUS", "1")
+        self._check_index(is_index and name == "i", span)
+        return ast.Index.PREVIOUS if sign else ast.Index.CURRENT
 
     def prior_index(
         self, span: Span, _dots: Token, name: Token, _minus: Token, distance: Token

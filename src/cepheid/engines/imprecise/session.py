@@ -40,8 +40,8 @@ from cepheid.errors import EventError, warn
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
+from cepheid.events.read_options import UncertainTime
 from cepheid.events.time_axis import TimeAxis
-from cepheid.events.uncertain_time import UncertainTime
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import (
     Bindings,

@@ -21,10 +21,10 @@ from cepheid.errors import EventError
 from cepheid.events.columns.arrow_arrays import (
     numbers_of,
     one_array,
+    plain_decimals,
     to_numpy,
     without_dictionary,
 )
-from cepheid.events.columns.decimals import plain_decimals
 from cepheid.events.columns.string_codes import NULL_CODE, StringCodes
 from cepheid.schema import Kind, kind_of
 

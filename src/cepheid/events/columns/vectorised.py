@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.errors import EvaluationError, EventError
-from cepheid.events.columns.decimals import plain_decimals
+from cepheid.events.columns.arrow_arrays import plain_decimals
 from cepheid.events.columns.registered_calls import call_for_rows
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
