@@ -211,7 +211,7 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(any_state, "_RUNS", 2)
     monkeypatch.setattr(points, "_ENTRIES", 1)
     monkeypatch.setattr(rivals, "_RIVALS", 2)
-    for name, room in {"_ROOM": 2, "_GRID": 4, "_EVENTS": 1}.items():
+    for name, room in {"_ROOM": 2, "_GRID": 4}.items():
         monkeypatch.setattr(confidences, name, room)
     for name, room in {"_LISTED": 1, "_TIMES": 2, "_GRID": 4}.items():
         monkeypatch.setattr(next_confidences, name, room)

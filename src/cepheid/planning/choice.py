@@ -5,7 +5,7 @@ from __future__ import annotations
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.engines.base.evaluation import AUTO
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
-from cepheid.engines.imprecise.tables import refuse_method
+from cepheid.engines.imprecise.evaluation import refuse_method
 from cepheid.errors import EvaluationError, OptionError
 from cepheid.events.uncertain_time import UncertainTime
 from cepheid.planning.estimates import choose_by_statistics
