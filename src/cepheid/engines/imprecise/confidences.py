@@ -16,13 +16,12 @@ from cepheid.engines.imprecise.layout import Rivals, Scores, Signatures, SumRoom
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
     from cepheid.engines.imprecise.next_confidences import NextScoring
     from cepheid.engines.imprecise.rivals import RivalSearch
 
-_ROOM = 256
-_GRID = 1 << 14
 MOST_GRID = 1 << 27
 
 
@@ -44,7 +43,7 @@ class Scoring:
                 from cepheid.engines.imprecise.next_confidences import NextScoring
 
                 self._next = NextScoring(signatures, self.rivals, window)
-        self._grid = np.zeros(_GRID)
+        self._grid = np.zeros(tuning().confidence_grid)
 
     def score(self, frame: Frame, signatures: Signatures) -> Scores:
         """The confidence and the range of time of each signature; 0 if no world has it."""
@@ -113,7 +112,12 @@ class Scoring:
 
         at = int64s(2)
         most_rivals = int(np.diff(rivals.offsets).max())
-        size = max(_ROOM, signatures.most_events, most_rivals + 1, len(rivals.gap_after))
+        size = max(
+            tuning().confidence_rows,
+            signatures.most_events,
+            most_rivals + 1,
+            len(rivals.gap_after),
+        )
         numbers = np.zeros((NUMBER_ROWS, size), dtype=np.int64)
         work, products = np.zeros((3, frame.intervals.longest + 1)), np.zeros(3 + size)
 

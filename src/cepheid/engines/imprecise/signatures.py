@@ -34,10 +34,7 @@ from cepheid.engines.imprecise.layout import (
 from cepheid.engines.imprecise.plan import as_sequence
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.partition_numbers import PartitionNumbers
-
-_IDS = 1 << 18
-_MATCHES = 1 << 16
-_DEPTH = 64
+from cepheid.tuning import tuning
 
 SKEW = 4
 """How much rarer than the first component another must be, for a search to begin there."""
@@ -106,7 +103,9 @@ class SignatureSearch:
         """Find the candidates of a frame and prepare a search; False if it finds nothing."""
         if self.apart.diagonal().any():
             return False
-        self._registers = self.tests.registers(frame, max(len(self.automaton.steps), _DEPTH) + 2)
+        self._registers = self.tests.registers(
+            frame, max(len(self.automaton.steps), tuning().signature_depth) + 2
+        )
         numbers = PartitionNumbers()
         keys = [frame.batch.column(name) for name in self.automaton.partition_attributes]
         partition_of = numbers.number(keys, len(frame.batch))
@@ -151,7 +150,7 @@ class SignatureSearch:
 
         ``provide`` makes room for whatever else the kernel lacks.
         """
-        out = Signatures(int64s(_IDS), int64s(_MATCHES))
+        out = Signatures(int64s(tuning().signature_ids), int64s(tuning().signature_matches))
 
         def more_output() -> list[Signatures]:
             nonlocal out
@@ -169,7 +168,7 @@ class SignatureSearch:
         return Signatures(out.ids[:written], out.offsets[: matches + 1])
 
     def _in_query_order(self, least_confidence: Floats) -> Iterator[Signatures]:
-        paths = np.zeros((PATH_ROWS, _DEPTH), dtype=np.int64)
+        paths = np.zeros((PATH_ROWS, tuning().signature_depth), dtype=np.int64)
 
         def longer_paths() -> None:
             nonlocal paths
