@@ -13,7 +13,7 @@ from cepheid.codegen.edges import current_event
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.errors import CepheidError
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.encoding import StringCodes
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.explain.diagnosis.failures import Tests
 from cepheid.explain.diagnosis.prefixes import conditions_of, equivalences_of, positives
 from cepheid.explain.diagnosis.report import ConditionCount
