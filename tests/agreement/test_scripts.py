@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,20 +15,19 @@ from hypothesis import strategies as st
 from oracles.reference_script import evaluate_script
 
 import cepheid as cep
+from cepheid.engines.reference import python_events
 from cepheid.events.events import order_events
 from cepheid.language import syntax as ast
 from cepheid.matches.matches import Match, Matches
 from cepheid.reference.definition import returned
-from cepheid.sessions import session
-from cepheid.sessions.reference_run import python_events
 
 MOST = 40
 """More composite events than this make the definition slow."""
 
 
 @pytest.fixture(autouse=True)
-def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "CHUNK", 3)
+def _small_chunks(tune: Callable[..., None]) -> None:
+    tune(chunk_events=3)
 
 
 def comparable(matches: Matches, tree: ast.Query) -> list[str]:

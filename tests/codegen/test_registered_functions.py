@@ -15,10 +15,12 @@ import pytest
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.codegen.fingerprints import PASSING, fingerprint
+from cepheid.engines.base.query_session import SessionTask
 from cepheid.events.events import order_events
 from cepheid.functions import REGISTERED
-from cepheid.sessions import session
+from cepheid.sessions.plan import open_session
 from cepheid.sessions.session import Session
+from cepheid.snapshots import unpack
 
 EVALUATIONS = ("nfa_b", "reference")
 
@@ -242,8 +244,8 @@ def test_a_type_without_the_attribute_passes():
     assert len(bindings) == 1
 
 
-def test_lists_of_events_that_are_not_in_the_chunk_any_more(monkeypatch):
-    monkeypatch.setattr(session, "CHUNK", 4)
+def test_lists_of_events_that_are_not_in_the_chunk_any_more(tune):
+    tune(chunk_events=4)
     cep.register_function("total", lambda g, h: g.sum() + h.sum())
     count = 40
     events = {
@@ -282,7 +284,7 @@ def test_what_is_kept_of_a_partition_need_not_follow_each_other():
     found = []
     for low in range(0, rows, 5):
         found += running.feed(events.slice(low, low + 5)).bindings()
-        running = Session.restore(analysed, running.snapshot())
+        running = open_session(SessionTask(analysed), unpack(running.snapshot()))
     assert found == [{"a": 0, "b": 40}]
     assert found == query.match(table, evaluation="reference").bindings()
 

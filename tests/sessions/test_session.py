@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -10,19 +11,15 @@ import pyarrow as pa
 import pytest
 
 import cepheid as cep
-from cepheid.engines.nfa_b import engine as nfa_b_engine
-from cepheid.engines.nfa_b.variants import versioned as versioned_engine
-from cepheid.events import partition_numbers
 from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.events.partition_numbers import PartitionNumbers
-from cepheid.sessions import session
 
 QUERY = "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x > a.x WITHIN 10"
 
 
 def core(session: Any) -> Any:
     """The session of the engine, inside the one that users hold."""
-    return session._run.first
+    return session._nodes[0].session
 
 
 def events(text: str, start: int = 0) -> dict[str, list]:
@@ -159,7 +156,7 @@ class TestNewKeys:
         assert max(sizes[10:]) <= 1.2 * max(sizes[:10])
         inner = core(session)
         assert len(inner._strings) < 6_000
-        assert inner._partitions.count < 15_000
+        assert inner._window.partitions.count < 15_000
 
     @pytest.mark.parametrize("evaluation", ["nfa_b", "instance_stacks"])
     @pytest.mark.parametrize(
@@ -420,15 +417,15 @@ def test_memory_does_not_grow_with_the_stream(window: str, options: dict[str, st
         types = "ABABBABC" * 25
         times = range(batch * len(types), (batch + 1) * len(types))
         session.feed({"ts": list(times), "type": list(types), "x": [t % 3 for t in times]})
-        engine = core(session)._alternatives[0]._engine
+        engine = core(session)._alternatives[0].engine
         sizes.append(sum(array.nbytes for array in engine.state().values()))
     assert max(sizes) < 1.2 * max(sizes[:4])
     assert session.metrics.matches > 100
 
 
-def test_partitions_are_forgotten_after_several_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_are_forgotten_after_several_chunks(tune: Callable[..., None]) -> None:
     """Partitions that were looked at are in one piece, and places in them in several."""
-    monkeypatch.setattr(session, "CHUNK", 3)
+    tune(chunk_events=3)
     query = cep.query(
         "PATTERN OR(SEQ(A a), SEQ(C c, A d)) WHERE skip_till_any_match { [k] } "
         "WITHIN 1 EVENTS PER PARTITION"
@@ -542,9 +539,9 @@ def test_a_stream_has_more_events_than_four_bytes_count(text: str) -> None:
 @pytest.mark.parametrize("size", [1, 2])
 @pytest.mark.parametrize("strategy", ["strict_contiguity", "skip_till_any_match"])
 def test_the_events_of_a_key_are_counted_on_when_it_was_forgotten(
-    strategy: str, size: int, monkeypatch: pytest.MonkeyPatch
+    strategy: str, size: int, tune: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(partition_numbers, "FEW", 0)
+    tune(few_partitions=0)
     query = cep.query(
         f"PATTERN SEQ(A a, A b) WHERE {strategy} {{ [k] }} WITHIN {size} EVENTS PER PARTITION"
     )
@@ -560,11 +557,9 @@ def test_the_events_of_a_key_are_counted_on_when_it_was_forgotten(
 
 @pytest.mark.parametrize("buffer", ["unions", "versioned"])
 def test_runs_that_merge_for_ever_have_room_for_a_window_only(
-    buffer: str, monkeypatch: pytest.MonkeyPatch
+    buffer: str, tune: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(nfa_b_engine, "_FIRST_NODES", 64)
-    monkeypatch.setattr(versioned_engine, "_FIRST_ROWS", 64)
-    monkeypatch.setattr(versioned_engine, "_OUTPUT_IDS", 64)
+    tune(first_nodes=64, versioned_rows=64, output_ids=64)
     text = "PATTERN SEQ(S+ a[], S b) WHERE skip_till_next_match { a[1].x = 0 AND b.y = 0 }"
     query = cep.query(f"{text} WITHIN 6 EVENTS")
     running = query.session(evaluation="nfa_b", options={"algorithm": "merging", "buffer": buffer})
@@ -572,7 +567,7 @@ def test_runs_that_merge_for_ever_have_room_for_a_window_only(
         times = np.arange(low, low + 50)
         batch = {"ts": times, "type": ["S"] * 50, "x": times % 3, "y": times % 10}
         assert 6 <= len(running.feed(batch)) <= 9
-    engine = core(running)._alternatives[0]._engine
+    engine = core(running)._alternatives[0].engine
     room = len(engine._ids) if buffer == "versioned" else len(engine._lister._path)
     assert running.metrics.runs_merged > 1_000
     assert room < 1_000
@@ -584,7 +579,7 @@ def test_stacks_of_keys_that_were_forgotten_are_not_looked_at() -> None:
     assert not len(running.feed({"ts": [1], "type": ["A"], "k": pa.array([None], pa.int64())}))
     for start in (10, 20):
         running.feed({"ts": [start], "type": ["A"], "k": [7]})
-        engine = core(running)._alternatives[0]._engine
+        engine = core(running)._alternatives[0].engine
         engine._pool.instances["stack"][engine._state.control[0]["used"] :] = 2**40
     later = {"ts": [21, 22, 23, 24], "type": [*"ABCA"], "k": [7, 7, 7, 8]}
     found = sorted(running.feed(later).bindings(), key=str)
@@ -596,7 +591,7 @@ def test_a_session_goes_on_after_many_keys_were_forgotten() -> None:
     running = cep.query("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 10").session()
     types = pa.array(["A"] * count)
     running.feed(pa.table({"ts": np.arange(count) // 100, "type": types, "k": np.arange(count)}))
-    engine = core(running)._alternatives[0]._engine
+    engine = core(running)._alternatives[0].engine
     instances, tops = engine._pool.instances, engine._state.tops
     in_use = instances["start"] > np.iinfo(np.int64).min
     assert instances["stack"][in_use].max(initial=0) < len(tops) < count

@@ -20,13 +20,12 @@ from cepheid.matches.bindings import Bindings
 from cepheid.matches.metrics import Metrics
 from cepheid.matches.projection import project
 from cepheid.schema import Schema
+from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-BATCH_SIZE = 65_536
-"""The number of matches in a batch."""
 
 _SHOWN = 10
 
@@ -91,7 +90,7 @@ class Matches:
         return sum(map(len, self._parts))
 
     def __iter__(self) -> Iterator[Match]:
-        for part in self._pieces(BATCH_SIZE):
+        for part in self._pieces():
             table = self._table(part)
             columns = [python_values(column) for column in table.columns]
             rows = [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns)]  # noqa: B905
@@ -164,7 +163,7 @@ class Matches:
         """The matches as an Arrow table: start, end, and the variables or RETURN's items."""
         return pa.concat_tables(map(self._table, self._parts))
 
-    def to_batches(self, size: int = BATCH_SIZE) -> Iterator[pa.RecordBatch]:
+    def to_batches(self, size: int | None = None) -> Iterator[pa.RecordBatch]:
         """The matches as Arrow batches; only one batch is in memory at a time."""
         for part in self._pieces(size):
             yield from self._table(part).combine_chunks().to_batches()
@@ -186,7 +185,7 @@ class Matches:
         return Matches(self._query, self._given, self._parts, self.metrics, name_row)
 
     def pieces(
-        self, size: int = BATCH_SIZE, wanted: Collection[str] | None = None
+        self, size: int | None = None, wanted: Collection[str] | None = None
     ) -> Iterator[tuple[Bindings, pa.Table]]:
         """The matches in pieces of limited size, as positions and as all or some columns."""
         for part in self._pieces(size):
@@ -208,7 +207,8 @@ class Matches:
             for name, bound in binding.items()
         }
 
-    def _pieces(self, size: int) -> Iterator[Bindings]:
+    def _pieces(self, size: int | None = None) -> Iterator[Bindings]:
+        size = size or tuning().batch_matches
         for part in self._parts:
             for low in range(0, len(part), size):
                 yield part.slice(low, low + size)

@@ -8,12 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.engines.base.evaluation import NFA_B
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
-from cepheid.engines.base.retained import Retained
 from cepheid.errors import SnapshotError
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
@@ -26,8 +25,13 @@ from cepheid.matches.metrics import Metrics
 from cepheid.matches.modes.all import ALL
 from cepheid.snapshots import Arrays, Parts, pack, part, prefixed, sealed
 
+if TYPE_CHECKING:
+    from cepheid.engines.base.retained import Retained  # it loads kernels
+
 Stored = tuple[dict[str, Any], Arrays]
 """The header and the arrays of a snapshot."""
+
+_CERTAIN = UncertainTime()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +42,7 @@ class SessionTask:
     window: int | None = None
     output: str = ALL.name
     options: Options = DEFAULT_OPTIONS
-    uncertain: UncertainTime = UncertainTime()
+    uncertain: UncertainTime = _CERTAIN
     evaluation: str = NFA_B
 
     def check_made(self, header: Mapping[str, Any]) -> None:

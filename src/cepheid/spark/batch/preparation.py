@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Unpack
+from typing import Any, Unpack
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -155,7 +155,7 @@ class Prepared:
 
 
 def prepare(
-    compiled: Compiled,
+    compiled: Compiled[Any],
     frame: StructType,
     *,
     match_id: bool = False,
