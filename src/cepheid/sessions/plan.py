@@ -25,7 +25,6 @@ from cepheid.sessions.merged_stream import (
     MergedStream,
     composite_columns,
     kinds_made,
-    merged_stream,
     name_of_row,
     refuse_taken_types,
 )
@@ -108,7 +107,7 @@ def plan(
         stream, sample = None, events.slice(0, 0)
         if each.reads:
             schema = script.schema_read(number, events.schema, kinds)
-            stream = merged_stream(number, script.queries, sample, made, schema, read)
+            stream = MergedStream(number, script.queries, sample, made, schema, read)
             none = {ix: planned[ix].no_composites() for ix in each.reads}
             nowhere = np.empty(0, dtype=np.int64)
             sample, _ = stream.merge(sample, nowhere, none, len(script.queries))

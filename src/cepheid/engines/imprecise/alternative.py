@@ -15,13 +15,8 @@ from cepheid.engines.imprecise.frame import Frame
 from cepheid.engines.imprecise.layout import Floats, Scores, Signatures
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s
-from cepheid.matches.bindings import (
-    Bindings,
-    MatchTimes,
-    joined_bindings,
-    no_matches,
-    picked_places,
-)
+from cepheid.matches.bindings import Bindings, MatchTimes, joined_bindings, no_matches
+from cepheid.matches.positions import picked_places
 
 _SLACK = 1 - 1e-9
 """So that rounding never leaves out a signature with exactly the least confidence."""

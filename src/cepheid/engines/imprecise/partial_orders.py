@@ -27,7 +27,8 @@ from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.engines.imprecise.tables import as_sequence
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.language import syntax as ast
-from cepheid.matches.bindings import Bindings, MatchTimes, SinglePositions
+from cepheid.matches.bindings import Bindings, MatchTimes
+from cepheid.matches.positions import SinglePositions
 
 
 class PartialOrders:
