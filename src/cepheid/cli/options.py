@@ -92,7 +92,7 @@ TimeColumn = Annotated[
     str,
     typer.Option(
         metavar="COLUMN",
-        help="The time column, or two with a comma: the earliest and the latest time.",
+        help="The time column, or two, comma-separated: the earliest and the latest time.",
         rich_help_panel=EVENTS,
     ),
 ]
@@ -103,7 +103,7 @@ TieBreak = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Orders events with equal times; repeatable, or several with commas. "
+        help="The column that orders events with equal times; repeatable, or comma-separated. "
         "By default they keep their row order.",
         rich_help_panel=EVENTS,
     ),
@@ -122,7 +122,7 @@ NamedOptions = Annotated[
     typer.Option(
         "--option",
         metavar="NAME=VALUE",
-        help="An option by its name, see below; repeatable. --NAME VALUE is short for it.",
+        help="Set one of the options listed below; repeatable. --NAME VALUE is short for it.",
         rich_help_panel=EVALUATION,
     ),
 ]
