@@ -48,8 +48,10 @@ def modules_of(run: Callable[[], Any]) -> list[str]:
 
     def note(frame: Any, event: str, _argument: Any) -> None:
         name = frame.f_globals.get("__name__", "")
-        # Bodies of modules and classes, which run when they are imported, are not functions.
+        # Bodies of modules and classes, which run when they are imported, are not functions. Nor is
+        # the code that dataclasses generate then.
         is_function = frame.f_code.co_flags & inspect.CO_OPTIMIZED
+        is_function = is_function and frame.f_code.co_filename != "<string>"
         if event == "call" and is_function and name.startswith("cepheid."):
             reached.setdefault(name.removeprefix("cepheid."))
 
