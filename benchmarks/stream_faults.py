@@ -95,9 +95,9 @@ def session(master: str) -> Any:
 def run(folder: Path, master: str) -> None:
     """Stream all files to the end, then write down what is in the output and what should be."""
     import cepheid as cep
-    from cepheid.spark.stream import bucketed_stream
+    from cepheid.spark.stream import streaming
 
-    bucketed_stream.LARGE = 0  # What is done with large buckets is done with these.
+    streaming.LARGE = 0  # What is done with large buckets is done with these.
     spark = session(master)
     query = cep.query(QUERY)
     events = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)

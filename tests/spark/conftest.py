@@ -28,9 +28,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def rocksdb(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkSession]:
     """A session in which streams run, with small buckets treated as large ones are."""
-    from cepheid.spark.stream import bucketed_stream
+    from cepheid.spark.stream import streaming
 
-    monkeypatch.setattr(bucketed_stream, "LARGE", 0)
+    monkeypatch.setattr(streaming, "LARGE", 0)
     before = spark.conf.get(PROVIDER)
     spark.conf.set(PROVIDER, ROCKSDB)
     yield spark

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from cepheid.analysis.model import AnalysedQuery, Clause, Edge
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind, Schema
-from cepheid.spark.batch.named_columns import column
+from cepheid.spark.batch.frames import column
 
 _EXACT_FLOAT = 2**53
 """Integers below this convert to floats without loss."""

@@ -15,7 +15,6 @@ from cepheid.sessions.script import Script
 from cepheid.sessions.stream import StreamSession
 from cepheid.snapshots import Parts
 from cepheid.spark.batch.arrow_schemas import MATCH_ID
-from cepheid.spark.worker.warm_kernels import compiled_once
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
 QUERY = "query"
@@ -46,7 +45,11 @@ class WorkerSession:
     def feed(self, events: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The matches that these events complete."""
         if not self._is_warm:
-            with compiled_once(f"{self._task} {events.schema}"):
+            from cepheid.jit.cache import first_time  # loads numba
+
+            # All processes of a user share the folder of compiled code. Without this, every worker
+            # that does not find the conditions there would compile them, all at the same time.
+            with first_time(f"{self._task} {events.schema}"):
                 self._session.feed(events.slice(0, 0))
             self._is_warm = True
         yield from self._batches(self._session.feed(events))
