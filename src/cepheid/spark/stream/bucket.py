@@ -67,13 +67,13 @@ class Bucket:
     def __init__(self, settings: WorkerSettings, stored: BucketState | None = None) -> None:
         self._settings = settings
         self._waiting: pa.Table | None = None
-        self._session: WorkerSession | None = None
+        self._worker: WorkerSession | None = None
         self._reached = 0 if stored is None else stored.reached
         if stored is not None and stored.waiting is not None:
             self._waiting = from_blob(stored.waiting)
         if stored is not None and stored.session:
             (snapshot,) = stored.session
-            self._session = WorkerSession(settings, snapshot)
+            self._worker = WorkerSession(settings, snapshot)
 
     def step(self, arrived: Arrived) -> Step:
         """Take the events that arrived, and answer up to a watermark.
@@ -91,32 +91,33 @@ class Bucket:
         if known:
             ready, self._waiting = self._in_order(pa.concat_tables(known), now)
             if ready is not None:
-                self._session = self._session or WorkerSession(self._settings)
-                matches.extend(self._session.feed(ready))
-        if self._session is not None and self._reached:
+                self._worker = self._worker or WorkerSession(self._settings)
+                matches.extend(self._worker.feed(ready))
+        if self._worker is not None and self._reached:
             now_as_time = _EPOCH + timedelta(milliseconds=self._reached)
-            matches.extend(self._session.advance(now_as_time))
-            evicted = self._session.evicted_from
+            matches.extend(self._worker.advance(now_as_time))
+            evicted = self._worker.session.evicted_from
             if evicted is not None and evicted <= now:
-                self._session = None
+                self._worker = None
         return Step(matches, late)
 
     @property
     def due(self) -> int | None:
         """The watermark at which the bucket has something to do even without events."""
         times = [] if self._waiting is None else [int(self._times(self._waiting).min()) + 1]
-        if self._session is not None:
-            for time in (self._session.next_completion, self._session.evicted_from):
-                times.extend([] if time is None else [time])
+        if self._worker is not None:
+            session = self._worker.session
+            due_times = (session.next_completion, session.evicted_from)
+            times.extend(time for time in due_times if time is not None)
         due = min((-(-time // _TICKS) for time in times), default=None)
         return None if due is None else max(due, self._reached + 1)
 
     def left(self) -> BucketState | None:
         """The state; None if there is nothing to store."""
-        if self._waiting is None and self._session is None:
+        if self._waiting is None and self._worker is None:
             return None
         return BucketState(
-            () if self._session is None else self._session.snapshot_parts(),
+            () if self._worker is None else self._worker.session.snapshot_parts(),
             None if self._waiting is None else to_blob(self._waiting),
             self._reached,
         )
