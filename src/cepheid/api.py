@@ -54,7 +54,7 @@ def query(
         source: the name of the text in error messages, for instance its file name.
 
     Raises:
-        QuerySyntaxError: the text is not a query.
+        QuerySyntaxError: the query text does not parse.
         QuerySemanticError: the query has no meaning for any events.
 
     >>> q = query("PATTERN SEQ(A a, B b) WHERE a.x < T WITHIN 10", parameters={"T": 3})

@@ -127,7 +127,7 @@ UNCERTAIN_TIMES = (
     NamedOption(
         "uncertainty",
         "EXTENT",
-        "the largest error of a time: '7 s', or 'Task=0.5 s,Load=7 s'",
+        "how far a time can be off: '7 s', or 'Task=0.5 s,Load=7 s'",
         read_uncertainty,
     ),
     NamedOption("probabilities", "COLUMN", "the probability of each instant"),
@@ -137,7 +137,10 @@ UNCERTAIN_TIMES = (
 )
 ON_SPARK = (
     NamedOption(
-        "slices", "N", "split the events into N time slices; auto: if a key is hot", read_slices
+        "slices",
+        "N",
+        "divide the events into N time slices; auto: only if one key has too many events",
+        read_slices,
     ),
     NamedOption(
         "in_place",
@@ -167,11 +170,11 @@ OF_MATCH: Groups = {
     "Planning": PLANNING,
     "Uncertain times": UNCERTAIN_TIMES,
     "On Spark": ON_SPARK,
-    "Variants of the papers (same matches)": VARIANTS,
+    "Alternative algorithms of the papers (same matches)": VARIANTS,
 }
 OF_EXPLAIN: Groups = {
     "Planning": PLANNING,
-    "Variants of the papers (same matches)": STACKS_VARIANTS,
+    "Alternative algorithms of the papers (same matches)": STACKS_VARIANTS,
 }
 
 

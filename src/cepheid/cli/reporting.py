@@ -31,7 +31,7 @@ EXIT_CODES = """\b
 Exit codes:
   0    success
   1    an error in the query, the events or a file; stderr shows it
-  2    wrong usage of the command line
+  2    incorrect usage of the command line
   130  interrupted
 """
 

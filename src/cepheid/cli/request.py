@@ -84,7 +84,7 @@ class Request:
         str,
         events_option(
             metavar="COLUMN",
-            help="The time column, or two with a comma: the earliest and the latest time.",
+            help="The time column, or two, comma-separated: the earliest and the latest time.",
         ),
     ] = "ts"
     type: Annotated[str, events_option(metavar="COLUMN", help="The type column.")] = "type"
@@ -92,7 +92,7 @@ class Request:
         list[str] | None,
         events_option(
             metavar="COLUMN",
-            help="Orders events with equal times; repeatable, or several with commas. "
+            help="The column that orders events with equal times; repeatable, or comma-separated. "
             "By default they keep their row order.",
         ),
     ] = None
@@ -140,7 +140,7 @@ class Request:
         list[str] | None,
         evaluation_option(
             metavar="NAME=VALUE",
-            help="An option by its name, see below; repeatable. --NAME VALUE is short for it.",
+            help="Set one of the options listed below; repeatable. --NAME VALUE is short for it.",
         ),
     ] = None
 

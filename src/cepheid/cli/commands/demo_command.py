@@ -37,7 +37,10 @@ def demo(
     ] = None,
     spark: SparkMaster = None,
 ) -> None:
-    """Run three bundled scenarios: a question, its query and the matches."""
+    """Run three bundled scenarios.
+
+    For each of them, prints the question, the query and the matches.
+    """
     from cepheid.cli.commands.demo import run_demo
 
     with reporting():

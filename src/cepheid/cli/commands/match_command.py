@@ -80,9 +80,9 @@ def match(
 
     \b
     QUERYFILE  a file with the query, or - to read it from stdin
-    EVENTS     a Parquet, CSV or JSON-lines file, a directory or quoted
+    EVENTS     a Parquet, CSV or JSON Lines file, a folder or quoted
                glob of Parquet files, or TYPE=PATH for each event type;
-               - to read CSV or JSON lines from stdin
+               - to read CSV or JSON Lines from stdin
 
     A script writes the matches of each of its queries. With -o, each query has its own file: FILE
     is a folder, or has {query} in its name.

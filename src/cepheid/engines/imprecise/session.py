@@ -11,22 +11,18 @@ once and with the same confidence, however the stream is cut into batches.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.string_operations import string_operations
 from cepheid.engines.base.evaluation import IMPRECISE
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
 from cepheid.engines.base.retained import Retained
 from cepheid.engines.base.stored import check_header, header_of
-from cepheid.engines.imprecise.alternative import (
-    ImpreciseAlternative,
-    Threshold,
-    most_confident,
-)
+from cepheid.engines.imprecise.alternative import ImpreciseAlternative, Threshold, most_confident
 from cepheid.engines.imprecise.frame import Frame
 from cepheid.engines.imprecise.intervals import (
     granule_of,
@@ -35,7 +31,7 @@ from cepheid.engines.imprecise.intervals import (
     read_intervals,
 )
 from cepheid.engines.imprecise.layout import Intervals
-from cepheid.engines.imprecise.plan import by_variables, is_one_sequence
+from cepheid.engines.imprecise.plan import by_variables
 from cepheid.errors import EventError, warn
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.encoding import StringCodes
@@ -53,9 +49,6 @@ from cepheid.matches.bindings import (
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
 from cepheid.snapshots import Arrays, Parts, pack, part, prefixed
-
-if TYPE_CHECKING:
-    from cepheid.engines.imprecise.partial_orders import PartialOrders
 
 NEVER = -(1 << 62)
 END = 1 << 62
@@ -82,7 +75,7 @@ class ImpreciseSession:
         self._settled = self._begun = NEVER
         self._longest = 0
         self._violations = self._late = 0
-        self._alternatives: list[ImpreciseAlternative | PartialOrders] = []
+        self._alternatives: list[ImpreciseAlternative] = []
         self._granule = 1
         self._window = _LONGEST_WINDOW
         components = ast.components(query.query.pattern)
@@ -224,20 +217,9 @@ class ImpreciseSession:
                 at_least = max(at_least, float(clause.least))
         threshold = Threshold(more_than, at_least)
         self._alternatives = [
-            self._compiled(group, threshold) for group in by_variables(self._query.alternatives)
+            ImpreciseAlternative(self._query, group, self._window, threshold, self._options)
+            for group in by_variables(self._query.alternatives)
         ]
-
-    def _compiled(
-        self, group: list[Alternative], threshold: Threshold
-    ) -> ImpreciseAlternative | PartialOrders:
-        """The search for the matches of alternatives that have the same variables."""
-        query, window, options = self._query, self._window, self._options
-        if is_one_sequence(group):
-            return ImpreciseAlternative(query, group[0], window, threshold, options)
-        # Loaded when it is needed first, since its kernels take a while to compile.
-        from cepheid.engines.imprecise.partial_orders import PartialOrders
-
-        return PartialOrders(query, group, window, threshold, options)
 
     def _on_time(self, batch: Events) -> Events:
         """The events of a batch that did not come too late; the others are counted."""

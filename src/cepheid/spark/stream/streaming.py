@@ -32,13 +32,11 @@ from cepheid.spark.batch.preparation import Prepared, begins_out_of_order, loses
 from cepheid.spark.stream.bucket_operator import ANSWERS, BucketOperator
 from cepheid.spark.stream.packing import BUCKET, PACKED, bucket_labels, from_blob, packed
 from cepheid.spark.worker.worker_session import QUERY, column_of
+from cepheid.tuning import tuning
 
 LATE_POLICIES = ("drop", "emit")
 LATE_EVENT = "late_event"
 """The column with an event that came too late; null in the rows of matches."""
-
-LARGE = 4 << 20
-"""Buckets of at least this many bytes are logged step by step, and copied on their executor."""
 
 _DELAY = "spark.watermarkDelayMs"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -116,7 +114,7 @@ def _bucketed(
         settings,
         _made_by(prepared, events.schema, len(labels)),
         stream=uuid4().hex,
-        large=LARGE,
+        large=tuning().logged_bucket_bytes,
         lateness_ms=None if lateness is None else marked.schema[settings.time].metadata[_DELAY],
         emits_late=emits_late,
     )
