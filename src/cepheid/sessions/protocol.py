@@ -7,8 +7,8 @@ from typing import Any, Protocol
 from cepheid.engines.base.evaluation import IMPRECISE
 from cepheid.errors import SnapshotError
 from cepheid.events.events import Events
+from cepheid.events.read_options import UncertainTime
 from cepheid.events.time_axis import TimeAxis
-from cepheid.events.uncertain_time import UncertainTime
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics

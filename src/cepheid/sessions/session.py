@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.analysis.string_operations import string_operations
+from cepheid.analysis.needs import string_operations
 from cepheid.codegen.compiled_once import compiled_once
 from cepheid.engines.base.engine import Chunk, EngineTask
 from cepheid.engines.base.evaluation import NFA_B
@@ -22,7 +22,8 @@ from cepheid.engines.base.retained import Retained
 from cepheid.engines.base.stored import check_header, header_of
 from cepheid.errors import EventError
 from cepheid.events.arrays import Int64s, int64s, lent_numbers, padded
-from cepheid.events.columns.encoding import EncodedColumn, StringCodes
+from cepheid.events.columns.encoding import EncodedColumn
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
 from cepheid.events.partition_numbers import PartitionNumbers
 from cepheid.events.time_axis import MAX_TICKS, TimeAxis

@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar, cast
 import pyarrow as pa
 
 from cepheid.errors import EventError, OptionError
+from cepheid.events.conforming import like_earlier
 from cepheid.events.events import Events
-from cepheid.events.later_batch import like_earlier
 from cepheid.events.time_axis import TimeAxis
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.analysis.string_operations import string_operations
+from cepheid.analysis.needs import string_operations
 from cepheid.engines.base.evaluation import IMPRECISE
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
@@ -34,10 +34,10 @@ from cepheid.engines.imprecise.layout import Intervals
 from cepheid.engines.imprecise.plan import by_variables
 from cepheid.errors import EventError, warn
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.encoding import StringCodes
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
+from cepheid.events.read_options import UncertainTime
 from cepheid.events.time_axis import TimeAxis
-from cepheid.events.uncertain_time import UncertainTime
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import (
     Bindings,

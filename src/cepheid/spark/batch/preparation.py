@@ -13,12 +13,12 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from pyspark.sql.types import StructType
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.analysis.needed_columns import needed_columns
+from cepheid.analysis.needs import needed_columns
 from cepheid.compiled import Compiled
 from cepheid.engines.imprecise.intervals import read_intervals
 from cepheid.errors import OptionError, list_words
+from cepheid.events.read_options import UncertainTime
 from cepheid.events.time_axis import TimeAxis
-from cepheid.events.uncertain_time import UncertainTime
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
 from cepheid.matches.modes.registry import refuse_output
