@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
 
-from cepheid.analysis.needed_columns import needed_columns
+from cepheid.analysis.needs import needed_columns
 from cepheid.errors import OptionError
-from cepheid.events.uncertain_time import KEYWORDS as UNCERTAIN_KEYWORDS
+from cepheid.events.read_options import UNCERTAIN_KEYWORDS
 from cepheid.sessions.run_settings import MatchKeywords, RunSettings
 from cepheid.sessions.script import Script
 

@@ -514,7 +514,8 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.codegen.generated import predicate_address
 from cepheid.codegen.sequences import compile_nfa_b
-from cepheid.events.columns.encoding import EncodedColumn, StringCodes
+from cepheid.events.columns.encoding import EncodedColumn
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.engines.base.registers import Registers
 
 space = {}

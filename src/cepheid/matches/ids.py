@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.events.arrays import Int64s, PositionArray
-from cepheid.events.columns.arrow_arrays import from_numpy, shared
-from cepheid.events.columns.encoding import one_array
+from cepheid.events.columns.arrow_arrays import from_numpy, one_array, shared
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from cepheid.analysis.needed_columns import attributes_named
+from cepheid.analysis.needs import attributes_named
 from cepheid.analysis.scripts import ScriptQuery
 from cepheid.errors import EventError
 from cepheid.events.arrays import Int64s

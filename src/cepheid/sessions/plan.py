@@ -15,7 +15,7 @@ from cepheid.engines.base.evaluation import AUTO, Evaluation
 from cepheid.engines.base.query_session import QuerySession, SessionTask, Stored, WholeRun
 from cepheid.errors import EvaluationError, LimitError, OptionError, SnapshotError
 from cepheid.events.events import Events
-from cepheid.events.uncertain_time import UncertainTime
+from cepheid.events.read_options import UncertainTime
 from cepheid.matches.matches import Matches
 from cepheid.planning.choice import Choice
 from cepheid.planning.registry import EVALUATIONS, evaluation_named

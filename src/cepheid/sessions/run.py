@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cepheid.analysis.absent_types import warn_of_absent_types
+from cepheid.analysis.needs import warn_of_absent_types
 from cepheid.engines.base.evaluation import AUTO
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.options import BACKTRACK, MERGING, UNIONS, VERSIONED

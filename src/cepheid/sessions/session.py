@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.analysis.string_operations import string_operations
+from cepheid.analysis.needs import string_operations
 from cepheid.codegen.compiled_once import compiled_once
 from cepheid.engines.base.engine import Chunk, EngineTask
 from cepheid.engines.base.evaluation import NFA_B
@@ -22,7 +22,7 @@ from cepheid.engines.base.query_session import QuerySession
 from cepheid.engines.base.retained import Retained
 from cepheid.errors import EventError
 from cepheid.events.arrays import padded
-from cepheid.events.columns.encoding import StringCodes
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, joined_bindings, with_variables

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from cepheid.engines.base.query_session import QuerySession, Stored
 from cepheid.errors import STREAM_HAS_ENDED, EventError, OptionError, SnapshotError
+from cepheid.events.conforming import like_earlier
 from cepheid.events.events import Events
-from cepheid.events.later_batch import like_earlier
 from cepheid.events.time_axis import TimeAxis
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics

@@ -15,8 +15,8 @@ from cepheid.engines.base.evaluation import NFA_B
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
 from cepheid.errors import SnapshotError
 from cepheid.events.events import Events
+from cepheid.events.read_options import UncertainTime
 from cepheid.events.time_axis import TimeAxis
-from cepheid.events.uncertain_time import UncertainTime
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
 from cepheid.matches.bindings import Bindings, no_matches

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.analysis.string_operations import string_operations
+from cepheid.analysis.needs import string_operations
 from cepheid.engines.base.evaluation import IMPRECISE
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.query_session import QuerySession, SessionTask
@@ -33,7 +33,7 @@ from cepheid.engines.imprecise.layout import Intervals
 from cepheid.engines.imprecise.plan import by_variables
 from cepheid.errors import EventError, warn
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.encoding import StringCodes
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language import syntax as ast

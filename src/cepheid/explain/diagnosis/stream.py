@@ -15,7 +15,7 @@ import pyarrow as pa
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.reference import attributes_tested, python_events
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.encoding import StringCodes
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
 from cepheid.events.kernels.partition_ids import count_within
 from cepheid.events.partition_numbers import PartitionNumbers
