@@ -15,16 +15,16 @@ from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.codegen.sequences import refuse_nfa_b
 from cepheid.engines.base.options import Options
+from cepheid.engines.reference import bindings_of, python_events
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
 from cepheid.explain.diagnosis.stream import Positions, Stream
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
-from cepheid.matches.bindings import Bindings, bindings_from_rows
+from cepheid.matches.bindings import Bindings
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
-from cepheid.sessions.reference_run import positions_in, python_events
 from cepheid.sessions.session import Session
 from cepheid.tuning import tuning
 
@@ -161,14 +161,13 @@ class Counting:
         found = Partials(is_exact=looked_at == len(events))
         self.skipped_events |= not found.is_exact
         limited = _Limited(self._python_events, iter(range(MOST_STEPS + looked_at)))
-        rows: dict[str, Positions] = {}
+        matches: dict[Any, reference.Match] = {}
         try:
             for match in reference.find(query, limited, window):
-                binding = positions_in(match.binding)
-                rows.setdefault(str(binding), binding)
+                matches.setdefault(reference.sort_key(query, match), match)
         except LimitError:
             found.is_exact = False
-        found.add(bindings_from_rows(query.pattern, list(rows.values()), (), ()), self._stream.axis)
+        found.add(bindings_of(query, list(matches.values())), self._stream.axis)
         return found
 
 
