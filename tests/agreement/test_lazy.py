@@ -14,7 +14,6 @@ from cepheid.analysis.analyse import analyse
 from cepheid.engines.base.options import NEGATIONS, Options
 from cepheid.engines.lazy import engine as lazy_engine
 from cepheid.engines.lazy import memory as lazy_memory
-from cepheid.engines.lazy import negation as lazy_negation
 from cepheid.engines.lazy import plans as lazy_plans
 from cepheid.engines.lazy import store as lazy_store
 from cepheid.engines.lazy.compile import compile_lazy, refuse_lazy
@@ -33,12 +32,11 @@ NEGATION = st.sampled_from(NEGATIONS)
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything that can be full is full soon, and plans change as often as they can."""
-    for name, room in {"_OUTPUT_IDS": 16, "_OUTPUT_MATCHES": 8, "_SPAN": 2}.items():
+    for name, room in {"_OUTPUT_IDS": 16, "_OUTPUT_MATCHES": 8, "_SPAN": 2, "_TESTED": 2}.items():
         monkeypatch.setattr(lazy_engine, name, room)
     rooms = {"_FIRST_INSTANCES": 4, "_FIRST_NODES": 4, "_FIRST_POOL": 8, "_FEW_EVENTS": 2}
     for name, room in rooms.items():
         monkeypatch.setattr(lazy_memory, name, room)
-    monkeypatch.setattr(lazy_negation, "_TESTED", 2)
     monkeypatch.setattr(lazy_store, "_FIRST_ROOM", 2)
     monkeypatch.setattr(lazy_plans, "_GAIN", 1.0)
     monkeypatch.setattr(partition_numbers, "FEW", 2)

@@ -69,7 +69,20 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class NfaB:
+class Generated:
+    """The generated predicates of an automaton, and the values that they read.
+
+    ``columns`` are attributes of events, and ``registers`` values that a run keeps.
+    """
+
+    columns: tuple[tuple[str, Storage], ...]
+    registers: tuple[Storage, ...]
+    constants: tuple[int | float | str, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class NfaB(Generated):
     """An automaton as plain data: all that a kernel needs except the events.
 
     ``read_until`` is the last state in which each register is read. Runs that have become
@@ -80,17 +93,13 @@ class NfaB:
     strategy: int
     partition_attributes: tuple[str, ...]
     lists_by_partition: bool
-    columns: tuple[tuple[str, Storage], ...]
-    registers: tuple[Storage, ...]
     read_until: tuple[int, ...]
-    constants: tuple[int | float | str, ...]
-    source: str
     predicate_count: int
     edges: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NegationTest:
+class NegationTest(Generated):
     """A negated component as plain data: which events can violate it, and where.
 
     ``after`` and ``before`` are sets of components, as bits. Where ``is_across``, predicate 0
@@ -103,8 +112,4 @@ class NegationTest:
     before: int
     waits: bool
     steps: tuple[Step, ...]
-    columns: tuple[tuple[str, Storage], ...]
-    registers: tuple[Storage, ...]
-    constants: tuple[int | float | str, ...]
-    source: str
     is_across: bool

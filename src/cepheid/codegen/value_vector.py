@@ -163,11 +163,11 @@ class ValueVector:
 
     # --- updates
 
-    def updates(self, component: ast.Component, phase: Phase) -> tuple[Update, ...]:
+    def updates(self, variable: str, phase: Phase) -> tuple[Update, ...]:
         """The updates of the registers of a variable when an event is selected, lengths last."""
         found = []
         for number, (register, storage) in enumerate(self.registers.items()):
-            if register.variable == component.variable:
+            if register.variable == variable:
                 update = self._one_update(register, storage, number, phase)
                 if update is not None:
                     found.append(update)

@@ -32,7 +32,7 @@ class ViolationSearch:
         self._window = window
         self._tables = step_tables(test.steps, test.columns)
         self._columns = tuple(name for name, _ in test.columns)
-        self._registers = Registers(test.registers, test.columns, test.constants, 1)
+        self._registers = Registers(test, 1)
         self._predicate = predicate_address(test.source)
         self._batch: Batch
 

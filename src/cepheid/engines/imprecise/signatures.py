@@ -121,8 +121,7 @@ class SignatureSearch:
 
     def new_registers(self, rows: int) -> Registers:
         """Registers for the conditions across events, of this many runs."""
-        automaton = self.automaton
-        return Registers(automaton.registers, automaton.columns, automaton.constants, rows)
+        return Registers(self.automaton, rows)
 
     def conditions_of(self, registers: Registers) -> Conditions:
         """The conditions across events, which read and fill these registers."""

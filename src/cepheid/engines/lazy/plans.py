@@ -14,15 +14,16 @@ from itertools import islice
 
 import numpy as np
 
+from cepheid.codegen.layout import CONTEXT_SLOTS, CONTEXT_SLOTS_STRIDE
 from cepheid.engines.base.engine import EngineTask
 from cepheid.engines.base.statistics import RunningCounts
 from cepheid.engines.base.workload import Workload, best_orders, orders_cost
 from cepheid.engines.lazy import layout
+from cepheid.engines.lazy.compile import LazyAutomaton
 from cepheid.engines.lazy.kernels.memory import count_satisfied
 from cepheid.engines.lazy.layout import Plans, State
 from cepheid.engines.lazy.placement import Orders
 from cepheid.engines.lazy.store import EventStore
-from cepheid.engines.lazy.tables import LazyAutomaton
 from cepheid.events.arrays import Int64s
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.snapshots import Arrays
@@ -45,7 +46,7 @@ class LazyPlans:
         self._is_tree = is_tree
         self._window = task.window
         self._by_partition = task.by_partition
-        count = len(automaton.components)
+        count = len(automaton.placement.components)
         self._members = [frozenset(each) for each in automaton.placement.alternatives]
         self._orders: Orders = ()
         self.arrays = Plans(
@@ -159,7 +160,7 @@ class LazyPlans:
     def _count(self, store: EventStore, low: int, high: int) -> None:
         events = store.arrays
         masks, axis = events.masks[low:high], events.axis[low:high]
-        fitting = [int(((masks >> ix) & 1).sum()) for ix in range(len(self._automaton.components))]
+        fitting = [int(((masks >> ix) & 1).sum()) for ix in range(len(self._planned))]
         span = int(axis[-1]) - int(axis[0]) if high > low else 0
         self._counts.add(fitting, high - low)
         self._seen += high - low
@@ -185,25 +186,33 @@ class LazyPlans:
         self._selectivities = {}
         self._sampled = self._seen
         predicate, context = int(state.control[0]["predicate"]), state.context.copy()
-        slots = np.zeros((1, int(context[layout.CONTEXT_SLOTS_STRIDE])), dtype=np.int64)
-        context[layout.CONTEXT_SLOTS] = slots.ctypes.data
+        slots = np.zeros((1, int(context[CONTEXT_SLOTS_STRIDE])), dtype=np.int64)
+        context[CONTEXT_SLOTS] = slots.ctypes.data
         fitting = [
             np.flatnonzero((store.arrays.masks[:high] >> ix) & 1)
-            for ix in range(len(self._automaton.components))
+            for ix in range(len(self._planned))
         ]
-        for ix, each in enumerate(self._automaton.components):
-            for test in each.tests:
-                other = test.needs.bit_length() - 1
-                if test.phase != layout.BIND or test.needs != 1 << other or other > ix:
+        components, tests = self._automaton.tables.components, self._automaton.tables.tests
+        for ix, each in enumerate(components):
+            for test in tests[each["test_low"] : each["test_high"]]:
+                needs = int(test["needs"])
+                other = needs.bit_length() - 1
+                if test["phase"] != layout.BIND or needs != 1 << other or other > ix:
                     continue
-                if self._automaton.components[other].component.is_kleene:
+                if components[other]["is_kleene"]:
                     continue
                 if not len(fitting[ix]) or not len(fitting[other]):
                     continue
                 events = random.choice(fitting[ix], _SAMPLE).astype(np.int64)
                 others = random.choice(fitting[other], _SAMPLE).astype(np.int64)
                 satisfied = count_satisfied(
-                    predicate, context.ctypes.data, test.predicate, slots, other, events, others
+                    predicate,
+                    context.ctypes.data,
+                    int(test["predicate"]),
+                    slots,
+                    other,
+                    events,
+                    others,
                 )
                 part = (satisfied + 0.5) / (_SAMPLE + 1)
                 pair = (other, ix)

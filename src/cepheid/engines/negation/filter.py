@@ -40,8 +40,8 @@ class NegationFilter:
         self._window = window
         self._tables = step_tables(test.steps, test.columns)
         # The events of a match are in other columns than those that can violate it.
-        self._registers = Registers(test.registers, test.columns, test.constants, 1)
-        self._columns = Registers(test.registers, test.columns, test.constants, 1)
+        self._registers = Registers(test, 1)
+        self._columns = Registers(test, 1)
         self._predicate = predicate_address(test.source)
         # An event of a component without a place may come a window before the last event of a
         # match, which is tested when a window has passed since its first.

@@ -78,7 +78,7 @@ def satisfies(events, done, bound, conditions):
     for slot in range(done, bound):
         if not holds(conditions, conditions.steps[slot].begin, events[slot], slot):
             return False
-        copy_registers(conditions, slot)
+        copy_registers(conditions, slot, slot + 1)
         select_event(conditions, slot, False, events[slot], slot + 1)
     return True
 

@@ -107,7 +107,7 @@ def search_partial_order(control, batch, conditions, predecessors, levels, out):
                 matches += 1
                 offsets[matches] = written
             continue
-        copy_registers(conditions, depth)
+        copy_registers(conditions, depth, depth + 1)
         select_event(conditions, depth, False, event, depth + 1)
         begin, end = max(begins[depth], lower[event]), min(ends[depth], upper[event])
         depth += 1

@@ -184,7 +184,7 @@ def search_in_query_order(control, batch, conditions, paths, least_confidence, o
             if share < least_confidence[0]:
                 continue
         control[PATHS] += 1
-        copy_registers(conditions, depth)
+        copy_registers(conditions, depth, depth + 1)
         select_event(conditions, here, options[depth] == TAKE, event, depth + 1)
         depth += 1
         _open(depth, TAKE, steps, paths, candidates, partition, lower)

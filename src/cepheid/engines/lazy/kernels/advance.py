@@ -14,9 +14,10 @@ called again.
 
 from __future__ import annotations
 
+from cepheid.engines.base.kernels.conditions import clear_registers
+from cepheid.engines.base.kernels.registers import apply_updates
 from cepheid.engines.lazy.kernels.instances import (
     add_event,
-    apply_updates,
     copied,
     free_instance,
     is_in,
@@ -119,7 +120,8 @@ def _extend_list(tables, state, events, instance_ix, event, place):
     else:
         nodes[node].previous = slots[instance_ix, SLOT_NODE * count + component]
         low, high = part.take_low, part.take_high
-    apply_updates(tables.updates, low, high, state.context, instances, copy_ix, event)
+    registers = instances.registers
+    apply_updates(tables.updates, low, high, state.context, event, copy_ix, registers)
     slots[copy_ix, SLOT_NODE * count + component] = node
     new.node = node
     new.count += 1
@@ -273,9 +275,7 @@ def _begin(tables, plans, state, events, out, plan, step, event):
     row.node, row.waits = NONE, ctl.waits
     for slot in range(instances.slots.shape[1]):
         instances.slots[instance_ix, slot] = 0
-    for register in range(instances.ints.shape[1]):
-        instances.ints[instance_ix, register] = 0
-    instances.valid[instance_ix] = 0
+    clear_registers(instances, instance_ix)
     part = tables.components[component]
     testing = Testing(tables.tests, state.evaluations, ctl.predicate, ctl.context)
     phase = phase_of(part.is_kleene, 0)

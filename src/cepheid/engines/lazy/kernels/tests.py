@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from cepheid.engines.lazy.kernels.instances import apply_updates
+from cepheid.engines.base.kernels.registers import apply_updates
 from cepheid.engines.lazy.kernels.search import row_of, slot_of_first
 from cepheid.engines.lazy.layout import (
     ABSENT,
@@ -109,10 +109,11 @@ def _is_absent(tables, state, groups, instance_ix, t):
 def _reset(tables, state, instance_ix, each, at):
     """Set a range to its first element."""
     instances, work, elements = state.instances, state.work, state.work[2 * MAX_RANGES + at]
-    instances.valid[instance_ix] &= ~each.registers
-    for register in range(instances.ints.shape[1]):
+    ints, _, valid = instances.registers
+    valid[instance_ix] &= ~each.registers
+    for register in range(ints.shape[1]):
         if (each.registers >> register) & 1:
-            instances.ints[instance_ix, register] = 0
+            ints[instance_ix, register] = 0
     work[at] = 0
     while work[at] < each.first - 1:
         _step(tables, state, instance_ix, each, at)
@@ -123,12 +124,13 @@ def _reset(tables, state, instance_ix, each, at):
 @helper
 def _step(tables, state, instance_ix, each, at):
     """Set a range to its next element, and add the one it leaves to the registers."""
-    slots, work, elements = state.instances.slots, state.work, state.work[2 * MAX_RANGES + at]
+    slots, registers = state.instances.slots, state.instances.registers
+    work, elements = state.work, state.work[2 * MAX_RANGES + at]
     event = work[elements + work[at]]
     low, high = each.take_low, each.take_high
     if work[at] == 0:
         low, high = each.begin_low, each.begin_high
-    apply_updates(tables.updates, low, high, state.context, state.instances, instance_ix, event)
+    apply_updates(tables.updates, low, high, state.context, event, instance_ix, registers)
     count = len(tables.components)
     slots[instance_ix, SLOT_PREVIOUS * count + each.component] = event
     work[at] += 1

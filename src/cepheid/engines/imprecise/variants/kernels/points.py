@@ -130,7 +130,7 @@ def match_points(control, batch, conditions, points, room, out, scores):
         clear_registers(conditions, 0)
         if not holds(conditions, steps[0].begin, anchor, 0):
             continue
-        copy_registers(conditions, 0)
+        copy_registers(conditions, 0, 1)
         select_event(conditions, 0, False, anchor, 1)
         table[:] = -1
         used = 0
@@ -193,7 +193,7 @@ def match_points(control, batch, conditions, points, room, out, scores):
                 control[PATHS] += 1
                 path[depth], times[depth] = event, time
                 sums[0, depth] = sums[0, depth - 1] * share
-                copy_registers(conditions, depth)
+                copy_registers(conditions, depth, depth + 1)
                 select_event(conditions, depth, False, event, depth + 1)
                 depth += 1
                 opened = True
