@@ -21,16 +21,13 @@ from cepheid.events.arrays import Int64s, int64s
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays, part, prefixed
+from cepheid.tuning import tuning
 
 Block = tuple[Int64s, Int64s]
 """The tags of all events of some matches, and where each match begins."""
 
-_OUTPUT_IDS = 1 << 20
-_OUTPUT_MATCHES = 1 << 17
-_SPAN = 2_048
-"""The plan is reconsidered after this many events that fit a component."""
-_TESTED, _REFUSED = 1_024, 0.05
-"""A negation that refuses less than this part of this many instances is no longer tested early."""
+_REFUSED = 0.05
+"""A negation that refuses less than this part of its instances is no longer tested early."""
 
 
 class LazyEngine(Engine):
@@ -49,7 +46,7 @@ class LazyEngine(Engine):
         # Tests of single events read the columns of a batch, and others those of the store.
         self._batch = Registers(automaton, 0)
         self._chooses_when_to_test = task.options.negation == BY_COST
-        self._out = _output(_OUTPUT_IDS, _OUTPUT_MATCHES)
+        self._out = _output(tuning().output_ids, tuning().output_matches)
         self._drive = Drive()
         self._provide = {
             layout.NEED_INSTANCES: memory.grow_instances,
@@ -85,7 +82,7 @@ class LazyEngine(Engine):
         self._append(chunk)
         store = memory.store
         while (at := int(memory.arrays.control[0]["at"])) < store.size:
-            stop = min(at + _SPAN, store.size)
+            stop = min(at + tuning().plan_events, store.size)
             memory.arrays.control[0]["stop"] = stop
             self._plans.update(store, at, stop, memory.arrays)
             yield from self._drive(self._read, self._provide)
@@ -126,7 +123,7 @@ class LazyEngine(Engine):
         """Leave negations that refuse hardly any instance to the filter of complete matches."""
         negations = self._tables.negations
         rarely = negations["refused"] < _REFUSED * negations["tested"]
-        negations["is_late"] |= (negations["tested"] > _TESTED) & rarely
+        negations["is_late"] |= (negations["tested"] > tuning().negation_tests) & rarely
 
     def _read(self) -> int:
         """Let the kernel read the events up to the next stop, as far as there is room."""
