@@ -9,7 +9,8 @@ from __future__ import annotations
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent
 from cepheid.codegen import layout
 from cepheid.codegen.edges import EventUnit, equivalences_at
-from cepheid.codegen.predicates import PredicateWriter, Resolve, Storage, Test, Untranslatable
+from cepheid.codegen.expressions import Resolve, Storage, Untranslatable
+from cepheid.codegen.predicates import PredicateWriter, Test
 from cepheid.codegen.steps import EventTest, Phase
 from cepheid.codegen.value_vector import ValueVector
 from cepheid.language import syntax as ast

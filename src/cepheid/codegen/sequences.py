@@ -21,8 +21,9 @@ from cepheid.codegen.compiled_once import compiled_once
 from cepheid.codegen.compiler import AlternativeCompiler, Literals, is_on_event
 from cepheid.codegen.context_reads import register_value
 from cepheid.codegen.edges import current_event, edges_of, first_event
-from cepheid.codegen.predicates import Storage, Test, Untranslatable
-from cepheid.codegen.steps import EventTest, NegationTest, NfaB, Phase, Step, Update
+from cepheid.codegen.expressions import Storage, Untranslatable
+from cepheid.codegen.predicates import Test
+from cepheid.codegen.steps import EventTest, NegationTest, NfaB, Phase, Step
 from cepheid.codegen.value_vector import ValueVector
 from cepheid.language import syntax as ast
 
@@ -112,38 +113,25 @@ class SequenceCompiler(AlternativeCompiler):
         """The automaton that the kernels of nfa_b run."""
         if not self._alternative.is_sequence:
             raise Untranslatable("it has AND, and an NFA^b reads a sequence")
-        placed = []
-        for ix, edges in enumerate(edges_of(self._query, self._alternative)):
+        steps = []
+        all_edges = edges_of(self._query, self._alternative)
+        for ix, edges in enumerate(all_edges):
             for clause in (*edges.begin, *edges.take, *edges.proceed):
                 self._check_ranges(clause)
-            begin_test, begin = self._place(ix, Phase.BEGIN, edges.entry)
-            take_test, take = EventTest(()), layout.NONE
+            test, predicate = self._place(ix, Phase.BEGIN, edges.entry)
+            step = Step(edges.component, edges.least, edges.most, test, begin=predicate)
             if edges.component.is_kleene:
-                take_test, take = self._place(ix, Phase.TAKE, edges.take)
-            placed.append((edges, begin_test, take_test, begin, take))
-        final = layout.NONE
+                test, predicate = self._place(ix, Phase.TAKE, edges.take)
+                step = replace(step, take_test=test, take=predicate)
+            steps.append(step)
         if self._components[-1].is_kleene:
-            _, final = self._place(len(placed) - 1, Phase.FINAL, placed[-1][0].proceed)
-        # Only now all registers that predicates read are known.
-        finished = tuple(
-            Step(
-                edges.component,
-                edges.least,
-                edges.most,
-                begin_test,
-                take_test,
-                begin,
-                take,
-                final if ix == len(placed) - 1 else layout.NONE,
-                *self._updates(edges.component),
-            )
-            for ix, (edges, begin_test, take_test, begin, take) in enumerate(placed)
-        )
+            _, predicate = self._place(len(steps) - 1, Phase.FINAL, all_edges[-1].proceed)
+            steps[-1] = replace(steps[-1], final=predicate)
         strategy = self._query.query.strategy
         by_partition = strategy is not ast.SelectionStrategy.STRICT_CONTIGUITY
         return NfaB(
             *self._generated(),
-            finished,
+            tuple(map(self._with_updates, steps)),
             _STRATEGIES[strategy],
             partition_attributes(self._query, self._alternative),
             by_partition,
@@ -161,7 +149,6 @@ class SequenceCompiler(AlternativeCompiler):
             for name in component.types:
                 if not self._schema.has_attribute(name, test.attribute):
                     raise Untranslatable(f"{name} has no attribute '{test.attribute}'")
-        steps = tuple(map(self._only_updates, self._components))
         return NegationTest(
             *self._generated(),
             component,
@@ -169,22 +156,17 @@ class SequenceCompiler(AlternativeCompiler):
             sum(1 << ix for ix in negated.after),
             sum(1 << ix for ix in negated.before),
             negated.waits,
-            steps,
+            # Steps that fill registers and test nothing.
+            tuple(self._with_updates(Step(each)) for each in self._components),
             # It is predicate 0 then: the test of an event alone is generated later.
             predicate != layout.NONE,
         )
 
-    def _only_updates(self, component: ast.Component) -> Step:
-        """A step that fills registers and tests nothing."""
-        nothing, none = EventTest(()), layout.NONE
-        updates = self._updates(component)
-        return Step(component, 1, 1, nothing, nothing, none, none, none, *updates)
-
-    def _updates(self, component: ast.Component) -> tuple[tuple[Update, ...], tuple[Update, ...]]:
-        """The updates of registers at the first event of a component and at later ones."""
-        phases = (Phase.BEGIN, Phase.TAKE)
-        begin, take = (self._vector.updates(component.variable, phase) for phase in phases)
-        return begin, take if component.is_kleene else ()
+    def _with_updates(self, step: Step) -> Step:
+        """The step with its updates, when all registers that predicates read are known."""
+        name, is_kleene = step.component.variable, step.component.is_kleene
+        begin, take = (self._vector.updates(name, phase) for phase in (Phase.BEGIN, Phase.TAKE))
+        return replace(step, begin_updates=begin, take_updates=take if is_kleene else ())
 
     # --- clauses
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cepheid.codegen import layout
-from cepheid.codegen.predicates import Storage
+from cepheid.codegen.expressions import Storage
 from cepheid.language import syntax as ast
 
 
@@ -53,19 +53,20 @@ class Update:
 class Step:
     """One component: its bounds, the tests of its events, its predicates and updates.
 
-    ``begin``, ``take`` and ``final`` are numbers of predicates, or NONE.
+    ``begin``, ``take`` and ``final`` are numbers of predicates, or NONE. A test without types lets
+    no event pass.
     """
 
     component: ast.Component
-    least: int
-    most: int
-    begin_test: EventTest
-    take_test: EventTest
-    begin: int
-    take: int
-    final: int
-    begin_updates: tuple[Update, ...]
-    take_updates: tuple[Update, ...]
+    least: int = 1
+    most: int = 1
+    begin_test: EventTest = EventTest(())
+    take_test: EventTest = EventTest(())
+    begin: int = layout.NONE
+    take: int = layout.NONE
+    final: int = layout.NONE
+    begin_updates: tuple[Update, ...] = ()
+    take_updates: tuple[Update, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.codegen import layout
-from cepheid.codegen.predicates import Storage
+from cepheid.codegen.expressions import Storage
 from cepheid.codegen.steps import Generated, Step, Update
 from cepheid.engines.base.kernels.conditions import Conditions
 from cepheid.engines.base.layout import RegisterArrays, Rows

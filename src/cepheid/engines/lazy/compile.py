@@ -19,8 +19,8 @@ from cepheid.analysis.partitions import Term
 from cepheid.analysis.placement import reads_whole_list
 from cepheid.codegen.compiled_once import compiled_once
 from cepheid.codegen.compiler import AlternativeCompiler
+from cepheid.codegen.expressions import Resolve, Untranslatable
 from cepheid.codegen.layout import MAX_COMPONENTS
-from cepheid.codegen.predicates import Resolve, Untranslatable
 from cepheid.codegen.sequences import untranslatable
 from cepheid.codegen.steps import EventTest, Generated, Phase, Update
 from cepheid.engines.base.options import BY_COST

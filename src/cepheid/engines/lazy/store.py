@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.codegen.predicates import Storage
+from cepheid.codegen.expressions import Storage
 from cepheid.engines.base.registers import Columns
 from cepheid.engines.lazy.compile import LazyAutomaton
 from cepheid.engines.lazy.layout import NONE, Events

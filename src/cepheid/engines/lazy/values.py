@@ -7,7 +7,7 @@ through the slot that holds the event's row. Registers are kept only for aggrega
 from __future__ import annotations
 
 from cepheid.codegen import context_reads
-from cepheid.codegen.predicates import Value
+from cepheid.codegen.expressions import Value
 from cepheid.codegen.value_vector import ValueVector
 from cepheid.engines.lazy import layout
 from cepheid.language import syntax as ast

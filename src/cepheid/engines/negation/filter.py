@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator
 import numpy as np
 import pyarrow as pa
 
+from cepheid.codegen.expressions import Storage
 from cepheid.codegen.generated import predicate_address
 from cepheid.codegen.layout import TAG_SHIFT
-from cepheid.codegen.predicates import Storage
 from cepheid.codegen.steps import NegationTest
 from cepheid.engines.base.event_batch import Bools, EventBatch
 from cepheid.engines.base.registers import Registers, step_tables

@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.codegen import layout
 from cepheid.codegen.compiled_once import compiled_once
 from cepheid.codegen.sequences import SequenceCompiler, partition_attributes, untranslatable
 from cepheid.codegen.steps import EventTest, Generated, Phase, Step
 from cepheid.engines.stacks.plan import BoundConditions, bound_conditions, usable_keys
 from cepheid.language import syntax as ast
-
-_NO_EVENT = EventTest(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +65,9 @@ class _Compiler(SequenceCompiler):
         placed = list(map(self._place_bound, bound))
         # Only now is it known which registers the predicates read.
         steps = tuple(
-            Step(
-                component, 1, 1, test, _NO_EVENT, predicate, layout.NONE, layout.NONE,
-                self._vector.updates(component.variable, Phase.BEGIN), (),
-            )
+            self._with_updates(Step(component, begin_test=test, begin=predicate))
             for component, (test, predicate) in zip(self._components, placed, strict=True)
-        )  # fmt: skip
+        )
         return InstanceStacks(
             *self._generated(),
             steps,

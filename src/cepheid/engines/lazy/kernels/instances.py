@@ -57,6 +57,18 @@ def free_instance(control, instances, instance_ix):
 
 
 @helper
+def expire_waiting(control, instances, waiting, listed, component, before, instance_ix):
+    """Free a waiting instance; ``before`` is the one before it in its list, or NONE."""
+    link = instances.table[instance_ix].link
+    if before == NONE:
+        waiting[listed, component] = link
+    else:
+        instances.table[before].link = link
+    free_instance(control, instances, instance_ix)
+    control[0].instances_expired += 1
+
+
+@helper
 def copied(control, instances, source_ix):
     """A copy of an instance."""
     copy_ix = new_instance(control, instances)
