@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -48,13 +49,13 @@ class LazyEngine(Engine):
         self._chooses_when_to_test = task.options.negation == BY_COST
         self._out = _output(tuning().output_ids, tuning().output_matches)
         self._drive = Drive()
-        self._provide = {
+        self._provide: dict[int, Callable[[], Iterable[Block] | None]] = {
             layout.NEED_INSTANCES: memory.grow_instances,
             layout.NEED_NODES: memory.grow_nodes,
             layout.NEED_OUTPUT: self._drain_or_grow,
             layout.NEED_POOL: memory.pack_buffers,
-            layout.NEED_STACK: memory.grow_stack,
-            layout.NEED_WORK: memory.grow_work,
+            layout.NEED_STACK: partial(memory.double, "stack"),
+            layout.NEED_WORK: partial(memory.double, "work"),
             layout.NEED_SWEEP: memory.free_expired,
         }
 

@@ -5,6 +5,8 @@ They grow when the kernel asks for room, and shrink when events have left the wi
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from cepheid.codegen.generated import predicate_address
@@ -65,18 +67,14 @@ class Memory:
 
     def grow_nodes(self) -> None:
         """Make room for nodes: drop unreachable ones, and grow if many are left."""
-        nodes = self.arrays.nodes
-        if 2 * (self._drop_nodes() + 4) > len(nodes):
-            self.arrays = self.arrays._replace(nodes=grown(nodes, 2 * len(nodes)))
+        if 2 * (self._drop_nodes() + 4) > len(self.arrays.nodes):
+            self.double("nodes")
 
-    def grow_stack(self) -> None:
-        """Double the room for instances that read their buffers."""
-        stack = self.arrays.stack
-        self.arrays = self.arrays._replace(stack=grown(stack, 2 * len(stack)))
-
-    def grow_work(self) -> None:
-        """Double the room for the elements of for-all tests."""
-        self.arrays = self.arrays._replace(work=int64s(2 * len(self.arrays.work)))
+    def double(self, name: str) -> None:
+        """Double the room of one of the arrays."""
+        array = getattr(self.arrays, name)
+        doubled: dict[str, Any] = {name: grown(array, 2 * len(array))}
+        self.arrays = self.arrays._replace(**doubled)
 
     def free_expired(self) -> None:
         """Free the waiting instances that no later event can complete."""

@@ -53,7 +53,6 @@ class LazyPlans:
             np.full((count, count), layout.WHOLE, dtype=np.int64),
             np.zeros(layout.PLANS, dtype=layout.PLAN),
         )
-        self.arrays.table["is_tree"] = is_tree
         self._counts = RunningCounts(count)
         self._seen = self._sampled = 0
         self._density = 0.0
@@ -66,7 +65,7 @@ class LazyPlans:
         if statistics is not None:
             self._selectivities = automaton.placement.selectivities(statistics)
             self._write_parts()
-            self._begin(automaton.placement.given_orders(statistics))
+            self._begin(0, automaton.placement.given_orders(statistics), 0)
 
     def update(self, store: EventStore, low: int, high: int, state: State) -> None:
         """Look at the events that are read next, and make a new plan where that pays."""
@@ -89,7 +88,7 @@ class LazyPlans:
         workload = self._workload(rates)
         orders = best_orders(workload, self._members)
         if is_first:
-            self._begin(orders)
+            self._begin(0, orders, 0)
         elif self._is_better(workload, orders):
             # Rates that drift late may drift again: from now on each instance chooses.
             self._is_tree |= self._seen > _SETTLED and len(self._members) == 1
@@ -126,18 +125,14 @@ class LazyPlans:
                     steps[before]["child"] = place
             steps[places[order]]["finals"] |= 1 << number
 
-    def _begin(self, orders: Orders) -> None:
-        self._write(0, orders)
-        self.arrays.table[0]["is_alive"], self.arrays.table[0]["until"] = 1, layout.FAR
+    def _begin(self, plan: int, orders: Orders, since: int) -> None:
+        self._write(plan, orders)
+        self.arrays.table[plan] = (1, since, layout.FAR, self._is_tree)
+        self._latest = plan
 
     def _switch(self, orders: Orders, at: int, now: int) -> None:
-        old, new = self._latest, 1 - self._latest
-        self.arrays.table[old]["until"] = at
-        self._write(new, orders)
-        row = self.arrays.table[new]
-        row["is_tree"] = self._is_tree
-        row["is_alive"], row["since"], row["until"] = 1, at, layout.FAR
-        self._latest = new
+        self.arrays.table[self._latest]["until"] = at
+        self._begin(1 - self._latest, orders, at)
         self._retires = now + self._window
 
     def _retire(self, now: int) -> None:
@@ -225,22 +220,13 @@ class LazyPlans:
     def state(self) -> Arrays:
         """The plans as arrays, for a snapshot."""
         pairs = list(self._selectivities)
-        retires = layout.NONE if self._retires is None else self._retires
+        has_old, retires = self._retires is not None, self._retires or 0
+        numbers = self._seen, self._sampled, self._latest, self._is_tree, has_old, retires
         return {
             **self.arrays._asdict(),
             "orders": np.array([each for order in self._orders for each in order], np.int64),
             "counts": np.array([*self._counts.counts, self._counts.seen]),
-            "numbers": np.array(
-                [
-                    self._seen,
-                    self._sampled,
-                    self._latest,
-                    self._is_tree,
-                    self._retires is not None,
-                    retires,
-                ],
-                dtype=np.int64,
-            ),
+            "numbers": np.array(numbers, dtype=np.int64),
             "density": np.array([self._density, *self._planned]),
             "pairs": np.array(pairs, dtype=np.int64).reshape(len(pairs), 2),
             "selectivities": np.array([self._selectivities[pair] for pair in pairs]),
@@ -257,9 +243,5 @@ class LazyPlans:
         self._seen, self._sampled, self._latest, self._is_tree, has_old, retires = numbers
         self._retires = retires if has_old else None
         self._density, *self._planned = state["density"].tolist()
-        self._selectivities = {
-            (a, b): part
-            for (a, b), part in zip(
-                state["pairs"].tolist(), state["selectivities"].tolist(), strict=True
-            )
-        }
+        pairs = map(tuple, state["pairs"].tolist())
+        self._selectivities = dict(zip(pairs, state["selectivities"].tolist(), strict=True))
