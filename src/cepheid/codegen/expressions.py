@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from cepheid.analysis.string_operations import RANK, STRING_FUNCTIONS
+from cepheid.analysis.needs import RANK, STRING_FUNCTIONS
 from cepheid.codegen import context_reads
 from cepheid.functions import Function, Uncallable, find_function
 from cepheid.language import syntax as ast

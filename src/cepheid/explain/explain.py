@@ -14,7 +14,7 @@ from cepheid.engines.imprecise.plan import method_line, uncertainty_lines
 from cepheid.engines.lazy.sharing import sharing_lines
 from cepheid.engines.stacks.plan import SequencePlan
 from cepheid.errors import list_words
-from cepheid.events.uncertain_time import UncertainTime
+from cepheid.events.read_options import UncertainTime
 from cepheid.explain.automaton import nfa_b_automaton
 from cepheid.explain.conditions import place_of
 from cepheid.language import syntax as ast

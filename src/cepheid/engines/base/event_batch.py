@@ -16,8 +16,9 @@ from cepheid.codegen.steps import EventTest
 from cepheid.engines.base.kernels import event_masks
 from cepheid.events.arrays import Int64s, address_of, lent_numbers
 from cepheid.events.columns.arrow_arrays import to_numpy
-from cepheid.events.columns.encoding import EncodedColumn, StringCodes, encode_column
+from cepheid.events.columns.encoding import EncodedColumn, encode_column
 from cepheid.events.columns.list_columns import ListColumns
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.columns.vectorised import Leaf, Vectorised
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
