@@ -19,21 +19,23 @@ from cepheid.explain.stack_drawing import (
 )
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_pattern, print_window
-from cepheid.sessions.run import PreparedRun
+from cepheid.sessions.plan import PlannedQuery, new_run
+from cepheid.sessions.session import Session
 
 MOST_EVENTS = 60
 _Positions = dict[str, int]
 
 
-def draw_standing_stacks(prepared: PreparedRun) -> str:
+def draw_standing_stacks(planned: PlannedQuery, events: Events) -> str:
     """The stacks after the last event, and the matches that the last event completes."""
-    events, query = prepared.events, prepared.planned.analysed
+    query = planned.analysed
     if len(events) > MOST_EVENTS:
         raise OptionError(
             f"a picture of stacks shows at most {MOST_EVENTS} events, and there are "
             f"{len(events):,}; give fewer events, such as the first {MOST_EVENTS}"
         )
-    session = prepared.session()
+    session = new_run(planned.task)
+    assert isinstance(session, Session)
     last = len(events) - 1
     found = [
         {name: position for name, position in match.items() if isinstance(position, int)}

@@ -15,6 +15,7 @@ from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.codegen.sequences import refuse_nfa_b
 from cepheid.engines.base.options import Options
+from cepheid.engines.reference import python_events
 from cepheid.errors import LimitError
 from cepheid.events.events import Events
 from cepheid.explain.diagnosis.stream import Positions, Stream, all_positions
@@ -23,7 +24,6 @@ from cepheid.language.printer import print_query
 from cepheid.matches.bindings import Bindings
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
-from cepheid.sessions.reference_run import python_events
 from cepheid.sessions.session import Session
 from cepheid.tuning import tuning
 

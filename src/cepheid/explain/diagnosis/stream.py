@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.reference import attributes_tested, python_events
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
@@ -22,7 +23,6 @@ from cepheid.explain.diagnosis.prefixes import equivalences_of
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
 from cepheid.reference.interpreter import Event
-from cepheid.sessions.reference_run import attributes_tested, python_events
 
 _LARGEST_FIRST = tuple(reversed(NANOSECONDS_PER.items()))
 

@@ -10,7 +10,7 @@ from cepheid.engines.imprecise.layout import NEED_RUNS, RESUME_AT, Batch, Scores
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.engines.imprecise.variants.kernels.points import PointRoom, Points, match_points
 from cepheid.events.arrays import int64s
-from cepheid.matches.bindings import offsets_of
+from cepheid.matches.positions import offsets_of
 from cepheid.tuning import tuning
 
 
