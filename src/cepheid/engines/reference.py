@@ -48,14 +48,15 @@ class ReferenceRun(WholeRun):
             matches = mode.definition(query, matches)
         if limit is not None and len(matches) > limit:
             raise LimitError(f"there are {len(matches)} matches, more than {limit}")
-        found = _bindings(query, matches)
+        found = bindings_of(query, matches)
         if mode.make_chooser is not None and mode.definition is None:
             found = mode.make_chooser().choose(_completed(query, matches, found))
         self._metrics = Metrics(events=len(events), matches=len(found))
         return [found]
 
 
-def _bindings(query: ast.Query, matches: Sequence[reference.Match]) -> Bindings:
+def bindings_of(query: ast.Query, matches: Sequence[reference.Match]) -> Bindings:
+    """The matches of the definition as columns."""
     rows = [
         {
             name: [event.position for event in bound] if isinstance(bound, list) else bound.position

@@ -153,12 +153,14 @@ class EventBatch:
             valid = self.column(attribute).valid
             if valid is not None:
                 passed &= valid
-        vectorised = Vectorised(len(self), self._leaf, self._missing)
         for clause in test.clauses:
-            condition = clause[0] if len(clause) == 1 else ast.Or(clause)
-            truth = vectorised.truth(condition).fill_null(False)
-            passed &= to_numpy(truth)
+            passed &= self.satisfies(clause[0] if len(clause) == 1 else ast.Or(clause))
         return passed
+
+    def satisfies(self, condition: ast.Expression) -> Bools:
+        """Which events satisfy a condition on a single event, computed over columns."""
+        vectorised = Vectorised(len(self), self._leaf, self._missing)
+        return to_numpy(vectorised.truth(condition).fill_null(False))
 
     def _has_type(self, types: Iterable[str]) -> Bools:
         wanted = np.array([name in types for name in self.type_names], dtype=np.bool_)

@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from cepheid.engines.base.drive import Drive
 from cepheid.engines.base.engine import Chunk, Engine, EngineTask
 from cepheid.engines.base.options import BY_COST
 from cepheid.engines.base.registers import Registers
@@ -19,6 +18,7 @@ from cepheid.engines.lazy.layout import Output
 from cepheid.engines.lazy.memory import Memory
 from cepheid.engines.lazy.plans import LazyPlans
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.jit.drive import Drive
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays, part, prefixed

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import Conditions, clear_registers
 from cepheid.engines.imprecise.kernels.orders import UNBOUND, fit, satisfies, write_signature
 from cepheid.engines.imprecise.layout import (
@@ -24,6 +23,7 @@ from cepheid.engines.imprecise.layout import (
 )
 from cepheid.events.arrays import Int64s, no_rows
 from cepheid.jit.decorators import I64, I64S, I64S_2D, kernel, type_of
+from cepheid.jit.drive import DONE
 
 _INTS, _INT_ROWS = no_rows(np.int64), no_rows(np.int64, 2)
 

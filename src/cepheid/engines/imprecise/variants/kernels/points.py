@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.codegen.layout import TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import (
     Conditions,
     clear_registers,
@@ -40,6 +39,7 @@ from cepheid.engines.imprecise.layout import (
 )
 from cepheid.events.arrays import Int64s, no_rows
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import DONE
 
 _INTS, _INT_ROWS = no_rows(np.int64), no_rows(np.int64, 2)
 
