@@ -16,6 +16,7 @@ from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.engines.imprecise.kernels.gaps import AT_ENDS, product_of_ends
 from cepheid.engines.imprecise.kernels.interval_masses import (
     FAR,
+    mass_between,
     mass_until,
     point_mass,
 )
@@ -101,26 +102,36 @@ def _extend(work, now, i, before_span, span, match, grids, intervals):
 
 @helper
 def _from_event(first, match, grids, work, intervals):
-    """The masses of the chains from this event to the last, at all times; the row of work."""
-    lo, hi, now = match.lo, match.hi, 0
-    event = match.tags[first] >> TAG_SHIFT
+    """The row of work with the mass of the chains from this event to the last, and their sum."""
+    tags, lo, hi = match.tags, match.lo, match.hi
+    now, total, event = 0, 0.0, tags[first] >> TAG_SHIFT
     for time in range(lo[first], hi[first] + 1):
-        work[0, time - lo[first]] = point_mass(intervals, event, time)
-    for i in range(first + 1, len(match.tags)):
-        before, span = (lo[i - 1], hi[i - 1]), (lo[i], hi[i])
-        _extend(work, now, i, before, span, match, grids, intervals)
+        mass = point_mass(intervals, event, time)
+        work[0, time - lo[first]] = mass
+        total += mass
+    for i in range(first + 1, len(tags)):
+        if grids.at[i] < 0 and hi[i - 1] < lo[i]:
+            # The events before are certain to be earlier: only their mass matters.
+            event = tags[i] >> TAG_SHIFT
+            for time in range(lo[i], hi[i] + 1):
+                work[1 - now, time - lo[i]] = total * point_mass(intervals, event, time)
+            total *= mass_between(intervals, event, lo[i], hi[i])
+        else:
+            before, span = (lo[i - 1], hi[i - 1]), (lo[i], hi[i])
+            _extend(work, now, i, before, span, match, grids, intervals)
+            total = 0.0
+            for k in range(hi[i] - lo[i] + 1):
+                total += work[1 - now, k]
         now = 1 - now
-    return now
+    return now, total
 
 
 @helper
 def in_one_pass(match, grids, work, answer, intervals):
     """The sum if the window leaves out nothing: forward for the mass, backward for the start."""
     tags, lo, hi = match.tags, match.lo, match.hi
-    count, total, has_grid = len(tags), 0.0, False
-    now = _from_event(0, match, grids, work, intervals)
-    for k in range(hi[count - 1] - lo[count - 1] + 1):
-        total += work[now, k]
+    count, has_grid = len(tags), False
+    now, total = _from_event(0, match, grids, work, intervals)
     for i in range(1, count):
         has_grid = has_grid or grids.at[i] >= 0
     answer[0] = total
@@ -281,7 +292,8 @@ def _latest(work, now, before_span, limit, known, match, grids, intervals):
 def _after_the_first(match, grids, work, answer, intervals):
     """The sum if the first event is before all others: only the last time depends on it."""
     tags, lo, hi = match.tags, match.lo, match.hi
-    now, end = _from_event(1, match, grids, work, intervals), len(tags) - 1
+    now, _ = _from_event(1, match, grids, work, intervals)
+    end = len(tags) - 1
     head = tags[0] >> TAG_SHIFT
     running, reached = 0.0, lo[end]
     latest = -FAR
