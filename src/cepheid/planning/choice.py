@@ -10,7 +10,7 @@ from cepheid.engines.base.evaluation import AUTO, IMPRECISE, REFERENCE, Evaluati
 from cepheid.engines.base.options import DEFAULT_OPTIONS, UNCERTAIN_ONLY, Options
 from cepheid.engines.imprecise.evaluation import refuse_method
 from cepheid.errors import EvaluationError, OptionError, list_words, unknown_name, warn
-from cepheid.events.uncertain_time import UncertainTime
+from cepheid.events.read_options import UncertainTime
 from cepheid.planning.estimates import choose_by_statistics
 from cepheid.planning.registry import EVALUATIONS
 

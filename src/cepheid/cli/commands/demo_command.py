@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from cepheid.cli.named_options import NO_OPTIONS, command_with
-from cepheid.cli.options import SparkMaster
 from cepheid.cli.reporting import reporting, usage
+from cepheid.cli.request import SparkMaster
 from cepheid.cli.root import app
 
 

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from cepheid.cli.inputs import split_query
-from cepheid.cli.options import check_master
 from cepheid.cli.reporting import usage
-from cepheid.cli.request import Request, command
+from cepheid.cli.request import Request, check_master, command
 
 
 @command(

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from cepheid.errors import EventError
 from cepheid.events.arrays import Int64s, PositionArray
 from cepheid.events.columns.arrow_arrays import empty_table
-from cepheid.events.columns.encoding import StringCodes
 from cepheid.events.columns.list_columns import ListColumns
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.event_view import EventView
 from cepheid.events.events import Events
 from cepheid.events.kernels.partition_ids import first_of_last, first_within

@@ -18,13 +18,8 @@ from cepheid.engines.imprecise.layout import Floats, Scores, Signatures
 from cepheid.engines.imprecise.plan import is_one_sequence
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s
-from cepheid.matches.bindings import (
-    Bindings,
-    MatchTimes,
-    joined_bindings,
-    no_matches,
-    picked_places,
-)
+from cepheid.matches.bindings import Bindings, MatchTimes, joined_bindings, no_matches
+from cepheid.matches.positions import picked_places
 
 if TYPE_CHECKING:
     from cepheid.engines.imprecise.partial_orders import PartialOrderSearch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.codegen.sequences import refuse_nfa_b
@@ -11,6 +12,9 @@ from cepheid.engines.base.evaluation import IMPRECISE, Evaluation
 from cepheid.engines.base.options import AUTO_METHOD, QUERY_ORDER
 from cepheid.engines.imprecise.plan import as_sequence, by_variables, is_one_sequence
 from cepheid.language import syntax as ast
+
+if TYPE_CHECKING:
+    from cepheid.engines.base.query_session import QuerySession, SessionTask
 
 MOST_UNORDERED = 8
 """The most events of a match without a total order: a confidence is a sum over all their sets."""
@@ -86,9 +90,16 @@ def refuse_method(query: AnalysedQuery, method: str) -> str | None:
     return None
 
 
+def _make_run(task: SessionTask) -> QuerySession:
+    from cepheid.engines.imprecise.session import ImpreciseSession
+
+    return ImpreciseSession(task)
+
+
 IMPRECISE_EVALUATION = Evaluation(
     IMPRECISE,
     "events with uncertain times: signatures with a range of time and a confidence",
     refuse_imprecise,
+    make_run=_make_run,
     has_confidence=True,
 )

@@ -15,7 +15,7 @@ from cepheid.engines.base.options import (
     SELECTIVITY,
     Options,
 )
-from cepheid.events.uncertain_time import UncertainTime
+from cepheid.events.read_options import UncertainTime
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
 

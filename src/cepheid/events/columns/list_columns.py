@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from cepheid.codegen import layout
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.encoding import NULL_CODE, EncodedColumn, StringCodes, encode_column
+from cepheid.events.columns.encoding import EncodedColumn, encode_column
+from cepheid.events.columns.string_codes import NULL_CODE, StringCodes
 
 
 class ListColumns:

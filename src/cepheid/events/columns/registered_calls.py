@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import EvaluationError
-from cepheid.events.columns.encoding import EncodedColumn, StringCodes, encode_column
+from cepheid.events.columns.encoding import EncodedColumn, encode_column
 from cepheid.events.columns.list_columns import ListColumns
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.functions import Function, Uncallable
 from cepheid.schema import Kind, kind_of
 

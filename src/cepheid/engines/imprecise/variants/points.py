@@ -18,7 +18,7 @@ from cepheid.engines.imprecise.layout import (
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.engines.imprecise.variants.kernels.points import match_points
 from cepheid.events.arrays import int64s
-from cepheid.matches.bindings import offsets_of
+from cepheid.matches.positions import offsets_of
 from cepheid.tuning import tuning
 
 
