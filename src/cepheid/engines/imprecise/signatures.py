@@ -9,7 +9,6 @@ import numpy as np
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.codegen.layout import NEXT
 from cepheid.codegen.sequences import compile_nfa_b
-from cepheid.engines.base.drive import Drive
 from cepheid.engines.base.kernels.conditions import Conditions
 from cepheid.engines.base.options import (
     ANY_STATE,
@@ -34,6 +33,7 @@ from cepheid.engines.imprecise.layout import (
 from cepheid.engines.imprecise.plan import as_sequence
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.partition_numbers import PartitionNumbers
+from cepheid.jit.drive import Drive
 from cepheid.tuning import tuning
 
 SKEW = 4

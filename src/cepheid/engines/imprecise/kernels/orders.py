@@ -10,7 +10,6 @@ all of them are bound.
 from __future__ import annotations
 
 from cepheid.codegen.layout import NONE, TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import (
     Conditions,
     clear_registers,
@@ -22,6 +21,7 @@ from cepheid.engines.imprecise import layout
 from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_reaching, mass_between
 from cepheid.engines.imprecise.layout import Batch, OrderLevels, Signatures
 from cepheid.jit.decorators import F64S, I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import DONE
 
 LEVEL_ROWS = 5
 """The rows of numbers of the levels of a search."""

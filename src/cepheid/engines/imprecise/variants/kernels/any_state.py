@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import Conditions, clear_registers
 from cepheid.engines.imprecise import layout
 from cepheid.engines.imprecise.kernels.orders import UNBOUND, fit, satisfies, write_signature
 from cepheid.engines.imprecise.layout import Batch, Runs, Signatures
 from cepheid.jit.decorators import I64, I64S, I64S_2D, kernel, type_of
+from cepheid.jit.drive import DONE
 
 
 @kernel(

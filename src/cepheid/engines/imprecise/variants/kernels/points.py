@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.codegen.layout import TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import (
     Conditions,
     clear_registers,
@@ -22,6 +21,7 @@ from cepheid.engines.imprecise import layout
 from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_from, mass_between
 from cepheid.engines.imprecise.layout import Batch, PointRoom, Points, Scores, Signatures
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import DONE
 
 
 @helper
