@@ -8,13 +8,13 @@ counts events. Otherwise a batch passes through all queries in one call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from cepheid.engines.base.query_session import QuerySession
+from cepheid.engines.base.retained import events_from, events_state
 from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
@@ -25,7 +25,7 @@ from cepheid.sessions.composites import Composites, Frontier, Unsettled, before
 from cepheid.sessions.merged_stream import ANCHOR, PLACE
 from cepheid.sessions.plan import PlannedQuery
 from cepheid.sessions.script import Script
-from cepheid.snapshots import Arrays, part, prefixed, table_bytes, table_from
+from cepheid.snapshots import Arrays, part, prefixed
 
 
 class QueryNode:
@@ -133,7 +133,8 @@ class QueryNode:
             "session": np.frombuffer(self.session.snapshot(), dtype=np.uint8),
             "made": np.array([self._made]),
             "anchors": self._anchors[: len(raw)],
-            **prefixed("raw", _events_state(raw)),
+            **prefixed("raw", events_state(raw)),
+            "raw.type_names": np.array(raw.type_names, dtype=np.str_),
         }
         for ix, held in self._inbox.items():
             arrays |= prefixed(f"inbox{ix}", held.state())
@@ -145,7 +146,8 @@ class QueryNode:
         """Restore the state of a snapshot, except the session."""
         self._made = int(arrays["made"][0])
         self._anchors = arrays["anchors"]
-        self._raw = _events_from(part("raw", arrays), axis, schema)
+        raw = part("raw", arrays)
+        self._raw = events_from(raw, raw["type_names"].tolist(), axis, schema)
         self._inbox = {
             ix: Composites.load(part(f"inbox{ix}", arrays)) for ix in self.planned.each.reads
         }
@@ -165,26 +167,4 @@ def _followed_by(first: Events, more: Events) -> Events:
         np.concatenate([first.type_codes, code[more.type_codes]]),
         names,
         first.schema,
-    )
-
-
-def _events_state(events: Events) -> Arrays:
-    return {
-        "table": table_bytes(events.table),
-        "rows": events.rows,
-        "ticks": events.ticks,
-        "type_codes": events.type_codes,
-        "type_names": np.array(events.type_names, dtype=np.str_),
-    }
-
-
-def _events_from(state: Mapping[str, np.ndarray], axis: TimeAxis, schema: Schema) -> Events:
-    return Events(
-        table_from(state["table"]),
-        state["rows"],
-        state["ticks"],
-        axis,
-        state["type_codes"],
-        tuple(state["type_names"].tolist()),
-        schema,
     )

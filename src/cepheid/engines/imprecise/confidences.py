@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.codegen.steps import NegationTest
-from cepheid.engines.base.drive import Drive
 from cepheid.engines.imprecise.frame import Frame
 from cepheid.engines.imprecise.layout import Rivals, Scores, Signatures, SumRoom, WorldRoom
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.jit.drive import Drive
 from cepheid.tuning import tuning
 
 if TYPE_CHECKING:

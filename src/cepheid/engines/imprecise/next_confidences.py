@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cepheid.engines.base.drive import Drive
 from cepheid.engines.imprecise.confidences import larger
 from cepheid.engines.imprecise.frame import Frame
 from cepheid.engines.imprecise.kernels.next import NEED_ROOM, score_next
@@ -14,6 +13,7 @@ from cepheid.engines.imprecise.kernels.survival import ROWS
 from cepheid.engines.imprecise.layout import NextRoom, NextTask, Scores
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.jit.drive import Drive
 from cepheid.tuning import tuning
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from cepheid.codegen.layout import NONE
 from cepheid.codegen.steps import NegationTest
-from cepheid.engines.base.drive import Drive
 from cepheid.engines.base.kernels.conditions import Conditions
 from cepheid.engines.base.registers import Registers
 from cepheid.engines.imprecise.frame import Frame, FrameTests
@@ -17,6 +16,7 @@ from cepheid.engines.imprecise.kernels.rivals import decide_matches, find_next, 
 from cepheid.engines.imprecise.layout import NEED_OUTPUT, Batch, Gap, Int64Rows, Rivals, Signatures
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.jit.drive import Drive
 from cepheid.tuning import tuning
 
 

@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.codegen.layout import TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.imprecise.kernels.chains import (
     Sums,
     add_answer,
@@ -61,6 +60,7 @@ from cepheid.engines.imprecise.layout import (
 )
 from cepheid.events.arrays import Int64s
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import DONE
 
 NEED_GRID = 1
 

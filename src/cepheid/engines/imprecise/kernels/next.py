@@ -22,7 +22,6 @@ has. Rivals with several gaps tie all times together: their matches are left to 
 from __future__ import annotations
 
 from cepheid.codegen.layout import NONE, TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import (
     Conditions,
     clear_registers,
@@ -52,6 +51,7 @@ from cepheid.engines.imprecise.kernels.survival import (
 )
 from cepheid.engines.imprecise.layout import Batch, Match, NextRoom, NextTask, Scores
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import DONE
 
 NEED_ROOM = 1
 

@@ -6,7 +6,6 @@ For each, its match, its event and the number of the gap in which it must not li
 from __future__ import annotations
 
 from cepheid.codegen.layout import NONE, TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import (
     Conditions,
     clear_registers,
@@ -18,6 +17,7 @@ from cepheid.engines.imprecise.kernels.gaps import AT_END, AT_START, gap_of
 from cepheid.engines.imprecise.kernels.interval_masses import first_reaching, is_in, valid_bounds
 from cepheid.engines.imprecise.layout import NEED_OUTPUT, Batch, Gap, Intervals, Match, Signatures
 from cepheid.jit.decorators import I64, I64S, I64S_2D, helper, kernel, type_of
+from cepheid.jit.drive import DONE
 
 
 @helper
