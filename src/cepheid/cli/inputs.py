@@ -92,7 +92,12 @@ def _text_of(file: str | None, text: str | None) -> str:
     if text is not None:
         return text
     assert file is not None
-    return sys.stdin.read() if file == STDIN else read_text(file)
+    if file != STDIN:
+        return read_text(file)
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError:
+        raise OptionError("cannot read the query from stdin: it is not UTF-8 text") from None
 
 
 def read_groups(settings: Iterable[str]) -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from cepheid.errors import (
     did_you_mean,
     list_words,
 )
+from cepheid.visible import message_text
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -57,6 +58,13 @@ def reporting() -> Iterator[None]:
         except BrokenPipeError:
             _silence_stdout()
             raise typer.Exit from None
+        except OSError as error:
+            # Files are opened with messages of their own; what remains is stdout.
+            if error.errno is None or error.filename is not None:
+                raise
+            _silence_stdout()
+            say(f"error: cannot write to standard output: {error.strerror}")
+            raise typer.Exit(EXIT_FAULT) from None
         except Exception as error:
             fault = spark_fault(error)
             if fault is None:
@@ -66,8 +74,9 @@ def reporting() -> Iterator[None]:
 
 
 def say(message: str) -> None:
-    """Write a message to stderr."""
-    typer.echo(message, err=True)
+    """Write a message to stderr, if it can be written."""
+    with suppress(OSError):
+        typer.echo(message_text(message), err=True)
 
 
 def report(error: CepheidError) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.explain.automaton import Automaton, EdgeKind
-from cepheid.explain.formula import visible
 from cepheid.language.printer import print_pattern
+from cepheid.visible import visible
 
 _WIDTH = 90
 _HEAD = '%%{init: {"flowchart": {"wrappingWidth": 900}}}%%\nflowchart TB\n'
@@ -94,7 +94,7 @@ def _formulas(automaton: Automaton) -> Iterator[str]:
 
 
 def _quoted(lines: Iterable[str]) -> str:
-    return '"' + "<br/>".join(line.strip().translate(_ENTITIES) for line in lines) + '"'
+    return '"' + "<br/>".join(visible(line.strip()).translate(_ENTITIES) for line in lines) + '"'
 
 
 def _indented(lines: Iterable[str]) -> list[str]:

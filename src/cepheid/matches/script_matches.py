@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cepheid.errors import did_you_mean, list_words
 from cepheid.matches.matches import Matches, count_text
+from cepheid.visible import visible
 
 
 class ScriptMatches(dict[str, Matches]):
@@ -20,4 +21,5 @@ class ScriptMatches(dict[str, Matches]):
         )
 
     def __repr__(self) -> str:
-        return "\n".join(f"{name}: {count_text(len(found))}" for name, found in self.items())
+        counts = {visible(name): count_text(len(found)) for name, found in self.items()}
+        return "\n".join(f"{name}: {count}" for name, count in counts.items())

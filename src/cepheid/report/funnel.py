@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from cepheid.explain.diagnosis import Diagnosis
 from cepheid.explain.diagnosis.layout import (
     EXAMPLES,
@@ -14,19 +12,20 @@ from cepheid.explain.diagnosis.layout import (
     stop_title,
 )
 from cepheid.explain.diagnosis.report import BranchDiagnosis, Stop
+from cepheid.visible import html_text
 
 
 def draw_funnel(diagnosis: Diagnosis) -> str:
     """The diagnosis as HTML: bars and reasons for each alternative, hints and notes."""
-    parts = [f"<p>{escape(headline(diagnosis))}</p>"]
+    parts = [f"<p>{html_text(headline(diagnosis))}</p>"]
     for number, branch in enumerate(diagnosis.branches, start=1):
         if len(diagnosis.branches) > 1:
-            parts.append(f"<h3>{escape(alternative_title(number, branch))}</h3>")
+            parts.append(f"<h3>{html_text(alternative_title(number, branch))}</h3>")
         parts.append(_bars(branch))
         parts += map(_stop, branch.stops)
     for title, texts in (("Hints", diagnosis.hints), ("Notes", diagnosis.notes)):
         if texts:
-            items = "".join(f"<li>{escape(each)}</li>" for each in texts)
+            items = "".join(f"<li>{html_text(each)}</li>" for each in texts)
             parts.append(f"<h3>{title}</h3><ul>{items}</ul>")
     return "\n".join(parts)
 
@@ -37,17 +36,17 @@ def _bars(branch: BranchDiagnosis) -> str:
     for component in branch.components:
         reached = str(component.runs[0].count) if component.runs else "negated"
         width, fitting = 100 * component.events / most, 100 * component.passing / most
-        failing = "".join(f"<small>{escape(line)}</small>" for line in failing_lines(component))
+        failing = "".join(f"<small>{html_text(line)}</small>" for line in failing_lines(component))
         goals = "".join(
-            f"<small>with {escape(goal.goal)}: {escape(str(goal.count))} partial matches</small>"
+            f"<small>{html_text(f'with {goal.goal}: {goal.count} partial matches')}</small>"
             for goal in component.runs[1:]
         )
         rows.append(
-            f"<tr><th><code>{escape(component.component)}</code>{failing}{goals}</th>"
+            f"<tr><th><code>{html_text(component.component)}</code>{failing}{goals}</th>"
             f'<td class="bar"><i style="width:{width:.2f}%"></i>'
             f'<b style="width:{fitting:.2f}%"></b></td>'
             f"<td>{component.events:,}</td><td>{component.passing:,}</td>"
-            f"<td>{escape(reached)}</td></tr>"
+            f"<td>{html_text(reached)}</td></tr>"
         )
     header = (
         "<tr><th>component</th><th></th><th>events of this type</th><th>that fit</th>"
@@ -58,12 +57,12 @@ def _bars(branch: BranchDiagnosis) -> str:
 
 def _stop(stop: Stop) -> str:
     reasons = "".join(
-        f"<tr><td>{escape(reason_count(stop, each))}</td><td>{escape(each.text)}</td></tr>"
+        f"<tr><td>{html_text(reason_count(stop, each))}</td><td>{html_text(each.text)}</td></tr>"
         for each in stop.reasons
     )
     examples = "".join(
-        f"<tr><td><code>{escape(each.place)}</code></td><td>{escape(each.explanation)}</td></tr>"
+        f"<tr><td><code>{html_text(each.place)}</code></td><td>{html_text(each.explanation)}</td></tr>"
         for each in stop.examples
     )
-    shown = f"<p>{escape(EXAMPLES)}</p><table>{examples}</table>" if examples else ""
-    return f"<h3>{escape(stop_title(stop))}</h3><table>{reasons}</table>{shown}"
+    shown = f"<p>{html_text(EXAMPLES)}</p><table>{examples}</table>" if examples else ""
+    return f"<h3>{html_text(stop_title(stop))}</h3><table>{reasons}</table>{shown}"

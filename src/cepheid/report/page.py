@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from cepheid.report.funnel import draw_funnel
 from cepheid.report.timeline import Timeline
+from cepheid.visible import html_text, visible
 
 if TYPE_CHECKING:
     from cepheid.explain.diagnosis import Diagnosis
@@ -39,11 +39,11 @@ class Report:
         (True, False)
         """
         parts = {
-            "TITLE": escape(self.title),
+            "TITLE": html_text(self.title),
             "STYLE": _resource("page.css"),
             "SECTIONS": "\n".join(self._sections()),
             # Otherwise a string in the data could end the script.
-            "DATA": json.dumps(self.timeline.to_dict(), ensure_ascii=False).replace("<", "\\u003c"),
+            "DATA": _json(self.timeline.to_dict()).replace("<", "\\u003c"),
             "SCRIPT": _resource("page.js"),
         }
         page = _resource("page.html")
@@ -56,11 +56,11 @@ class Report:
 
     def _sections(self) -> Iterator[str]:
         if self.query is not None:
-            yield _section("query", "Query", f"<pre>{escape(self.query)}</pre>")
+            yield _section("query", "Query", f"<pre>{html_text(self.query)}</pre>")
         if self.automata is not None:
             yield _section("automaton", "Automaton", f'<div class="drawing">{self.automata}</div>')
         if self.plan is not None:
-            yield _section("plan", "Plan", f"<pre>{escape(self.plan)}</pre>")
+            yield _section("plan", "Plan", f"<pre>{html_text(self.plan)}</pre>")
         if self.diagnosis is not None:
             yield _section("funnel", "Diagnosis", draw_funnel(self.diagnosis))
         if self.metrics is not None:
@@ -68,7 +68,23 @@ class Report:
 
 
 def _section(name: str, title: str, content: str) -> str:
-    return f'<section id="{name}"><h2>{escape(title)}</h2>\n{content}\n</section>'
+    return f'<section id="{name}"><h2>{html_text(title)}</h2>\n{content}\n</section>'
+
+
+def _json(data: dict[str, Any]) -> str:
+    return json.dumps(_visible(data), ensure_ascii=False)
+
+
+def _visible(value: Any) -> Any:
+    """JSON values with visible names and strings."""
+    match value:
+        case str():
+            return visible(value)
+        case dict():
+            return {visible(name): _visible(each) for name, each in value.items()}
+        case list():
+            return [_visible(each) for each in value]
+    return value
 
 
 def _metrics(metrics: dict[str, Any]) -> str:
@@ -78,8 +94,8 @@ def _metrics(metrics: dict[str, Any]) -> str:
             shown = ", ".join(f"{key} {_figure(each)}" for key, each in value.items()) or "–"
         else:
             shown = _figure(value)
-        label = escape(name.replace("_", " "))
-        rows.append(f"<tr><th>{label}</th><td>{escape(shown)}</td></tr>")
+        label = html_text(name.replace("_", " "))
+        rows.append(f"<tr><th>{label}</th><td>{html_text(shown)}</td></tr>")
     return f'<table class="figures">{"".join(rows)}</table>'
 
 

@@ -13,6 +13,7 @@ from cepheid.cli.reporting import EXIT_FAULT, report
 from cepheid.cli.request import Request, command
 from cepheid.cli.results import summary
 from cepheid.errors import CepheidError
+from cepheid.visible import visible_lines
 
 
 @command(
@@ -49,7 +50,7 @@ def check(
             else:
                 query.explain(known)
                 shown = summary(query.tree)
-            typer.echo(f"{name_of(file)}: ok, {shown}")
+            typer.echo(visible_lines(f"{name_of(file)}: ok, {shown}"))
         except CepheidError as error:
             report(error)
             faulty = True
