@@ -22,7 +22,8 @@ from cepheid.visible import message_text, shortened, visible_lines
 DEFAULT_SOURCE = "query"
 
 _MOST_AROUND = 400
-"""The number of characters that are shown before and after a fault in a long line."""
+"""The number of characters that are shown before and after a fault in a long line; a longer word is
+no misspelt name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +176,8 @@ def closest(word: str, known: Iterable[str]) -> tuple[str, ...]:
     >>> closest("volume", ["price"])
     ()
     """
+    if len(word) > _MOST_AROUND:
+        return ()
     by_folded = {other.casefold(): other for other in known if other != word}
     near = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.7)
     return tuple(by_folded[name] for name in near)

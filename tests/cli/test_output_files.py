@@ -108,6 +108,7 @@ def test_the_mode_of_a_file_and_the_link_to_it_are_kept(folder):
         ("nothing/out.csv", "No such file or directory"),
         ("many.csv/out.csv", "Not a directory"),
         (".", "Is a directory"),
+        ("/", "Is a directory"),
         ("x" * 300, "File name too long"),
     ],
 )

@@ -20,9 +20,9 @@ def _prepare_streams() -> None:
 
     Python has None for a stream that was closed by ``>&-``.
     """
-    for name in ("stdout", "stderr"):
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDONLY), "w"))
-        elif isinstance(stream, io.TextIOWrapper):
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDONLY), mode))
+        elif isinstance(stream, io.TextIOWrapper) and mode == "w":
             stream.reconfigure(errors="backslashreplace")

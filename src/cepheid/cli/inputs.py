@@ -191,9 +191,12 @@ def _stdin_as_file() -> str:
     start = sys.stdin.buffer.read(_SNIFFED_BYTES)
     first = start.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
     path = Path(folder.name, "stdin.jsonl" if first in (b"{", b"[") else "stdin.csv")
-    with path.open("wb") as file:
-        file.write(start)
-        shutil.copyfileobj(sys.stdin.buffer, file)
+    try:
+        with path.open("wb") as file:
+            file.write(start)
+            shutil.copyfileobj(sys.stdin.buffer, file)
+    except OSError as error:
+        raise OptionError(f"cannot copy stdin to {folder.name!r}: {error.strerror}") from None
     return str(path)
 
 

@@ -34,63 +34,59 @@ def open_output(file: Path | None) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     target = Path(os.path.realpath(file))
+    beside = target.parent / f".cepheid-{secrets.token_hex(8)}.part"
     try:
-        replaced = _regular_file(file, target)
-        if replaced is None:
-            beside, raw = None, _Raw(_descriptor(file), file)
-        else:
-            beside = target.with_name(f".cepheid-{secrets.token_hex(8)}.part")
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            raw = _Raw(os.open(beside, flags, 0o666), file)
+        mode = _replaced_mode(file)
+        raw = _Raw(_special(file), "wb", file) if mode is None else _Raw(beside, "xb", file)
     except OSError as error:
         raise _cannot_write(file, error) from None
     try:
         sink = io.BufferedWriter(raw)
         yield sink
         sink.flush()
-        raw.close()
-        if beside is not None:
-            if replaced:
-                beside.chmod(replaced)
-            beside.replace(target)
-    except BaseException as error:
+        try:
+            raw.close()
+            if mode is not None:
+                beside.chmod(mode or beside.stat().st_mode)
+                beside.replace(target)
+        except OSError as error:
+            raise _cannot_write(file, error) from None
+    except BaseException:
         with suppress(OSError):
             raw.close()  # before the buffer is: it would try to write the rest
-        if beside is not None:
+        if mode is not None:
             beside.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is not None and beside is not None:
-            raise _cannot_write(file, error) from None
         raise
 
 
-def _regular_file(file: Path, target: Path) -> int | None:
+def _replaced_mode(file: Path) -> int | None:
     """The mode of the file to replace, 0 if there is none; None if it is written directly."""
     if _DESCRIPTOR.fullmatch(str(file)):
         return None
     try:
-        mode = os.stat(target).st_mode
+        mode = file.stat().st_mode
     except FileNotFoundError:
         return 0
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         return None
     # A file that cannot be written is not replaced either, and a folder never.
-    os.close(os.open(target, os.O_WRONLY))
+    os.close(os.open(file, os.O_WRONLY))
     return stat.S_IMODE(mode)
 
 
-def _descriptor(file: Path) -> int:
-    """An open descriptor of a pipe, a device, or of what ``/dev/stdout`` and ``/dev/fd/N`` name."""
+def _special(file: Path) -> Path | int:
+    """A pipe or a device, or a copy of the descriptor of ``/dev/stdout`` or ``/dev/fd/N``."""
     named = _DESCRIPTOR.fullmatch(str(file))
     if named is None:
-        return os.open(file, os.O_WRONLY)
+        return file
     return os.dup(1 if named[1] else 2 if named[2] else int(named[3]))
 
 
 class _Raw(io.FileIO):
-    """An open file whose failed writes are errors that name it."""
+    """An open file; a write that fails is an error that names the output file."""
 
-    def __init__(self, descriptor: int, file: Path) -> None:
-        super().__init__(descriptor, "wb")
+    def __init__(self, opened: Path | int, mode: str, file: Path) -> None:
+        super().__init__(opened, mode)
         self._file = file
 
     def write(self, data: ReadableBuffer, /) -> int | None:

@@ -58,15 +58,8 @@ def reporting() -> Iterator[None]:
         except BrokenPipeError:
             _silence_stdout()
             raise typer.Exit from None
-        except OSError as error:
-            # Files are opened with messages of their own; what remains is stdout.
-            if error.errno is None or error.filename is not None:
-                raise
-            _silence_stdout()
-            say(f"error: cannot write to standard output: {error.strerror}")
-            raise typer.Exit(EXIT_FAULT) from None
         except Exception as error:
-            fault = spark_fault(error)
+            fault = spark_fault(error) or _system_fault(error)
             if fault is None:
                 raise
             report(fault)
@@ -150,6 +143,16 @@ def _warning_shown_by(otherwise: Callable[..., None]) -> Callable[..., None]:
             shown.add(str(message))
 
     return show
+
+
+def _system_fault(error: Exception) -> CepheidError | None:
+    """The error of a file, or else of stdout: other files have messages of their own."""
+    if not isinstance(error, OSError) or error.errno is None:
+        return None
+    if error.filename is not None:
+        return OptionError(f"cannot use {error.filename!r}: {error.strerror}")
+    _silence_stdout()
+    return OptionError(f"cannot write to standard output: {error.strerror}")
 
 
 def _silence_stdout() -> None:
