@@ -39,7 +39,7 @@ from cepheid.engines.nfa_b.layout import (
     State,
     Tables,
 )
-from cepheid.jit.decorators import I64, I64S, helper, kernel, small, type_of
+from cepheid.jit.decorators import I64, I64S, helper, inlined, kernel, type_of
 
 
 @helper
@@ -58,7 +58,7 @@ def _next_event(batch, partitions, first_bit, contiguous, event_ix):
     return len(mask)
 
 
-@small
+@inlined
 def _lack(state, out, live):
     """What there is not enough room for, where an event is read by this many runs."""
     control = state.control

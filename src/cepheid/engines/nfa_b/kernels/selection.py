@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from cepheid.codegen.layout import NONE, TAG_SHIFT
 from cepheid.engines.base.kernels.registers import apply_updates
-from cepheid.jit.decorators import helper, small
+from cepheid.jit.decorators import helper, inlined
 from cepheid.jit.pointers import call_predicate
 from cepheid.jit.window_edge import window_edge
 from cepheid.matches.kernels.unions import chains_after
 
 
-@small
+@inlined
 def holds(state, out, predicate, event_ix, run_ix):
     """Whether the predicate with this number, if there is one, holds for an event and a run."""
     if predicate < 0:
@@ -24,13 +24,13 @@ def holds(state, out, predicate, event_ix, run_ix):
     return call_predicate(c.predicate, predicate, c.context, event_ix, run_ix) != 0
 
 
-@small
+@inlined
 def tag_of(state, component, event_ix):
     """An event of the batch as an event of a component."""
     return ((state.control[0].base_event + event_ix) << TAG_SHIFT) | component
 
 
-@small
+@inlined
 def _select(state, run_ix, tag):
     """Add an event to the chain of a run."""
     control, runs, nodes = state.control, state.runs, state.nodes
@@ -57,7 +57,7 @@ def _select(state, run_ix, tag):
         control[0].longest = runs[run_ix].length
 
 
-@small
+@inlined
 def emit(state, out, head, tag, now):
     """Note the matches that end with a tagged event after the chains of a node, or count them.
 
@@ -99,7 +99,7 @@ def begin(tables, state, out, run_ix, component, event_ix, now):
     return _settle(tables, state, out, run_ix, component, event_ix, now)
 
 
-@small
+@inlined
 def take(tables, state, out, run_ix, component, event_ix, now):
     """A run takes a later event of the Kleene component that it is in; whether it lives on."""
     step = tables.steps[component]
@@ -113,7 +113,7 @@ def take(tables, state, out, run_ix, component, event_ix, now):
     return _settle(tables, state, out, run_ix, component, event_ix, now)
 
 
-@small
+@inlined
 def _settle(tables, state, out, run_ix, component, event_ix, now):
     """A Kleene component has taken an event: a trailing one yields a match, a full one ends."""
     step, run = tables.steps[component], state.runs[run_ix]
