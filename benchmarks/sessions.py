@@ -16,7 +16,10 @@ from cepheid.engines.base.options import Options
 from cepheid.engines.nfa_b.engine import NfaBEngine
 from cepheid.events.events import Events
 from cepheid.language.parser import parse
-from cepheid.sessions.session import CHUNK, Session
+from cepheid.sessions.session import Session
+from cepheid.tuning import tuning
+
+_CHUNK = tuning().chunk_events
 
 BATCHES = 8
 """How many batches a short stream is fed in: in the first, a session has nothing to evict yet."""
@@ -58,7 +61,7 @@ def engine_of(session: Session) -> NfaBEngine:
 
 
 def _fed(session: Session, events: Events) -> Session:
-    size = min(CHUNK, -(-len(events) // BATCHES))
+    size = min(_CHUNK, -(-len(events) // BATCHES))
     for low in range(0, len(events), size):
         session.feed(events.slice(low, min(low + size, len(events))))
     return session

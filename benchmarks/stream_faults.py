@@ -95,13 +95,13 @@ def session(master: str) -> Any:
 def run(folder: Path, master: str) -> None:
     """Stream all files to the end, then write down what is in the output and what should be."""
     import cepheid as cep
-    from cepheid.spark.stream import bucketed_stream
+    from cepheid.tuning import tuned
 
-    bucketed_stream.LARGE = 0  # What is done with large buckets is done with these.
     spark = session(master)
     query = cep.query(QUERY)
     events = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-    matches = query.match(events.parquet(str(folder / "events")), lateness=LATENESS)
+    with tuned(logged_bucket_bytes=0):  # What is done with large buckets is done with these.
+        matches = query.match(events.parquet(str(folder / "events")), lateness=LATENESS)
     (
         matches.writeStream.format("parquet")
         .option("path", str(folder / "matches"))

@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from cepheid.functions import REGISTERED
+from cepheid.tuning import tuned
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,6 +33,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 def _functions_are_registered_for_one_test() -> Iterator[None]:
     yield
     REGISTERED.clear()
+
+
+@pytest.fixture
+def tune() -> Iterator[Callable[..., None]]:
+    """Replace fields of `cepheid.tuning` until the test ends: ``tune(chunk_events=3)``."""
+    with ExitStack() as stack:
+        yield lambda **changes: stack.enter_context(tuned(**changes))
 
 
 SPARK_SETTINGS = {

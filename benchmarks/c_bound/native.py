@@ -12,7 +12,9 @@ import numpy as np
 
 from benchmarks.stocks import SYMBOLS
 from cepheid.events.events import Events
-from cepheid.sessions.session import CHUNK
+from cepheid.tuning import tuning
+
+_CHUNK = tuning().chunk_events
 
 SOURCE = Path(__file__).with_name("stocks.c")
 FLAGS = ("-O3", "-march=native", "-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
@@ -78,7 +80,7 @@ class NativeStocks:
         ids, offsets = self._ids, self._offsets
         try:
             # As cepheid is fed: the matches of a batch are there when it has been read.
-            for high in range(CHUNK, len(events) + CHUNK, CHUNK):
+            for high in range(_CHUNK, len(events) + _CHUNK, _CHUNK):
                 status = FULL
                 while status == FULL:
                     status = function(

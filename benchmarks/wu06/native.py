@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.c_bound.native import DONE, FLAGS, FULL, I64, ID_ROOM, POINTER
-from cepheid.sessions.session import CHUNK
+from cepheid.tuning import tuning
+
+_CHUNK = tuning().chunk_events
 
 SOURCE = Path(__file__).with_name("stacks.c")
 
@@ -52,7 +54,7 @@ class NativeStacks:
         at, written = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
         state = self._library.make_state(domain, window)
         try:
-            for high in range(CHUNK, len(ids) + CHUNK, CHUNK):
+            for high in range(_CHUNK, len(ids) + _CHUNK, _CHUNK):
                 status = FULL
                 while status == FULL:
                     status = self._library.read_events(

@@ -14,7 +14,10 @@ from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import Options
 from cepheid.events.events import Events, order_events
 from cepheid.language.parser import parse
-from cepheid.sessions.session import CHUNK, Session
+from cepheid.sessions.session import Session
+from cepheid.tuning import tuning
+
+_CHUNK = tuning().chunk_events
 
 TYPES = 20
 SEED = 6
@@ -56,8 +59,8 @@ class Sequence:
 
     def run(self, session: Session) -> Session:
         """Feed all events, and make every match as the bindings of its variables."""
-        for low in range(0, len(self.events), CHUNK):
-            session.feed(self.events.slice(low, min(low + CHUNK, len(self.events))))
+        for low in range(0, len(self.events), _CHUNK):
+            session.feed(self.events.slice(low, min(low + _CHUNK, len(self.events))))
         return session
 
     def engine(self) -> Engine:
@@ -70,7 +73,7 @@ class Sequence:
     ) -> Iterator[tuple[EventBatch, np.ndarray, np.ndarray]]:
         """The events as an engine reads them, with their partitions and positions."""
         strings = self.session()._strings
-        for low in range(0, len(self.events), CHUNK):
-            high = min(low + CHUNK, len(self.events))
+        for low in range(0, len(self.events), _CHUNK):
+            high = min(low + _CHUNK, len(self.events))
             batch = EventBatch.of(self.events.slice(low, high), low, strings)
             yield batch, np.ascontiguousarray(partitions[low:high]), np.arange(low, high)

@@ -51,11 +51,6 @@ class Aggregate:
     of_nothing: Any = None
 
     @property
-    def takes_one(self) -> str | None:
-        """Which element it is the value of: ``first``, ``last``, or None if not of one."""
-        return self.name if self.folds in ((FIRST,), (LAST,)) else None
-
-    @property
     def compares(self) -> bool:
         """Whether its running values depend on the order of values."""
         return bool({MIN, MAX} & set(self.folds))

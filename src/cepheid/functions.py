@@ -86,10 +86,6 @@ def _round(x: float, digits: int = 0) -> float:
     return math.copysign(math.floor(abs(x) * scale + 0.5) / scale, x)
 
 
-def _power(x: float, y: float) -> float:
-    return math.pow(x, y)
-
-
 def _number(
     name: str,
     python: Callable[..., Any],
@@ -116,7 +112,7 @@ BUILT_IN: dict[str, Function] = {
         _number("exp", math.exp),
         _number("ln", math.log),
         _number("log10", math.log10),
-        _number("power", _power, least=2, most=2),
+        _number("power", math.pow, least=2, most=2),
         _number("least", min, result=None, least=2, most=None),
         _number("greatest", max, result=None, least=2, most=None),
         _string("lower", str.lower),

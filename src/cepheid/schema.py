@@ -13,7 +13,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from cepheid.errors import OptionError, closest, list_words
+from cepheid.errors import OptionError, did_you_mean, list_words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -174,11 +174,10 @@ def _declared_kind(type_name: str, attribute: object, given: object) -> Kind:
         return Kind(given.lower())
     except ValueError:
         kinds = [kind.value for kind in Kind if kind is not Kind.UNKNOWN]
-        near = closest(given, kinds)
         raise OptionError(
             f"attribute {attribute!r} of {type_name} has the kind {given!r}; kinds are "
             + list_words(kinds)
-            + (f". Did you mean {near[0]!r}?" if near else "")
+            + did_you_mean(given, kinds)
         ) from None
 
 
@@ -232,8 +231,7 @@ def schema_of(schema: Any) -> Schema | None:
 
 
 ORDERED = (Kind.STRING, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION, Kind.UNKNOWN)
-"""What < can compare, beside numbers."""
-"""The kinds with an order, beside numbers."""
+"""The kinds that ``<`` can compare, beside numbers."""
 
 
 def with_article(kind: Kind) -> str:

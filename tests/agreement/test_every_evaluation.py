@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from agreement.strategies import Case, cases, nested_cases, sequence_cases
 from agreement.test_nfa_b import answers, is_valid
@@ -9,17 +11,14 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 import cepheid as cep
-from cepheid.engines.lazy import engine as lazy_engine
-from cepheid.sessions import session
 
 EVALUATIONS = ("instance_stacks", "nfa_b", "lazy_chain", "lazy_tree")
 EXAMPLES = settings.default.max_examples * 6 // 10
 
 
 @pytest.fixture(autouse=True)
-def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "CHUNK", 4)
-    monkeypatch.setattr(lazy_engine, "_SPAN", 3)
+def _small_batches(tune: Callable[..., None]) -> None:
+    tune(chunk_events=4, plan_events=3)
 
 
 @settings(suppress_health_check=list(HealthCheck), max_examples=EXAMPLES)

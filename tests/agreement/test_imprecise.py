@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,13 +17,6 @@ from oracles.reference_worlds import UncertainEvent, evaluate_worlds
 
 import cepheid as cep
 from cepheid.engines.base.options import METHODS
-from cepheid.engines.imprecise import (
-    confidences,
-    next_confidences,
-    rivals,
-    signatures,
-)
-from cepheid.engines.imprecise.variants import any_state, points
 from cepheid.matches.matches import Matches
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
@@ -204,17 +198,22 @@ def assert_same(
 
 
 @pytest.fixture(autouse=True)
-def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def _little_room(tune: Callable[..., None]) -> None:
     """Everything that can be full is full soon, so that growing is tested too."""
-    for name, room in {"_IDS": 8, "_MATCHES": 4, "_DEPTH": 3}.items():
-        monkeypatch.setattr(signatures, name, room)
-    monkeypatch.setattr(any_state, "_RUNS", 2)
-    monkeypatch.setattr(points, "_ENTRIES", 1)
-    monkeypatch.setattr(rivals, "_RIVALS", 2)
-    for name, room in {"_ROOM": 2, "_GRID": 4, "_EVENTS": 1}.items():
-        monkeypatch.setattr(confidences, name, room)
-    for name, room in {"_LISTED": 1, "_TIMES": 2, "_GRID": 4}.items():
-        monkeypatch.setattr(next_confidences, name, room)
+    tune(
+        signature_ids=8,
+        signature_matches=4,
+        signature_depth=3,
+        any_state_runs=2,
+        point_entries=1,
+        rivals=2,
+        confidence_rows=2,
+        confidence_grid=4,
+        confidence_events=1,
+        next_listed=1,
+        next_times=2,
+        next_grid=4,
+    )
 
 
 @pytest.fixture(autouse=True)

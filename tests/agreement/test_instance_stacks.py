@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +16,8 @@ from hypothesis import strategies as st
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.engines.base.options import CONSTRUCTIONS, EQUIVALENCES, WINDOWS, Options
-from cepheid.engines.stacks import engine as instance_stacks_engine
 from cepheid.engines.stacks.tables import refuse_instance_stacks
 from cepheid.events.events import order_events
-from cepheid.matches import match_columns
-from cepheid.sessions import session
 from cepheid.sessions.session import Session
 
 EXAMPLES = settings.default.max_examples * 3 // 10  # of each of six tests, with each of two rooms
@@ -34,18 +32,20 @@ options = st.builds(
 
 
 @pytest.fixture(autouse=True, params=[(2, 5), (60, 24)], ids=["least room", "some room"])
-def _little_room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _little_room(request: pytest.FixtureRequest, tune: Callable[..., None]) -> None:
     """Everything that can be full is full soon, so that growth and eviction are tested too.
 
     With the least room nothing that matches have in common can be copied. Positions from 9 on are
     taken for so great that they need eight bytes.
     """
     matches, shared = request.param
-    rooms = {"_FIRST_INSTANCES": 4, "_ROOM_MATCHES": matches, "_SHARED_ROWS": shared}
-    for name, room in rooms.items():
-        monkeypatch.setattr(instance_stacks_engine, name, room)
-    monkeypatch.setattr(match_columns, "_MOST_NARROW", 8)
-    monkeypatch.setattr(session, "CHUNK", 3)
+    tune(
+        first_instances=4,
+        sequence_block_matches=matches,
+        shared_rows=shared,
+        narrow_positions=8,
+        chunk_events=3,
+    )
 
 
 @pytest.mark.parametrize("output", ["all", "non_overlapping"])

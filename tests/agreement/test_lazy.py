@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pytest
 from agreement.strategies import Case, nested_cases, similar_branches
@@ -12,17 +14,10 @@ from hypothesis import strategies as st
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.engines.base.options import NEGATIONS, Options
-from cepheid.engines.lazy import engine as lazy_engine
-from cepheid.engines.lazy import memory as lazy_memory
-from cepheid.engines.lazy import negation as lazy_negation
-from cepheid.engines.lazy import plans as lazy_plans
-from cepheid.engines.lazy import store as lazy_store
 from cepheid.engines.lazy.compile import compile_lazy, refuse_lazy
 from cepheid.engines.lazy.sharing import shared_alternatives
-from cepheid.events import partition_numbers
 from cepheid.events.events import order_events
 from cepheid.language import syntax as ast
-from cepheid.sessions import session
 from cepheid.sessions.session import Session
 
 EVALUATIONS = ("lazy_chain", "lazy_tree")
@@ -31,18 +26,22 @@ NEGATION = st.sampled_from(NEGATIONS)
 
 
 @pytest.fixture(autouse=True)
-def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def _little_room(tune: Callable[..., None]) -> None:
     """Everything that can be full is full soon, and plans change as often as they can."""
-    for name, room in {"_OUTPUT_IDS": 16, "_OUTPUT_MATCHES": 8, "_SPAN": 2}.items():
-        monkeypatch.setattr(lazy_engine, name, room)
-    rooms = {"_FIRST_INSTANCES": 4, "_FIRST_NODES": 4, "_FIRST_POOL": 8, "_FEW_EVENTS": 2}
-    for name, room in rooms.items():
-        monkeypatch.setattr(lazy_memory, name, room)
-    monkeypatch.setattr(lazy_negation, "_TESTED", 2)
-    monkeypatch.setattr(lazy_store, "_FIRST_ROOM", 2)
-    monkeypatch.setattr(lazy_plans, "_GAIN", 1.0)
-    monkeypatch.setattr(partition_numbers, "FEW", 2)
-    monkeypatch.setattr(session, "CHUNK", 3)
+    tune(
+        output_ids=16,
+        output_matches=8,
+        plan_events=2,
+        plan_gain=1.0,
+        lazy_instances=4,
+        lazy_nodes=4,
+        lazy_pool=8,
+        lazy_few_events=2,
+        lazy_store=2,
+        negation_tests=2,
+        few_partitions=2,
+        chunk_events=3,
+    )
 
 
 @st.composite

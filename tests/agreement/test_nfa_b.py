@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 import pytest
@@ -15,14 +15,9 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.codegen.sequences import refuse_nfa_b
 from cepheid.engines.base.options import ALGORITHMS, Options
-from cepheid.engines.nfa_b import engine as nfa_b_engine
-from cepheid.engines.nfa_b.variants import versioned as versioned_engine
-from cepheid.events import partition_numbers
 from cepheid.events.events import order_events
 from cepheid.language import syntax as ast
-from cepheid.matches import match_columns
 from cepheid.matches.matches import Matches
-from cepheid.sessions import session
 from cepheid.sessions.session import Session
 
 WAYS = (
@@ -36,28 +31,28 @@ WAYS = (
 
 
 @pytest.fixture(autouse=True)
-def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def _little_room(tune: Callable[..., None]) -> None:
     """Everything that can be full is full soon, so that growth and eviction are tested too.
 
-    Positions from 9 on are taken for so great that they need eight bytes.
+    Positions from 9 on are treated as so large that they need eight bytes.
     """
-    for name, room in {"_FIRST_RUNS": 2, "_FIRST_NODES": 8, "_FINALS": 4}.items():
-        monkeypatch.setattr(nfa_b_engine, name, room)
-    monkeypatch.setattr(match_columns, "ROOM_EVENTS", 16)
-    monkeypatch.setattr(match_columns, "_ROOM_MATCHES", 5)
-    monkeypatch.setattr(match_columns, "_MOST_NARROW", 8)
-    for name, room in {
-        "_FIRST_ROWS": 4,
-        "_COMPLETE": 2,
-        "_OUTPUT_IDS": 16,
-        "_OUTPUT_MATCHES": 8,
-    }.items():
-        monkeypatch.setattr(versioned_engine, name, room)
-    monkeypatch.setattr(session, "CHUNK", 3)
-    monkeypatch.setattr(session, "_FEW_STRINGS", 0)
-    monkeypatch.setattr(session, "_FEW_EVENTS", 0)
-    monkeypatch.setattr(partition_numbers, "FEW", 0)
-    monkeypatch.setattr(partition_numbers, "FEW_STORED", 0)
+    tune(
+        first_runs=2,
+        first_nodes=8,
+        final_nodes=4,
+        block_events=16,
+        block_matches=5,
+        narrow_positions=8,
+        versioned_rows=4,
+        versioned_complete=2,
+        output_ids=16,
+        output_matches=8,
+        chunk_events=3,
+        few_strings=0,
+        few_events=0,
+        few_partitions=0,
+        few_stored_partitions=0,
+    )
 
 
 def answers(

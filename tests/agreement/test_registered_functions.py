@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
@@ -18,11 +19,8 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.codegen.sequences import refuse_nfa_b
 from cepheid.engines.base.options import ALGORITHMS, Options
-from cepheid.engines.nfa_b import engine as nfa_b_engine
 from cepheid.events.events import order_events
-from cepheid.matches import match_columns
 from cepheid.matches.matches import Matches
-from cepheid.sessions import session
 from cepheid.sessions.session import Session
 
 # All numbers are small and whole, or halves: sums are exact in whatever order they are made.
@@ -91,14 +89,16 @@ FUNCTIONS = {
 
 
 @pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+def _registered(tune: Callable[..., None]) -> None:
     """The functions, and little room, so that growth and eviction are tested too."""
-    rooms = {"_FIRST_RUNS": 2, "_FIRST_NODES": 8, "_FINALS": 4}
-    for name, room in rooms.items():
-        monkeypatch.setattr(nfa_b_engine, name, room)
-    monkeypatch.setattr(match_columns, "ROOM_EVENTS", 16)
-    monkeypatch.setattr(match_columns, "_ROOM_MATCHES", 5)
-    monkeypatch.setattr(session, "CHUNK", 3)
+    tune(
+        first_runs=2,
+        first_nodes=8,
+        final_nodes=4,
+        block_events=16,
+        block_matches=5,
+        chunk_events=3,
+    )
     for name, function in FUNCTIONS.items():
         cep.register_function(name, function)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,7 +19,6 @@ from cepheid.events.events import order_events
 from cepheid.language import syntax as ast
 from cepheid.matches.matches import Match, Matches
 from cepheid.reference.definition import returned
-from cepheid.sessions import session
 from cepheid.sessions.reference_run import python_events
 
 MOST = 40
@@ -26,8 +26,8 @@ MOST = 40
 
 
 @pytest.fixture(autouse=True)
-def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "CHUNK", 3)
+def _small_chunks(tune: Callable[..., None]) -> None:
+    tune(chunk_events=3)
 
 
 def comparable(matches: Matches, tree: ast.Query) -> list[str]:

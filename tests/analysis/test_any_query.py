@@ -10,7 +10,7 @@ from cepheid.engines.base.evaluation import Evaluation
 from cepheid.errors import Fault, QuerySemanticError
 from cepheid.explain.explain import explain
 from cepheid.language import syntax as ast
-from cepheid.planning.evaluations import Choice
+from cepheid.planning.choice import Choice
 from cepheid.schema import Kind, Schema
 
 kinds = st.sampled_from(Kind)

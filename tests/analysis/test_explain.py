@@ -6,7 +6,7 @@ from cepheid.analysis.analyse import analyse
 from cepheid.engines.base.evaluation import Evaluation
 from cepheid.explain.explain import explain
 from cepheid.language.parser import parse
-from cepheid.planning.evaluations import Choice
+from cepheid.planning.choice import Choice
 from cepheid.schema import Schema
 
 SOME = Evaluation("some", "runs everything", lambda _: None)

@@ -192,8 +192,8 @@ def test_times_in_a_table_are_as_exact_as_they_must_be(run, folder):
     assert "2024-03-01 09:00:00.25" in close
 
 
-def test_more_matches_than_a_batch_are_all_written(run, folder, monkeypatch):
-    monkeypatch.setattr("cepheid.matches.matches.BATCH_SIZE", 7)
+def test_more_matches_than_a_batch_are_all_written(run, folder, tune):
+    tune(batch_matches=7)
     (folder / "many.csv").write_text("ts,type\n" + "".join(f"{ts},A\n" for ts in range(20)))
     assert len(run("match", "-q", "EVENT A", "many.csv").lines) == 20
     run("match", "-q", "EVENT A a RETURN a.ts", "many.csv", "-o", "all.csv", "--limit", 17)

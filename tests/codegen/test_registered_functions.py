@@ -17,7 +17,6 @@ from cepheid.analysis.analyse import analyse
 from cepheid.codegen.fingerprints import PASSING, fingerprint
 from cepheid.events.events import order_events
 from cepheid.functions import REGISTERED
-from cepheid.sessions import session
 from cepheid.sessions.session import Session
 
 EVALUATIONS = ("nfa_b", "reference")
@@ -242,8 +241,8 @@ def test_a_type_without_the_attribute_passes():
     assert len(bindings) == 1
 
 
-def test_lists_of_events_that_are_not_in_the_chunk_any_more(monkeypatch):
-    monkeypatch.setattr(session, "CHUNK", 4)
+def test_lists_of_events_that_are_not_in_the_chunk_any_more(tune):
+    tune(chunk_events=4)
     cep.register_function("total", lambda g, h: g.sum() + h.sum())
     count = 40
     events = {

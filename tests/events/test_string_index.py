@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid.events.columns import string_index
 from cepheid.events.columns.string_index import StringIndex
 
 STRINGS = st.text(st.sampled_from("ab\0é🎲"), max_size=20) | st.sampled_from(["", "a" * 8, "a" * 9])
@@ -16,9 +17,8 @@ ARROW_TYPES = st.sampled_from([pa.string(), pa.large_string(), pa.string_view()]
 
 
 @pytest.fixture(autouse=True)
-def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(string_index, "_FIRST_SLOTS", 2)
-    monkeypatch.setattr(string_index, "_FIRST_BYTES", 1)
+def _little_room(tune: Callable[..., None]) -> None:
+    tune(string_slots=2, string_bytes=1)
 
 
 @given(BATCHES, ARROW_TYPES, st.integers(0, 3), st.data())

@@ -12,7 +12,7 @@ from agreement.strategies import Case, cases
 from hypothesis import HealthCheck, event, given, settings
 
 import cepheid as cep
-from cepheid.explain.diagnosis import Diagnosis, counting
+from cepheid.explain.diagnosis import Diagnosis
 from cepheid.explain.diagnosis.counting import Count
 
 
@@ -481,9 +481,8 @@ def test_no_events_at_all():
 # --- limits
 
 
-def test_counting_stops_at_a_limit_and_says_so(monkeypatch):
-    monkeypatch.setattr(counting, "MOST_COUNTED", 10)
-    monkeypatch.setattr(counting, "FIRST_BATCH", 16)
+def test_counting_stops_at_a_limit_and_says_so(tune):
+    tune(diagnosis_count=10, diagnosis_batch=16)
     found = cep.query("PATTERN SEQ(A a, B b)").diagnose(stream("A B " * 50))
     assert not found.matches.is_exact
     assert found.matches.number < 50 * 51 / 2
@@ -491,8 +490,8 @@ def test_counting_stops_at_a_limit_and_says_so(monkeypatch):
     assert found.notes[0].startswith("≥: there may be more")
 
 
-def test_a_sample_is_looked_at_where_there_are_many(monkeypatch):
-    monkeypatch.setattr(counting, "MOST_SAMPLED", 20)
+def test_a_sample_is_looked_at_where_there_are_many(tune):
+    tune(diagnosis_sample=20)
     found = cep.query("PATTERN SEQ(A a, B b) WHERE b.x > a.x").diagnose(stream("A:9 B:1 " * 50))
     (stop,) = found.branches[0].stops
     assert stop.total == Count(50)
@@ -501,22 +500,22 @@ def test_a_sample_is_looked_at_where_there_are_many(monkeypatch):
     assert f"{stop.looked_at} of 50 partial matches that reached A a were examined" in str(found)
 
 
-def test_the_sample_is_always_the_same(monkeypatch):
-    monkeypatch.setattr(counting, "MOST_SAMPLED", 20)
+def test_the_sample_is_always_the_same(tune):
+    tune(diagnosis_sample=20)
     query = cep.query("PATTERN SEQ(A a, B b) WHERE b.x > a.x + 3")
     events = stream(" ".join(f"A:{ix % 7} B:{ix % 5}" for ix in range(60)))
     assert query.diagnose(events) == query.diagnose(events)
 
 
-def test_too_many_runs_are_followed_over_fewer_events(monkeypatch):
-    monkeypatch.setattr(counting, "MOST_RUNS", 1024)
+def test_too_many_runs_are_followed_over_fewer_events(tune):
+    tune(diagnosis_runs=1024)
     query = cep.query("PATTERN SEQ(A a, A b, A c, A d) WHERE a.x + b.x + c.x > d.x + 1000")
     found = query.diagnose({"ts": range(400), "type": ["A"] * 400, "x": range(400)})
     assert str(found)
 
 
-def test_what_is_interpreted_is_looked_for_in_some_of_the_events(monkeypatch):
-    monkeypatch.setattr(counting, "MOST_INTERPRETED_EVENTS", 10)
+def test_what_is_interpreted_is_looked_for_in_some_of_the_events(tune):
+    tune(diagnosis_interpreted=10)
     found = cep.query("PATTERN AND(A a, B b) WHERE a.x > b.x").diagnose(stream("A:1 B:5 " * 20))
     assert not found.matches.is_exact
     assert "No match among 40 events that were examined." in str(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -10,12 +11,8 @@ import pyarrow as pa
 import pytest
 
 import cepheid as cep
-from cepheid.engines.nfa_b import engine as nfa_b_engine
-from cepheid.engines.nfa_b.variants import versioned as versioned_engine
-from cepheid.events import partition_numbers
 from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.events.partition_numbers import PartitionNumbers
-from cepheid.sessions import session
 
 QUERY = "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x > a.x WITHIN 10"
 
@@ -426,9 +423,9 @@ def test_memory_does_not_grow_with_the_stream(window: str, options: dict[str, st
     assert session.metrics.matches > 100
 
 
-def test_partitions_are_forgotten_after_several_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_are_forgotten_after_several_chunks(tune: Callable[..., None]) -> None:
     """Partitions that were looked at are in one piece, and places in them in several."""
-    monkeypatch.setattr(session, "CHUNK", 3)
+    tune(chunk_events=3)
     query = cep.query(
         "PATTERN OR(SEQ(A a), SEQ(C c, A d)) WHERE skip_till_any_match { [k] } "
         "WITHIN 1 EVENTS PER PARTITION"
@@ -542,9 +539,9 @@ def test_a_stream_has_more_events_than_four_bytes_count(text: str) -> None:
 @pytest.mark.parametrize("size", [1, 2])
 @pytest.mark.parametrize("strategy", ["strict_contiguity", "skip_till_any_match"])
 def test_the_events_of_a_key_are_counted_on_when_it_was_forgotten(
-    strategy: str, size: int, monkeypatch: pytest.MonkeyPatch
+    strategy: str, size: int, tune: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(partition_numbers, "FEW", 0)
+    tune(few_partitions=0)
     query = cep.query(
         f"PATTERN SEQ(A a, A b) WHERE {strategy} {{ [k] }} WITHIN {size} EVENTS PER PARTITION"
     )
@@ -560,11 +557,9 @@ def test_the_events_of_a_key_are_counted_on_when_it_was_forgotten(
 
 @pytest.mark.parametrize("buffer", ["unions", "versioned"])
 def test_runs_that_merge_for_ever_have_room_for_a_window_only(
-    buffer: str, monkeypatch: pytest.MonkeyPatch
+    buffer: str, tune: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(nfa_b_engine, "_FIRST_NODES", 64)
-    monkeypatch.setattr(versioned_engine, "_FIRST_ROWS", 64)
-    monkeypatch.setattr(versioned_engine, "_OUTPUT_IDS", 64)
+    tune(first_nodes=64, versioned_rows=64, output_ids=64)
     text = "PATTERN SEQ(S+ a[], S b) WHERE skip_till_next_match { a[1].x = 0 AND b.y = 0 }"
     query = cep.query(f"{text} WITHIN 6 EVENTS")
     running = query.session(evaluation="nfa_b", options={"algorithm": "merging", "buffer": buffer})

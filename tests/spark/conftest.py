@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,11 +26,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def rocksdb(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkSession]:
+def rocksdb(spark: SparkSession, tune: Callable[..., None]) -> Iterator[SparkSession]:
     """A session in which streams run, with small buckets treated as large ones are."""
-    from cepheid.spark.stream import bucketed_stream
-
-    monkeypatch.setattr(bucketed_stream, "LARGE", 0)
+    tune(logged_bucket_bytes=0)
     before = spark.conf.get(PROVIDER)
     spark.conf.set(PROVIDER, ROCKSDB)
     yield spark

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -92,12 +92,11 @@ def test_random_queries_have_the_same_matches(spark: SparkSession) -> None:
 
 
 def test_random_queries_over_files_have_the_same_matches(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, tune: Callable[..., None]
 ) -> None:
     from cepheid.spark.files import files
 
-    monkeypatch.setattr(files, "LEAST_ROWS", 2)
-    monkeypatch.setattr(files, "MOST_ROWS", 2)
+    tune(file_rows_least=2, file_rows_most=2)
     drawn = draw(st.tuples(cases(), st.integers(1, 4), st.booleans()), QUERIES)
     plans: list[tuple[Case, pa.Table, DataFrame]] = []
     for number, (case, rows, reordered) in enumerate(drawn):
@@ -118,13 +117,12 @@ def test_random_queries_over_files_have_the_same_matches(
 
 
 def test_random_queries_over_frames_of_files_have_the_same_matches(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tune: Callable[..., None]
 ) -> None:
     from cepheid.spark.batch.preparation import prepare
     from cepheid.spark.files import files
 
-    monkeypatch.setattr(files, "LEAST_ROWS", 2)
-    monkeypatch.setattr(files, "MOST_ROWS", 2)
+    tune(file_rows_least=2, file_rows_most=2)
     monkeypatch.setattr(files, "_parallel_tasks", lambda _spark: 1)
     monkeypatch.setattr(files, "_most_together", lambda _groups: 2)
     drawn = draw(st.tuples(cases(), st.integers(1, 4), st.booleans()), QUERIES)

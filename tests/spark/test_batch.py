@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from spark.rows import found_together, local_rows, spark_rows
 
 import cepheid as cep
-from cepheid.spark.batch import slices
 from cepheid.spark.batch.preparation import prepare
 from cepheid.spark.worker.partition_run import SLICE
 
@@ -267,9 +267,9 @@ def test_a_script_whose_composite_events_lose_the_key_runs_in_one_worker(
 
 
 def test_a_heavy_key_is_found_and_cut_by_time(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tune: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(slices, "EVENTS_PER_SLICE", 100)
+    tune(slice_events=100)
     query = cep.query("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 4 RETURN a.ts AS t, b.ts AS u")
     for heavy, is_cut in ((9, True), (1, False)):
         frame = spark.range(1_000).selectExpr(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,8 @@ from spark.rows import local_rows
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.events.events import order_events
-from cepheid.sessions import session
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.spark.batch.arrow_schemas import result_schema
-from cepheid.spark.stream import packing
 from cepheid.spark.stream.bucket import Step
 from cepheid.spark.stream.bucket_copies import BucketCopies
 from cepheid.spark.stream.bucket_store import ENTRY, HEAD, Arrived, BucketStore
@@ -35,11 +33,9 @@ COLUMNS = ("ts", "type", "x", "y", "k", "s", "seq")
 
 
 @pytest.fixture(autouse=True)
-def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def _little_room(tune: Callable[..., None]) -> None:
     """Keys and texts of the past are forgotten at the first opportunity, and blobs are small."""
-    monkeypatch.setattr(session, "_FEW_STRINGS", 0)
-    monkeypatch.setattr(session, "_FEW_EVENTS", 0)
-    monkeypatch.setattr(packing, "BLOB_BYTES", 100)
+    tune(few_strings=0, few_events=0, blob_bytes=100)
 
 
 def in_milliseconds(case: Case) -> tuple[str, pa.Table]:

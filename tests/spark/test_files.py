@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ import cepheid as cep
 from cepheid.cli.app import app
 from cepheid.cli.spark import spark_run
 from cepheid.spark import match_files
-from cepheid.spark.files import files, row_groups
+from cepheid.spark.files import row_groups
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,9 +35,8 @@ QUERIES = (
 
 
 @pytest.fixture(autouse=True)
-def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LEAST_ROWS", 5)
-    monkeypatch.setattr(files, "MOST_ROWS", 10)
+def _small_slices(tune: Callable[..., None]) -> None:
+    tune(file_rows_least=5, file_rows_most=10)
 
 
 def events(count: int, seed: int, *, shuffled: int = 1) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LEAST_ROWS", 5)
-    monkeypatch.setattr(files, "MOST_ROWS", 100)
+def _small_slices(tune: Callable[..., None]) -> None:
+    tune(file_rows_least=5, file_rows_most=100)
 
 
 def is_in_place(matches: DataFrame) -> bool:
@@ -149,7 +149,7 @@ def test_only_plain_files_are_read_in_place(spark: SparkSession, tmp_path: Path)
 
 
 def test_times_as_spark_writes_them_are_read_first(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tune: Callable[..., None]
 ) -> None:
     start = datetime.datetime(2024, 3, 1, 9, tzinfo=datetime.UTC)
     rows = [
@@ -182,12 +182,12 @@ def test_times_as_spark_writes_them_are_read_first(
     with monkeypatch.context() as patched:
         patched.setattr(files, "_with_times", None)  # It is not even tried.
         assert not is_in_place(query.match(mixed))
-    monkeypatch.setattr(files, "MOST_UNTIMED_ROWS", 79)
+    tune(file_rows_untimed=79)
     assert not is_in_place(query.match(in_order))
 
 
 def test_what_would_be_no_gain_or_is_not_certain_is_left_to_spark(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, tune: Callable[..., None]
 ) -> None:
     file, query = str(tmp_path / "events.parquet"), cep.query(QUERIES[0])
 
@@ -219,5 +219,5 @@ def test_what_would_be_no_gain_or_is_not_certain_is_left_to_spark(
     assert not goes(lists, query=cep.query("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 6 RETURN a.l"))
     old = table.replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
     assert not goes(old)
-    monkeypatch.setattr(files, "MOST_FILES", 0)
+    tune(files_most=0)
     assert not goes(table)

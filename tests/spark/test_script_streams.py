@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from spark.test_streams import Feed, readings
 
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
-from cepheid.sessions import session
 from cepheid.spark.batch.arrow_schemas import spark_schema
 from cepheid.spark.batch.preparation import prepare
 from cepheid.spark.worker.worker_settings import WorkerSettings
@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def _little_room(tune: Callable[..., None]) -> None:
     """Keys and texts of the past are forgotten at the first opportunity."""
-    monkeypatch.setattr(session, "_FEW_STRINGS", 0)
-    monkeypatch.setattr(session, "_FEW_EVENTS", 0)
+    tune(few_strings=0, few_events=0)
 
 
 def script_settings(script: cep.CompiledScript, table: pa.Table) -> WorkerSettings:

@@ -10,15 +10,12 @@ from cepheid.events.arrays import Int64s, lent_numbers
 from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.events.kernels import partition_ids
 from cepheid.snapshots import Arrays
+from cepheid.tuning import tuning
 
 _FIRST_SIZE = 64
 _SMALL = 256
 _MOST_SMALL = 1 << 18
 """Values from 0 to this are looked up by index, without a hash, if there are any."""
-FEW = 16_384
-"""Up to this count, numbers are not freed between batches."""
-FEW_STORED = 256
-"""Up to this count, numbers are not freed before a snapshot."""
 _FIRST_PART = 256
 """How many events are first looked up in the hash table after one is not found by index."""
 _NOTHING = np.empty(0, dtype=np.int64)
@@ -152,7 +149,9 @@ class PartitionNumbers:
 
         Freeing costs time when keys come back; keeping them costs space.
         """
-        return self.count > 2 * self._after_shrinking + (FEW_STORED if to_store else FEW)
+        return self.count > 2 * self._after_shrinking + (
+            tuning().few_stored_partitions if to_store else tuning().few_partitions
+        )
 
     def settle(self) -> None:
         """Free numbers next when there are twice as many as now."""

@@ -19,8 +19,8 @@ from cepheid.explain.automaton import nfa_b_automaton
 from cepheid.explain.conditions import place_of
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_pattern, print_query
+from cepheid.planning.choice import Choice
 from cepheid.planning.estimates import estimate_lines
-from cepheid.planning.evaluations import Choice
 from cepheid.planning.registry import EVALUATIONS
 
 _MOST_ALTERNATIVES = 10

@@ -21,7 +21,7 @@ from cepheid.matches.bindings import Bindings, MatchTimes
 from cepheid.matches.kernels import unions
 from cepheid.matches.layout import FINAL, Chains
 from cepheid.matches.match_columns import MatchLister
-from cepheid.matches.matches import Match, Matches
+from cepheid.matches.matches import Match, Matches, count_text
 from cepheid.matches.metrics import Metrics
 
 _EXACT = 2.0**53
@@ -69,8 +69,7 @@ class CompressedMatches:
             yield from self._matches([block])
 
     def __repr__(self) -> str:
-        count = self.count()
-        return f"{count} match{'' if count == 1 else 'es'}, compressed to {len(self._nodes)} nodes"
+        return f"{count_text(self.count())}, compressed to {len(self._nodes)} nodes"
 
     def expand(self) -> Matches:
         """All matches, built: the result of ``output="all"``."""

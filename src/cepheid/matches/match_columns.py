@@ -14,14 +14,9 @@ from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.kernels import match_columns as kernel
 from cepheid.matches.layout import Chains
+from cepheid.tuning import tuning
 
-ROOM_EVENTS = 1 << 19
-"""The number of events of a component that a block has room for."""
-_ROOM_MATCHES = 1 << 16
-"""The number of matches with lists that a block has room for."""
 _MEMOS = 1 << 13
-_MOST_NARROW = 2**31 - 1
-"""The greatest position that fits into four bytes."""
 
 
 def width_of(first_event: int, next_event: int) -> np.dtype[Any]:
@@ -30,7 +25,7 @@ def width_of(first_event: int, next_event: int) -> np.dtype[Any]:
     >>> width_of(2**40, 2**40 + 10_000), width_of(0, 2**40)
     (dtype('int32'), dtype('int64'))
     """
-    return np.dtype(np.int32 if next_event - first_event <= _MOST_NARROW else np.int64)
+    return np.dtype(np.int32 if next_event - first_event <= tuning().narrow_positions else np.int64)
 
 
 _IDLE: dict[tuple[int, int, str], list[npt.NDArray[Any]]] = {}
@@ -51,7 +46,9 @@ class BlockMemory:
         """Allocate room for this many events of each component, as numbers of this width."""
         if self.positions.shape[1] < room or self.positions.dtype != width:
             shape = (self._components, room)
-            idle = _IDLE.setdefault((*shape, width.char), []) if room <= ROOM_EVENTS else []
+            idle = (
+                _IDLE.setdefault((*shape, width.char), []) if room <= tuning().block_events else []
+            )
             try:
                 memory = idle.pop()
             except IndexError:
@@ -74,7 +71,7 @@ class MatchLister:
         self._components = components
         self._memory = BlockMemory(len(components))
         # The first offset of every component is 0.
-        self._offsets = np.zeros((len(components), _ROOM_MATCHES + 1), np.int64)
+        self._offsets = np.zeros((len(components), tuning().block_matches + 1), np.int64)
         self._path: PositionArray = np.empty(0, np.int32)
         # The memo is all zeros between calls of the kernel.
         self._listing = kernel.Listing(
@@ -107,7 +104,7 @@ class MatchLister:
         listing = self._listing._replace(cursor=cursor)
         status = kernel.FULL
         while status == kernel.FULL:
-            self._memory.make_room(max(ROOM_EVENTS, 2 * (longest + 1)), width)
+            self._memory.make_room(max(tuning().block_events, 2 * (longest + 1)), width)
             begun = perf_counter()
             status = kernel.list_columns(
                 chains, listing, first_event, path, self._memory.positions, self._offsets

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.matches.matches import BATCH_SIZE, Match, Matches
+from cepheid.matches.matches import Match, Matches
 from cepheid.matches.metrics import Metrics
+from cepheid.tuning import tuning
 
 _BATCH_BYTES = 32 << 20
 """A batch of this size is returned even if it has fewer matches than requested."""
@@ -50,8 +51,9 @@ class MatchStream:
         for part in self._parts:
             yield from part
 
-    def to_batches(self, size: int = BATCH_SIZE) -> Iterator[pa.RecordBatch]:
+    def to_batches(self, size: int | None = None) -> Iterator[pa.RecordBatch]:
         """The matches as Arrow batches of this size, or smaller if matches are large."""
+        size = size or tuning().batch_matches
         waiting: list[pa.RecordBatch] = []
         rows = volume = 0
         for part in self._parts:

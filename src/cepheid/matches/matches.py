@@ -20,13 +20,12 @@ from cepheid.matches.bindings import Bindings
 from cepheid.matches.metrics import Metrics
 from cepheid.matches.projection import project
 from cepheid.schema import Schema
+from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-BATCH_SIZE = 65_536
-"""The number of matches in a batch."""
 
 _SHOWN = 10
 
@@ -91,7 +90,7 @@ class Matches:
         return sum(map(len, self._parts))
 
     def __iter__(self) -> Iterator[Match]:
-        for part in self._pieces(BATCH_SIZE):
+        for part in self._pieces():
             table = self._table(part)
             columns = [python_values(column) for column in table.columns]
             rows = [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns)]  # noqa: B905
@@ -129,8 +128,7 @@ class Matches:
     def __repr__(self) -> str:
         shown = [repr(binding) for binding, _ in zip(self._row_numbers(), range(_SHOWN))]  # noqa: B905
         more = len(self) - len(shown)
-        count = f"{len(self)} match{'' if len(self) == 1 else 'es'}"
-        return "\n".join([count, *shown, *([f"… and {more} more"] if more else [])])
+        return "\n".join([count_text(len(self)), *shown, *([f"… and {more} more"] if more else [])])
 
     def bindings(self) -> list[Rows]:
         """For each match, the zero-based input rows that each variable is bound to."""
@@ -165,7 +163,7 @@ class Matches:
         """The matches as an Arrow table: start, end, and the variables or RETURN's items."""
         return pa.concat_tables(map(self._table, self._parts))
 
-    def to_batches(self, size: int = BATCH_SIZE) -> Iterator[pa.RecordBatch]:
+    def to_batches(self, size: int | None = None) -> Iterator[pa.RecordBatch]:
         """The matches as Arrow batches; only one batch is in memory at a time."""
         for part in self._pieces(size):
             yield from self._table(part).combine_chunks().to_batches()
@@ -187,7 +185,7 @@ class Matches:
         return Matches(self._query, self._given, self._parts, self.metrics, name_row)
 
     def pieces(
-        self, size: int = BATCH_SIZE, wanted: Collection[str] | None = None
+        self, size: int | None = None, wanted: Collection[str] | None = None
     ) -> Iterator[tuple[Bindings, pa.Table]]:
         """The matches in pieces of limited size, as positions and as all or some columns."""
         for part in self._pieces(size):
@@ -209,13 +207,23 @@ class Matches:
             for name, bound in binding.items()
         }
 
-    def _pieces(self, size: int) -> Iterator[Bindings]:
+    def _pieces(self, size: int | None = None) -> Iterator[Bindings]:
+        size = size or tuning().batch_matches
         for part in self._parts:
             for low in range(0, len(part), size):
                 yield part.slice(low, low + size)
 
     def _table(self, part: Bindings, wanted: Collection[str] | None = None) -> pa.Table:
         return project(self._query, self._given, part, wanted)
+
+
+def count_text(count: int) -> str:
+    """A number of matches, with the noun.
+
+    >>> count_text(1), count_text(1_200)
+    ('1 match', '1200 matches')
+    """
+    return f"{count} match{'' if count == 1 else 'es'}"
 
 
 def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:

@@ -1,21 +1,29 @@
-"""The choice of a query's evaluation among all registered ones."""
+"""Which evaluation runs a query, and why not another."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.engines.base.evaluation import AUTO
-from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
+from cepheid.engines.base.evaluation import AUTO, IMPRECISE, REFERENCE, Evaluation
+from cepheid.engines.base.options import DEFAULT_OPTIONS, UNCERTAIN_ONLY, Options
 from cepheid.engines.imprecise.tables import refuse_method
-from cepheid.errors import EvaluationError, OptionError
+from cepheid.errors import EvaluationError, OptionError, list_words, unknown_name, warn
 from cepheid.events.uncertain_time import UncertainTime
 from cepheid.planning.estimates import choose_by_statistics
-from cepheid.planning.evaluations import (
-    Choice,
-    able_evaluations,
-    choose_evaluation,
-    refuse_uncertain,
-)
 from cepheid.planning.registry import EVALUATIONS
+
+_MANY_EVENTS = 20_000
+"""With more events than this, a slow evaluation is worth a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The evaluation that runs a query, and why the ones that ``auto`` prefers to it cannot."""
+
+    evaluation: Evaluation
+    refusals: tuple[str, ...] = ()
 
 
 def choose(
@@ -34,11 +42,10 @@ def choose(
     known.sort(key=lambda each: compressed and not each.has_compressed)
     choice = choose_evaluation(query, wanted, known, asks)
     if wanted == AUTO and options.statistics is not None and not compressed and not asks:
-        able = {each.name: each for each in able_evaluations(query, choice.evaluation, known)}
-        best = choose_by_statistics(query, options.statistics, able)
-        choice = Choice(able[best], choice.refusals)
+        best = choose_by_statistics(query, options.statistics, choice.evaluation, known)
+        choice = replace(choice, evaluation=best)
     if not choice.evaluation.has_confidence:
-        refuse_uncertain(choice.evaluation.name, asks, options)
+        _refuse_uncertain(choice.evaluation.name, asks, options)
     elif (reason := refuse_method(query, options.method)) is not None:
         raise EvaluationError(f"{choice.evaluation.name} cannot run this query: {reason}")
     elif in_batches and options.top_k is not None:
@@ -47,3 +54,84 @@ def choose(
             "use min_confidence to drop matches with a low confidence"
         )
     return choice
+
+
+def choose_evaluation(
+    query: AnalysedQuery,
+    wanted: str,
+    evaluations: Sequence[Evaluation],
+    has_confidence: bool = False,
+) -> Choice:
+    """The requested evaluation, or the first of these that accepts the query.
+
+    ``has_confidence`` is true if times are uncertain; WITH CONFIDENCE implies it.
+    """
+    if wanted == AUTO:
+        has_confidence = has_confidence or query.query.confidence is not None
+        refusals: list[str] = []
+        for evaluation in evaluations:
+            if evaluation.has_confidence != has_confidence:
+                continue
+            reason = evaluation.refusal(query)
+            better = evaluation.better(query) if reason is None else None
+            if better is not None and _accepts(query, better[0], evaluations):
+                reason = better[1]
+            if reason is None:
+                return Choice(evaluation, tuple(refusals))
+            refusals.append(f"not {evaluation.name}: {reason}")
+        if has_confidence and not refusals:
+            raise EvaluationError(
+                "WITH CONFIDENCE is for events with uncertain times, and a script has none; run "
+                "the query on its own"
+            )
+        raise EvaluationError("no evaluation can run this query: " + "; ".join(refusals))
+    by_name = {evaluation.name: evaluation for evaluation in evaluations}
+    if wanted not in by_name:
+        raise OptionError(unknown_name("evaluation", wanted, [AUTO, *by_name]))
+    refusal = by_name[wanted].refusal(query)
+    if refusal is not None:
+        raise EvaluationError(f"{wanted} cannot run this query: {refusal}")
+    return Choice(by_name[wanted])
+
+
+def _accepts(query: AnalysedQuery, name: str, evaluations: Sequence[Evaluation]) -> bool:
+    return any(each.name == name and each.refusal(query) is None for each in evaluations)
+
+
+def _refuse_uncertain(evaluation: str, is_uncertain: bool, options: Options) -> None:
+    """Refuse uncertain times and options that need an evaluation with confidences."""
+    if is_uncertain:
+        raise EvaluationError(
+            f"{evaluation} needs one time for each event; times that are uncertain, and WITH "
+            f"CONFIDENCE, are for evaluation='{IMPRECISE}'"
+        )
+    for name in UNCERTAIN_ONLY:
+        if getattr(options, name) != getattr(DEFAULT_OPTIONS, name):
+            raise OptionError(
+                f"{name} is for events with uncertain times; say how uncertain they are, with "
+                "time=('lower', 'upper') or uncertainty='5 seconds'"
+            )
+
+
+def warn_of_reference(evaluation: Evaluation, refusals: Sequence[str], events: int) -> None:
+    """Warn that the slow reference evaluation is about to read many events, and say why."""
+    if evaluation.name == REFERENCE and events > _MANY_EVENTS:
+        warn(
+            f"no fast evaluation runs this query, and the reference evaluation may take long over "
+            f"{events:,} events: {'; '.join(refusals)}"
+        )
+
+
+def warn_of_ignored(options: Options, evaluation: Evaluation) -> None:
+    """Warn about options that the evaluation that runs the query does not read."""
+    readers: dict[str, list[str]] = {}
+    for each in EVALUATIONS:
+        for name in each.options:
+            readers.setdefault(name, []).append(each.name)
+    for name, names in readers.items():
+        is_set = getattr(options, name) != getattr(DEFAULT_OPTIONS, name)
+        if is_set and name not in evaluation.options:
+            warn(
+                f"{name} has no effect: it is an option of {list_words(names)}, and "
+                f"{evaluation.name} runs this query"
+            )

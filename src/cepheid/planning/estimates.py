@@ -5,11 +5,13 @@ The registry entry of an evaluation has its cost model; this module describes th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from math import inf
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.engines.base.evaluation import LAZY_CHAIN
+from cepheid.engines.base.evaluation import LAZY_CHAIN, Evaluation
 from cepheid.engines.base.statistics import check_conditions, given_rates
 from cepheid.engines.base.workload import Workload
 from cepheid.engines.lazy.placement import chain_orders, place_lazily
@@ -77,13 +79,27 @@ def _linked(alternative: Alternative) -> frozenset[tuple[int, int]]:
     return frozenset(found)
 
 
-def cheapest(costs: Mapping[str, float], names: Iterable[str]) -> str:
-    """The evaluation among these with the lowest cost; the first one on a tie.
+def cheapest_of(
+    query: AnalysedQuery, accepted: Evaluation, evaluations: Sequence[Evaluation]
+) -> Callable[[Frequencies], Evaluation]:
+    """A function that finds the evaluation with the lowest cost; the first one on a tie.
 
-    >>> cheapest({"nfa_b": 2.0, "lazy_chain": 1.0}, ["nfa_b", "lazy_chain"])
-    'lazy_chain'
+    ``accepted`` is the first of the evaluations that accepts the query. Evaluations without a
+    cost model are not considered after it.
     """
-    return min(names, key=lambda name: costs.get(name, float("inf")))
+    later = evaluations[evaluations.index(accepted) :]
+    candidates = [each for each in later if each is accepted or each.cost is not None]
+
+    @cache  # slow to compute, and already known for one
+    def accepts(each: Evaluation) -> bool:
+        return each is accepted or each.refusal(query) is None
+
+    def cheapest(frequencies: Frequencies) -> Evaluation:
+        costs = estimate_costs(query, frequencies)
+        by_cost = sorted(candidates, key=lambda each: costs.get(each.name, inf))
+        return next(filter(accepts, by_cost))
+
+    return cheapest
 
 
 def estimate_lines(
@@ -121,8 +137,11 @@ def condition_texts(query: AnalysedQuery) -> list[str]:
 
 
 def choose_by_statistics(
-    query: AnalysedQuery, statistics: Mapping[str, float], names: Iterable[str]
-) -> str:
-    """The evaluation among these with the lowest cost, by the statistics given."""
+    query: AnalysedQuery,
+    statistics: Mapping[str, float],
+    accepted: Evaluation,
+    evaluations: Sequence[Evaluation],
+) -> Evaluation:
+    """The evaluation with the lowest cost, by the statistics given."""
     check_conditions(statistics, condition_texts(query))
-    return cheapest(estimate_costs(query, Frequencies(statistics)), names)
+    return cheapest_of(query, accepted, evaluations)(Frequencies(statistics))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
-from math import inf, prod
+from math import prod
 
 import numpy as np
 import pyarrow.compute as pc
@@ -15,7 +14,7 @@ from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.planning.condition_sample import sample_conditions
-from cepheid.planning.estimates import Frequencies, estimate_costs
+from cepheid.planning.estimates import Frequencies, cheapest_of
 
 FEW_EVENTS = 10_000
 """With fewer events than this, no choice by cost is made."""
@@ -78,18 +77,7 @@ def choose_by_cost(
     many = len(query.alternatives) > _MOST_ALTERNATIVES
     if len(events) < FEW_EVENTS or many or not is_free:
         return accepted
-    later = evaluations[evaluations.index(accepted) :]
-
-    @cache  # slow to compute, and already known for one
-    def accepts(each: Evaluation) -> bool:
-        return each is accepted or each.refusal(query) is None
-
-    def cheapest(frequencies: Frequencies) -> Evaluation:
-        costs = estimate_costs(query, frequencies)
-        known = [each for each in later if each is accepted or each.name in costs]
-        by_cost = sorted(known, key=lambda each: costs.get(each.name, inf))
-        return next(filter(accepts, by_cost))
-
+    cheapest = cheapest_of(query, accepted, evaluations)
     counted = count_types(query, events, window)
     named = {len(clause.variables) for each in query.alternatives for clause in each.clauses}
     if not named & {1, 2}:

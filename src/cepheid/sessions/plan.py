@@ -15,7 +15,7 @@ from cepheid.engines.base.evaluation import AUTO, Evaluation
 from cepheid.errors import EvaluationError, LimitError, OptionError
 from cepheid.events.events import Events
 from cepheid.matches.matches import Matches
-from cepheid.planning.evaluations import Choice
+from cepheid.planning.choice import Choice
 from cepheid.schema import Kind
 from cepheid.sessions.composites import Composites
 from cepheid.sessions.merged_stream import (

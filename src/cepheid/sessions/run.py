@@ -22,7 +22,7 @@ from cepheid.matches.metrics import Metrics
 from cepheid.matches.modes.all import ALL
 from cepheid.matches.modes.compressed import COMPRESSED
 from cepheid.matches.modes.registry import output_mode, refuse_query
-from cepheid.planning.evaluations import warn_of_ignored, warn_of_reference
+from cepheid.planning.choice import warn_of_ignored, warn_of_reference
 from cepheid.sessions.composites import Composites, Unsettled
 from cepheid.sessions.plan import PlannedQuery, naming, plan
 from cepheid.sessions.protocol import open_session

@@ -20,12 +20,12 @@ from cepheid.analysis.scripts import (
 )
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
-from cepheid.planning.evaluations import Choice, choose_evaluation
 from cepheid.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from cepheid.events.read_options import ReadOptions
     from cepheid.events.time_axis import TimeAxis
+    from cepheid.planning.choice import Choice
     from cepheid.sessions.run_settings import RunSettings
 
 
@@ -86,7 +86,7 @@ class Script:
             in_batches: events arrive in batches, so the evaluation must have sessions.
             compressed: prefer evaluations that have a compressed output.
         """
-        from cepheid.planning.choice import choose
+        from cepheid.planning.choice import choose, choose_evaluation
         from cepheid.planning.registry import EVALUATIONS
 
         if not self.is_single:

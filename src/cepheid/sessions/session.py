@@ -37,6 +37,7 @@ from cepheid.matches.stored import load_matches, store_matches
 from cepheid.schema import Kind
 from cepheid.sessions.alternative_run import AlternativeRun
 from cepheid.snapshots import Arrays, Parts, pack, part, prefixed, sealed, unpack
+from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
     from cepheid.engines.base.engine import StandingStacks
@@ -45,22 +46,16 @@ if TYPE_CHECKING:
 _GAPS = 4
 """The number of events kept per needed event, so that they stay consecutive."""
 
-_FEW_EVENTS = 1_024
-"""With at most this many events, no gaps are made."""
 
 _EXACT = 2.0**53
 """Float counts are exact below this."""
 
-_FEW_STRINGS = 256
-"""Up to this many strings are never evicted."""
 
 _CHOOSER = "ends"
 """The part of a snapshot that has the state of the output mode; its name is from version 0.1.0."""
 
-CHUNK = 131_072
-"""The number of events read per chunk, small enough for its temporary arrays to stay in cache."""
 
-_COUNTING = np.arange(CHUNK, dtype=np.int64)
+_COUNTING = np.arange(tuning().chunk_events, dtype=np.int64)
 
 _string_operations = compiled_once(string_operations)
 
@@ -307,8 +302,8 @@ class Session:
             for block in self.found(events):
                 yield Matches(self._query.query, events, [block])
             return
-        for low in range(0, len(events), CHUNK):
-            yield self.feed(events.slice(low, min(low + CHUNK, len(events))))
+        for low in range(0, len(events), tuning().chunk_events):
+            yield self.feed(events.slice(low, min(low + tuning().chunk_events, len(events))))
         if len(events):
             yield self.advance()
 
@@ -350,8 +345,8 @@ class Session:
         self._retained.append(batch)
         lists = self._retained.lists(self._strings)
         attributes = [test.attribute for test in self._query.equivalences if self._reads_tests]
-        for low in range(0, len(batch), CHUNK):
-            high = min(low + CHUNK, len(batch))
+        for low in range(0, len(batch), tuning().chunk_events):
+            high = min(low + tuning().chunk_events, len(batch))
             part = batch if high - low == len(batch) else batch.slice(low, high)
             events = EventBatch.of(part, first_event + low, self._strings, lists)
             keys = [events.column(attribute) for attribute in attributes]
@@ -464,7 +459,7 @@ class Session:
         go. The check runs only when the number of events has doubled since the last one.
         """
         retained = self._retained
-        if len(retained) <= 2 * self._after_sweep + _FEW_EVENTS:
+        if len(retained) <= 2 * self._after_sweep + tuning().few_events:
             return
         age = self._counts[np.maximum(retained.partition, 0)] - retained.axis
         wanted = (age < extent) & (retained.partition >= 0)
@@ -506,7 +501,7 @@ class Session:
         Runs keep only strings of events that they have selected, and those are retained.
         Negations also keep strings of other events.
         """
-        if len(self._strings) > 2 * self._strings_kept + _FEW_STRINGS:
+        if len(self._strings) > 2 * self._strings_kept + tuning().few_strings:
             schema = self._retained.schema
             strings = [name for name in schema.attributes if schema.kind(name) is Kind.STRING]
             codes = [codes for each in self._alternatives for codes in each.kept_codes(strings)]

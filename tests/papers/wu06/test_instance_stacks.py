@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 
@@ -160,8 +161,8 @@ def test_options_that_do_not_exist_are_named() -> None:
         query.explain(domains={"id": 0})
 
 
-def test_more_instances_than_allowed_end_the_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cepheid.engines.stacks.engine._FIRST_INSTANCES", 4)
+def test_more_instances_than_allowed_end_the_evaluation(tune: Callable[..., None]) -> None:
+    tune(first_instances=4)
     stream = {"ts": list(range(50)), "type": ["A"] * 50}
     with pytest.raises(cep.LimitError, match="more than 10 instances in the stacks"):
         cep.query("PATTERN SEQ(A a, B b)").match(stream, max_runs=10)

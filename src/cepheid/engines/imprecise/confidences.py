@@ -15,14 +15,12 @@ from cepheid.engines.imprecise.layout import Rivals, Scores, Signatures, SumRoom
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
     from cepheid.engines.imprecise.next_confidences import NextScoring
     from cepheid.engines.imprecise.rivals import RivalSearch
 
-_ROOM = 256
-_EVENTS = 16
-_GRID = 1 << 14
 MOST_GRID = 1 << 27
 
 
@@ -113,7 +111,7 @@ class Scoring:
         from cepheid.engines.imprecise.kernels.sums import NEED_ROOM, sum_matches
 
         at = int64s(3)
-        room = _sum_room(_EVENTS, _ROOM)
+        room = _sum_room(tuning().confidence_events, tuning().confidence_rows)
 
         def more_room() -> None:
             nonlocal room
@@ -139,7 +137,9 @@ class Scoring:
         )
 
         at = int64s(2)
-        room = self._room or _world_room(_ROOM, _ROOM, np.zeros(_GRID))
+        room = self._room or _world_room(
+            tuning().confidence_rows, tuning().confidence_rows, np.zeros(tuning().confidence_grid)
+        )
 
         def more_room() -> None:
             nonlocal room

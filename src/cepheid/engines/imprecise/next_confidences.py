@@ -14,13 +14,10 @@ from cepheid.engines.imprecise.kernels.survival import ROWS
 from cepheid.engines.imprecise.layout import NextRoom, NextTask, Scores
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
     from cepheid.engines.imprecise.rivals import RivalSearch
-
-_LISTED = 64
-_TIMES = 256
-_GRID = 1 << 16
 
 
 class NextScoring:
@@ -33,9 +30,9 @@ class NextScoring:
         self._window = window
         self._drive = Drive()
         self._room = NextRoom(
-            np.zeros((self.count + 2, _LISTED), dtype=np.int64),
-            np.zeros((ROWS, max(_TIMES, self.count)), dtype=np.int64),
-            np.zeros(_GRID),
+            np.zeros((self.count + 2, tuning().next_listed), dtype=np.int64),
+            np.zeros((ROWS, max(tuning().next_times, self.count)), dtype=np.int64),
+            np.zeros(tuning().next_grid),
             np.zeros(0),
         )
 

@@ -17,8 +17,7 @@ from cepheid.engines.imprecise.kernels.decisions import decide_matches
 from cepheid.engines.imprecise.layout import NEED_OUTPUT, Batch, Gap, Int64Rows, Rivals, Signatures
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s, int64s
-
-_RIVALS = 1 << 16
+from cepheid.tuning import tuning
 
 
 class ViolationSearch:
@@ -148,7 +147,7 @@ class RivalSearch:
 
 def _listed(find: Callable[[Int64Rows, Int64s], int]) -> Int64Rows:
     """What a kernel writes into three rows, with its second number of positions as the length."""
-    found, at = np.zeros((3, _RIVALS), dtype=np.int64), int64s(2)
+    found, at = np.zeros((3, tuning().rivals), dtype=np.int64), int64s(2)
 
     def more_room() -> None:
         nonlocal found

@@ -18,10 +18,7 @@ from cepheid.engines.imprecise.frame import Frame, find_candidates, partitions_o
 from cepheid.engines.imprecise.kernels.search import PATH_ROWS, search_in_query_order
 from cepheid.engines.imprecise.layout import Batch, Floats, OrderLevels, Scores, Signatures
 from cepheid.events.arrays import Int64s, int64s
-
-_IDS = 1 << 18
-_MATCHES = 1 << 16
-_DEPTH = 64
+from cepheid.tuning import tuning
 
 SKEW = 4
 """How much rarer than the first component another must be, for a search to begin there."""
@@ -87,7 +84,9 @@ class SignatureSearch:
     def begin(self, frame: Frame, only_fresh: bool) -> bool:
         """Find the candidates of a frame and prepare a search; False if it finds nothing."""
         automaton = self.automaton
-        self._registers = self.new_registers(max(len(automaton.steps), _DEPTH) + 2)
+        self._registers = self.new_registers(
+            max(len(automaton.steps), tuning().signature_depth) + 2
+        )
         partition_of, partitions = partitions_of(frame, automaton.partition_attributes)
         candidates, self.mask = find_candidates(
             frame,
@@ -145,7 +144,7 @@ class SignatureSearch:
 
         ``provide`` makes room for whatever else the kernel lacks.
         """
-        out = Signatures(int64s(_IDS), int64s(_MATCHES))
+        out = Signatures(int64s(tuning().signature_ids), int64s(tuning().signature_matches))
 
         def more_output() -> list[Signatures]:
             nonlocal out
@@ -163,7 +162,7 @@ class SignatureSearch:
         return Signatures(out.ids[:written], out.offsets[: matches + 1])
 
     def _in_query_order(self, least_confidence: Floats) -> Iterator[Signatures]:
-        paths = np.zeros((PATH_ROWS, _DEPTH), dtype=np.int64)
+        paths = np.zeros((PATH_ROWS, tuning().signature_depth), dtype=np.int64)
 
         def longer_paths() -> None:
             nonlocal paths

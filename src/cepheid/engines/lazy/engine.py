@@ -23,14 +23,10 @@ from cepheid.events.arrays import Int64s, int64s
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays, part, prefixed
+from cepheid.tuning import tuning
 
 Block = tuple[Int64s, Int64s]
 """The tags of all events of some matches, and where each match begins."""
-
-_OUTPUT_IDS = 1 << 20
-_OUTPUT_MATCHES = 1 << 17
-_SPAN = 2_048
-"""The plan is reconsidered after this many events that fit a component."""
 
 
 class LazyEngine(Engine):
@@ -51,7 +47,7 @@ class LazyEngine(Engine):
             *(each.test for each in automaton.negations),
         ]
         self._chooses_when_to_test = task.options.negation == BY_COST
-        self._out = _output(_OUTPUT_IDS, _OUTPUT_MATCHES)
+        self._out = _output(tuning().output_ids, tuning().output_matches)
         self._drive = Drive()
         self._provide = {
             layout.NEED_INSTANCES: memory.grow_instances,
@@ -87,7 +83,7 @@ class LazyEngine(Engine):
         self._append(chunk)
         store = memory.store
         while (at := int(memory.arrays.control[0]["at"])) < store.size:
-            stop = min(at + _SPAN, store.size)
+            stop = min(at + tuning().plan_events, store.size)
             memory.arrays.control[0]["stop"] = stop
             self._plans.update(store, at, stop, memory.arrays)
             yield from self._drive(self._read, self._provide)

@@ -22,12 +22,7 @@ from cepheid.events.arrays import Int64s, grown, int64s
 from cepheid.language.printer import print_pattern
 from cepheid.matches.metrics import bytes_of
 from cepheid.snapshots import Arrays, part, prefixed
-
-_FIRST_INSTANCES = 256
-_FIRST_NODES = 1_024
-_FIRST_POOL = 4_096
-_FEW_EVENTS = 4_096
-"""Up to this many events are kept after they have left the window."""
+from cepheid.tuning import tuning
 
 
 class Memory:
@@ -50,7 +45,7 @@ class Memory:
         control["now"] = np.iinfo(np.int64).min // 2
         control["predicate"] = predicate_address(automaton.source)
         control["context"] = self.arrays.context.ctypes.data
-        self._add_instances(_FIRST_INSTANCES)
+        self._add_instances(tuning().lazy_instances)
 
     def add_events(self, fresh: int, partitions: int) -> None:
         """Prepare for the events of the store from ``fresh`` on: their groups and buffers."""
@@ -90,7 +85,7 @@ class Memory:
         """Drop buffered events that have left the window, and make room for more."""
         axis = self.store.arrays.axis
         needed = kernels.pack_buffers(self.arrays, axis, int64s(0))
-        packed = int64s(max(2 * needed, _FIRST_POOL))
+        packed = int64s(max(2 * needed, tuning().lazy_pool))
         kernels.pack_buffers(self.arrays, axis, packed)
         self.arrays = self.arrays._replace(inputs=self.arrays.inputs._replace(pool=packed))
 
@@ -157,7 +152,7 @@ class Memory:
     @property
     def is_large(self) -> bool:
         """Whether about half of the events may have left the window."""
-        return self.store.size >= 2 * self._kept + _FEW_EVENTS
+        return self.store.size >= 2 * self._kept + tuning().lazy_few_events
 
     def evict(self) -> Int64s:
         """Drop the events that have left the window; for each old event its new row."""
@@ -251,8 +246,8 @@ class Memory:
         self.arrays = self.arrays._replace(
             control=control,
             instances=Instances(*(state[name] for name in names)),
-            nodes=grown(state["nodes"], max(2 * len(state["nodes"]), _FIRST_NODES)),
-            inputs=inputs._replace(pool=np.concatenate([inputs.pool, int64s(_FIRST_POOL)])),
+            nodes=grown(state["nodes"], max(2 * len(state["nodes"]), tuning().lazy_nodes)),
+            inputs=inputs._replace(pool=np.concatenate([inputs.pool, int64s(tuning().lazy_pool)])),
             evaluations=state["evaluations"],
         )
         self.store.load(part("store", state))
@@ -284,11 +279,11 @@ def _first_arrays(automaton: LazyAutomaton, tables: Tables) -> State:
             ints=np.zeros((0, ints), dtype=np.int64),
             floats=np.zeros((0, floats), dtype=np.float64),
         ),
-        nodes=np.zeros(_FIRST_NODES, dtype=layout.NODE),
+        nodes=np.zeros(tuning().lazy_nodes, dtype=layout.NODE),
         inputs=layout.Inputs(
             waiting=np.zeros((0, count), dtype=np.int64),
             buffers=np.zeros((0, buffers), dtype=layout.BUFFER),
-            pool=int64s(_FIRST_POOL),
+            pool=int64s(tuning().lazy_pool),
         ),
         stack=int64s(64),
         work=int64s(layout.WORK + 64),

@@ -9,9 +9,10 @@ from __future__ import annotations
 from cepheid.analysis.model import Alternative, NegatedComponent
 from cepheid.engines.lazy.layout import Rows
 from cepheid.engines.lazy.variants.negation import TESTS_EARLY
+from cepheid.tuning import tuning
 
-_TESTED, _REFUSED = 1_024, 0.05
-"""A negation that refuses less than this part of this many instances is no longer tested early."""
+_REFUSED = 0.05
+"""A negation that refuses a smaller part of the instances is no longer tested early."""
 
 
 def is_tested_early(alternative: Alternative, negated: NegatedComponent, method: str) -> bool:
@@ -37,4 +38,4 @@ def needed_by(alternative: Alternative, negated: NegatedComponent) -> frozenset[
 def leave_rare_to_filter(negations: Rows) -> None:
     """Leave negations that refuse hardly any instance to the filter of complete matches."""
     rarely = negations["refused"] < _REFUSED * negations["tested"]
-    negations["is_late"] |= (negations["tested"] > _TESTED) & rarely
+    negations["is_late"] |= (negations["tested"] > tuning().negation_tests) & rarely

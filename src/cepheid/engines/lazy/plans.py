@@ -26,11 +26,10 @@ from cepheid.engines.lazy.tables import LazyAutomaton
 from cepheid.events.arrays import Int64s
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.snapshots import Arrays
+from cepheid.tuning import tuning
 
 _SAMPLE = 256
 """The number of pairs of events that a selectivity is estimated from."""
-_GAIN = 1.5
-"""A plan is replaced when another is better by this factor."""
 _CHANGE = 1.25
 """A plan is compared with others when a rate has changed by this factor."""
 _SETTLED = 16_384
@@ -105,8 +104,10 @@ class LazyPlans:
     def _is_better(self, workload: Workload, orders: Orders) -> bool:
         if self._is_tree:
             new, old = orders[0][0], self._orders[0][0]
-            return new != old and _GAIN * workload.events[new] < workload.events[old]
-        return _GAIN * orders_cost(workload, orders) < orders_cost(workload, self._orders)
+            return new != old and tuning().plan_gain * workload.events[new] < workload.events[old]
+        return tuning().plan_gain * orders_cost(workload, orders) < orders_cost(
+            workload, self._orders
+        )
 
     def _write(self, plan: int, orders: Orders) -> None:
         """Write the orders as a tree of steps; equal beginnings are the same steps."""

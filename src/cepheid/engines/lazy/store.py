@@ -16,9 +16,9 @@ from cepheid.events.arrays import Int64s, grown
 from cepheid.events.columns.encoding import EncodedColumn, StringCodes
 from cepheid.events.columns.list_columns import ListColumns
 from cepheid.snapshots import Arrays
+from cepheid.tuning import tuning
 
 Columns = Sequence[tuple[str, Storage]]
-_FIRST_ROOM = 1_024
 _KNOWN = ("numbers", "axis", "partitions", "masks")
 
 
@@ -35,7 +35,7 @@ class EventStore:
         ]
         self._valid = [np.zeros(0, dtype=np.uint8) for _ in columns]
         self._has_nulls = [False] * len(columns)
-        self._grow(_FIRST_ROOM)
+        self._grow(tuning().lazy_store)
 
     def append(self, events: Events, columns: Sequence[EncodedColumn], places: Int64s) -> None:
         """Add events, which are at these places of a batch; their groups are not known yet."""
@@ -90,7 +90,7 @@ class EventStore:
         self._valid = [state[f"valid{ix}"] for ix in range(len(self._columns))]
         self._has_nulls = [bool(each) for each in state["has_nulls"]]
         self.size = len(self.arrays.numbers)
-        self._grow(max(self.size, _FIRST_ROOM))
+        self._grow(max(self.size, tuning().lazy_store))
 
     def _grow(self, room: int) -> None:
         self.arrays = Events(*(grown(array, room) for array in self.arrays))

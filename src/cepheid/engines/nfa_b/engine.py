@@ -26,10 +26,7 @@ from cepheid.matches.layout import FINAL, NODE, Chains
 from cepheid.matches.match_columns import MatchLister
 from cepheid.matches.metrics import EngineMetrics, bytes_of
 from cepheid.snapshots import Arrays, part, prefixed
-
-_FIRST_RUNS = 1_024
-_FIRST_NODES = 16_384
-_FINALS = 1 << 16
+from cepheid.tuning import tuning
 
 
 class NfaBEngine(Engine):
@@ -52,7 +49,7 @@ class NfaBEngine(Engine):
         self._max_runs = max_runs
         self._next_event = 0
         self._registers = Registers(
-            automaton.registers, automaton.columns, automaton.constants, _FIRST_RUNS
+            automaton.registers, automaton.columns, automaton.constants, tuning().first_runs
         )
         self._tests = [
             test for step in automaton.steps for test in (step.begin_test, step.take_test)
@@ -73,14 +70,14 @@ class NfaBEngine(Engine):
         self._state = State(
             control=control,
             # Memory that was used before has its pages; nodes are written before they are read.
-            nodes=lent_numbers(_FIRST_NODES * NODE.itemsize // 8).view(NODE),
+            nodes=lent_numbers(tuning().first_nodes * NODE.itemsize // 8).view(NODE),
         )
         self._out = Output(
-            finals=np.zeros(_FINALS, dtype=FINAL),
+            finals=np.zeros(tuning().final_nodes, dtype=FINAL),
             evaluations=int64s(max(automaton.predicate_count, 1)),
-            stack=int64s(_FIRST_NODES + 2 if task.counts else 0),
+            stack=int64s(tuning().first_nodes + 2 if task.counts else 0),
         )
-        self._grow_runs(_FIRST_RUNS)
+        self._grow_runs(tuning().first_runs)
 
     @property
     def partition_attributes(self) -> tuple[str, ...]:
@@ -193,7 +190,7 @@ class NfaBEngine(Engine):
             runs=runs,
             registers=self._registers.arrays,
             partitions=state["partitions"],
-            nodes=grown(state["nodes"], max(2 * len(state["nodes"]), _FIRST_NODES)),
+            nodes=grown(state["nodes"], max(2 * len(state["nodes"]), tuning().first_nodes)),
         )
         self._out = self._out._replace(evaluations=state["evaluations"])
         self._clear_slots()

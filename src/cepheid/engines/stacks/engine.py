@@ -40,12 +40,7 @@ from cepheid.matches.bindings import Bindings
 from cepheid.matches.match_columns import BlockMemory, width_of
 from cepheid.matches.metrics import EngineMetrics, bytes_of
 from cepheid.snapshots import Arrays
-
-_FIRST_INSTANCES = 4_096
-_ROOM_MATCHES = 1 << 18
-"""The number of matches that a block has room for."""
-_SHARED_ROWS = 2_048
-"""The number of rows that the shared construction has room for in each component."""
+from cepheid.tuning import tuning
 
 
 class InstanceStacksEngine(Engine):
@@ -78,7 +73,7 @@ class InstanceStacksEngine(Engine):
             self._registers.floats,
             self._registers.valid,
         )
-        shared = _SHARED_ROWS if self._is_plain and count > 2 else 0
+        shared = tuning().shared_rows if self._is_plain and count > 2 else 0
         self._older, self._newer = np.empty((2, count, shared), np.int32)
         self._pool = Pool(
             np.zeros(0, dtype=INSTANCE),
@@ -88,7 +83,7 @@ class InstanceStacksEngine(Engine):
             np.zeros((0, self._tested_keys), dtype=np.int64),
         )
         self._variant = VariantState()
-        self._resize(_FIRST_INSTANCES)
+        self._resize(tuning().first_instances)
         self._memory = BlockMemory(count)
         self._drive = Drive()
         self._now: int | None = None
@@ -164,7 +159,7 @@ class InstanceStacksEngine(Engine):
 
     def _advance(self, batch: Batch, width: np.dtype[np.signedinteger]) -> int:
         """Read events until something is lacking; the status of the kernel."""
-        self._memory.make_room(_ROOM_MATCHES, width)
+        self._memory.make_room(tuning().sequence_block_matches, width)
         found = self._memory.positions
         moving = self._tables, self._state, self._pool, self._search
         status: int = (
@@ -310,7 +305,7 @@ class InstanceStacksEngine(Engine):
         self._pool = Pool(*(state[name] for name in Pool._fields))
         self._keys.load(state)
         # Room for as many again, twice: a chunk may be as long as the window, or longer.
-        self._resize(max(3 * len(self._pool.instances), _FIRST_INSTANCES))
+        self._resize(max(3 * len(self._pool.instances), tuning().first_instances))
 
     @property
     def metrics(self) -> EngineMetrics:

@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from cepheid.events.columns.arrow_arrays import shared, to_numpy
 from cepheid.events.kernels import string_codes
+from cepheid.tuning import tuning
 
 Int64s = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
-_FIRST_SLOTS = 64
-_FIRST_BYTES = 1_024
 _NOTHING: Bytes = np.empty(0, dtype=np.uint8)
 
 
@@ -32,21 +31,21 @@ class StringIndex:
 
     def __init__(self) -> None:
         self._state = np.zeros(2, dtype=np.int64)
-        self._begins = np.zeros(_FIRST_SLOTS + 1, dtype=np.int64)
-        self._codes = np.zeros(_FIRST_SLOTS, dtype=np.int64)
-        self._bytes = np.zeros(_FIRST_BYTES, dtype=np.uint8)
-        self._slots = np.full((_FIRST_SLOTS, 2), string_codes.EMPTY, dtype=np.int64)
+        self._begins = np.zeros(tuning().string_slots + 1, dtype=np.int64)
+        self._codes = np.zeros(tuning().string_slots, dtype=np.int64)
+        self._bytes = np.zeros(tuning().string_bytes, dtype=np.uint8)
+        self._slots = np.full((tuning().string_slots, 2), string_codes.EMPTY, dtype=np.int64)
 
     def hold(self, strings: pa.Array, codes: Int64s) -> None:
         """Keep these strings only; the next code stays as it is."""
         begins, data = _parts(strings)
         self._state[0] = count = len(codes)
-        size = _FIRST_SLOTS
+        size = tuning().string_slots
         while size < 4 * count:
             size *= 2
         held = data[begins[0] : begins[-1]]
         self._begins, self._codes = _grown(begins - begins[0], size + 1), _grown(codes, size)
-        self._bytes = _grown(held, max(len(held), _FIRST_BYTES))
+        self._bytes = _grown(held, max(len(held), tuning().string_bytes))
         self._index(size)
 
     def __len__(self) -> int:

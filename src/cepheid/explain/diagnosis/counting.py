@@ -24,24 +24,15 @@ from cepheid.matches.bindings import Bindings
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
 from cepheid.sessions.reference_run import python_events
-from cepheid.sessions.session import CHUNK, Session
+from cepheid.sessions.session import Session
+from cepheid.tuning import tuning
 
-MOST_SAMPLED = 10_000
-"""The largest sample of partial matches of a stage."""
-MOST_COUNTED = 1_000_000
-"""The largest number of partial matches that are counted."""
 MOST_LISTED = 20_000_000
 """The largest number of events in the partial matches that are counted."""
-MOST_RUNS = 1 << 18
-"""The largest number of runs that are alive at a time."""
 MOST_EVALUATIONS = 50_000_000
 """The largest number of predicates that NFA^b evaluates for a stage, plus those of a batch."""
-FIRST_BATCH = 4_096
-"""The number of events before the first check of the limits; each later batch is twice as large."""
 FEWEST_EVENTS = 64
 """The least number of events to try after a larger number of events had too many runs."""
-MOST_INTERPRETED_EVENTS = 20_000
-"""The number of events that the reference evaluation reads."""
 MOST_STEPS = 200_000
 """The number of times that the reference evaluation may read an event for a stage."""
 
@@ -87,7 +78,7 @@ class Partials:
 
     def _keep(self, binding: Positions) -> None:
         self.sample.append(binding)
-        if len(self.sample) > MOST_SAMPLED:
+        if len(self.sample) > tuning().diagnosis_sample:
             self.sample = self.sample[::2]
             self._stride *= 2
 
@@ -115,7 +106,7 @@ class Counting:
         analysed = analyse(query, self._stream.events.schema)
         if not self._is_compiled(analysed):
             return self._interpreted(query, self._stream.window)
-        options = Options(max_runs=MOST_RUNS, max_matches=MOST_COUNTED)
+        options = Options(max_runs=tuning().diagnosis_runs, max_matches=tuning().diagnosis_count)
         found = Partials()
         try:
             for block in Session(analysed, self._stream.window, "all", options).run(
@@ -146,7 +137,7 @@ class Counting:
         return self._compile and refuse_nfa_b(query) is None
 
     def _compiled(self, query: AnalysedQuery, events: Events, window: int | None) -> Partials:
-        session = Session(query, window, "all", Options(max_runs=MOST_RUNS))
+        session = Session(query, window, "all", Options(max_runs=tuning().diagnosis_runs))
         found = Partials()
         listed = 0
         for block in _blocks(session, events):
@@ -159,7 +150,7 @@ class Counting:
             listed += block.events
             evaluated = sum(session.metrics.evaluations.values())
             if (
-                found.number >= MOST_COUNTED
+                found.number >= tuning().diagnosis_count
                 or listed >= MOST_LISTED
                 or evaluated >= MOST_EVALUATIONS
             ):
@@ -169,7 +160,7 @@ class Counting:
 
     def _interpreted(self, query: ast.Query, window: int | None) -> Partials:
         events = self._stream.events
-        looked_at = min(len(events), MOST_INTERPRETED_EVENTS)
+        looked_at = min(len(events), tuning().diagnosis_interpreted)
         if self._python_events is None:
             part = events.slice(0, looked_at)
             self._python_events = python_events(part, self._stream.attributes)
@@ -200,10 +191,10 @@ class Counting:
 
 def _blocks(session: Session, events: Events) -> Iterator[Bindings]:
     """The matches of a session; batches grow, so that a limit is noticed early."""
-    low, high = 0, FIRST_BATCH
+    low, high = 0, tuning().diagnosis_batch
     while low < len(events):
         yield from session.found(events.slice(low, min(high, len(events))))
-        low, high = high, 2 * high if high < CHUNK else len(events)
+        low, high = high, 2 * high if high < tuning().chunk_events else len(events)
 
 
 def _least(known: int | None, other: int) -> int:

@@ -10,8 +10,6 @@ from cepheid.analysis.model import Alternative
 from cepheid.analysis.names import variables_in
 from cepheid.events.events import Events
 from cepheid.explain.diagnosis.counting import (
-    MOST_COUNTED,
-    MOST_INTERPRETED_EVENTS,
     Count,
     Counting,
     Partials,
@@ -45,6 +43,7 @@ from cepheid.explain.diagnosis.stream import Stream
 from cepheid.explain.diagnosis.unfit_events import why_none_fits
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern, print_query
+from cepheid.tuning import tuning
 
 MOST_BRANCHES = 8
 """The number of alternatives of a pattern that are diagnosed."""
@@ -102,12 +101,12 @@ def _notes(diagnosed: Sequence[_Branch], alternatives: int, counting: Counting) 
     if counting.skipped_events:
         notes.append(
             "nfa_b does not run a part of the pattern, such as AND. That part was evaluated on the "
-            f"first {MOST_INTERPRETED_EVENTS:,} events only."
+            f"first {tuning().diagnosis_interpreted:,} events only."
         )
     if any(not partials.is_exact for branch in diagnosed for partials in branch.partials):
         notes.append(
-            f"≥: there may be more. Counting stops at {MOST_COUNTED:,} partial matches, or when it "
-            "takes too much work."
+            f"≥: there may be more. Counting stops at {tuning().diagnosis_count:,} "
+            "partial matches, or when it takes too much work."
         )
     return notes
 

@@ -22,9 +22,7 @@ from cepheid.matches.modes.registry import output_mode
 from cepheid.spark.batch.named_columns import column
 from cepheid.spark.batch.preparation import Prepared
 from cepheid.spark.worker.partition_run import SLICE
-
-EVENTS_PER_SLICE = 250_000
-"""The number of events in a slice if the user does not give the number of slices."""
+from cepheid.tuning import tuning
 
 _QUANTILES = 256
 _HEAVY = 1.5
@@ -92,14 +90,14 @@ def plan_slices(prepared: Prepared, events: DataFrame, wanted: int | None) -> Sl
     ).first()
     assert row is not None
     found = [int(tick) for tick in row["quantiles"] or ()]
-    number = wanted or max(1, row["count"] // EVENTS_PER_SLICE)
+    number = wanted or max(1, row["count"] // tuning().slice_events)
     bounds: list[int] = []
     for slice_ix in range(1, min(number, _QUANTILES) if found else 1):
         bound = found[slice_ix * _QUANTILES // number - 1]
         # A slice shorter than its reach would add more work than it saves.
         if not bounds or bound - bounds[-1] > (0 if wanted else prepared.window):
             bounds.append(bound)
-    if not bounds and row["count"] >= 2 * EVENTS_PER_SLICE and wanted is None:
+    if not bounds and row["count"] >= 2 * tuning().slice_events and wanted is None:
         warn_of_one_partition("its window is as long as all the events")
     return with_reach(prepared, bounds)
 
@@ -115,7 +113,7 @@ def has_heavy_key(prepared: Prepared, events: DataFrame) -> bool:
     assert row is not None
     partitions = int(str(events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
     most = row["most"] or 0
-    return most > EVENTS_PER_SLICE and most * partitions > _HEAVY * row["all"]
+    return most > tuning().slice_events and most * partitions > _HEAVY * row["all"]
 
 
 def warn_of_one_partition(reason: str) -> None:

@@ -29,20 +29,10 @@ from cepheid.spark.batch.slices import why_not_sliced, with_reach
 from cepheid.spark.files.plain_files import plain_files
 from cepheid.spark.files.row_groups import EventFiles, RowGroup, clusters, may_have_nulls, opened
 from cepheid.spark.worker.partition_run import run_slice, starts_in
+from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-LEAST_ROWS = 1_000_000
-"""The minimum rows per slice: a task takes 0.1 seconds before it reads the first row."""
-MOST_ROWS = 32_000_000
-"""The maximum rows per slice, so that slow and fast tasks balance out."""
-MOST_TOGETHER = 8_000_000
-"""The maximum rows in overlapping row groups that are sorted together automatically."""
-MOST_UNTIMED_ROWS = 200_000_000
-"""The maximum rows for which times are read automatically if statistics lack them."""
-MOST_FILES = 1_000
-"""The maximum number of file footers that are read automatically, at a millisecond each."""
 
 
 def match_files(
@@ -107,7 +97,7 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
     lack the times, as in files that Spark wrote, the times are read once, immediately.
     """
     ties, paths = prepared.settings.ties, plain_files(frame)
-    if paths is None or len(paths) > MOST_FILES or why_not_sliced(prepared) is not None:
+    if paths is None or len(paths) > tuning().files_most or why_not_sliced(prepared) is not None:
         return None
     spark, files = frame.sparkSession, _event_files(prepared, frame, ties)
     if not all(_can_rank(files.types[name], name in prepared.plain) for name in ties):
@@ -121,7 +111,7 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
         if _is_hopeless(files, groups):
             return None
         groups = _with_times(spark, files, groups)
-    if _most_together(groups) > MOST_TOGETHER:
+    if _most_together(groups) > tuning().file_rows_together:
         return None
     bounds = slice_bounds(groups, prepared.window or 0, _wanted_slices(spark, groups))
     if len(bounds) + 1 < _parallel_tasks(spark):
@@ -143,7 +133,7 @@ def _can_rank(kind: pa.DataType, is_plain: bool) -> bool:
 def _is_hopeless(files: EventFiles, groups: Sequence[RowGroup]) -> bool:
     """Whether reading all times would be of no use, judging by the first two row groups."""
     rows = sum(group.rows for group in groups)
-    if len(groups) < 2 or rows > MOST_UNTIMED_ROWS:
+    if len(groups) < 2 or rows > tuning().file_rows_untimed:
         return True
     return len(list(clusters(map(files.with_times, groups[:2])))) < 2
 
@@ -228,8 +218,8 @@ def _parallel_tasks(spark: SparkSession) -> int:
 def _wanted_slices(spark: SparkSession, groups: Sequence[RowGroup]) -> int:
     """One slice per parallel task, or a multiple of that, or fewer if there are few rows."""
     rows, tasks = sum(group.rows for group in groups), _parallel_tasks(spark)
-    rounds = math.ceil(rows / (tasks * MOST_ROWS))
-    return max(1, min(tasks * rounds, rows // LEAST_ROWS))
+    rounds = math.ceil(rows / (tasks * tuning().file_rows_most))
+    return max(1, min(tasks * rounds, rows // tuning().file_rows_least))
 
 
 def slice_bounds(groups: Sequence[RowGroup], window: int, wanted: int) -> list[int]:

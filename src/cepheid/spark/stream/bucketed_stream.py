@@ -25,13 +25,12 @@ from cepheid.spark.batch.named_columns import column, map_in_arrow, quoted
 from cepheid.spark.batch.preparation import Prepared
 from cepheid.spark.stream.bucket_operator import ANSWERS, BucketOperator
 from cepheid.spark.stream.packing import BUCKET, PACKED, Packer, bucket_labels, from_blob
+from cepheid.tuning import tuning
 
 LATE_POLICIES = ("drop", "emit")
 LATE_EVENT = "late_event"
 """The column with an event that came too late; null in the rows of matches."""
 
-LARGE = 4 << 20
-"""Buckets of at least this many bytes are logged step by step, and copied on their executor."""
 
 _DELAY = "spark.watermarkDelayMs"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -81,7 +80,7 @@ def bucketed(
             "version of the state": VERSION,
         },
         stream=uuid4().hex,
-        large=LARGE,
+        large=tuning().logged_bucket_bytes,
         lateness_ms=None
         if options.lateness is None
         else marked.schema[settings.time].metadata[_DELAY],

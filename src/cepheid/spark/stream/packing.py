@@ -15,6 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.tuning import tuning
+
 BUCKET = "bucket"
 PACKED = f"{BUCKET} int, part int, newest_us long, data binary"
 """A row of packed events: the bucket, the partition they were in, the newest time there, a blob."""
@@ -24,12 +26,6 @@ GUARD = -1
 MOST_ROWS = 1_000_000
 """The maximum rows of a partition that are packed together."""
 
-BLOB_BYTES = 1 << 19
-"""The size of a blob in bytes, before compression.
-
-Java's garbage collector handles objects of more than half a megabyte separately, which doubles its
-work.
-"""
 
 _SEED = 42  # Spark assigns rows to the partitions of a shuffle with this seed.
 _CODEC = "zstd"
@@ -145,7 +141,7 @@ def to_blobs(table: pa.Table, is_compressed: bool = True) -> Iterator[bytes]:
     >>> pa.concat_tables(map(from_blob, to_blobs(table))).equals(table)
     True
     """
-    rows = max(1, BLOB_BYTES * len(table) // max(table.nbytes, 1))
+    rows = max(1, tuning().blob_bytes * len(table) // max(table.nbytes, 1))
     for low in range(0, len(table), rows):
         yield to_blob(table.slice(low, rows), is_compressed)
 

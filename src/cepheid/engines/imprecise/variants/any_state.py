@@ -13,13 +13,16 @@ from cepheid.engines.imprecise.variants.kernels.any_state import run_from_any_st
 from cepheid.engines.imprecise.variants.layout import Runs
 from cepheid.errors import LimitError
 from cepheid.events.arrays import grown, int64s
-
-_RUNS = 1_024
+from cepheid.tuning import tuning
 
 
 def search_from_any_state(search: SignatureSearch) -> Iterator[Signatures]:
     """The signatures of a search that has begun, in blocks that are valid until the next."""
-    runs = _free_runs(_RUNS, len(search.automaton.steps), search.batch.candidates.borders.shape[1])
+    runs = _free_runs(
+        tuning().any_state_runs,
+        len(search.automaton.steps),
+        search.batch.candidates.borders.shape[1],
+    )
 
     def more_runs() -> None:
         nonlocal runs

@@ -11,15 +11,14 @@ from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.engines.imprecise.variants.kernels.points import expand_points, match_points
 from cepheid.engines.imprecise.variants.layout import PointRoom, Points
 from cepheid.events.arrays import int64s
-
-_ENTRIES = 1_024
+from cepheid.tuning import tuning
 
 
 def search_points(search: SignatureSearch) -> Iterator[tuple[Signatures, Scores]]:
     """The signatures of a search that has begun, in blocks that are valid until the next."""
     components = len(search.automaton.steps)
     points = _points_of(search.batch, components)
-    room, scores = _room(_ENTRIES, components), Scores.room(0)
+    room, scores = _room(tuning().point_entries, components), Scores.room(0)
     search.control[RESUME_AT] = search.batch.candidates.borders[0, 0]
 
     def more_entries() -> None:

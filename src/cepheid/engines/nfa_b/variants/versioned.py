@@ -27,11 +27,8 @@ from cepheid.engines.nfa_b.variants.layout import (
 from cepheid.events.arrays import Int64s, grown, int64s
 from cepheid.matches.bindings import Bindings
 from cepheid.snapshots import Arrays, part, prefixed
+from cepheid.tuning import tuning
 
-_OUTPUT_IDS = 1 << 20
-_OUTPUT_MATCHES = 1 << 17
-_FIRST_ROWS = 4_096
-_COMPLETE = 1 << 14
 _PARTS = {"entries": ENTRY, "pointers": POINTER, "versions": VERSION, "members": MEMBER}
 
 
@@ -43,12 +40,12 @@ class VersionedEngine(NfaBEngine):
     def __init__(self, automaton: NfaB, task: EngineTask) -> None:
         assert not task.keeps_all
         super().__init__(automaton, task)
-        self._ids, self._offsets = int64s(_OUTPUT_IDS), int64s(_OUTPUT_MATCHES)
+        self._ids, self._offsets = int64s(tuning().output_ids), int64s(tuning().output_matches)
         self._shared = self._shared._replace(
             tops=np.zeros(1, dtype=TOPS),
-            complete=np.zeros(_COMPLETE, dtype=COMPLETE),
+            complete=np.zeros(tuning().versioned_complete, dtype=COMPLETE),
             stacks=int64s(2 * len(automaton.steps)),
-            **{name: np.zeros(_FIRST_ROWS, dtype=row) for name, row in _PARTS.items()},
+            **{name: np.zeros(tuning().versioned_rows, dtype=row) for name, row in _PARTS.items()},
         )
         self._now = 0
         self._index_pointers()
@@ -188,7 +185,7 @@ class VersionedEngine(NfaBEngine):
             tops=state["tops"],
             version_of=state["version_of"],
             **{
-                name: grown(rows, max(2 * len(rows), _FIRST_ROWS))
+                name: grown(rows, max(2 * len(rows), tuning().versioned_rows))
                 for name, rows in part("shared", state).items()
             },
         )
