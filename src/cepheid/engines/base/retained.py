@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -318,15 +319,7 @@ class Retained:
         type_codes = batch.type_codes
         if codes != list(range(len(codes))):
             type_codes = np.take(np.array(codes, dtype=np.int32), type_codes)
-        return Events(
-            batch.table,
-            batch.row_numbers,
-            batch.ticks,
-            batch.time_axis,
-            type_codes,
-            self.type_names,
-            batch.schema,
-        )
+        return replace(batch, type_codes=type_codes, type_names=self.type_names)
 
 
 def _have_same_schema(batch: Events, other: Events) -> bool:
@@ -341,12 +334,11 @@ def _have_same_schema(batch: Events, other: Events) -> bool:
 
 def _empty_like(events: Events) -> Events:
     """No events, with the columns and schema of these; a slice would keep them in memory."""
-    return Events(
-        empty_table(events.table.schema),
-        np.empty(0, dtype=np.int64),
-        np.empty(0, dtype=np.int64),
-        events.time_axis,
-        np.empty(0, dtype=np.int32),
-        events.type_names,
-        events.schema,
+    none = np.empty(0, dtype=np.int64)
+    return replace(
+        events,
+        table=empty_table(events.table.schema),
+        row_numbers=none,
+        ticks=none,
+        type_codes=np.empty(0, dtype=np.int32),
     )
