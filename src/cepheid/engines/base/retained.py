@@ -49,7 +49,8 @@ class Retained:
         self._whole = 0  # the length of the first piece when it arrived
         self._ticks, self._axis, self._partition = Tail(), Tail(), Tail()
         self._gaps: Int64s | None = None  # the numbers of the events, if some were dropped
-        self._latest: Events | None = None
+        self.latest: Events | None = None
+        """No events, with the columns, schema and time axis of the events so far."""
         self._lists: ListColumns | None = None
         self._type_names: dict[str, int] = {}
 
@@ -85,15 +86,10 @@ class Retained:
         return self._last_piece.time_axis
 
     @property
-    def latest(self) -> Events | None:
-        """No events, with the columns, schema and time axis of the events so far."""
-        return self._latest
-
-    @property
     def _last_piece(self) -> Events:
-        if self._latest is None:
+        if self.latest is None:
             raise EventError("a session must be fed, if only with no events, before it advances")
-        return self._latest
+        return self.latest
 
     @property
     def ticks(self) -> Int64s:
@@ -159,8 +155,8 @@ class Retained:
         self.next_number += len(batch)
         self._lists = None
         batch = self._with_known_types(batch)
-        if self._latest is None or not _have_same_schema(batch, self._latest):
-            self._latest = _empty_like(batch)
+        if self.latest is None or not _have_same_schema(batch, self.latest):
+            self.latest = _empty_like(batch)
         if not len(batch):
             return
         self._ticks.append(batch.ticks)
@@ -171,7 +167,7 @@ class Retained:
             self._pieces[-1]
         ):
             last = self._pieces.pop()
-            self._pieces.append(EventView([self._pieces.pop(), last], self._latest).events)
+            self._pieces.append(EventView([self._pieces.pop(), last], self.latest).events)
 
     def measured(self, axis: Int64s, partition: Int64s) -> None:
         """Add the places on the window axis and the partitions of the next appended events."""
@@ -291,7 +287,7 @@ class Retained:
             tuple(type_names),
             schema,
         )
-        self._latest = _empty_like(events)
+        self.latest = _empty_like(events)
         self._pieces = deque([events] if len(events) else [])
         self._whole = len(events)
         self._ticks = Tail(state["ticks"])
@@ -311,7 +307,7 @@ class Retained:
 
     def _with_known_types(self, batch: Events) -> Events:
         """The batch with the session's numbers for types, which never change."""
-        if self._latest is not None and batch.type_names == self._latest.type_names:
+        if self.latest is not None and batch.type_names == self.latest.type_names:
             return batch
         for name in batch.type_names:
             self._type_names.setdefault(name, len(self._type_names))

@@ -9,11 +9,31 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.codegen.layout import NONE, UNBOUNDED
-from cepheid.engines.nfa_b.layout import FREE, VERY_FEW_RUNS
+from cepheid.engines.nfa_b.layout import (
+    DONE,
+    FREE,
+    NEED_FINALS,
+    NEED_NODES,
+    NEED_RUNS,
+    VERY_FEW_RUNS,
+)
 from cepheid.jit.decorators import helper, inlined
 
 _FRACTIONS = 1_048_576.0
 """The factor by which a float is multiplied before its integer part is hashed."""
+
+
+@inlined
+def lack(state, out, live):
+    """What there is not enough room for, where this many runs read an event."""
+    control = state.control
+    if control[0].live + 2 * live + 1 > len(state.runs):
+        return NEED_RUNS
+    if control[0].top_node - control[0].base_node + 4 * live + 4 > len(state.nodes):
+        return NEED_NODES
+    if control[0].finals + live + 2 > len(out.finals):
+        return NEED_FINALS
+    return DONE
 
 
 @inlined

@@ -22,7 +22,7 @@ from cepheid.engines.nfa_b.kernels.runs import (
     start_run,
     unlink_runs,
 )
-from cepheid.engines.nfa_b.kernels.selection import holds, tag_of
+from cepheid.engines.nfa_b.kernels.selection import BEGINS, STAYS, TAKES, holds, moves_of, tag_of
 from cepheid.engines.nfa_b.layout import (
     DONE,
     FEW_RUNS,
@@ -35,7 +35,6 @@ from cepheid.engines.nfa_b.layout import (
     State,
     Tables,
 )
-from cepheid.engines.nfa_b.variants.kernels.moves import BEGINS, STAYS, TAKES, moves_of
 from cepheid.engines.nfa_b.variants.kernels.versions import add_pointer, initiated, moved_on, stayed
 from cepheid.engines.nfa_b.variants.layout import COMBINED, Shared
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
