@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from cepheid.analysis.string_operations import RANK, STRING_FUNCTIONS
+from cepheid.analysis.needs import RANK, STRING_FUNCTIONS
 from cepheid.codegen import context_reads
 from cepheid.codegen.context_reads import CONSTANT, FIELD, KNOWN
 from cepheid.functions import Function, Uncallable, find_function

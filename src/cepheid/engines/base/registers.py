@@ -14,8 +14,9 @@ from cepheid.codegen.steps import Step, Update
 from cepheid.engines.base.kernels.conditions import Conditions
 from cepheid.engines.base.layout import RegisterArrays, Rows
 from cepheid.events.arrays import address_of, grown
-from cepheid.events.columns.encoding import EncodedColumn, StringCodes
+from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.events.columns.list_columns import ListColumns
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.snapshots import Arrays
 
 Columns = Sequence[tuple[str, Storage]]

@@ -19,10 +19,11 @@ from cepheid.engines.imprecise.kernels.interval_masses import sum_masses
 from cepheid.engines.imprecise.layout import Floats, Intervals
 from cepheid.errors import EventError, OptionError, closest, list_words
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.encoding import one_array, writable
+from cepheid.events.columns.arrow_arrays import one_array
+from cepheid.events.columns.encoding import writable
 from cepheid.events.events import Events
+from cepheid.events.read_options import Extent, UncertainTime, read_extent
 from cepheid.events.time_axis import TimeAxis, unit_named
-from cepheid.events.uncertain_time import Extent, UncertainTime, read_extent
 from cepheid.language.units import NANOSECONDS_PER
 
 MOST_INSTANTS = 1_000_000

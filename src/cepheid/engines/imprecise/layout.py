@@ -142,13 +142,15 @@ class Rivals(NamedTuple):
 class OrderLevels(NamedTuple):
     """What is bound at each level of a search in an order of components.
 
-    Row d of ``events``, ``vlb`` and ``vub`` has the event and the bounds of each component before
-    level d is filled. The rows of ``levels`` are the cursor, how many components are bound at the
-    beginning of the pattern, whether a fresh event is bound, and between which times the next
-    event has to lie.
+    Components are bound in ``order``; an event of component j is at least ``apart[i, j]`` instants
+    after one of component i. Row d of ``events``, ``vlb`` and ``vub`` has the event and the bounds
+    of each component before level d is filled. The rows of ``levels`` are the cursor, how many
+    components are bound at the beginning of the pattern, whether a fresh event is bound, and
+    between which times the next event has to lie.
     """
 
     order: Int64s = _INTS
+    apart: Int64Rows = _INT_ROWS
     events: Int64Rows = _INT_ROWS
     vlb: Int64Rows = _INT_ROWS
     vub: Int64Rows = _INT_ROWS
@@ -156,11 +158,15 @@ class OrderLevels(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Where a negated component is: between two components, of which one is negative for none."""
+    """Where a negated component is: between two components, of which one is negative for none.
+
+    ``test`` is that of its events, given the match, or NONE.
+    """
 
     number: int = 0
     after: int = 0
     before: int = 0
+    test: int = 0
 
 
 class SumRoom(NamedTuple):

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cepheid.engines.base.drive import Drive
 from cepheid.engines.base.engine import Chunk, Engine, EngineTask
 from cepheid.engines.base.options import BY_COST
 from cepheid.engines.lazy import layout
@@ -20,6 +19,7 @@ from cepheid.engines.lazy.plans import LazyPlans
 from cepheid.engines.lazy.store import Constants
 from cepheid.engines.lazy.tables import LazyAutomaton
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.jit.drive import Drive
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays, part, prefixed

@@ -13,8 +13,9 @@ from cepheid.codegen.predicates import Storage
 from cepheid.engines.lazy import layout
 from cepheid.engines.lazy.layout import Events
 from cepheid.events.arrays import Int64s, grown
-from cepheid.events.columns.encoding import EncodedColumn, StringCodes
+from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.events.columns.list_columns import ListColumns
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.snapshots import Arrays
 from cepheid.tuning import tuning
 

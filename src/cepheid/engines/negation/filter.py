@@ -22,9 +22,11 @@ from cepheid.engines.negation.index import NegationIndex, Span, taken
 from cepheid.engines.negation.kernels.violations import find_violated
 from cepheid.engines.negation.layout import MatchArrays, SpanArrays
 from cepheid.events.arrays import Int64s, int64s
-from cepheid.events.columns.encoding import EncodedColumn, StringCodes
+from cepheid.events.columns.encoding import EncodedColumn
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.time_axis import MAX_TICKS
-from cepheid.matches.bindings import Bindings, greatest, least
+from cepheid.matches.bindings import Bindings
+from cepheid.matches.positions import greatest, least
 from cepheid.matches.stored import tags_of
 from cepheid.snapshots import Arrays
 

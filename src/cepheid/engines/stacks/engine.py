@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from cepheid.codegen.generated import predicate_address
-from cepheid.engines.base.drive import Drive
 from cepheid.engines.base.engine import Chunk, Engine, EngineTask, StandingStacks
 from cepheid.engines.base.layout import Rows
 from cepheid.engines.base.registers import Registers, step_tables
@@ -36,6 +35,7 @@ from cepheid.engines.stacks.layout import (
 from cepheid.engines.stacks.tables import InstanceStacks
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, grown, int64s
+from cepheid.jit.drive import Drive
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.match_columns import BlockMemory, width_of
 from cepheid.matches.metrics import EngineMetrics, bytes_of

@@ -1,15 +1,15 @@
-"""Event-based evaluation by selectivity: rare components first [Zhang10 §5.2].
+"""Event-based evaluation in any order of components, such as rare ones first [Zhang10 §5.2].
 
-The components of a pattern are bound in an order that is not that of the query. The times that
-a bound event can have, from ``vlb`` to ``vub``, follow from its bound neighbours, each unbound
-component between two taking at least an instant. The conditions across events are tested for
-the components at the beginning of the pattern as soon as all of them are bound.
+Two events of a match are at least ``apart[i, j]`` instants apart, from component i to component j.
+This follows from the order of the components, total or partial, and from the window. So the times
+that a bound event can have, from ``vlb`` to ``vub``, follow from the other bound events. The
+conditions across events are tested for the components at the beginning of the pattern as soon as
+all of them are bound.
 """
 
 from __future__ import annotations
 
 from cepheid.codegen.layout import NONE, TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import (
     Conditions,
     clear_registers,
@@ -33,6 +33,7 @@ from cepheid.engines.imprecise.layout import (
     Signatures,
 )
 from cepheid.jit.decorators import F64S, I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import DONE
 
 LEVEL_ROWS = 5
 """The rows of numbers of the levels of a search."""
@@ -40,35 +41,32 @@ UNBOUND = -1
 
 
 @helper
-def fit(events, vlb, vub, slot, event, intervals, window):
+def bounds_of(events, vlb, vub, slot, apart):
+    """The times that an event of this slot can have, given the events that are bound."""
+    low, high = -FAR, FAR
+    for i in range(len(events)):
+        if events[i] != UNBOUND:
+            low = max(low, vlb[i] + apart[i, slot])
+            high = min(high, vub[i] - apart[slot, i])
+    return low, high
+
+
+@helper
+def fit(events, vlb, vub, slot, event, apart, intervals):
     """Bind an event to a slot and tighten the bounds of all; whether each still has a time.
 
-    ``events`` has the event of each slot, or UNBOUND; all but ``slot`` have their bounds.
+    ``events`` has the event of each slot, or UNBOUND. One pass is enough: what follows from two
+    distances is in ``apart``.
     """
-    count = len(events)
-    vlb[slot], vub[slot] = intervals.lower[event], intervals.upper[event]
-    events[slot] = event
-    first, last = -1, -1
-    for i in range(count):
-        if events[i] != UNBOUND:
-            if first < 0:
-                first = i
-            else:
-                vlb[i] = max(vlb[i], vlb[last] + i - last)
-            last = i
-    if last - first >= window:
+    low, high = bounds_of(events, vlb, vub, slot, apart)
+    low, high = max(low, intervals.lower[event]), min(high, intervals.upper[event])
+    if low > high:
         return False
-    later = last
-    vub[last] = min(vub[last], vub[first] + window - 1)
-    for i in range(last - 1, first - 1, -1):
+    for i in range(len(events)):
         if events[i] != UNBOUND:
-            vub[i] = min(vub[i], vub[later] - (later - i))
-            later = i
-    vub[last] = min(vub[last], vub[first] + window - 1)
-    vlb[first] = max(vlb[first], vlb[last] - window + 1)
-    for i in range(first, last + 1):
-        if events[i] != UNBOUND and vlb[i] > vub[i]:
-            return False
+            vlb[i] = max(vlb[i], low + apart[slot, i])
+            vub[i] = min(vub[i], high - apart[i, slot])
+    events[slot], vlb[slot], vub[slot] = event, low, high
     return True
 
 
@@ -97,17 +95,14 @@ def write_signature(events, out, written, matches):
     )
 )  # fmt: skip
 def search_in_order(control, batch, conditions, bound_at, least_confidence, out):
-    """Write the signatures, binding the components in the given order; resumes where it stopped.
-
-    The components without an event take at least an instant each.
-    """
+    """Write the signatures, binding the components in the given order; resumes where it stopped."""
     window = control[WINDOW]
     partition, depth = control[PARTITION], control[DEPTH]
     written, matches = control[IDS], control[MATCHES]
     intervals, candidates, fresh = batch.intervals, batch.candidates, batch.fresh
     lower, upper = intervals.lower, intervals.upper
     places, borders = candidates.places, candidates.borders
-    order, events, vlb, vub, levels = bound_at
+    order, apart, events, vlb, vub, levels = bound_at
     count = len(order)
     cursors, bound, freshness = levels[0], levels[1], levels[2]
     earliest, limits = levels[3], levels[4]
@@ -158,7 +153,7 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
             events[depth + 1, i] = events[depth, i]
             vlb[depth + 1, i], vub[depth + 1, i] = vlb[depth, i], vub[depth, i]
         if not fit(
-            events[depth + 1], vlb[depth + 1], vub[depth + 1], slot, event, intervals, window
+            events[depth + 1], vlb[depth + 1], vub[depth + 1], slot, event, apart, intervals
         ):
             continue
         if least_confidence[0] > 0.0:
@@ -187,19 +182,8 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
         depth += 1
         bound[depth], freshness[depth] = high, is_fresh
         slot = order[depth]
-        first, limit = -FAR, FAR
-        for i in range(count):
-            if events[depth, i] != UNBOUND:
-                if i < slot:
-                    first = max(first, vlb[depth, i] + slot - i)
-                    limit = min(limit, vub[depth, i] - i + window - count + slot)
-                else:
-                    first = max(first, vlb[depth, i] - i - window + count + slot)
-                    limit = min(limit, vub[depth, i] - (i - slot))
-        if first > limit:
-            limit = -FAR
+        first, limits[depth] = bounds_of(events[depth], vlb[depth], vub[depth], slot, apart)
         earliest[depth] = first
-        limits[depth] = limit
         cursors[depth] = first_reaching(candidates, 2 * slot, partition, lower, first)
     control[PARTITION], control[DEPTH] = partition, depth
     control[IDS], control[MATCHES] = written, matches

@@ -10,7 +10,6 @@ cannot all lie in order in one window.
 from __future__ import annotations
 
 from cepheid.codegen.layout import NONE, TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import (
     Conditions,
     clear_registers,
@@ -40,6 +39,7 @@ from cepheid.engines.imprecise.layout import (
     Signatures,
 )
 from cepheid.jit.decorators import F64S, I64, I64S, I64S_2D, helper, kernel, type_of
+from cepheid.jit.drive import DONE
 
 TAKE, BEGIN, OVER = 0, 1, 2
 """What a path looks for: one more event of its last component, one of the next, or nothing."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from cepheid.engines.base.drive import DONE
+from typing import NamedTuple
+
+import numpy as np
+
 from cepheid.engines.base.kernels.conditions import Conditions, clear_registers
 from cepheid.engines.imprecise.kernels.orders import UNBOUND, fit, satisfies, write_signature
 from cepheid.engines.imprecise.layout import (
@@ -15,18 +18,40 @@ from cepheid.engines.imprecise.layout import (
     RESUME_AT,
     WINDOW,
     Batch,
+    Int64Rows,
     Signatures,
 )
-from cepheid.engines.imprecise.variants.layout import Runs
-from cepheid.jit.decorators import I64, I64S, kernel, type_of
+from cepheid.events.arrays import Int64s, no_rows
+from cepheid.jit.decorators import I64, I64S, I64S_2D, kernel, type_of
+from cepheid.jit.drive import DONE
+
+_INTS, _INT_ROWS = no_rows(np.int64), no_rows(np.int64, 2)
+
+
+class Runs(NamedTuple):
+    """Runs that begin at any component.
+
+    Row r of ``events``, ``vlb`` and ``vub`` is run r, with a column for each component; the last
+    row is scratch. ``following`` links the runs of a partition, whose first is in ``first_of``,
+    and the unused ones from ``free[0]`` on, of which there are ``free[1]``.
+    """
+
+    events: Int64Rows = _INT_ROWS
+    vlb: Int64Rows = _INT_ROWS
+    vub: Int64Rows = _INT_ROWS
+    freshness: Int64s = _INTS
+    following: Int64s = _INTS
+    first_of: Int64s = _INTS
+    free: Int64s = _INTS
 
 
 @kernel(
     I64(
-        I64S, type_of(Batch), I64S, type_of(Conditions), type_of(Runs), type_of(Signatures),
+        I64S, type_of(Batch), I64S, type_of(Conditions), I64S_2D, type_of(Runs),
+        type_of(Signatures),
     )
 )  # fmt: skip
-def run_from_any_state(control, batch, mask, conditions, runs, out):
+def run_from_any_state(control, batch, mask, conditions, apart, runs, out):
     """Write the signatures that runs find which begin at any component; resumes where it stopped.
 
     Events come in the order of their lower bounds; bit 2c of ``mask`` says that an event can be
@@ -93,7 +118,7 @@ def run_from_any_state(control, batch, mask, conditions, runs, out):
                 if events[scratch, slot] != UNBOUND:
                     continue
                 if not fit(
-                    events[scratch], vlb[scratch], vub[scratch], slot, event, intervals, window
+                    events[scratch], vlb[scratch], vub[scratch], slot, event, apart, intervals
                 ):
                     continue
                 control[PATHS] += 1

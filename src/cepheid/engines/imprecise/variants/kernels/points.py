@@ -7,8 +7,12 @@ the product of the intervals: this is the simple method, and the one to compare 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
 from cepheid.codegen.layout import TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import (
     Conditions,
     clear_registers,
@@ -29,34 +33,40 @@ from cepheid.engines.imprecise.layout import (
     RESUME_AT,
     WINDOW,
     Batch,
+    Int64Rows,
     Scores,
     Signatures,
 )
-from cepheid.engines.imprecise.variants.layout import PointRoom, Points
+from cepheid.events.arrays import Int64s, no_rows
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import DONE
+
+_INTS, _INT_ROWS = no_rows(np.int64), no_rows(np.int64, 2)
 
 
-@kernel(I64(I64S, I64S, I64S, I64, I64, I64S, I64S))
-def expand_points(lower, upper, candidates, begin, end, times, events):
-    """Write every instant of candidates[begin:end] as a point; they are to be sorted by time."""
-    written = 0
-    for place in range(begin, end):
-        event = candidates[place]
-        for time in range(lower[event], upper[event] + 1):
-            times[written], events[written] = time, event
-            written += 1
-    return written
+class Points(NamedTuple):
+    """Every instant of every candidate of a component, by partition and time.
+
+    ``times[borders[c, p]:borders[c, p + 1]]`` are those of component c in partition p.
+    """
+
+    times: Int64s = _INTS
+    events: Int64s = _INTS
+    borders: Int64Rows = _INT_ROWS
 
 
-@helper
-def _first_after(times, begin, end, time):
-    while begin < end:
-        middle = (begin + end) >> 1
-        if times[middle] > time:
-            end = middle
-        else:
-            begin = middle + 1
-    return begin
+class PointRoom(NamedTuple):
+    """The path of points, and the signatures that the points of one first event have.
+
+    The rows of ``paths`` are the event, the time, the cursor and the NELT of each level.
+    ``entries`` are signatures, found by ``table``; the rows of ``sums`` are the probability of
+    the path at each level, and for each entry its confidence, its first and its last time.
+    """
+
+    paths: Int64Rows = _INT_ROWS
+    table: Int64s = _INTS
+    entries: Int64Rows = _INT_ROWS
+    sums: npt.NDArray[np.float64] = no_rows(np.float64, 2)
 
 
 @helper
@@ -163,8 +173,9 @@ def match_points(control, batch, conditions, points, room, out, scores):
                     continue
                 end = points.borders[depth, partition + 1]
                 if opened:
-                    cursors[depth] = _first_after(
-                        points.times, points.borders[depth, partition], end, times[depth - 1]
+                    begin = points.borders[depth, partition]
+                    cursors[depth] = begin + np.searchsorted(
+                        points.times[begin:end], times[depth - 1], "right"
                     )
                     nelts[depth] = FAR
                     if is_next:
