@@ -523,7 +523,7 @@ exec(sys.argv[1], space)
 cep.register_function("f", space["f"])
 analysed = analyse(cep.query("EVENT A a WHERE f(a.x, 3)").tree, cep.Schema({"x": cep.Kind.INTEGER}))
 automaton = compile_nfa_b(analysed, analysed.alternatives[0])
-registers = Registers(automaton.registers, automaton.columns, automaton.constants, 1)
+registers = Registers(automaton, 1)
 registers.point_at([EncodedColumn(np.array([2]))], StringCodes())
 integer = ctypes.c_int64
 predicate = ctypes.CFUNCTYPE(integer, *[integer] * 4)(predicate_address(automaton.source))

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent
 from cepheid.codegen.edges import EventUnit, current_event
 from cepheid.codegen.layout import UNBOUNDED
-from cepheid.engines.lazy.negation import needed_by
-from cepheid.engines.lazy.placement import chain_orders, place_lazily
+from cepheid.engines.lazy.placement import needed_by, place_lazily
+from cepheid.engines.lazy.sharing import chain_orders
 from cepheid.explain.automaton import FINAL, Automaton, Edge, EdgeKind, State, filters_of
 from cepheid.explain.conditions import ConditionText, Conjuncts
 from cepheid.explain.formula import Formula

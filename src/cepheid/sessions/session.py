@@ -339,7 +339,7 @@ class Session(QuerySession):
     def _evict(self) -> None:
         """Evict the events that no later match can contain or be violated by."""
         if len(self._retained) and not self._window.is_open:
-            self._window.evict(self._held.first_events())
+            self._window.evict(self._held.first_events() if len(self._held) else None)
             self._evict_keys()
             self._evict_strings()
 

@@ -30,34 +30,24 @@ _COUNTING = np.arange(tuning().chunk_events, dtype=np.int64)
 class SessionWindow:
     """The window of a query over a stream, and the partitions of the stream's events.
 
-    ``extent`` is in ticks or events. ``now`` is the time that the stream has reached; None before
+    ``extent`` is in ticks or events. The window measures time if ``is_time``, and counts the events
+    of each partition if ``is_per_partition``. If it ``is_open``, the query has no window, and every
+    event is always needed. ``now`` is the time that the stream has reached; None before
     the first event.
     """
 
     def __init__(self, query: AnalysedQuery, extent: int | None, retained: Retained) -> None:
         self.extent = MAX_TICKS if extent is None else extent
-        self.measure = measure_of(query)
+        measure = measure_of(query)
+        self.is_time = measure is ast.WindowMeasure.TIME
+        self.is_per_partition = measure is ast.WindowMeasure.EVENTS_PER_PARTITION
+        self.is_open = self.extent == MAX_TICKS
         self.now: int | None = None
         self.partitions = PartitionNumbers()
         self._retained = retained
         self._counts = int64s(0)
         self._types = None if self.is_per_partition else _types_that_matter(query.query)
         self._after_sweep = 0
-
-    @property
-    def is_time(self) -> bool:
-        """Whether the window measures time."""
-        return self.measure is ast.WindowMeasure.TIME
-
-    @property
-    def is_per_partition(self) -> bool:
-        """Whether the window counts the events of partitions."""
-        return self.measure is ast.WindowMeasure.EVENTS_PER_PARTITION
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is no window, so that every event is always needed."""
-        return self.extent == MAX_TICKS
 
     def measured(self, batch: EventBatch, keys: Sequence[EncodedColumn]) -> tuple[Int64s, Int64s]:
         """The partition of each event of a batch, and its place on the axis of the window."""
@@ -86,10 +76,10 @@ class SessionWindow:
         """The least place on the axis that a later event of the stream can have."""
         return self.now if self.is_time and self.now is not None else self._retained.next_number
 
-    def evict(self, held: PositionArray) -> None:
-        """Evict the events that no later match can contain; ``held`` are numbers of other ones."""
+    def evict(self, held: PositionArray | None) -> None:
+        """Evict the events that no later match can contain, and that come before all held ones."""
         first = self._first_wanted()
-        if len(held):
+        if held is not None:
             first = min(first, int(self._retained.places(held).min()))
         self._retained.drop_first(first)
         if self.is_per_partition:
@@ -105,7 +95,7 @@ class SessionWindow:
             return retained.first_within(self._counts, self.extent)
         return min(max(len(retained) - self.extent + 1, 0), len(retained))
 
-    def _drop_gaps(self, held: PositionArray) -> None:
+    def _drop_gaps(self, held: PositionArray | None) -> None:
         """Drop unneeded events between the events of a quiet partition.
 
         Lookup is fastest if events are consecutive, so gaps are made only if most events can
@@ -116,7 +106,7 @@ class SessionWindow:
             return
         age = self._counts[np.maximum(retained.partition, 0)] - retained.axis
         wanted = (age < self.extent) & (retained.partition >= 0)
-        if len(held):
+        if held is not None:
             wanted |= retained.numbers >= held.min()
         if _GAPS * np.count_nonzero(wanted) < len(wanted):
             retained.keep(wanted)

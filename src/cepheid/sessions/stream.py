@@ -127,14 +127,15 @@ class StreamSession(Generic[Found, Counted]):
         empty list is a batch without events.
         """
         latest = self._nodes[0].session.latest if self._nodes else None
+        if latest is not None and self._nodes[0].planned.makes is not None:
+            latest = without_places(latest)
         if latest is not None and isinstance(events, list) and not events:
-            batch = without_places(latest)
+            batch = latest
         else:
             batch = self._settings.read.order(events)
         if not self._nodes:
             self._open(batch)
         elif latest is not None:
-            latest = without_places(latest)
             self._check_late_kinds(batch, latest)
             batch = like_earlier(batch, latest)
         if self._has_ended:

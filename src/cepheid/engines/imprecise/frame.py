@@ -46,7 +46,7 @@ class FrameTests:
     def registers(self, frame: Frame, runs: int) -> Registers:
         """Registers of this many runs, for conditions across the events of a frame."""
         compiled, batch = self._compiled, frame.batch
-        registers = Registers(compiled.registers, compiled.columns, compiled.constants, runs)
+        registers = Registers(compiled, runs)
         columns = [batch.column(name) for name, _ in compiled.columns]
         registers.point_at(columns, batch.strings, batch.lists)
         return registers

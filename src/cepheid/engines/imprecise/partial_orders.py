@@ -15,7 +15,7 @@ from cepheid.engines.base.options import Options
 from cepheid.engines.imprecise.frame import Frame
 from cepheid.engines.imprecise.kernels.partial_orders import score_partial_orders
 from cepheid.engines.imprecise.layout import Floats, Int64Rows, Scores, Signatures
-from cepheid.engines.imprecise.signatures import Block, SignatureSearch
+from cepheid.engines.imprecise.signatures import Block, SignatureSearch, least_distances
 from cepheid.events.arrays import int64s
 
 
@@ -37,7 +37,7 @@ class PartialOrderSearch:
             {(names[0].index(each[i]), names[0].index(each[j])) for i, j in alternative.before}
             for each, alternative in zip(names, alternatives, strict=True)
         ]
-        self._predecessors, self._sequences = _orders_together(orders, len(names[0]))
+        self._predecessors, self._sequences = _orders_together(orders, len(names[0]), window)
 
     @property
     def paths(self) -> int:
@@ -85,7 +85,7 @@ class PartialOrderSearch:
 
 
 def _orders_together(
-    orders: Sequence[set[tuple[int, int]]], count: int
+    orders: Sequence[set[tuple[int, int]]], count: int, window: int
 ) -> tuple[Int64Rows, Int64Rows]:
     """For each set of orders, what comes before each component when all hold, and a sequence.
 
@@ -94,15 +94,12 @@ def _orders_together(
     predecessors = np.zeros((1 << len(orders), count), dtype=np.int64)
     sequences = np.zeros_like(predecessors)
     for together in range(1, 1 << len(orders)):
-        own = np.zeros((count, count), dtype=np.int64)
-        for bit, order in enumerate(orders):
-            for before, after in order if (together >> bit) & 1 else ():
-                own[before, after] = 1
-        for _ in range(count):
-            own = np.minimum(own + own @ own, 1)
-        if own.diagonal().any():
+        chosen = [order for bit, order in enumerate(orders) if (together >> bit) & 1]
+        apart = least_distances(set().union(*chosen), count, window)
+        is_before = apart > 0
+        if is_before.diagonal().any():
             predecessors[together] = -1
             continue
-        predecessors[together] = (own << np.arange(count)[:, np.newaxis]).sum(axis=0)
-        sequences[together] = np.argsort(own.sum(axis=0), kind="stable")
+        predecessors[together] = (is_before << np.arange(count)[:, np.newaxis]).sum(axis=0)
+        sequences[together] = np.argsort(is_before.sum(axis=0), kind="stable")
     return predecessors, sequences

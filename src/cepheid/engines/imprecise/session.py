@@ -68,8 +68,7 @@ class ImpreciseSession(QuerySession):
 
     def feed(self, batch: Events) -> Matches:
         """The matches that a batch of events decides."""
-        first_number = self._take(batch)
-        return self._matches(self._evaluate(first_number, self._settled_now()))
+        return self._decided(self._take(batch), NEVER)
 
     def advance(self, ticks: int | None = None, after: Events | None = None) -> Matches:
         """The matches that are decided because no later event begins before that time.
@@ -78,8 +77,15 @@ class ImpreciseSession(QuerySession):
         """
         first_number = self._retained.next_number if after is None else self._take(after)
         self._open(self._retained.time_axis)
-        settled = END if ticks is None else max(self._settled_now(), ticks // self._granule)
-        return self._matches(self._evaluate(first_number, settled))
+        return self._decided(first_number, END if ticks is None else ticks // self._granule)
+
+    def _decided(self, first_fresh: int, settled: int) -> Matches:
+        """The matches of fresh events and those that are decided now; other events are evicted."""
+        settled = max(settled, self._settled, self._begun - self._longest)
+        bindings = self._evaluate(first_fresh, settled)
+        matches = Matches(self._query.query, self._retained.events, [bindings])
+        self._evict()
+        return matches
 
     def _take(self, batch: Events) -> int:
         """Retain the events of a batch; the number of the first one."""
@@ -212,11 +218,6 @@ class ImpreciseSession(QuerySession):
         self._violations += int((intervals.upper[by_row] < latest[:-1]).sum())
         self._begun = int(latest[-1])
 
-    def _settled_now(self) -> int:
-        if self._begun == NEVER:
-            return self._settled
-        return max(self._settled, self._begun - self._longest)
-
     def _evaluate(self, first_fresh: int, settled: int) -> Bindings:
         """The matches of fresh events and those that are decided now."""
         retained = self._retained
@@ -224,7 +225,7 @@ class ImpreciseSession(QuerySession):
         base = 0
         if len(retained):
             intervals = read_intervals(retained.events, self._uncertain)
-            order = _order_of(intervals.lower)
+            order = np.argsort(intervals.lower, kind="stable")
             frame = self._frame(intervals, order, first_fresh, settled)
             has_fresh = bool(frame.fresh.any())
             base = frame.base
@@ -244,10 +245,10 @@ class ImpreciseSession(QuerySession):
         return replace(matches, known_times=MatchTimes.of(starts, ends))
 
     def _frame(self, intervals: Intervals, order: Int64s, first_fresh: int, settled: int) -> Frame:
-        events = self._retained.events
-        ordered = events if _is_identity(order) else events.take(order)
+        events, lower = self._retained.events, intervals.lower
+        ordered = events if (lower[1:] >= lower[:-1]).all() else events.take(order)
         fresh = (self._retained.numbers[order] >= first_fresh).astype(np.int64)
-        base = int(intervals.lower.min())
+        base = int(lower.min())
         return Frame(
             EventBatch.of(ordered, 0, self._strings),
             intervals.take(order, base),
@@ -256,11 +257,6 @@ class ImpreciseSession(QuerySession):
             max(self._settled, NEVER // 2),
             settled,
         )
-
-    def _matches(self, bindings: Bindings) -> Matches:
-        matches = Matches(self._query.query, self._retained.events, [bindings])
-        self._evict()
-        return matches
 
     @property
     def _reach(self) -> int:
@@ -283,12 +279,6 @@ class ImpreciseSession(QuerySession):
             self._retained.keep(wanted)
 
 
-def _order_of(lower: Int64s) -> Int64s:
-    if (lower[1:] >= lower[:-1]).all():
-        return np.arange(len(lower), dtype=np.int64)
-    return np.argsort(lower, kind="stable").astype(np.int64)
-
-
 def _by_time(matches: Bindings) -> Int64s:
     """The order of matches by their ends, then by their starts."""
     if not len(matches):
@@ -299,7 +289,3 @@ def _by_time(matches: Bindings) -> Int64s:
     # One number for both is sorted in half the time.
     both = (matches.ends - first << 31) + (matches.starts - first)
     return np.argsort(both, kind="stable").astype(np.int64)
-
-
-def _is_identity(order: Int64s) -> bool:
-    return bool((order[1:] > order[:-1]).all())

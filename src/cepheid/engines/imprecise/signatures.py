@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class SignatureSearch:
         self.max_runs = options.max_runs
         self.paths = 0
         self.is_next = self.automaton.strategy == NEXT
-        self.apart = least_distances(alternative, window)
+        self.apart = least_distances(alternative.before, len(alternative.components), window)
         steps = self.automaton.steps
         self.tests = FrameTests(
             self.automaton, [test for step in steps for test in (step.begin_test, step.take_test)]
@@ -200,17 +200,16 @@ class SignatureSearch:
         )
 
 
-def least_distances(alternative: Alternative, window: int) -> Int64Rows:
+def least_distances(before: Iterable[tuple[int, int]], count: int, window: int) -> Int64Rows:
     """How many instants an event of component j is at least after one of component i.
 
-    It follows from the order of the components and from the window. A component is at a distance
-    of more than 0 from itself if its window is too short for the order.
+    It follows from the pairs of components with an order, and from the window. A component is at a
+    distance of more than 0 from itself if no events can be in this order in the window.
     """
-    count = len(alternative.components)
     apart = np.full((count, count), 1 - window, dtype=np.int64)
     np.fill_diagonal(apart, 0)
-    for before, after in alternative.before:
-        apart[before, after] = 1
+    for earlier, later in before:
+        apart[earlier, later] = 1
     for via in range(count):
         apart = np.maximum(apart, apart[:, via, np.newaxis] + apart[via])
     return apart

@@ -48,9 +48,7 @@ class NfaBEngine(Engine):
         self._by_partition = task.by_partition
         self._max_runs = max_runs
         self._next_event = 0
-        self._registers = Registers(
-            automaton.registers, automaton.columns, automaton.constants, tuning().first_runs
-        )
+        self._registers = Registers(automaton, tuning().first_runs)
         self._tests = [
             test for step in automaton.steps for test in (step.begin_test, step.take_test)
         ]

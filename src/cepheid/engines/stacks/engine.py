@@ -56,7 +56,7 @@ class InstanceStacksEngine(Engine):
         self._task = task
         self._components = count = len(stacks.steps)
         self._keys = Keys(stacks, task.by_partition, task.options.domains)
-        self._registers = Registers(stacks.registers, stacks.columns, stacks.constants, 1)
+        self._registers = Registers(stacks, 1)
         self._tables = Tables(
             self._planned(), *step_tables(stacks.steps, stacks.columns), self._registers.context
         )

@@ -17,21 +17,9 @@ from cepheid.engines.base.kernels.conditions import (
     holds,
     select_event,
 )
+from cepheid.engines.imprecise import layout
 from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_reaching, mass_between
-from cepheid.engines.imprecise.layout import (
-    DEPTH,
-    IDS,
-    LEAST_TIME,
-    MATCHES,
-    NEED_OUTPUT,
-    ONLY_FRESH,
-    PARTITION,
-    PATHS,
-    WINDOW,
-    Batch,
-    OrderLevels,
-    Signatures,
-)
+from cepheid.engines.imprecise.layout import Batch, OrderLevels, Signatures
 from cepheid.jit.decorators import F64S, I64, I64S, helper, kernel, type_of
 from cepheid.jit.drive import DONE
 
@@ -76,7 +64,7 @@ def satisfies(events, done, bound, conditions):
     for slot in range(done, bound):
         if not holds(conditions, conditions.steps[slot].begin, events[slot], slot):
             return False
-        copy_registers(conditions, slot)
+        copy_registers(conditions, slot, slot + 1)
         select_event(conditions, slot, False, events[slot], slot + 1)
     return True
 
@@ -96,9 +84,9 @@ def write_signature(events, out, written, matches):
 )  # fmt: skip
 def search_in_order(control, batch, conditions, bound_at, least_confidence, out):
     """Write the signatures, binding the components in the given order; resumes where it stopped."""
-    window = control[WINDOW]
-    partition, depth = control[PARTITION], control[DEPTH]
-    written, matches = control[IDS], control[MATCHES]
+    window = control[layout.WINDOW]
+    partition, depth = control[layout.PARTITION], control[layout.DEPTH]
+    written, matches = control[layout.IDS], control[layout.MATCHES]
     intervals, candidates, fresh = batch.intervals, batch.candidates, batch.fresh
     lower, upper = intervals.lower, intervals.upper
     places, borders = candidates.places, candidates.borders
@@ -120,7 +108,7 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
             for slot in range(count):
                 events[0, slot] = UNBOUND
         if written + count > len(out.ids) or matches + 2 > len(out.offsets):
-            status = NEED_OUTPUT
+            status = layout.NEED_OUTPUT
             break
         slot = order[depth]
         row, limit = 2 * slot, limits[depth]
@@ -131,7 +119,7 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
             continue
         event = places[cursors[depth]]
         cursors[depth] += 1
-        if upper[event] < earliest[depth] or upper[event] + window - 1 < control[LEAST_TIME]:
+        if upper[event] < earliest[depth] or upper[event] + window - 1 < control[layout.LEAST_TIME]:
             continue
         is_used = False
         for i in range(count):
@@ -142,8 +130,8 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
             # The bounds of the level say all about an event that is the last to be bound.
             events[depth, slot] = event
             if not has_tests or satisfies(events[depth], bound[depth], count, conditions):
-                control[PATHS] += 1
-                if freshness[depth] | fresh[event] != 0 or control[ONLY_FRESH] == 0:
+                control[layout.PATHS] += 1
+                if freshness[depth] | fresh[event] != 0 or control[layout.ONLY_FRESH] == 0:
                     write_signature(events[depth], out, written, matches)
                     written += count
                     matches += 1
@@ -171,10 +159,10 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
             high += 1
         if has_tests and not satisfies(events[depth + 1], done, high, conditions):
             continue
-        control[PATHS] += 1
+        control[layout.PATHS] += 1
         is_fresh = freshness[depth] | fresh[event]
         if depth + 1 == count:
-            if is_fresh != 0 or control[ONLY_FRESH] == 0:
+            if is_fresh != 0 or control[layout.ONLY_FRESH] == 0:
                 write_signature(events[depth + 1], out, written, matches)
                 written += count
                 matches += 1
@@ -185,6 +173,6 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
         first, limits[depth] = bounds_of(events[depth], vlb[depth], vub[depth], slot, apart)
         earliest[depth] = first
         cursors[depth] = first_reaching(candidates, 2 * slot, partition, lower, first)
-    control[PARTITION], control[DEPTH] = partition, depth
-    control[IDS], control[MATCHES] = written, matches
+    control[layout.PARTITION], control[layout.DEPTH] = partition, depth
+    control[layout.IDS], control[layout.MATCHES] = written, matches
     return status

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from cepheid.codegen.layout import NONE
-from cepheid.engines.imprecise.layout import NEED_RUNS, Signatures
+from cepheid.engines.imprecise.layout import NEED_RUNS, Runs, Signatures
 from cepheid.engines.imprecise.signatures import SignatureSearch
-from cepheid.engines.imprecise.variants.kernels.any_state import Runs, run_from_any_state
+from cepheid.engines.imprecise.variants.kernels.any_state import run_from_any_state
 from cepheid.errors import LimitError
 from cepheid.events.arrays import grown, int64s
 from cepheid.tuning import tuning

@@ -6,9 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cepheid.engines.imprecise.layout import NEED_RUNS, RESUME_AT, Batch, Scores, Signatures
+from cepheid.engines.imprecise.layout import (
+    NEED_RUNS,
+    RESUME_AT,
+    Batch,
+    PointRoom,
+    Points,
+    Scores,
+    Signatures,
+)
 from cepheid.engines.imprecise.signatures import SignatureSearch
-from cepheid.engines.imprecise.variants.kernels.points import PointRoom, Points, match_points
+from cepheid.engines.imprecise.variants.kernels.points import match_points
 from cepheid.events.arrays import int64s
 from cepheid.matches.positions import offsets_of
 from cepheid.tuning import tuning
