@@ -89,15 +89,16 @@ class Scoring:
             return
         from cepheid.engines.imprecise.kernels.sums import sum_matches
 
-        events = signatures.ids >> TAG_SHIFT
-        firsts, lasts = events[signatures.offsets[:-1]], events[signatures.offsets[1:] - 1]
+        others, events = others[:left], signatures.ids >> TAG_SHIFT
+        offsets = signatures.offsets
+        firsts, lasts = events[offsets[others]], events[offsets[others + 1] - 1]
         is_cut = bool((intervals.upper[lasts] - intervals.lower[firsts] >= window).any())
         room = SumRoom(
             np.zeros((2, most), dtype=np.int64),
             np.zeros((most + 1, most + 1)),
             np.zeros((window if is_cut else 0, most + 1)),
         )
-        sum_matches(signatures, intervals, window, others[:left], room, scores)
+        sum_matches(signatures, intervals, window, others, room, scores)
 
     def _sum_worlds(
         self, frame: Frame, signatures: Signatures, rivals: Rivals, wanted: Int64s, scores: Scores

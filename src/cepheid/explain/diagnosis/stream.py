@@ -133,8 +133,9 @@ class Stream:
         """Read events that are needed soon, all in one call; ``afresh`` drops all others."""
         if afresh:
             self._read.clear()
-        missing = np.array(sorted(set(positions) - self._read.keys()), dtype=np.int64)
-        if len(missing):
+        unread = {position for position in positions if position not in self._read}
+        if unread:
+            missing = np.array(sorted(unread), dtype=np.int64)
             found = python_events(self.tested(missing), self.attributes)
             for position, event in zip(missing.tolist(), found, strict=True):
                 self._read[position] = replace(event, position=position)
