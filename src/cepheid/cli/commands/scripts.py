@@ -22,7 +22,7 @@ from cepheid.errors import OptionError, list_words
 from cepheid.visible import visible
 
 if TYPE_CHECKING:
-    from cepheid.matches.script_matches import ScriptMatches
+    from cepheid.matches.matches import ScriptMatches
 
 PLACEHOLDER = "{query}"
 _NOT_IN_FILE_NAMES = re.compile(r"[^\w.-]")
