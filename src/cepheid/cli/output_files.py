@@ -89,7 +89,7 @@ class _Raw(io.FileIO):
         super().__init__(opened, mode)
         self._file = file
 
-    def write(self, data: ReadableBuffer, /) -> int | None:
+    def write(self, data: ReadableBuffer, /) -> int:
         try:
             return super().write(data)
         except BrokenPipeError:
