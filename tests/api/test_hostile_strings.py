@@ -1,9 +1,12 @@
 """Lone surrogates, NULs, control characters and very long strings."""
 
+import resource
+
 import pytest
 
 import cepheid as cep
 from cepheid.language.builder import event
+from cepheid.language.parser import parse
 
 LONE = "\ud800"
 EVENTS = {"ts": [1, 2], "type": ["A", "B"], "x": ["a\0b", "\x1b"]}
@@ -92,3 +95,9 @@ def test_long_strings_are_values_like_others():
     events = {"ts": [1, 2], "type": ["A", "A"], "x": [long, "x"]}
     query = cep.query("PATTERN A a WHERE a.x = P", parameters={"P": long})
     assert query.match(events).bindings() == [{"a": 0}]
+
+
+def test_a_long_literal_takes_little_memory():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    parse(f"PATTERN A a WHERE a.x = '{'x' * 60_000}' OR a.x = '{'y' * 5_000_000}'")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000

@@ -16,7 +16,7 @@ from cepheid.explain.formula import Formula
 from cepheid.language import syntax as ast
 from cepheid.language.naming import default_variable
 from cepheid.language.printer import print_expression, print_pattern
-from cepheid.visible import visible
+from cepheid.visible import shortened, visible
 
 Conjuncts = Iterator[tuple[str, ...]]
 
@@ -111,7 +111,7 @@ class ConditionText:
         return f"({printed})" if isinstance(literal, ast.And | ast.Or) else printed
 
     def _printed(self, expression: ast.Expression) -> str:
-        return visible(print_expression(expression, self._printed_as))
+        return visible(shortened(print_expression(expression, self._printed_as)))
 
 
 def at_first(clause: Clause, variable: str) -> Clause:
