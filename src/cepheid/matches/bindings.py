@@ -191,6 +191,16 @@ class Bindings:
         """The total number of events in all matches."""
         return sum(len(column.positions) for column in self.variables.values())
 
+    @property
+    def nbytes(self) -> int:
+        """The memory of the matches."""
+        columns = self.variables.values()
+        has_lists = any(isinstance(column, ListPositions) for column in columns)
+        # Blocks with lists have an offset for each match and each variable. Matches that know
+        # when they are complete know their times; others look them up.
+        numbers = (len(columns) if has_lists else 0) + (3 if self.completed_at is not None else 0)
+        return sum(column.positions.nbytes for column in columns) + 8 * numbers * self.count
+
     def first_events(self) -> PositionArray:
         """The position of the first event of each match."""
         columns = list(self.variables.values())

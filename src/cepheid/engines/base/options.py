@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from cepheid.budget import read_size
 from cepheid.engines.base.statistics import check_statistics
 from cepheid.errors import OptionError, closest, list_words, unknown_name, warn
 from cepheid.events.read_options import UNCERTAIN_KEYWORDS
@@ -32,7 +33,7 @@ CHOICES = {
     "method": METHODS,
     "negation": NEGATIONS,
 }
-LIMITS = ("max_runs", "max_matches")
+LIMITS = ("max_runs", "max_matches", "max_memory")
 READING = (
     "time",
     "type",
@@ -68,8 +69,8 @@ class Options:
     [Kolchinsky17]. ``negation``: whether a negation is tested as soon as the variables around it
     are bound, or when a match is complete, or whichever has the lower estimated cost.
     ``statistics``: the number of events of types or variables in a window, and how often
-    conditions hold, if known. ``max_runs`` (instances, for other evaluations) and ``max_matches``
-    are limits that end the evaluation with an error.
+    conditions hold, if known. ``max_runs`` (instances, for other evaluations), ``max_matches`` and
+    ``max_memory``, in bytes, are limits that end the evaluation with an error.
 
     The others are for imprecise: ``method`` is how signatures are found [Zhang10 §4, §5];
     ``min_confidence`` drops matches with less confidence, and ``top_k`` all but the k matches
@@ -84,6 +85,7 @@ class Options:
     domains: Mapping[str, int] = field(default_factory=dict)
     max_runs: int | None = None
     max_matches: int | None = None
+    max_memory: int | None = None
     negation: str = BY_COST
     statistics: Mapping[str, float] | None = None
     method: str = AUTO_METHOD
@@ -130,6 +132,8 @@ def read_options(given: Mapping[str, Any]) -> Options:
         if name in keywords:
             raise OptionError(f"{name} is given twice: as a keyword and in options")
     options = Options(**keywords, **nested)
+    if options.max_memory is not None:
+        options = replace(options, max_memory=read_size(options.max_memory))
     for name, choices in CHOICES.items():
         chosen = getattr(options, name)
         if chosen not in choices:

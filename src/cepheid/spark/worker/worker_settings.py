@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FunctionType
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from cepheid.aggregates import AGGREGATES, BUILT_IN, Aggregate
 from cepheid.api import CompiledQuery, query
+from cepheid.budget import default_limit
 from cepheid.codegen.registered import register_function, registered_python
 from cepheid.errors import OptionError
 from cepheid.functions import REGISTERED
@@ -85,6 +87,15 @@ class WorkerSettings:
         """The column with the type of an event."""
         assert self.run.read.type is not None
         return self.run.read.type
+
+    def run_here(self) -> RunSettings:
+        """How the query is run in this worker: its share of the machine's memory is its limit."""
+        options = self.run.options
+        if options.max_memory is None:
+            # A machine runs about as many workers as it has cores.
+            share = default_limit(workers=os.cpu_count() or 1)
+            options = replace(options, max_memory=share)
+        return replace(self.run, options=options)
 
     def compiled(self) -> CompiledQuery | CompiledScript:
         """The query or the script, compiled in this process."""
