@@ -14,18 +14,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from cepheid.errors import LimitError, OptionError
-
-VARIABLE = "CEPHEID_MAX_MEMORY"
-"""The environment variable with the default of the option ``max_memory``."""
 _UNMEASURED = 32 << 20
 """Up to this many bytes, a run does not look how much memory is available."""
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
 
 
-class OverBudget(LimitError):
-    """A run needs more memory than it may take."""
+class OverBudget(MemoryError):
+    """A run needs more memory than it may take; its query makes a LimitError of it."""
 
 
 class Budget:
@@ -91,7 +87,7 @@ def charge(size: int) -> None:
         budget.charge(size)
 
 
-def read_size(value: object, name: str = "max_memory") -> int:
+def read_size(value: object) -> int:
     """A number of bytes, given as a number or with a unit.
 
     >>> read_size("2 GiB"), read_size("1.5 MB"), read_size(4096)
@@ -104,7 +100,7 @@ def read_size(value: object, name: str = "max_memory") -> int:
         number, power, binary = found.groups()
         size = int(float(number) * (1024 if binary else 1000) ** _POWERS[power.lower()])
     if size < 1:
-        raise OptionError(f"{name} is a size such as '2 GiB' or '500 MB', not {value!r}")
+        raise ValueError(f"a size such as '2 GiB' or '500 MB', not {value!r}")
     return size
 
 
@@ -127,9 +123,6 @@ def default_limit(besides: int = 0, workers: int = 1) -> int | None:
         besides: the bytes that the run holds already.
         workers: the processes that share the memory of the machine.
     """
-    given = os.environ.get(VARIABLE)
-    if given:
-        return read_size(given, VARIABLE)
     shared = [each for each in (_free(), *_left_in_cgroups()) if each is not None]
     own = [each for each in (_left_of_address_space(),) if each is not None]
     available = [*(each // workers for each in shared), *own]

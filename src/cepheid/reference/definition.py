@@ -24,7 +24,7 @@ from cepheid.reference.interpreter import (
     variables_in,
 )
 
-_MATCH_BYTES, _EVENT_BYTES = 1_200, 120
+_MATCH_BYTES, _EVENT_BYTES = 600, 60
 """What a match, and each of its events, takes at most until it is reported."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
@@ -33,6 +34,8 @@ CHOICES = {
     "method": METHODS,
     "negation": NEGATIONS,
 }
+_MAX_MEMORY = "CEPHEID_MAX_MEMORY"
+"""The environment variable with the default of ``max_memory``."""
 LIMITS = ("max_runs", "max_matches", "max_memory")
 READING = (
     "time",
@@ -132,8 +135,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
         if name in keywords:
             raise OptionError(f"{name} is given twice: as a keyword and in options")
     options = Options(**keywords, **nested)
-    if options.max_memory is not None:
-        options = replace(options, max_memory=read_size(options.max_memory))
+    options = replace(options, max_memory=memory_limit(options.max_memory))
     for name, choices in CHOICES.items():
         chosen = getattr(options, name)
         if chosen not in choices:
@@ -156,6 +158,21 @@ def read_options(given: Mapping[str, Any]) -> Options:
             raise OptionError(f"{name} is a positive whole number, not {limit!r}")
     _check_domains(options.domains)
     return options
+
+
+def memory_limit(given: object = None) -> int | None:
+    """The limit that ``max_memory`` or the environment gives, in bytes; None if neither does.
+
+    >>> memory_limit("2 GiB")
+    2147483648
+    """
+    name = "max_memory"
+    if given is None:
+        name, given = _MAX_MEMORY, os.environ.get(_MAX_MEMORY)
+    try:
+        return read_size(given) if given is not None else None
+    except ValueError as error:
+        raise OptionError(f"{name} is {error}") from None
 
 
 def _unknown(name: str, known: Sequence[str]) -> OptionError:

@@ -14,6 +14,7 @@ from cepheid.aggregates import AGGREGATES, BUILT_IN, Aggregate
 from cepheid.api import CompiledQuery, query
 from cepheid.budget import default_limit
 from cepheid.codegen.registered import register_function, registered_python
+from cepheid.engines.base.options import memory_limit
 from cepheid.errors import OptionError
 from cepheid.functions import REGISTERED
 from cepheid.language import syntax as ast
@@ -90,12 +91,11 @@ class WorkerSettings:
 
     def run_here(self) -> RunSettings:
         """How the query is run in this worker: its share of the machine's memory is its limit."""
-        options = self.run.options
-        if options.max_memory is None:
+        limit = memory_limit(self.run.options.max_memory)
+        if limit is None:
             # A machine runs about as many workers as it has cores.
-            share = default_limit(workers=os.cpu_count() or 1)
-            options = replace(options, max_memory=share)
-        return replace(self.run, options=options)
+            limit = default_limit(workers=os.cpu_count() or 1)
+        return replace(self.run, options=replace(self.run.options, max_memory=limit))
 
     def compiled(self) -> CompiledQuery | CompiledScript:
         """The query or the script, compiled in this process."""
