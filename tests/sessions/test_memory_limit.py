@@ -56,12 +56,16 @@ CASES = {
     "alternatives": ("PATTERN OR(A+ a[], B+ b[])", 90, "AB", {}, "[]"),
     "a conjunction": ("PATTERN AND(A+ a[], B b)", 80, "AB", {}, "A+ a[]"),
     "lazy instances": (
-        "PATTERN SEQ(A+ a[], B b) WHERE a[i].x > 0",
-        80,
-        "A",
-        {"evaluation": "lazy_chain"},
-        "'",
+        "PATTERN SEQ(A a, B b, C c, D d)",
+        3_000,
+        "ABC",
+        {
+            "evaluation": "lazy_chain",
+            "statistics": {"A": 0.1, "B": 0.1, "C": 0.1, "D": 1_000},
+        },
+        "D d",
     ),
+    "a lazy list": ("PATTERN SEQ(A+ a[], B b)", 80, "AB", {"evaluation": "lazy_chain"}, "A+ a[]"),
     "a lazy tree": (
         "PATTERN SEQ(A a, B b, C c) WHERE a.x + b.x < c.x",
         9_000,

@@ -193,13 +193,15 @@ class Bindings:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the matches."""
+        """The memory that the matches keep: all of the arrays that their columns are parts of."""
         columns = self.variables.values()
-        has_lists = any(isinstance(column, ListPositions) for column in columns)
-        # Blocks with lists have an offset for each match and each variable. Matches that know
-        # when they are complete know their times; others look them up.
-        numbers = (len(columns) if has_lists else 0) + (3 if self.completed_at is not None else 0)
-        return sum(column.positions.nbytes for column in columns) + 8 * numbers * self.count
+        arrays = [column.positions for column in columns]
+        arrays += [column.offsets for column in columns if isinstance(column, ListPositions)]
+        owners = {id(each.base): each.base for each in arrays if each.base is not None}
+        kept = sum(getattr(owner, "nbytes", 0) for owner in owners.values())
+        kept += sum(each.nbytes for each in arrays if each.base is None)
+        # Matches that know when they are complete know their times; others look them up.
+        return kept + (24 * self.count if self.completed_at is not None else 0)
 
     def first_events(self) -> PositionArray:
         """The position of the first event of each match."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from cepheid.budget import Budget, OverBudget
@@ -35,6 +35,23 @@ def naming_component(budget: Budget, query: ast.Query, variable: str | None) -> 
         raise over_budget(budget, query, variable) from None
 
 
+@contextmanager
+def building(budget: Budget, query: ast.Query) -> Iterator[Callable[[int], None]]:
+    """Charges for a result that is being built; when it is complete, it is the caller's."""
+    charged = 0
+
+    def charge(size: int) -> None:
+        nonlocal charged
+        with naming_component(budget, query, None):
+            budget.charge(size)
+        charged += size
+
+    try:
+        yield charge
+    finally:
+        budget.release(charged)
+
+
 def over_budget(budget: Budget, query: ast.Query, variable: str | None = None) -> LimitError:
     """The error for a run that needs too much memory: which component needs it, and what helps."""
     components = [each for each, negated in ast.components(query.pattern) if not negated]
@@ -45,8 +62,9 @@ def over_budget(budget: Budget, query: ast.Query, variable: str | None = None) -
     shown = print_pattern(component)
     helps = ["a shorter window" if query.window else "a window (WITHIN)"]
     if query.strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH:
-        choice = "choice" if component.is_kleene else "combination"
-        cause = f"every {choice} of events for '{shown}' is a match of its own"
+        cause = f"every choice of events for '{shown}' is a match of its own"
+        if not component.is_kleene:
+            cause = f"every combination of events is a match of its own, most of them at '{shown}'"
         helps.append("skip_till_next_match")
     else:
         cause = f"most of it is for '{shown}'"

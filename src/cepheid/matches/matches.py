@@ -18,7 +18,7 @@ from cepheid.events.event_view import EventView
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings
-from cepheid.matches.held import naming_component
+from cepheid.matches.held import building
 from cepheid.matches.metrics import Metrics
 from cepheid.matches.projection import project
 from cepheid.schema import Schema
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 10
+_MATCH_BYTES, _EVENT_BYTES = 320, 40
+"""The size of a match in Python values, and of each event in it."""
 
 Rows = dict[str, int | str | list[int | str]]
 """The input row or rows that each variable is bound to; a string if the event is no input row."""
@@ -136,7 +138,11 @@ class Matches:
 
     def bindings(self) -> list[Rows]:
         """For each match, the zero-based input rows that each variable is bound to."""
-        return list(self._row_numbers())
+        with building(self._budget, self._query) as charge:
+            charge(
+                sum(_MATCH_BYTES * len(part) + _EVENT_BYTES * part.events for part in self._parts)
+            )
+            return list(self._row_numbers())
 
     @property
     def columns(self) -> list[str]:
@@ -165,16 +171,10 @@ class Matches:
     def to_arrow(self) -> pa.Table:
         """The matches as an Arrow table: start, end, and the variables or RETURN's items."""
         tables: list[pa.Table] = []
-        charged = 0
-        try:
+        with building(self._budget, self._query) as charge:
             for part in self._pieces() if len(self) > tuning().batch_matches else self._parts:
                 tables.append(self._table(part))
-                size = tables[-1].nbytes
-                with naming_component(self._budget, self._query, None):
-                    self._budget.charge(size)
-                charged += size
-        finally:
-            self._budget.release(charged)
+                charge(tables[-1].nbytes)
         return pa.concat_tables(tables)
 
     def to_batches(self, size: int | None = None) -> Iterator[pa.RecordBatch]:

@@ -50,11 +50,8 @@ def _filtered(
     return matches, partitions
 
 
-_COPIES, _COMPARED_COPIES = 3, 6
-"""Pending matches are joined, chosen from and ordered before they are reported.
-
-Those of several alternatives are also compared.
-"""
+_COPIES = 6
+"""Pending matches are joined, compared, chosen from and ordered before they are reported."""
 
 
 class AlternativeRun:
@@ -72,7 +69,6 @@ class AlternativeRun:
         self._max_matches = task.options.max_matches
         self._budget, self._query = task.budget, query.query
         self._charged = 0
-        self._copies = _COPIES if len(query.alternatives) == 1 else _COMPARED_COPIES
         self._window = task.window
         self._ends_by_time = self.waits and measure is ast.WindowMeasure.TIME
         self._filters: list[NegationFilter] = []
@@ -175,7 +171,7 @@ class AlternativeRun:
             last = found.last_events() - first_event
             kept = _filtered(direct, found, partitions[last], retained, strings)
             if len(kept[0]):
-                self._charged += charge_matches(self._budget, kept[0], self._query, self._copies)
+                self._charged += charge_matches(self._budget, kept[0], self._query, _COPIES)
                 self._parts.append(kept)
 
     def found(self, chunk: Chunk, retained: Retained) -> Iterator[Bindings]:
@@ -250,9 +246,7 @@ class AlternativeRun:
             is_closed = following[counted] - retained.axis[first] >= self._window
             open_, closed = np.flatnonzero(~is_closed), np.flatnonzero(is_closed)
             self._parts = [(ready.pick(open_), partitions[open_])]
-            self._charged = charge_matches(
-                self._budget, self._parts[0][0], self._query, self._copies
-            )
+            self._charged = charge_matches(self._budget, self._parts[0][0], self._query, _COPIES)
             ready, partitions = ready.pick(closed), partitions[closed]
         waiting = [test for test in self._filters if test.waits]
         ready, _ = _filtered(waiting, ready, partitions, retained, strings)
