@@ -147,7 +147,7 @@ def test_sessions_and_tables_have_the_limit_too(how: str) -> None:
 
 
 def test_a_session_is_charged_only_for_what_it_has_not_reported() -> None:
-    session = cep.query("PATTERN A+ a[] WITHIN 12").session(max_memory="2 MiB")
+    session = cep.query("PATTERN A+ a[] WITHIN 12").session(max_memory="20 MiB")
     for begin in range(0, 600, 12):
         session.feed({"ts": list(range(begin, begin + 12)), "type": ["A"] * 12})
 
@@ -157,3 +157,10 @@ def test_counting_and_compressed_output_need_little() -> None:
     query = cep.query("PATTERN A+ a[]")
     assert query.count(events, max_memory="20 MiB") == 2**70 - 1
     assert query.match(events, output="compressed", max_memory="20 MiB").count() == 2**70 - 1
+
+
+def test_expanding_a_compressed_result_has_the_limit() -> None:
+    events = {"ts": list(range(40)), "type": ["A"] * 40}
+    found = cep.query("PATTERN A+ a[]").match(events, output="compressed", max_memory="40 MiB")
+    with pytest.raises(cep.LimitError, match="memory limit of 40 MiB"):
+        found.expand()

@@ -214,7 +214,9 @@ class Session(QuerySession):
 
         self._feed(events)
         chains = self._alternatives[0].engine.buffer
-        return CompressedMatches(self._query.query, events, self._variables, chains, self.metrics)
+        return CompressedMatches(
+            self._query.query, events, self._variables, chains, self.metrics, self._budget
+        )
 
     def run(self, events: Events) -> list[Bindings]:
         """All matches of a whole stream, in parts, in the order of their completion."""
