@@ -24,7 +24,6 @@ FIRST_SECONDS = 120
 """A process may compile for so long before its first case has ended."""
 MOST_BYTES = 4 << 30
 """The address space of a process beyond what it has when it begins."""
-MOST_SHOWN = 5
 
 
 def main() -> int:
@@ -42,10 +41,12 @@ def main() -> int:
     if given.progress is not None:
         return _work(TARGETS[names[0]], given.seed, given.progress, given.output)
     if given.seed is not None:
-        found = run_case(TARGETS[names[0]], given.seed)
-        print("nothing found" if found is None else "\n".join(found))
-        return found is not None
-    found = sum(_fuzz(TARGETS[name], 60 * given.minutes / len(names), given.output) for name in names)
+        finding = run_case(TARGETS[names[0]], given.seed)
+        print("nothing found" if finding is None else "\n".join(finding))
+        return finding is not None
+    found = sum(
+        _fuzz(TARGETS[name], 60 * given.minutes / len(names), given.output) for name in names
+    )
     print(f"{found} findings" + (f" in {given.output}" if found else ""))
     return found > 0
 
@@ -111,6 +112,8 @@ def _work(target: Target, seed: int, progress: Path, output: Path) -> int:
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     findings = cases = 0
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + MOST_BYTES, size + MOST_BYTES))
     seen: set[str] = set()
     with progress.open("r+") as file:
         while True:

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+import cepheid as cep
 from fuzz.snapshots import damaged_state
 from fuzz.tables import odd_table
 from fuzz.texts import hostile_text
-
-import cepheid as cep
 
 Case = tuple[str, Callable[[], object]]
 """What the case is, for a report, and the function that runs it."""

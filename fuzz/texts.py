@@ -9,37 +9,26 @@ from random import Random
 ROOT = Path(__file__).parents[1]
 MOST_CHARACTERS = 65_536
 TOKEN = re.compile(r"\s+|\w+|'[^']*'|[<>=!]=|<>|.", re.DOTALL)
-WORDS = (
-    *"PATTERN EVENT SEQ AND OR ANY NOT WHERE WITHIN RETURN OUTPUT FROM AS IN BETWEEN LIKE IS".split(),
-    *"NULL TRUE FALSE CASE WHEN THEN ELSE END DISTINCT LEN INDEX EVENTS PER PARTITION".split(),
-    *"strict_contiguity partition_contiguity skip_till_next_match skip_till_any_match".split(),
-    *"min max sum avg count first last abs upper length a b c a[] a[i] a[i-1] a[..i-1]".split(),
-    *"( ) [ ] { } , ; . + * - / % = == != <> < <= > >= ~ ! ? ∼ ∧ ∨ ¬ ≠ ≤ ≥ | || && : @ # $".split(),
-    *"0 1 -1 2 9223372036854775807 9223372036854775808 1e308 1e999 .5 80% 'x' '' \"q\" `t`".split(),
-    "'unclosed",
-    "/*",
-    "*/",
-    "--",
-    "\x00",
-    "\x1b[31m",
-    "\ud800",
-    "\u202e",
-    "é",
-    "𝔸",
-    "\n",
-    "10 seconds",
-    "99999999999 weeks",
-    "{0,}",
-    "{2,1}",
-    "{999999999}",
-)
+KEYWORDS = """
+    PATTERN EVENT SEQ AND OR ANY NOT WHERE WITHIN RETURN OUTPUT FROM AS IN BETWEEN LIKE IS NULL TRUE
+    FALSE CASE WHEN THEN ELSE END DISTINCT LEN INDEX EVENTS PER PARTITION strict_contiguity
+    partition_contiguity skip_till_next_match skip_till_any_match min max sum avg count first last
+    abs upper length a b c a[] a[i] a[i-1] a[..i-1] ( ) [ ] { } , ; . + * - / % = == != <> < <= > >=
+    ~ ! ? ∼ ∧ ∨ ¬ ≠ ≤ ≥ | || && : @ # $ 0 1 -1 2 9223372036854775807 9223372036854775808 1e308 1e999
+    .5 80% 'x' '' "q" `t` /* */ -- {0,} {2,1} {999999999} 'unclosed é 𝔸
+"""
+ODD = ("\x00", "\x1b[31m", "\ud800", "\u202e", "\n", "10 seconds", "99999999999 weeks")
+WORDS = (*KEYWORDS.split(), *ODD)
 QUERIES = (
-    "PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_next_match { [k] AND b[i].x > b[i-1].x } WITHIN 9",
+    "PATTERN SEQ(A a, B+ b[], C c) "
+    "WHERE skip_till_next_match { [k] AND b[i].x > b[i-1].x } WITHIN 9",
     "PATTERN SEQ(A a, ~(B b), C c) WHERE [k, s] AND a.x < c.x WITHIN 10 seconds RETURN a.x AS x, c",
     "PATTERN AND(A a, OR(B b, SEQ(C c, A d))) WHERE a.x = 1 OR a.s LIKE 'p%' WITHIN 5",
-    "PATTERN SEQ(A* a[], B{2,3} b[], ANY(A, C) c) WHERE avg(b[].x) > 1 AND b.LEN > 1 RETURN sum(a[].x)",
+    "PATTERN SEQ(A* a[], B{2,3} b[], ANY(A, C) c) "
+    "WHERE avg(b[].x) > 1 AND b.LEN > 1 RETURN sum(a[].x)",
     "EVENT A WHERE x IN (1, 2, 3) AND NOT (s IS NULL) RETURN T(y = x + 1)",
-    "PATTERN A+ a[] WHERE strict_contiguity { a[1].x BETWEEN 0 AND 3 } WITHIN 5 EVENTS PER PARTITION",
+    "PATTERN A+ a[] WHERE strict_contiguity { a[1].x BETWEEN 0 AND 3 } "
+    "WITHIN 5 EVENTS PER PARTITION",
 )
 
 
