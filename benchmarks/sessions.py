@@ -57,7 +57,7 @@ class CompiledStocks:
 
 def engine_of(session: Session) -> NfaBEngine:
     """The runs of a session of one automaton."""
-    return session._alternatives[0]._engine
+    return session._alternatives[0].engine
 
 
 def _fed(session: Session, events: Events) -> Session:

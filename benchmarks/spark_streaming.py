@@ -112,14 +112,14 @@ def with_query(events: Any, window: int) -> Any:
 
 def with_nothing(events: Any, window: int) -> Any:
     """The same pipeline, with an operator that takes the rows and leaves them."""
-    from cepheid.spark.stream import bucketed_stream
+    from cepheid.spark.stream import streaming
 
-    operator = bucketed_stream.BucketOperator
-    bucketed_stream.BucketOperator = empty_operator()  # type: ignore[misc]
+    operator = streaming.BucketOperator
+    streaming.BucketOperator = empty_operator()  # type: ignore[misc]
     try:
         return with_query(events, window)
     finally:
-        bucketed_stream.BucketOperator = operator  # type: ignore[misc]
+        streaming.BucketOperator = operator  # type: ignore[misc]
 
 
 def empty_operator() -> Any:

@@ -65,7 +65,7 @@ class Sequence:
 
     def engine(self) -> Engine:
         """The stacks alone, which have read nothing yet."""
-        engine: Engine = self.session()._alternatives[0]._engine
+        engine: Engine = self.session()._alternatives[0].engine
         return engine
 
     def batches(

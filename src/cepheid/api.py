@@ -26,12 +26,13 @@ from cepheid.sessions.run_settings import MatchKeywords, RunSettings
 from cepheid.sessions.script import Script
 
 if TYPE_CHECKING:
+    from cepheid.events.events import Events
     from cepheid.explain.diagnosis import Diagnosis
     from cepheid.matches.compressed import CompressedMatches
     from cepheid.matches.match_stream import MatchStream
     from cepheid.matches.matches import Matches
-    from cepheid.sessions.run import PreparedRun
-    from cepheid.sessions.stream import QueryStream
+    from cepheid.sessions.plan import PlannedQuery
+    from cepheid.sessions.stream import QueryStream  # noqa: F401 - in a base class
 
 _NOT_EXPLAINED = [name for name in READING if name not in ("time", "evaluation")]
 """The keywords of ``match`` on which a plan does not depend."""
@@ -54,7 +55,7 @@ def query(
         source: the name of the text in error messages, for instance its file name.
 
     Raises:
-        QuerySyntaxError: the text is not a query.
+        QuerySyntaxError: the query text does not parse.
         QuerySemanticError: the query has no meaning for any events.
 
     >>> q = query("PATTERN SEQ(A a, B b) WHERE a.x < T WITHIN 10", parameters={"T": 3})
@@ -93,7 +94,7 @@ def read_text(path: str | Path) -> str:
         raise OptionError(f"cannot read the query {str(path)!r}: it is not UTF-8 text") from None
 
 
-class CompiledQuery(Compiled):
+class CompiledQuery(Compiled["QueryStream"]):
     """A query that can be run. Make one with :func:`query`."""
 
     def __init__(self, tree: ast.Query, text: str, source: str) -> None:
@@ -211,7 +212,7 @@ class CompiledQuery(Compiled):
 
         settings = self.settings(keywords, without=["evaluation", "output", "whole_events"])
         settings = replace(_with_rows_only(settings), evaluation=INSTANCE_STACKS)
-        return draw_standing_stacks(self._prepared(events, settings))
+        return draw_standing_stacks(*self._planned(events, settings))
 
     @overload
     def match(
@@ -298,7 +299,7 @@ class CompiledQuery(Compiled):
         if output_mode(output).needs_buffer:
             from cepheid.sessions.run import run_compressed
 
-            return run_compressed(self._prepared(events, settings, compressed=True))
+            return run_compressed(*self._planned(events, settings, compressed=True))
         (answer,) = self.run(events, settings)
         return answer.matches
 
@@ -315,7 +316,7 @@ class CompiledQuery(Compiled):
         """
         from cepheid.sessions.run import run_stream
 
-        return run_stream(self._prepared(events, self.settings(keywords)))
+        return run_stream(*self._planned(events, self.settings(keywords)))
 
     def count(self, events: Any, **keywords: Unpack[MatchKeywords]) -> int:
         """The exact number of matches, computed without building them if possible.
@@ -334,7 +335,7 @@ class CompiledQuery(Compiled):
         from cepheid.sessions.run import run_count
 
         settings = _with_rows_only(self.settings(keywords, without=["whole_events"]))
-        return run_count(self._prepared(events, settings, compressed=True))
+        return run_count(*self._planned(events, settings, compressed=True))
 
     def diagnose(self, events: Any, **keywords: Unpack[MatchKeywords]) -> Diagnosis:
         """Why the query finds nothing, or too little: print it.
@@ -370,36 +371,12 @@ class CompiledQuery(Compiled):
         window = self.script.window_ticks(0, ordered.time_axis)
         return diagnose(self.tree, ordered, window, compiled=evaluation != REFERENCE)
 
-    def session(self, **keywords: Unpack[MatchKeywords]) -> QueryStream:
-        """A session over a stream of events that comes in batches; keywords as for ``match``.
-
-        >>> q = query("PATTERN SEQ(A a, B b) WITHIN 10")
-        >>> session = q.session()
-        >>> len(session.feed({"ts": [1], "type": ["A"]}))
-        0
-        >>> session.feed({"ts": [4, 20], "type": ["B", "B"]}).bindings()
-        [{'a': 0, 'b': 1}]
-        """
-        return self._session(keywords)
-
-    def restore(
-        self, snapshot: bytes | memoryview, **keywords: Unpack[MatchKeywords]
-    ) -> QueryStream:
-        """The session of a snapshot of the same query, with the same keywords.
-
-        Raises:
-            SnapshotError: the snapshot is damaged, of another version or of another query.
-        """
-        return self._restored(snapshot, keywords)
-
-    def _prepared(
+    def _planned(
         self, source: Any, settings: RunSettings, *, compressed: bool = False
-    ) -> PreparedRun:
-        """The events in order, and what runs the query over them."""
-        from cepheid.sessions.run import PreparedRun
-
+    ) -> tuple[PlannedQuery, Events]:
+        """What runs the query, and the events in order."""
         events, (planned,) = self._read(source, settings, compressed=compressed)
-        return PreparedRun(planned, events, settings)
+        return planned, events
 
 
 def _with_rows_only(settings: RunSettings) -> RunSettings:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
 
-from cepheid.analysis.needed_columns import needed_columns
+from cepheid.analysis.needs import needed_columns
 from cepheid.errors import OptionError
-from cepheid.events.uncertain_time import KEYWORDS as UNCERTAIN_KEYWORDS
-from cepheid.sessions.run_settings import RunSettings
+from cepheid.events.read_options import UNCERTAIN_KEYWORDS
+from cepheid.sessions.run_settings import MatchKeywords, RunSettings
 from cepheid.sessions.script import Script
 
 if TYPE_CHECKING:
     from cepheid.events.events import Events
     from cepheid.sessions.plan import PlannedQuery
     from cepheid.sessions.run import Answered
-    from cepheid.sessions.stream import StreamSession
+
+Stream = TypeVar("Stream")
 
 
-class Compiled:
+class Compiled(Generic[Stream]):
     """A query or a script that can be run.
 
-    ``script`` has its queries; a query is a script of one.
+    ``script`` has its queries; a query is a script of one. ``Stream`` is the type of its sessions.
     """
 
     def __init__(self, script: Script) -> None:
@@ -39,11 +40,10 @@ class Compiled:
         outputs: Collection[str] | None = None,
     ) -> RunSettings:
         """The settings that keywords of ``match`` give; ``without`` names those it refuses."""
-        if self.script.is_single:
-            return RunSettings.of(keywords, without=without, outputs=outputs)
-        refused = {*without, "whole_events", *UNCERTAIN_KEYWORDS}
+        single = self.script.is_single
+        refused = without if single else {*without, "whole_events", *UNCERTAIN_KEYWORDS}
         settings = RunSettings.of(keywords, without=refused, outputs=outputs)
-        if settings.read.uncertain is not None:
+        if settings.read.uncertain is not None and not single:
             raise OptionError(
                 f"time={keywords['time']!r} gives uncertain times, and a script needs one time "
                 "for each event; run the query on its own"
@@ -54,7 +54,7 @@ class Compiled:
         """The matches of each query over all events of a source."""
         from cepheid.sessions.run import run_script
 
-        return run_script(self.script, settings, *self._read(source, settings))
+        return run_script(self.script, *self._read(source, settings))
 
     def _read(
         self, source: Any, settings: RunSettings, *, compressed: bool = False
@@ -71,19 +71,40 @@ class Compiled:
         events = read.order(source, needed)
         return events, prepare(self.script, settings, events, compressed=compressed)
 
-    def _session(
-        self, keywords: Mapping[str, Any], snapshot: bytes | memoryview | None = None
-    ) -> StreamSession[Any, Any]:
-        """A new session, or the one of a snapshot."""
-        from cepheid.sessions.stream import StreamSession
+    def session(self, **keywords: Unpack[MatchKeywords]) -> Stream:
+        """A session over a stream of events that comes in batches; keywords as for ``match``.
 
-        settings = self.settings(keywords, without=["whole_events"])
-        return StreamSession(self.script, settings, snapshot)
+        >>> import cepheid as cep
+        >>> session = cep.query("PATTERN SEQ(A a, B b) WITHIN 10").session()
+        >>> len(session.feed({"ts": [1], "type": ["A"]}))
+        0
+        >>> session.feed({"ts": [4, 20], "type": ["B", "B"]}).bindings()
+        [{'a': 0, 'b': 1}]
 
-    def _restored(
-        self, snapshot: bytes | memoryview, keywords: Mapping[str, Any]
-    ) -> StreamSession[Any, Any]:
+        >>> session = cep.script("EVENT A RETURN X(v = A.v); PATTERN SEQ(X x, X y)").session()
+        >>> session.feed({"ts": [1], "type": ["A"], "v": [5]})
+        X: 1 match
+        query_2: 0 matches
+        >>> session.feed({"ts": [4], "type": ["A"], "v": [6]})["query_2"].bindings()
+        [{'x': 'X[0]', 'y': 'X[1]'}]
+        """
+        return self._session(keywords)
+
+    def restore(self, snapshot: bytes | memoryview, **keywords: Unpack[MatchKeywords]) -> Stream:
+        """The session of a snapshot of the same query or script, with the same keywords.
+
+        Raises:
+            SnapshotError: the snapshot is damaged, of another version or of another query.
+        """
         from cepheid.snapshots import check_snapshot
 
         check_snapshot(snapshot)
         return self._session(keywords, snapshot)
+
+    def _session(
+        self, keywords: Mapping[str, Any], snapshot: bytes | memoryview | None = None
+    ) -> Stream:
+        from cepheid.sessions.stream import StreamSession
+
+        settings = self.settings(keywords, without=["whole_events"])
+        return cast("Stream", StreamSession(self.script, settings, snapshot))

@@ -71,11 +71,11 @@ class QueryError(CepheidError):
 
 
 class QuerySyntaxError(QueryError):
-    """The text is not a query."""
+    """The query text does not parse."""
 
 
 class QuerySemanticError(QueryError):
-    """The query is well-formed, but it has no meaning, or none for these events."""
+    """The query parses, but it is not valid, or it is not valid for these events."""
 
 
 class EventError(CepheidError):
@@ -87,7 +87,7 @@ class OptionError(CepheidError, ValueError):
 
 
 class EvaluationError(CepheidError):
-    """An evaluation refuses a query, and says why."""
+    """The requested evaluation cannot run the query; the message says why."""
 
 
 class SnapshotError(CepheidError):
@@ -95,7 +95,7 @@ class SnapshotError(CepheidError):
 
 
 class LimitError(CepheidError):
-    """A limit that protects the machine was reached."""
+    """A limit was exceeded, such as ``max_matches``."""
 
 
 STREAM_HAS_ENDED = (
@@ -105,7 +105,7 @@ STREAM_HAS_ENDED = (
 
 
 class CepheidWarning(UserWarning):
-    """Something that is allowed but is probably not meant."""
+    """Something that is allowed but probably a mistake."""
 
 
 def render(fault: Fault, text: str | None, source: str = DEFAULT_SOURCE) -> str:

@@ -22,7 +22,7 @@ from cepheid.sessions.script import Script
 if TYPE_CHECKING:
     from cepheid.explain.diagnosis import Diagnosis
     from cepheid.matches.script_matches import ScriptMatches
-    from cepheid.sessions.stream import ScriptStream
+    from cepheid.sessions.stream import ScriptStream  # noqa: F401 - in a base class
 
 
 def script(
@@ -75,7 +75,7 @@ def read_script(
     return script(read_text(path), parameters=parameters, source=Path(path).name)
 
 
-class CompiledScript(Compiled):
+class CompiledScript(Compiled["ScriptStream"]):
     """A script that can be run. Make one with :func:`script`."""
 
     def __init__(self, trees: Sequence[ast.Query], text: str, source: str) -> None:
@@ -174,7 +174,7 @@ class CompiledScript(Compiled):
             )
         settings = self.settings(keywords, without=["output"])
         read = self._read(events, settings)
-        answer = run_script(self.script, settings, *read, upto=names.index(query))[-1]
+        answer = run_script(self.script, *read, upto=names.index(query))[-1]
         found = diagnose(
             self.queries[query],
             answer.stream,
@@ -182,25 +182,3 @@ class CompiledScript(Compiled):
             compiled=settings.evaluation != REFERENCE,
         )
         return found.with_rows_named(lambda row: name_of_row(row, names))
-
-    def session(self, **keywords: Unpack[MatchKeywords]) -> ScriptStream:
-        """A session over a stream of events that comes in batches; keywords as for ``match``.
-
-        >>> session = script("EVENT A RETURN X(v = A.v); PATTERN SEQ(X x, X y)").session()
-        >>> session.feed({"ts": [1], "type": ["A"], "v": [5]})
-        X: 1 match
-        query_2: 0 matches
-        >>> session.feed({"ts": [4], "type": ["A"], "v": [6]})["query_2"].bindings()
-        [{'x': 'X[0]', 'y': 'X[1]'}]
-        """
-        return self._session(keywords)
-
-    def restore(
-        self, snapshot: bytes | memoryview, **keywords: Unpack[MatchKeywords]
-    ) -> ScriptStream:
-        """The session of a snapshot of the same script, with the same keywords.
-
-        Raises:
-            SnapshotError: the snapshot is damaged, of another version or of another script.
-        """
-        return self._restored(snapshot, keywords)

@@ -67,7 +67,6 @@ class Tuning:
     point_entries: int = 1_024
     rivals: int = 1 << 16
     confidence_rows: int = 256
-    confidence_events: int = 16
     confidence_grid: int = 1 << 14
     next_listed: int = 64
     next_times: int = 256

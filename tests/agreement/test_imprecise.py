@@ -209,7 +209,6 @@ def _little_room(tune: Callable[..., None]) -> None:
         rivals=2,
         confidence_rows=2,
         confidence_grid=4,
-        confidence_events=1,
         next_listed=1,
         next_times=2,
         next_grid=4,

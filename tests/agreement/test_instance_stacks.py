@@ -16,9 +16,12 @@ from hypothesis import strategies as st
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.engines.base.options import CONSTRUCTIONS, EQUIVALENCES, WINDOWS, Options
+from cepheid.engines.base.query_session import SessionTask
 from cepheid.engines.stacks.tables import refuse_instance_stacks
 from cepheid.events.events import order_events
+from cepheid.sessions.plan import open_session
 from cepheid.sessions.session import Session
+from cepheid.snapshots import unpack
 
 EXAMPLES = settings.default.max_examples * 3 // 10  # of each of six tests, with each of two rooms
 COMBINATIONS = list(itertools.product(CONSTRUCTIONS, EQUIVALENCES, WINDOWS))
@@ -87,7 +90,9 @@ def test_any_chunking_and_restart_gives_the_same(
         found += comparable(running.feed(events.slice(low, high)))
         low = high
         if restarts:
-            running = Session.restore(analysed, running.snapshot(), chosen)
+            running = open_session(
+                SessionTask(analysed, options=chosen), unpack(running.snapshot())
+            )
     found += comparable(running.advance())
     event(f"matches: {min(len(found), 5)}")
     assert sorted(found) == answers(query, case, "reference", "all")

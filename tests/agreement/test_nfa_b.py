@@ -15,10 +15,13 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.codegen.sequences import refuse_nfa_b
 from cepheid.engines.base.options import ALGORITHMS, Options
+from cepheid.engines.base.query_session import SessionTask
 from cepheid.events.events import order_events
 from cepheid.language import syntax as ast
 from cepheid.matches.matches import Matches
+from cepheid.sessions.plan import open_session
 from cepheid.sessions.session import Session
+from cepheid.snapshots import unpack
 
 WAYS = (
     {"algorithm": "merging"},
@@ -119,7 +122,9 @@ def test_any_chunking_and_restart_gives_the_same(
             found += comparable(running.feed(events.slice(low, high)))
             low = high
             if restarts:
-                running = Session.restore(analysed, running.snapshot(), Options(**way))
+                running = open_session(
+                    SessionTask(analysed, options=Options(**way)), unpack(running.snapshot())
+                )
         found += comparable(running.advance())
         assert sorted(found) == expected, way
 

@@ -19,9 +19,12 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.codegen.sequences import refuse_nfa_b
 from cepheid.engines.base.options import ALGORITHMS, Options
+from cepheid.engines.base.query_session import SessionTask
 from cepheid.events.events import order_events
 from cepheid.matches.matches import Matches
+from cepheid.sessions.plan import open_session
 from cepheid.sessions.session import Session
+from cepheid.snapshots import unpack
 
 # All numbers are small and whole, or halves: sums are exact in whatever order they are made.
 
@@ -230,7 +233,9 @@ def test_nfa_b_agrees_however_the_stream_is_cut(
         found += comparable(running.feed(events.slice(low, high)))
         low = high
         if restarts:
-            running = Session.restore(analysed, running.snapshot(), options)
+            running = open_session(
+                SessionTask(analysed, options=options), unpack(running.snapshot())
+            )
     found += comparable(running.advance())
     event(f"matches: {min(len(found), 5)}")
     assert sorted(found) == expected(query, case)
@@ -255,8 +260,8 @@ RETURNED = (
 @settings(suppress_health_check=list(HealthCheck), max_examples=30)
 @given(columns=streams())
 def test_return_gives_what_the_interpreter_gives(columns: dict[str, list]) -> None:
+    from cepheid.engines.reference import python_events
     from cepheid.reference import definition as reference
-    from cepheid.sessions.reference_run import python_events
 
     items = ", ".join(f"{item} AS r{ix}" for ix, item in enumerate(RETURNED))
     query = cep.query(f"PATTERN SEQ(A a, B b) RETURN {items}")

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from oracles.reference_script import evaluate_script
 
 import cepheid as cep
+from cepheid.engines.reference import python_events
 from cepheid.events.events import order_events
 from cepheid.language import syntax as ast
 from cepheid.matches.matches import Match, Matches
 from cepheid.reference.definition import returned
-from cepheid.sessions.reference_run import python_events
 
 MOST = 40
 """More composite events than this make the definition slow."""

@@ -15,9 +15,12 @@ import pytest
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.codegen.fingerprints import PASSING, fingerprint
+from cepheid.engines.base.query_session import SessionTask
 from cepheid.events.events import order_events
 from cepheid.functions import REGISTERED
+from cepheid.sessions.plan import open_session
 from cepheid.sessions.session import Session
+from cepheid.snapshots import unpack
 
 EVALUATIONS = ("nfa_b", "reference")
 
@@ -281,7 +284,7 @@ def test_what_is_kept_of_a_partition_need_not_follow_each_other():
     found = []
     for low in range(0, rows, 5):
         found += running.feed(events.slice(low, low + 5)).bindings()
-        running = Session.restore(analysed, running.snapshot())
+        running = open_session(SessionTask(analysed), unpack(running.snapshot()))
     assert found == [{"a": 0, "b": 40}]
     assert found == query.match(table, evaluation="reference").bindings()
 
@@ -511,7 +514,8 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.codegen.generated import predicate_address
 from cepheid.codegen.sequences import compile_nfa_b
-from cepheid.events.columns.encoding import EncodedColumn, StringCodes
+from cepheid.events.columns.encoding import EncodedColumn
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.engines.base.registers import Registers
 
 space = {}
@@ -519,7 +523,7 @@ exec(sys.argv[1], space)
 cep.register_function("f", space["f"])
 analysed = analyse(cep.query("EVENT A a WHERE f(a.x, 3)").tree, cep.Schema({"x": cep.Kind.INTEGER}))
 automaton = compile_nfa_b(analysed, analysed.alternatives[0])
-registers = Registers(automaton.registers, automaton.columns, automaton.constants, 1)
+registers = Registers(automaton, 1)
 registers.point_at([EncodedColumn(np.array([2]))], StringCodes())
 integer = ctypes.c_int64
 predicate = ctypes.CFUNCTYPE(integer, *[integer] * 4)(predicate_address(automaton.source))

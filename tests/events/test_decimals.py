@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cepheid as cep
 from cepheid.errors import EventError
-from cepheid.events.columns.decimals import plain_decimals
+from cepheid.events.columns.arrow_arrays import plain_decimals
 
 
 @given(

@@ -11,14 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepheid.errors import EventError
-from cepheid.events.columns.encoding import (
-    NULL_CODE,
-    StringCodes,
-    decode_column,
-    encode_column,
-    one_array,
-    writable,
-)
+from cepheid.events.columns.arrow_arrays import from_numpy, one_array
+from cepheid.events.columns.encoding import EncodedColumn, encode_column, writable
+from cepheid.events.columns.string_codes import NULL_CODE, StringCodes
+from cepheid.schema import Kind, kind_of
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 FLOATS = st.floats(allow_nan=False)
@@ -53,6 +49,49 @@ LOSSLESS = {
     pa.list_(pa.int16(), 2): st.lists(st.none() | st.integers(-9, 9), min_size=2, max_size=2),
     pa.null(): st.none(),
 }
+
+
+def decode_strings(codes: np.ndarray, strings: StringCodes) -> pa.Array:
+    """The strings of known codes; NULL_CODE is null."""
+    places = np.searchsorted(strings.codes, codes)
+    return strings.values.take(from_numpy(places, codes == NULL_CODE))
+
+
+def decode_column(
+    encoded: EncodedColumn, arrow_type: pa.DataType, strings: StringCodes
+) -> pa.Array:
+    """The Arrow column that was encoded; NaN is null, and decimals are rounded to floats."""
+    if pa.types.is_dictionary(arrow_type):
+        plain = decode_column(encoded, arrow_type.value_type, strings).dictionary_encode()
+        indices = plain.indices.cast(arrow_type.index_type)
+        return pa.DictionaryArray.from_arrays(indices, plain.dictionary, ordered=arrow_type.ordered)
+    missing = None if encoded.valid is None else ~encoded.valid
+    if encoded.offsets is not None:
+        return decode_list(encoded, missing, strings).cast(arrow_type)
+    kind = kind_of(arrow_type)
+    if kind is Kind.STRING:
+        return decode_strings(encoded.values, strings).cast(arrow_type)
+    if pa.types.is_null(arrow_type):
+        return pa.nulls(len(encoded))
+    numbers = from_numpy(encoded.values, missing)
+    if kind in (Kind.TIMESTAMP, Kind.DATE):
+        zone = arrow_type.tz if kind is Kind.TIMESTAMP else None
+        return numbers.cast(pa.timestamp(encoded.unit, zone)).cast(arrow_type)
+    if kind is Kind.DURATION:
+        return numbers.cast(pa.duration(encoded.unit)).cast(arrow_type)
+    return numbers.cast(arrow_type)
+
+
+def decode_list(
+    encoded: EncodedColumn, missing: np.ndarray | None, strings: StringCodes
+) -> pa.Array:
+    assert encoded.offsets is not None
+    if encoded.values.dtype == np.int64:
+        elements = decode_strings(encoded.values, strings)
+    else:
+        elements = from_numpy(encoded.values, np.isnan(encoded.values))
+    mask = None if missing is None else from_numpy(missing)
+    return pa.LargeListArray.from_arrays(from_numpy(encoded.offsets), elements, mask=mask)
 
 
 @st.composite
@@ -91,7 +130,7 @@ def test_codes_of_strings_do_not_depend_on_batches(batches, as_dictionary):
     assert codes == [NULL_CODE if text is None else seen.index(text) for text in texts]
     assert list(strings.state()["codes"]) == seen
     assert len(strings) == len(seen)
-    assert strings.decode(np.array(codes, np.int64)).to_pylist() == texts
+    assert decode_strings(np.array(codes, np.int64), strings).to_pylist() == texts
     whole = pa.chunked_array(batches, pa.string())
     whole = whole.dictionary_encode() if as_dictionary else whole
     assert StringCodes().encode(whole).tolist() == codes
@@ -106,7 +145,7 @@ def test_a_dictionary_may_be_odd():
     assert encode_column(column, strings).valid.tolist() == [True, True, False, True, False]
     assert strings.encode(pa.nulls(2)).tolist() == [-1, -1]
     assert strings.code("c") == 2
-    assert strings.decode(np.array([2, 0])).to_pylist() == ["c", "b"]
+    assert decode_strings(np.array([2, 0]), strings).to_pylist() == ["c", "b"]
 
 
 def test_strings_of_several_columns_share_their_codes():

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepheid as cep
+from cepheid.engines.reference import python_events
 from cepheid.events.events import order_events
 from cepheid.reference import definition as reference
-from cepheid.sessions.reference_run import python_events
 
 PATTERN = "PATTERN SEQ(A a, OR(B b, C c), ANY(D, E)* d[])"
 ATTRIBUTES = {"x": "integer", "y": "float", "s": "string", "f": "boolean", "t": "timestamp"}

@@ -81,8 +81,9 @@ def test_only_rows_that_can_match_are_sent(spark: SparkSession) -> None:
 def test_only_columns_that_the_query_needs_are_sent(spark: SparkSession) -> None:
     frame = events(spark)
     query = cep.query("PATTERN SEQ(A a, B b) WHERE [id] RETURN a.x")
-    assert prepare(query, frame.schema).columns == ("ts", "type", "id", "x")
-    assert prepare(cep.query("PATTERN A a"), frame.schema).columns == tuple(frame.columns)
+    assert prepare(query, frame.schema).settings.columns == ("ts", "type", "id", "x")
+    whole = prepare(cep.query("PATTERN A a"), frame.schema).settings
+    assert whole.columns == tuple(frame.columns)
 
 
 def test_events_of_equal_time_are_ordered_by_their_other_columns(spark: SparkSession) -> None:

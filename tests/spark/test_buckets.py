@@ -23,13 +23,12 @@ from cepheid.sessions.run_settings import RunSettings
 from cepheid.spark.batch.arrow_schemas import result_schema
 from cepheid.spark.stream.bucket import Step
 from cepheid.spark.stream.bucket_copies import BucketCopies
-from cepheid.spark.stream.bucket_store import ENTRY, HEAD, Arrived, BucketStore
-from cepheid.spark.stream.packing import from_blob, to_blobs
+from cepheid.spark.stream.bucket_store import ENTRY, HEAD, BucketStore
+from cepheid.spark.stream.packing import Arrived, to_blobs
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
 START_MS = 1_000_000
 EVER_MS = 10**12
-COLUMNS = ("ts", "type", "x", "y", "k", "s", "seq")
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +52,8 @@ def worker_settings(query: cep.CompiledQuery, table: pa.Table, output: str) -> W
         text=str(query),
         run=RunSettings.of({"tie_break": "seq", "output": output}),
         ties=("seq",),
-        result=result_schema(query.tree, empty, match_id=True).serialize().to_pybytes(),
+        columns=tuple(table.column_names),
+        result_schema=result_schema(query.tree, empty).append(pa.field("match_id", pa.string())),
         match_id=True,
     )
 
@@ -108,10 +108,8 @@ class Stream:
         prompt: bool,
         folder: Path | None = None,
         troubles: Sequence[bool] = (False, False, True) * 9,
-        columns: Sequence[str] = COLUMNS,
     ) -> None:
         self.settings, self.lateness, self.prompt = settings, lateness, prompt
-        self.columns = columns
         self.folder, self.troubles = folder, list(troubles)
         self.states = StateStore()
         self.due: int | None = None
@@ -149,11 +147,10 @@ class Stream:
     def _attempt(self, arrived: Arrived) -> Step:
         handle: Any = self.states
         copies = BucketCopies("stream", self.folder)
-        store = BucketStore(handle, self.settings, self.columns, {}, copies, large=0)
+        store = BucketStore(handle, self.settings, {}, copies, large=0)
         head = store.head()
         bucket = store.bucket(0, head)
-        fresh = [from_blob(blob) for blob in arrived.blobs]
-        step = bucket.step(fresh, arrived.before, arrived.after)
+        step = bucket.step(arrived)
         self.due = bucket.due
         store.keep(0, bucket, self.due, head, arrived)
         return step
@@ -235,7 +232,7 @@ def test_events_that_are_all_too_late_leave_nothing_that_waits() -> None:
     table = pa.table({"ts": moments, "type": ["A", "A"], "seq": [0, 1]})
     query = cep.query("PATTERN SEQ(A a, A b) WITHIN 1 seconds")
     settings = worker_settings(query, table, "all")
-    stream = Stream(settings, 1_000, prompt=True, columns=table.column_names)
+    stream = Stream(settings, 1_000, prompt=True)
     stream.micro_batch(table.slice(1))
     stream.end()
     stream.micro_batch(table.slice(0, 1))

@@ -40,7 +40,7 @@ class UncertainStream(Stream):
     """A bucket whose events have uncertain times."""
 
     def __init__(self, prepared: Prepared, lateness: int, prompt: bool) -> None:
-        super().__init__(prepared.settings, lateness, prompt, columns=prepared.columns)
+        super().__init__(prepared.settings, lateness, prompt)
 
     def micro_batch(self, events: pa.Table) -> None:
         super().micro_batch(events.append_column("ts", events.column("lo")))

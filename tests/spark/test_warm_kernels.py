@@ -9,8 +9,8 @@ from pathlib import Path
 WORKER = """
 import sys, time
 from pathlib import Path
-from cepheid.spark.worker.warm_kernels import compiled_once
-with compiled_once(sys.argv[2]):
+from cepheid.jit.cache import first_time
+with first_time(sys.argv[2]):
     log = Path(sys.argv[1])
     with log.open("a") as file:
         file.write("begin\\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 
 from cepheid.language import syntax as ast
 
@@ -30,10 +31,7 @@ def count_alternatives(pattern: ast.Pattern) -> int:
         case ast.Disjunction(parts):
             return sum(map(count_alternatives, parts))
         case ast.Sequence(parts) | ast.Conjunction(parts):
-            count = 1
-            for part in parts:
-                count *= count_alternatives(part)
-            return count
+            return prod(map(count_alternatives, parts))
 
 
 def outlines(pattern: ast.Pattern) -> list[Outline]:

@@ -133,14 +133,8 @@ class _Checker:
                 return self._arithmetic(node)
             case ast.Equivalence():
                 self._equivalence(node)
-                return Kind.BOOLEAN
             case ast.EventReference() | ast.Parameter():
                 return Kind.UNKNOWN
-        self._predicate(node)
-        return Kind.BOOLEAN
-
-    def _predicate(self, node: ast.Expression) -> None:
-        match node:
             case ast.Comparison(operator, left, right):
                 is_ordered = operator not in ("=", "!=")
                 self._compared(node, self._operand(left), self._operand(right), is_ordered)
@@ -160,6 +154,7 @@ class _Checker:
                 self.kind(operand)
             case ast.Not() | ast.And() | ast.Or():
                 self.check_boolean(node)
+        return Kind.BOOLEAN
 
     def _operand(self, node: ast.Expression) -> Operand:
         return node, self.kind(node)
@@ -301,18 +296,13 @@ class _Checker:
         left, right = self.kind(node.left), self.kind(node.right)
         result = arithmetic_kind(node.operator, left, right)
         if result is None:
-            known = [
-                with_article(kind)
-                for kind in dict.fromkeys((left, right))
-                if kind is not Kind.UNKNOWN
-            ]
+            known = [kind for kind in dict.fromkeys((left, right)) if kind is not Kind.UNKNOWN]
             self._fault(
-                f"'{node.operator}' cannot be applied to {list_words(known)}",
+                f"'{node.operator}' cannot be applied to {list_words([*map(with_article, known)])}",
                 node,
                 arithmetic_hint(node, {left, right}),
             )
-            return Kind.UNKNOWN
-        return result
+        return result or Kind.UNKNOWN
 
 
 def _attributes_of(types: Iterable[str], schema: Schema) -> list[str]:

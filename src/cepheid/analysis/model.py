@@ -50,6 +50,14 @@ class Clause:
         """The clause as one expression."""
         return self.literals[0] if len(self.literals) == 1 else ast.Or(self.literals)
 
+    @property
+    def equal_attributes(self) -> tuple[tuple[ast.Attribute, ast.Attribute], ...]:
+        """For a clause such as ``a.x = b.y``: both attributes, in either order."""
+        match self.literals:
+            case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
+                return (left, right), (right, left)
+        return ()
+
 
 class Place(Enum):
     """What bounds a negated component on each side: an event of the match, or the window.
@@ -136,3 +144,9 @@ class AnalysedQuery:
     alternatives: tuple[Alternative, ...]
     equivalences: tuple[ast.Equivalence, ...]
     schema: Schema | None
+
+    @property
+    def counts_partitions(self) -> bool:
+        """Whether the window counts the events of a partition."""
+        window = self.query.window
+        return window is not None and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION

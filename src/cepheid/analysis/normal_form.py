@@ -60,23 +60,19 @@ def clauses(condition: ast.Expression) -> list[tuple[ast.Expression, ...]]:
 
 def _clauses(node: ast.Expression) -> list[tuple[ast.Expression, ...]] | None:
     """As ``clauses``, or None if there would be too many."""
-    if isinstance(node, ast.And):
-        joined: list[tuple[ast.Expression, ...]] = []
-        for operand in node.operands:
-            part = _clauses(operand)
-            if part is None:
-                return None
-            joined.extend(part)
-        return joined if len(joined) <= MAX_CLAUSES else None
-    if isinstance(node, ast.Or):
-        result: list[tuple[ast.Expression, ...]] = [()]
-        for operand in node.operands:
-            part = _clauses(operand)
-            if part is None or len(result) * len(part) > MAX_CLAUSES:
-                return None
-            result = [(*left, *right) for left, right in product(result, part)]
-        return result
-    return [(node,)]
+    if not isinstance(node, ast.And | ast.Or):
+        return [(node,)]
+    is_and = isinstance(node, ast.And)
+    result: list[tuple[ast.Expression, ...]] = [] if is_and else [()]
+    for operand in node.operands:
+        part = _clauses(operand)
+        if part is None:
+            return None
+        if (len(result) + len(part) if is_and else len(result) * len(part)) > MAX_CLAUSES:
+            return None
+        pairs = product(result, part)
+        result = [*result, *part] if is_and else [(*left, *right) for left, right in pairs]
+    return result
 
 
 def predicates(condition: ast.Expression) -> list[ast.Expression]:

@@ -9,6 +9,19 @@ TIMES = (Kind.TIMESTAMP, Kind.DATE)
 
 TIME_STRING = "'2024-05-01 09:30:00'"
 
+_WITHOUT_ARITHMETIC = {Kind.STRING, Kind.BOOLEAN, Kind.LIST, Kind.OTHER}
+_TIME_ARITHMETIC = {
+    "time - time": Kind.DURATION,
+    "time + duration": Kind.TIMESTAMP,
+    "time - duration": Kind.TIMESTAMP,
+    "duration + time": Kind.TIMESTAMP,
+    "duration + duration": Kind.DURATION,
+    "duration - duration": Kind.DURATION,
+    "duration * number": Kind.DURATION,
+    "duration / number": Kind.DURATION,
+    "number * duration": Kind.DURATION,
+}
+
 Operand = tuple[ast.Expression, Kind]
 """An expression and its kind."""
 
@@ -84,29 +97,18 @@ def arithmetic_kind(operator: str, left: Kind, right: Kind) -> Kind | None:
     """The kind of ``left operator right``, or None if there is no such operation."""
     if left.is_number and right.is_number:
         return Kind.FLOAT if operator == "/" or Kind.FLOAT in (left, right) else Kind.INTEGER
-    time_left, time_right = left in TIMES, right in TIMES
-    if operator == "-" and time_left and time_right:
-        return Kind.DURATION
-    if operator in "+-" and time_left and right is Kind.DURATION:
-        return Kind.TIMESTAMP
-    if operator == "+" and left is Kind.DURATION and time_right:
-        return Kind.TIMESTAMP
-    if left is Kind.DURATION and right is Kind.DURATION and operator in "+-":
-        return Kind.DURATION
-    if operator in "*/" and left is Kind.DURATION and right.is_number:
-        return Kind.DURATION
-    if operator == "*" and left.is_number and right is Kind.DURATION:
-        return Kind.DURATION
     if Kind.UNKNOWN in (left, right):
-        known = right if left is Kind.UNKNOWN else left
-        unfit = (Kind.STRING, Kind.BOOLEAN, Kind.LIST, Kind.OTHER)
-        return None if known in unfit else Kind.UNKNOWN
-    return None
+        return None if {left, right} & _WITHOUT_ARITHMETIC else Kind.UNKNOWN
+    sides = [
+        "time" if kind in TIMES else "number" if kind.is_number else kind.value
+        for kind in (left, right)
+    ]
+    return _TIME_ARITHMETIC.get(f"{sides[0]} {operator} {sides[1]}")
 
 
 def arithmetic_hint(node: ast.Arithmetic, kinds: set[Kind]) -> str | None:
     """How to rewrite an operation that does not exist, if it is clear."""
-    if kinds & {Kind.STRING, Kind.BOOLEAN, Kind.LIST, Kind.OTHER}:
+    if kinds & _WITHOUT_ARITHMETIC:
         return "Arithmetic needs numbers, points in time or durations."
     if node.operator in "+-" and kinds & {Kind.INTEGER, Kind.FLOAT}:
         number = node.right.value if isinstance(node.right, ast.Literal) else 10

@@ -111,8 +111,8 @@ def _check_call(call: ast.Call) -> Iterator[Fault]:
             f"{list_words(sorted(AGGREGATES))}.",
         )
         return
-    given, most = len(call.arguments), function.most_arguments
-    if given < function.least_arguments or (most is not None and given > most):
+    given = len(call.arguments)
+    if not function.takes(given):
         yield Fault(f"{function.name} takes {_arguments(function)}, not {given}", call.span)
 
 
@@ -127,6 +127,7 @@ def _arguments(function: Function) -> str:
 
 def _bad_aggregate(call: ast.Call, declared: Declared) -> Fault:
     name = call.function.lower()
+    kleene = [variable for variable, parts in declared.items() if parts[0].is_kleene]
     match call.arguments:
         case [_, _, *_] if name in ("min", "max"):
             instead = {"min": "least", "max": "greatest"}[name]
@@ -136,7 +137,7 @@ def _bad_aggregate(call: ast.Call, declared: Declared) -> Fault:
                 hint=f"For the {instead} of several values, write {instead}(…).",
             )
         case [ast.Attribute(variable, attribute)] if variable in declared:
-            if not declared[variable][0].is_kleene:
+            if variable not in kleene:
                 return _over_single(name, variable, attribute, call.span)
             return Fault(
                 f"{name} needs brackets after the Kleene variable '{variable}'",
@@ -144,14 +145,13 @@ def _bad_aggregate(call: ast.Call, declared: Declared) -> Fault:
                 hint=f"Write {name}({variable}[].{attribute}), or "
                 f"{name}({variable}[..i-1].{attribute}) for those before {variable}[i].",
             )
-        case [ast.Parameter(variable)] if name == "count" and variable in declared:
-            if declared[variable][0].is_kleene:
-                return Fault(
-                    f"{name} needs brackets after the Kleene variable '{variable}'",
-                    call.span,
-                    hint=f"Write count({variable}[]) or {variable}.LEN.",
-                )
-    variable = next((v for v, parts in declared.items() if parts[0].is_kleene), "a")
+        case [ast.Parameter(variable)] if name == "count" and variable in kleene:
+            return Fault(
+                f"{name} needs brackets after the Kleene variable '{variable}'",
+                call.span,
+                hint=f"Write count({variable}[]) or {variable}.LEN.",
+            )
+    variable = next(iter(kleene), "a")
     return Fault(
         f"{name} needs an attribute of a Kleene variable",
         call.span,
@@ -170,17 +170,11 @@ def _over_single(function: str, variable: str, attribute: str | None, span: Span
 
 def _valueless(name: str, span: Span | None, declared: Declared) -> Fault:
     if name in declared:
+        message, hint = f"'{name}' is an event", f"Write {name}.x, where x is an attribute."
         if declared[name][0].is_kleene:
-            return Fault(
-                f"'{name}' is a list of events, not a value",
-                span,
-                hint=f"Write {name}[i].x, where x is an attribute, or {name}.LEN for its length.",
-            )
-        return Fault(
-            f"'{name}' is an event, not a value",
-            span,
-            hint=f"Write {name}.x, where x is an attribute.",
-        )
+            message = f"'{name}' is a list of events"
+            hint = f"Write {name}[i].x, where x is an attribute, or {name}.LEN for its length."
+        return Fault(f"{message}, not a value", span, hint=hint)
     variable, [component, *_] = next(iter(declared.items()))
     return Fault(
         f"the name '{name}' has no value",
@@ -199,11 +193,12 @@ def _valueless(name: str, span: Span | None, declared: Declared) -> Fault:
 def _check_condition(
     condition: ast.Expression, query: ast.Query, declared: Declared
 ) -> Iterator[Fault]:
+    kleene = {name for name, components in declared.items() if components[0].is_kleene}
     for node in _nodes(condition):
         match node:
             case ast.EventReference(variable) if variable in declared:
                 yield _valueless(variable, node.span, declared)
-            case ast.Elements(variable, attribute) if _is_kleene(variable, declared):
+            case ast.Elements(variable, attribute) if variable in kleene:
                 yield Fault(
                     f"'{print_expression(node, query)}' is a list, which cannot be compared",
                     node.span,
@@ -218,10 +213,6 @@ def _check_condition(
                     node.span,
                     hint="An equivalence test applies to the whole match: join it with AND.",
                 )
-
-
-def _is_kleene(variable: str, declared: Declared) -> bool:
-    return variable in declared and declared[variable][0].is_kleene
 
 
 def _check_negated(conjunct: ast.Expression, negated: set[str]) -> Iterator[Fault]:

@@ -8,7 +8,7 @@ time and its type.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.analyse import analyse
@@ -66,10 +66,10 @@ def link_queries(
     made = [query.returns.type_name if query.returns else None for query in queries]
     reads: list[tuple[int, ...]] = []
     for number, query in enumerate(queries):
-        named = _types_named(query)
+        named = {name for part, _ in ast.components(query.pattern) for name in part.types}
         reads.append(tuple(ix for ix in range(number) if made[ix] in named))
-    for number in range(len(queries)):
-        faults += _faults_of_order(number, queries, made, reads)
+    for number, query in enumerate(queries):
+        faults += _faults_of_order(number, query, made, reads)
     read = {ix for each in reads for ix in each}
     faults += _faults_of_shared_types(queries, made, read)
     if faults:
@@ -154,53 +154,31 @@ def schema_read(
     return events.joined_by(made, joined)
 
 
-def _types_named(query: ast.Query) -> set[str]:
-    return {name for part, _ in ast.components(query.pattern) for name in part.types}
-
-
 def _faults_of_order(
     number: int,
-    queries: Sequence[ast.Query],
+    query: ast.Query,
     made: Sequence[str | None],
     reads: Sequence[tuple[int, ...]],
-) -> list[Fault]:
+) -> Iterator[Fault]:
     """The faults of reading events that the query itself or a later one makes."""
-    faults = []
-    for component, _ in ast.components(queries[number].pattern):
-        for name in component.types:
-            if name not in made[number:]:
-                continue
-            maker = made.index(name, number)
-            span = type_span(component, name)
-            faults.append(_fault_of_order(number, maker, name, span, made, reads))
-    return faults
-
-
-def _fault_of_order(
-    number: int,
-    maker: int,
-    name: str,
-    span: Span | None,
-    made: Sequence[str | None],
-    reads: Sequence[tuple[int, ...]],
-) -> Fault:
     rule = "A query can read only the events of earlier queries."
-    if maker == number:
-        return Fault(
-            f"this query makes '{name}' and cannot read it",
-            span,
-            found=name,
-            hint=f"{rule} Rename the type in its RETURN.",
-        )
-    message = f"'{name}' is made by query {maker + 1}, which comes after this one"
-    through = _way(maker, number, reads)
-    if through is None:
-        hint = f"{rule} Move query {maker + 1} before query {number + 1}."
-    else:
-        circle = [(number, maker), *through]
-        steps = [f"query {a + 1} reads '{made[b]}' of query {b + 1}" for a, b in circle]
-        hint = f"{rule} There is a cycle: {list_words(steps)}."
-    return Fault(message, span, found=name, hint=hint)
+    named = [(name, part) for part, _ in ast.components(query.pattern) for name in part.types]
+    for name, component in named:
+        if name not in made[number:]:
+            continue
+        maker = made.index(name, number)
+        through = _way(maker, number, reads)
+        message = f"'{name}' is made by query {maker + 1}, which comes after this one"
+        if maker == number:
+            message = f"this query makes '{name}' and cannot read it"
+            advice = "Rename the type in its RETURN."
+        elif through is None:
+            advice = f"Move query {maker + 1} before query {number + 1}."
+        else:
+            circle = [(number, maker), *through]
+            steps = [f"query {a + 1} reads '{made[b]}' of query {b + 1}" for a, b in circle]
+            advice = f"There is a cycle: {list_words(steps)}."
+        yield Fault(message, type_span(component, name), found=name, hint=f"{rule} {advice}")
 
 
 def _way(start: int, goal: int, reads: Sequence[tuple[int, ...]]) -> list[tuple[int, int]] | None:

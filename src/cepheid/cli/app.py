@@ -3,7 +3,7 @@
 # ruff: noqa: F401, I001 - each module registers a command
 from cepheid.cli.commands import match_command
 from cepheid.cli.commands import explain_command
-from cepheid.cli.commands import diagnose_command
+from cepheid.cli.commands import diagnosis
 from cepheid.cli.commands import check_command
 from cepheid.cli.commands import demo_command
 from cepheid.cli.commands import report_command

@@ -91,10 +91,24 @@ def write_matches(
         for match in islice(matches, limit):
             line = json.dumps(_json_object(match, names, name), ensure_ascii=False)
             sink.write(line.encode("utf-8", "replace") + b"\n")
-    elif chosen is Format.CSV:
-        _write_csv(_batches(matches, limit), sink)
-    else:
-        _write_parquet(_batches(matches, limit), sink)
+        return
+    tables, writer_of = _tables(matches, limit), _writer_of(chosen)
+    if chosen is Format.CSV:
+        tables = map(_flat, tables)
+    with writer_of(sink, next(tables).schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def _writer_of(chosen: Format) -> Any:
+    """The class of Arrow that writes tables to a file in this format."""
+    if chosen is Format.CSV:
+        import pyarrow.csv
+
+        return pyarrow.csv.CSVWriter
+    import pyarrow.parquet
+
+    return pyarrow.parquet.ParquetWriter
 
 
 def _json_object(match: Match, items: list[str] | None, name: str | None) -> dict[str, Any]:
@@ -135,7 +149,7 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def _batches(matches: Matches | MatchStream, limit: int | None) -> Iterator[pa.Table]:
+def _tables(matches: Matches | MatchStream, limit: int | None) -> Iterator[pa.Table]:
     """The result table in parts; the first is empty and has the columns."""
     import pyarrow as pa
 
@@ -148,25 +162,6 @@ def _batches(matches: Matches | MatchStream, limit: int | None) -> Iterator[pa.T
         yield pa.Table.from_batches([batch])
         if left == 0:
             break
-
-
-def _write_parquet(batches: Iterator[pa.Table], sink: BinaryIO) -> None:
-    import pyarrow.parquet
-
-    first = next(batches)
-    with pyarrow.parquet.ParquetWriter(sink, first.schema) as writer:
-        for batch in batches:
-            writer.write_table(batch)
-
-
-def _write_csv(batches: Iterator[pa.Table], sink: BinaryIO) -> None:
-    import pyarrow.csv
-
-    first = _flat(next(batches))
-    with pyarrow.csv.CSVWriter(sink, first.schema) as writer:
-        writer.write_table(first)
-        for batch in batches:
-            writer.write_table(_flat(batch))
 
 
 def _flat(table: pa.Table) -> pa.Table:

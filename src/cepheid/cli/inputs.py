@@ -78,10 +78,9 @@ def read_queries(
 ) -> CompiledQuery | CompiledScript:
     """The query, or the script if there are several queries."""
     text, values, source = _text_of(file, text), dict(map(parameter, parameters)), name_of(file)
-    groups = read_groups(group_by)
     if len(parse_script(text, source, values)) == 1:
-        return query(text, parameters=values, group_by=groups, source=source)
-    if groups:
+        return read_query(file, text, parameters, group_by)
+    if read_groups(group_by):
         raise OptionError(
             "--group-by needs a single query; in a script, add the condition b[i].x = b[i-1].x "
             "to the query with the variable"
@@ -248,31 +247,14 @@ def find_schema(arguments: Sequence[str], declaration: str | None) -> Schema | N
 
 
 def _schema_of_events(source: str | dict[str, str]) -> Schema:
-    from cepheid.events.sources.tables import concat_tables
+    from cepheid.events.sources.tables import concat_tables, read_columns
+
+    def arrow_schema(path: str) -> pa.Schema:
+        return read_columns(path, lambda _: ())[1]  # No column of a Parquet file is read.
 
     if isinstance(source, str):
-        return Schema.from_arrow(_arrow_schema(source))
-    schemas = {name: _arrow_schema(path) for name, path in source.items()}
+        return Schema.from_arrow(arrow_schema(source))
+    schemas = {name: arrow_schema(path) for name, path in source.items()}
     union = concat_tables({name: schema.empty_table() for name, schema in schemas.items()}).schema
     types = {name: frozenset(schema.names) for name, schema in schemas.items()}
     return Schema(Schema.from_arrow(union).attributes, types)
-
-
-def _arrow_schema(path: str) -> pa.Schema:
-    """The columns of a file or directory: from Parquet footers, or by reading the file."""
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
-    from cepheid.events.sources.files import PARQUET_SUFFIXES
-    from cepheid.events.sources.tables import read_source
-
-    here = Path(path)
-    if here.is_dir() or (here.is_file() and here.suffix.lower() in PARQUET_SUFFIXES):
-        try:
-            partitioning = "hive" if here.is_dir() else None
-            dataset = ds.dataset(path, format="parquet", partitioning=partitioning)
-            schemas = [fragment.physical_schema for fragment in dataset.get_fragments()]
-            return pa.unify_schemas([*schemas, dataset.schema], promote_options="permissive")
-        except (pa.ArrowException, OSError):
-            pass  # Reading the whole file may still work, or gives a better error message.
-    return read_source(path).schema

@@ -51,11 +51,7 @@ def read_slices(text: str) -> int | str:
     >>> read_slices("8"), read_slices("auto")
     (8, 'auto')
     """
-    if text == "auto":
-        return text
-    if not text.isdecimal() or int(text) < 1:
-        raise typer.BadParameter(f"{text!r} is neither a number nor auto", param_hint="--slices")
-    return int(text)
+    return text if text == "auto" else _read_whole(text, "neither a number nor auto")
 
 
 def read_uncertainty(text: str) -> str | dict[str, str]:
@@ -96,24 +92,17 @@ class NamedOption:
         return self.name in CHOICES
 
 
-def _whole(name: str) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not text.isdecimal() or int(text) < 1:
-            raise typer.BadParameter(
-                f"{text!r} is not a positive whole number", param_hint=f"--{name}"
-            )
-        return int(text)
-
-    return read
+def _read_whole(text: str, otherwise: str = "not a positive whole number") -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise typer.BadParameter(f"{text!r} is {otherwise}")
+    return int(text)
 
 
-def _number(text: str) -> float:
+def _read_number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(
-            f"{text!r} is not a number", param_hint="--min-confidence"
-        ) from None
+        raise typer.BadParameter(f"{text!r} is not a number") from None
 
 
 def _variant(name: str, meaning: str) -> NamedOption:
@@ -121,10 +110,8 @@ def _variant(name: str, meaning: str) -> NamedOption:
 
 
 LIMITS = (
-    NamedOption(
-        "max_matches", "N", "stop with an error at more than N matches", _whole("max-matches")
-    ),
-    NamedOption("max_runs", "N", "stop with an error at more than N runs", _whole("max-runs")),
+    NamedOption("max_matches", "N", "stop with an error at more than N matches", _read_whole),
+    NamedOption("max_runs", "N", "stop with an error at more than N runs", _read_whole),
 )
 PLANNING = (
     NamedOption(
@@ -140,17 +127,20 @@ UNCERTAIN_TIMES = (
     NamedOption(
         "uncertainty",
         "EXTENT",
-        "the largest error of a time: '7 s', or 'Task=0.5 s,Load=7 s'",
+        "how far a time can be off: '7 s', or 'Task=0.5 s,Load=7 s'",
         read_uncertainty,
     ),
     NamedOption("probabilities", "COLUMN", "the probability of each instant"),
     NamedOption("granularity", "EXTENT", "the length of an instant, such as '100 ms'"),
-    NamedOption("min_confidence", "P", "only matches with at least this confidence", _number),
-    NamedOption("top_k", "N", "only the N matches with the highest confidence", _whole("top-k")),
+    NamedOption("min_confidence", "P", "only matches with at least this confidence", _read_number),
+    NamedOption("top_k", "N", "only the N matches with the highest confidence", _read_whole),
 )
 ON_SPARK = (
     NamedOption(
-        "slices", "N", "split the events into N time slices; auto: if a key is hot", read_slices
+        "slices",
+        "N",
+        "divide the events into N time slices; auto: only if one key has too many events",
+        read_slices,
     ),
     NamedOption(
         "in_place",
@@ -180,11 +170,11 @@ OF_MATCH: Groups = {
     "Planning": PLANNING,
     "Uncertain times": UNCERTAIN_TIMES,
     "On Spark": ON_SPARK,
-    "Variants of the papers (same matches)": VARIANTS,
+    "Alternative algorithms of the papers (same matches)": VARIANTS,
 }
 OF_EXPLAIN: Groups = {
     "Planning": PLANNING,
-    "Variants of the papers (same matches)": STACKS_VARIANTS,
+    "Alternative algorithms of the papers (same matches)": STACKS_VARIANTS,
 }
 
 
@@ -199,7 +189,11 @@ def named_values(settings: Iterable[str], groups: Groups) -> dict[str, Any]:
         name = name.replace("-", "_")
         if name not in known:
             raise typer.BadParameter(unknown_name("option", name, [*known]), param_hint="--option")
-        value = known[name].read(text)
+        try:
+            value = known[name].read(text)
+        except typer.BadParameter as error:
+            error.param_hint = known[name].flags
+            raise
         if known[name].is_variant:
             variants[name] = value
         elif isinstance(value, dict) and isinstance(values.get(name), dict):

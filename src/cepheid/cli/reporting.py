@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import StrEnum
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 import typer
 
@@ -31,7 +31,7 @@ EXIT_CODES = """\b
 Exit codes:
   0    success
   1    an error in the query, the events or a file; stderr shows it
-  2    wrong usage of the command line
+  2    incorrect usage of the command line
   130  interrupted
 """
 
@@ -133,20 +133,12 @@ def took(seconds: float) -> str:
 def _warning_shown_by(otherwise: Callable[..., None]) -> Callable[..., None]:
     shown: set[str] = set()
 
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        if issubclass(category, CepheidWarning):
-            if str(message) not in shown:
-                say(f"warning: {message}")
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, CepheidWarning):
+            otherwise(message, category, *place, **more)
+        elif str(message) not in shown:
+            say(f"warning: {message}")
             shown.add(str(message))
-        else:
-            otherwise(message, category, filename, lineno, file, line)
 
     return show
 

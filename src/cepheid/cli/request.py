@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature, signature
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
+
+import typer
 
 from cepheid import CompiledQuery, CompiledScript, Schema
 from cepheid.cli.inputs import (
@@ -19,41 +22,127 @@ from cepheid.cli.inputs import (
     time_columns,
 )
 from cepheid.cli.named_options import NO_OPTIONS, Groups, command_with
-from cepheid.cli.options import (
-    Declaration,
-    EvaluationName,
-    Events,
-    GroupBy,
-    NamedOptions,
-    QueryFile,
-    QueryText,
-    Settings,
-    TieBreak,
-    TimeColumn,
-    TimeUnit,
-    TypeColumn,
-)
-from cepheid.cli.reporting import reporting
+from cepheid.cli.reporting import reporting, usage
 from cepheid.cli.root import app
 from cepheid.engines.base.evaluation import AUTO
+from cepheid.errors import OptionError, did_you_mean, list_words
+from cepheid.planning.registry import EVALUATIONS, evaluation_named
+
+_MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|(spark|k8s)://.+")
+
+# The groups of options in the help of a command.
+query_option = partial(typer.Option, rich_help_panel="Query")
+events_option = partial(typer.Option, rich_help_panel="Events")
+evaluation_option = partial(typer.Option, rich_help_panel="Evaluation")
+result_option = partial(typer.Option, rich_help_panel="Result")
+
+
+def _check_evaluation(name: str) -> None:
+    if name != AUTO:
+        evaluation_named(name)
+
+
+def _check_unit(name: str) -> None:
+    from cepheid.events.time_axis import unit_named
+
+    unit_named(name)
+
+
+def check_master(name: str) -> None:
+    """Refuse a name that cannot be a Spark master; Spark itself would report a Java exception."""
+    if not _MASTER.fullmatch(name):
+        raise OptionError(
+            f"{name!r} is not a Spark master; use local[*], local[N], yarn or the URL of a "
+            "cluster, such as spark://host:7077" + did_you_mean(name, ("local", "local[*]", "yarn"))
+        )
+
+
+SparkMaster = Annotated[
+    str | None,
+    evaluation_option(
+        "--spark",
+        metavar="MASTER",
+        callback=usage(check_master),
+        help="Run on Spark: local[*], or the URL of a cluster.",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """The arguments and options of a command that several commands have."""
 
-    query_file: QueryFile = None
-    events: Events = None
-    query_text: QueryText = None
-    time: TimeColumn = "ts"
-    type: TypeColumn = "type"
-    tie_break: TieBreak = None
-    time_unit: TimeUnit = None
-    settings: Settings = None
-    group_by: GroupBy = None
-    schema: Declaration = None
-    evaluation: EvaluationName = AUTO
-    option: NamedOptions = None
+    query_file: Annotated[str | None, typer.Argument(metavar="QUERYFILE", hidden=True)] = None
+    events: Annotated[list[str] | None, typer.Argument(metavar="EVENTS", hidden=True)] = None
+    query_text: Annotated[
+        str | None,
+        query_option(
+            "-q", "--query", metavar="TEXT", help="The query itself, instead of QUERYFILE."
+        ),
+    ] = None
+    time: Annotated[
+        str,
+        events_option(
+            metavar="COLUMN",
+            help="The time column, or two, comma-separated: the earliest and the latest time.",
+        ),
+    ] = "ts"
+    type: Annotated[str, events_option(metavar="COLUMN", help="The type column.")] = "type"
+    tie_break: Annotated[
+        list[str] | None,
+        events_option(
+            metavar="COLUMN",
+            help="The column that orders events with equal times; repeatable, or comma-separated. "
+            "By default they keep their row order.",
+        ),
+    ] = None
+    time_unit: Annotated[
+        str | None,
+        events_option(
+            metavar="UNIT",
+            callback=usage(_check_unit),
+            help="The unit of a numeric time column, such as ms.",
+        ),
+    ] = None
+    settings: Annotated[
+        list[str] | None,
+        query_option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Set a parameter of the query, such as T=0.5; repeatable.",
+        ),
+    ] = None
+    group_by: Annotated[
+        list[str] | None,
+        query_option(
+            metavar="VARIABLE=ATTRIBUTE",
+            help="The events of a list agree on an attribute: b=x is the condition "
+            "b[i].x = b[i-1].x; repeatable.",
+        ),
+    ] = None
+    schema: Annotated[
+        str | None,
+        events_option(
+            metavar="JSON",
+            help='The attributes of each type, if they differ: a file, or {"Shelf": ["tag_id"]}.',
+        ),
+    ] = None
+    evaluation: Annotated[
+        str,
+        evaluation_option(
+            metavar="NAME",
+            callback=usage(_check_evaluation),
+            help="How to run the query: "
+            f"{list_words([AUTO, *(each.name for each in EVALUATIONS)], 'or')}.",
+        ),
+    ] = AUTO
+    option: Annotated[
+        list[str] | None,
+        evaluation_option(
+            metavar="NAME=VALUE",
+            help="Set one of the options listed below; repeatable. --NAME VALUE is short for it.",
+        ),
+    ] = None
 
     @property
     def file(self) -> str | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -26,30 +27,37 @@ FILE_TABLE_WIDTH = 160
 """The width of a table in a file."""
 
 
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How matches are written: the format, how many, and the attributes that a table hides."""
+
+    format: Format
+    limit: int | None
+    hidden: Sequence[str] = ()
+
+
 def write_results(
     matches: Matches | MatchStream,
     query: ast.Query,
-    chosen: Format,
+    output: Output,
     file: Path | None,
-    limit: int | None,
-    hidden: Sequence[str],
-) -> int:
-    """Write the matches, and return how many were written.
+    sink: BinaryIO,
+    name: str | None = None,
+) -> str:
+    """Write the matches to an open file, and return how many there are, in words.
 
-    ``hidden`` are the attributes that a table does not show.
+    ``name`` is the name of the query, if the matches of several go to the same place.
     """
     from cepheid.matches.matches import Matches
 
-    if chosen is Format.TABLE and limit is None:
-        limit = MOST_TABLE_ROWS
-    with open_binary(file) as sink:
-        if chosen is Format.TABLE:
-            head = list(islice(matches, limit))
-            write_table(head, query, file, sink, len(head), hidden)
-        else:
-            write_matches(matches, query, chosen, sink, limit)
+    limit = output.limit
+    if output.format is Format.TABLE:
+        limit = MOST_TABLE_ROWS if limit is None else limit
+        write_table(list(islice(matches, limit)), query, file, sink, output.hidden)
+    else:
+        write_matches(matches, query, output.format, sink, limit, name)
     count = len(matches) if isinstance(matches, Matches) else matches.exhaust()
-    return count if limit is None else min(limit, count)
+    return found(count, count if limit is None else min(limit, count))
 
 
 def write_text(text: str, file: Path | None) -> None:
@@ -93,21 +101,23 @@ def summary(query: ast.Query) -> str:
 
 
 def write_table(
-    matches: Iterable[Match],
+    matches: Sequence[Match],
     query: ast.Query,
     file: Path | None,
     sink: BinaryIO,
-    shown: int,
-    hidden: Sequence[str],
+    hidden: Sequence[str] = (),
 ) -> None:
-    """Write the first matches as a table; nothing if there are none."""
+    """Write matches as a table; nothing if there are none."""
     from cepheid.cli.tables import PipedConsole, matches_table
 
-    if not shown:
+    if not matches:
         return
     console = PipedConsole()
     if file is not None:
         console = PipedConsole(file=io.StringIO(), width=FILE_TABLE_WIDTH)
-    console.print(matches_table(matches, query, limit=shown, width=console.width, hidden=hidden))
+    shown = matches_table(matches, query, limit=len(matches), width=console.width, hidden=hidden)
+    console.print(shown)
     if isinstance(console.file, io.StringIO):
         sink.write(console.file.getvalue().encode())
+    else:
+        console.file.flush()

@@ -68,10 +68,7 @@ class _Fingerprint:
                 self._say("not yet")
             else:
                 self._value(value, code)
-        for name in dict.fromkeys(_names(code)):
-            if name in function.__globals__:
-                self._say("global", name)
-                self._value(function.__globals__[name], code)
+        self._named("global", function.__globals__, code)
 
     def _code(self, code: CodeType) -> None:
         self._say(code.co_code, code.co_names, code.co_varnames, code.co_argcount, code.co_flags)
@@ -107,7 +104,7 @@ class _Fingerprint:
             self._say("module", value.__name__)
             if code is not None and not _is_library(value.__name__) and id(value) not in self._seen:
                 self._seen[id(value)] = len(self._seen)
-                self._attributes(vars(value), code)
+                self._named("attribute", vars(value), code)
         elif callable(value) and _is_library(getattr(value, "__module__", None) or ""):
             self._say("library", value.__module__, getattr(value, "__qualname__", repr(value)))
         else:
@@ -115,10 +112,11 @@ class _Fingerprint:
             _KEPT[id(value)] = value
             self._say("identity", id(value))
 
-    def _attributes(self, values: Mapping[str, Any], code: CodeType) -> None:
+    def _named(self, what: str, values: Mapping[str, Any], code: CodeType) -> None:
+        """Include the values that ``code`` names."""
         for name in dict.fromkeys(_names(code)):
             if name in values:
-                self._say("attribute", name)
+                self._say(what, name)
                 self._value(values[name], code)
 
 

@@ -11,24 +11,21 @@ predicates over the event and the registers of a run.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, NegatedComponent
 from cepheid.codegen import layout
 from cepheid.codegen.compiled_once import compiled_once
+from cepheid.codegen.compiler import AlternativeCompiler, Literals, is_on_event
 from cepheid.codegen.context_reads import register_value
-from cepheid.codegen.edges import EventUnit, current_event, edges_of, equivalences_at, first_event
-from cepheid.codegen.event_tests import EventTestWriter, Literals, is_on_event
-from cepheid.codegen.predicates import (
-    PredicateWriter,
-    Storage,
-    Test,
-    Untranslatable,
-)
-from cepheid.codegen.steps import EventTest, NegationTest, NfaB, Phase, Step, Update
+from cepheid.codegen.edges import current_event, edges_of, first_event
+from cepheid.codegen.expressions import Storage, Untranslatable
+from cepheid.codegen.predicates import Test
+from cepheid.codegen.steps import EventTest, NegationTest, NfaB, Phase, Step
 from cepheid.codegen.value_vector import ValueVector
 from cepheid.language import syntax as ast
-from cepheid.schema import Schema
 
 _STRATEGIES = {
     ast.SelectionStrategy.STRICT_CONTIGUITY: layout.STRICT,
@@ -40,12 +37,23 @@ _STRATEGIES = {
 
 def refuse_nfa_b(query: AnalysedQuery) -> str | None:
     """Why an NFA^b cannot run the query, or None."""
+    if query.schema is None and not all(each.is_sequence for each in query.alternatives):
+        return "AND is not a sequence"
+    return untranslatable(query, compile_nfa_b)
+
+
+def untranslatable(
+    query: AnalysedQuery, compiled: Callable[[AnalysedQuery, Alternative], object]
+) -> str | None:
+    """Why an alternative or a negation of the query cannot be compiled, or None.
+
+    Without a schema nothing is compiled yet.
+    """
     if query.schema is None:
-        missing = [a for a in query.alternatives if not a.is_sequence]
-        return "AND is not a sequence" if missing else None
+        return None
     try:
         for alternative in query.alternatives:
-            compile_nfa_b(query, alternative)
+            compiled(query, alternative)
             for negated in alternative.negations:
                 compile_negation(query, alternative, negated)
     except Untranslatable as reason:
@@ -76,12 +84,10 @@ def partition_attributes(query: AnalysedQuery, alternative: Alternative) -> tupl
     """
     attributes = [test.attribute for test in query.equivalences]
     if len(alternative.components) > 1 and query.query.strategy.skips:
-        measure = query.query.window.measure if query.query.window else None
-        if measure is not ast.WindowMeasure.EVENTS_PER_PARTITION:
-            for key in alternative.partition_keys:
-                name = key.attributes[0]
-                if len(set(key.attributes)) == 1 and _is_everywhere(query, alternative, name):
-                    attributes.append(name)
+        for key in () if query.counts_partitions else alternative.partition_keys:
+            name = key.attributes[0]
+            if len(set(key.attributes)) == 1 and _is_everywhere(query, alternative, name):
+                attributes.append(name)
     return tuple(dict.fromkeys(attributes))
 
 
@@ -96,87 +102,40 @@ def _is_everywhere(query: AnalysedQuery, alternative: Alternative, attribute: st
     return has_key and all(_is_tied(negated, attribute) for negated in alternative.negations)
 
 
-def check_alternative(query: AnalysedQuery, alternative: Alternative) -> None:
-    """Refuse too many components, and types that lack the attribute of an equivalence test."""
-    assert query.schema is not None
-    schema, components = query.schema, alternative.components
-    if len(components) > layout.MAX_COMPONENTS:
-        raise Untranslatable(f"it has more than {layout.MAX_COMPONENTS} components")
-    window = query.query.window
-    counts_partitions = (
-        window is not None and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION
-    )
-    types = [name for component in components for name in component.types]
-    is_contiguous = query.query.strategy is ast.SelectionStrategy.PARTITION_CONTIGUITY
-    if is_contiguous or counts_partitions:
-        types += schema.types or ()
-    for test in query.equivalences:
-        lacking = [name for name in types if not schema.has_attribute(name, test.attribute)]
-        if lacking:
-            raise Untranslatable(
-                f"{lacking[0]} has no attribute '{test.attribute}', so that its events belong "
-                "to every partition"
-            )
-
-
-class SequenceCompiler:
-    """Compiles one alternative of a query: its conditions to tests and predicates."""
+class SequenceCompiler(AlternativeCompiler):
+    """Compiles one alternative of a query to the steps of a sequence."""
 
     def __init__(self, query: AnalysedQuery, alternative: Alternative) -> None:
-        assert query.schema is not None
-        self._query = query
-        self._schema: Schema = query.schema
-        self._alternative = alternative
-        self._components = alternative.components
-        self._vector = ValueVector(self._schema, self._components)
-        self._writer = PredicateWriter()
-        self._events = EventTestWriter(self._schema, self._writer)
+        super().__init__(query, alternative, ValueVector)
         self._edges: list[tuple[int, str]] = []
-        check_alternative(query, alternative)
 
     def compile_automaton(self) -> NfaB:
         """The automaton that the kernels of nfa_b run."""
         if not self._alternative.is_sequence:
             raise Untranslatable("it has AND, and an NFA^b reads a sequence")
-        placed = []
-        for ix, edges in enumerate(edges_of(self._query, self._alternative)):
+        steps = []
+        all_edges = edges_of(self._query, self._alternative)
+        for ix, edges in enumerate(all_edges):
             for clause in (*edges.begin, *edges.take, *edges.proceed):
                 self._check_ranges(clause)
-            begin_test, begin = self._place(ix, Phase.BEGIN, edges.entry)
-            take_test, take = EventTest(()), layout.NONE
+            test, predicate = self._place(ix, Phase.BEGIN, edges.entry)
+            step = Step(edges.component, edges.least, edges.most, test, begin=predicate)
             if edges.component.is_kleene:
-                take_test, take = self._place(ix, Phase.TAKE, edges.take)
-            placed.append((edges, begin_test, take_test, begin, take))
-        final = layout.NONE
+                test, predicate = self._place(ix, Phase.TAKE, edges.take)
+                step = replace(step, take_test=test, take=predicate)
+            steps.append(step)
         if self._components[-1].is_kleene:
-            _, final = self._place(len(placed) - 1, Phase.FINAL, placed[-1][0].proceed)
-        # Only now all registers that predicates read are known.
-        finished = tuple(
-            Step(
-                edges.component,
-                edges.least,
-                edges.most,
-                begin_test,
-                take_test,
-                begin,
-                take,
-                final if ix == len(placed) - 1 else layout.NONE,
-                *self._updates(edges.component),
-            )
-            for ix, (edges, begin_test, take_test, begin, take) in enumerate(placed)
-        )
+            _, predicate = self._place(len(steps) - 1, Phase.FINAL, all_edges[-1].proceed)
+            steps[-1] = replace(steps[-1], final=predicate)
         strategy = self._query.query.strategy
         by_partition = strategy is not ast.SelectionStrategy.STRICT_CONTIGUITY
         return NfaB(
-            finished,
+            *self._generated(),
+            tuple(map(self._with_updates, steps)),
             _STRATEGIES[strategy],
             partition_attributes(self._query, self._alternative),
             by_partition,
-            tuple(self._vector.columns.items()),
-            tuple(self._vector.registers.values()),
             self._vector.read_until,
-            tuple(self._writer.constants),
-            self._writer.source(),
             self._writer.count,
             tuple(self._edges),
         )
@@ -185,41 +144,29 @@ class SequenceCompiler:
         """The test of one negated component."""
         component = negated.component
         resolve = partial(self._vector.resolve, own=component.variable, phase=Phase.BEGIN)
-        on_event, across = self._events.negation_tests(negated, self._components, resolve)
-        unit = EventUnit(component, None)
-        on_event += ((value,) for value in equivalences_at(self._query, unit, None))
+        event_test, predicate = self._negation(negated, resolve)
         for test in self._query.equivalences:
             for name in component.types:
                 if not self._schema.has_attribute(name, test.attribute):
                     raise Untranslatable(f"{name} has no attribute '{test.attribute}'")
-        # Predicate 0 is the one across events, if there is one.
-        if across:
-            self._writer.add(across)
-        event_test = self._events.event_test(component, on_event, resolve)
         return NegationTest(
+            *self._generated(),
             component,
             event_test,
             sum(1 << ix for ix in negated.after),
             sum(1 << ix for ix in negated.before),
             negated.waits,
-            tuple(self._only_updates(component) for component in self._components),
-            tuple(self._vector.columns.items()),
-            tuple(self._vector.registers.values()),
-            tuple(self._writer.constants),
-            self._writer.source(),
-            bool(across),
+            # Steps that fill registers and test nothing.
+            tuple(self._with_updates(Step(each)) for each in self._components),
+            # It is predicate 0 then: the test of an event alone is generated later.
+            predicate != layout.NONE,
         )
 
-    def _only_updates(self, component: ast.Component) -> Step:
-        """A step that fills registers and tests nothing."""
-        nothing, none = EventTest(()), layout.NONE
-        updates = self._updates(component)
-        return Step(component, 1, 1, nothing, nothing, none, none, none, *updates)
-
-    def _updates(self, component: ast.Component) -> tuple[tuple[Update, ...], tuple[Update, ...]]:
-        """The updates of registers at the first event of a component and at later ones."""
-        begin = self._vector.updates(component, Phase.BEGIN)
-        return begin, self._vector.updates(component, Phase.TAKE) if component.is_kleene else ()
+    def _with_updates(self, step: Step) -> Step:
+        """The step with its updates, when all registers that predicates read are known."""
+        name, is_kleene = step.component.variable, step.component.is_kleene
+        begin, take = (self._vector.updates(name, phase) for phase in (Phase.BEGIN, Phase.TAKE))
+        return replace(step, begin_updates=begin, take_updates=take if is_kleene else ())
 
     # --- clauses
 
@@ -233,29 +180,29 @@ class SequenceCompiler:
             if phase is not Phase.FINAL and is_on_event(clause.literals, component, phase):
                 on_event.append(clause.literals)
             else:
-                self._events.check_attributes(clause, self._components)
                 across.append(self._test(clause, ix, phase))
         present: tuple[str, ...] = ()
         resolve = partial(self._vector.resolve, own=component.variable, phase=phase)
-        if phase is not Phase.FINAL:
-            first = None
-            if self._query.query.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY:
-                present = tuple(test.attribute for test in self._query.equivalences)
-                if ix > 0 or phase is Phase.TAKE:
-                    first = first_event(self._components[0])
-            unit = current_event(component)
-            for test in self._query.equivalences:
-                here = unit.attribute(test.attribute)
-                if test.value is not None:
-                    on_event.append((ast.Comparison("=", here, test.value),))
-                if first is not None:
-                    same = ast.Comparison("=", here, first.attribute(test.attribute))
+        is_strict = self._query.query.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY
+        if is_strict and phase is not Phase.FINAL:
+            present = tuple(test.attribute for test in self._query.equivalences)
+            if ix > 0 or phase is Phase.TAKE:
+                here, first = current_event(component), first_event(self._components[0])
+                for name in present:
+                    same = ast.Comparison("=", here.attribute(name), first.attribute(name))
                     across.append(Test(same, resolve))
-        number = layout.NONE
-        if across:
-            number = self._writer.add(across)
-            self._edges.append((number, f"{component.variable}_{phase.value}"))
-        return self._events.event_test(component, on_event, resolve, present), number
+        number = self._add_edge(across, f"{component.variable}_{phase.value}")
+        if phase is Phase.FINAL:
+            return EventTest(()), number
+        return self._event_test(component, on_event, resolve, present), number
+
+    def _add_edge(self, across: list[Test], name: str) -> int:
+        """The predicate of an edge, which metrics show under this name; NONE without tests."""
+        if not across:
+            return layout.NONE
+        number = self._writer.add(across)
+        self._edges.append((number, name))
+        return number
 
     def _check_ranges(self, clause: Clause) -> None:
         here = None
@@ -272,25 +219,19 @@ class SequenceCompiler:
     def _test(self, clause: Clause, ix: int, phase: Phase) -> Test:
         """The test of a clause; a clause on a numbered element is tested at that element only."""
         variable = self._components[ix].variable
+        resolve = partial(self._vector.resolve, own=variable, phase=phase)
         if phase is not Phase.TAKE or clause.ranges:
-            return Test(clause.expression, partial(self._vector.resolve, own=variable, phase=phase))
+            return self._across(clause, resolve)
         number = clause.least_lengths[variable]
         length = self._vector.register(variable, "length", None, Storage.INT)
-        return Test(
-            clause.expression,
-            partial(self._vector.resolve, own=variable, phase=phase, at=number),
-            f"{register_value(length, is_float=False)} == {number - 1}",
-        )
+        guard = f"{register_value(length, is_float=False)} == {number - 1}"
+        return replace(self._across(clause, partial(resolve, at=number)), guard=guard)
 
 
 def _is_tied(negated: NegatedComponent, attribute: str) -> bool:
     """Whether a condition equates the attribute with that of an event of the match."""
-    own = negated.component.variable
-    for clause in negated.clauses:
-        match clause.literals:
-            case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
-                if own in (left.variable, right.variable) and (
-                    left.attribute == right.attribute == attribute
-                ):
-                    return True
-    return False
+    return any(
+        own.variable == negated.component.variable and own.attribute == other.attribute == attribute
+        for clause in negated.clauses
+        for own, other in clause.equal_attributes
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cepheid.codegen import layout
-from cepheid.codegen.predicates import Storage
+from cepheid.codegen.expressions import Storage
 from cepheid.language import syntax as ast
 
 
@@ -53,23 +53,37 @@ class Update:
 class Step:
     """One component: its bounds, the tests of its events, its predicates and updates.
 
-    ``begin``, ``take`` and ``final`` are numbers of predicates, or NONE.
+    ``begin``, ``take`` and ``final`` are numbers of predicates, or NONE. A test without types lets
+    no event pass.
     """
 
     component: ast.Component
-    least: int
-    most: int
-    begin_test: EventTest
-    take_test: EventTest
-    begin: int
-    take: int
-    final: int
-    begin_updates: tuple[Update, ...]
-    take_updates: tuple[Update, ...]
+    least: int = 1
+    most: int = 1
+    begin_test: EventTest = EventTest(())
+    take_test: EventTest = EventTest(())
+    begin: int = layout.NONE
+    take: int = layout.NONE
+    final: int = layout.NONE
+    begin_updates: tuple[Update, ...] = ()
+    take_updates: tuple[Update, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class NfaB:
+class Generated:
+    """The generated predicates of an automaton, and the values that they read.
+
+    ``columns`` are attributes of events, and ``registers`` values that a run keeps.
+    """
+
+    columns: tuple[tuple[str, Storage], ...]
+    registers: tuple[Storage, ...]
+    constants: tuple[int | float | str, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class NfaB(Generated):
     """An automaton as plain data: all that a kernel needs except the events.
 
     ``read_until`` is the last state in which each register is read. Runs that have become
@@ -80,17 +94,13 @@ class NfaB:
     strategy: int
     partition_attributes: tuple[str, ...]
     lists_by_partition: bool
-    columns: tuple[tuple[str, Storage], ...]
-    registers: tuple[Storage, ...]
     read_until: tuple[int, ...]
-    constants: tuple[int | float | str, ...]
-    source: str
     predicate_count: int
     edges: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NegationTest:
+class NegationTest(Generated):
     """A negated component as plain data: which events can violate it, and where.
 
     ``after`` and ``before`` are sets of components, as bits. Where ``is_across``, predicate 0
@@ -103,8 +113,4 @@ class NegationTest:
     before: int
     waits: bool
     steps: tuple[Step, ...]
-    columns: tuple[tuple[str, Storage], ...]
-    registers: tuple[Storage, ...]
-    constants: tuple[int | float | str, ...]
-    source: str
     is_across: bool

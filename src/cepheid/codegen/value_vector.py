@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from cepheid.aggregates import AGGREGATES, FIRST, LAST, SUM, TOTAL
 from cepheid.codegen import context_reads, layout
-from cepheid.codegen.predicates import Storage, Untranslatable, Value, storage_of
+from cepheid.codegen.expressions import Storage, Untranslatable, Value, storage_of
 from cepheid.codegen.steps import Phase, Update
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind, Schema
@@ -19,6 +19,17 @@ from cepheid.schema import Kind, Schema
 ROUGH_SUM = "rough sum"
 """The role of a register that sums integers as floats."""
 _WRAP = f"{2.0**64}"
+
+_OPERATIONS = {
+    "length": (layout.LENGTH, layout.LENGTH),
+    "count": (layout.COUNT, layout.COUNT),
+    "min": (layout.MIN_INT, layout.MIN_FLOAT),
+    "max": (layout.MAX_INT, layout.MAX_FLOAT),
+    "sum": (layout.SUM_INT, layout.SUM_FLOAT),
+    ROUGH_SUM: (layout.SUM_AS_FLOAT, layout.SUM_AS_FLOAT),
+}
+"""The update of an integer and of a float register with a role; others are set."""
+_OF_STRINGS = {"min": layout.MIN_STRING, "max": layout.MAX_STRING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +174,11 @@ class ValueVector:
 
     # --- updates
 
-    def updates(self, component: ast.Component, phase: Phase) -> tuple[Update, ...]:
+    def updates(self, variable: str, phase: Phase) -> tuple[Update, ...]:
         """The updates of the registers of a variable when an event is selected, lengths last."""
         found = []
         for number, (register, storage) in enumerate(self.registers.items()):
-            if register.variable == component.variable:
+            if register.variable == variable:
                 update = self._one_update(register, storage, number, phase)
                 if update is not None:
                     found.append(update)
@@ -176,31 +187,16 @@ class ValueVector:
     def _one_update(
         self, register: Register, storage: Storage, number: int, phase: Phase
     ) -> Update | None:
-        is_float = storage is Storage.FLOAT
-        attribute = register.attribute
-        if register.role == "length":
-            return Update(layout.LENGTH, None, number)
-        if register.role == "count":
-            return Update(layout.COUNT, attribute, number)
-        if register.role == ROUGH_SUM:
-            return Update(layout.SUM_AS_FLOAT, attribute, number)
-        if register.role in ("min", "max", "sum"):
-            pair = {
-                "min": (layout.MIN_INT, layout.MIN_FLOAT),
-                "max": (layout.MAX_INT, layout.MAX_FLOAT),
-                "sum": (layout.SUM_INT, layout.SUM_FLOAT),
-            }[register.role]
-            if attribute is not None and self._schema.kind(attribute) is Kind.STRING:
-                pair = {"min": (layout.MIN_STRING,) * 2, "max": (layout.MAX_STRING,) * 2}[
-                    register.role
-                ]
-            return Update(pair[is_float], attribute, number)
-        if register.role.startswith("at "):
-            element = int(register.role.removeprefix("at "))
+        role, attribute, is_float = register.role, register.attribute, storage is Storage.FLOAT
+        if role.startswith("at "):
+            element = int(role.removeprefix("at "))
             if (element == 1) is not (phase is Phase.BEGIN):
                 return None
             if element > 1:
                 length = list(self.registers).index(Register(register.variable, "length", None))
                 operation = layout.SET_FLOAT_AT if is_float else layout.SET_INT_AT
                 return Update(operation, attribute, number, element, length)
-        return Update(layout.SET_FLOAT if is_float else layout.SET_INT, attribute, number)
+        operation = _OPERATIONS.get(role, (layout.SET_INT, layout.SET_FLOAT))[is_float]
+        if attribute is not None and self._schema.kind(attribute) is Kind.STRING:
+            operation = _OF_STRINGS.get(role, operation)
+        return Update(operation, attribute, number)

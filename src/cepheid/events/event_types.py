@@ -7,9 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.errors import EventError
-from cepheid.events.columns.arrow_arrays import numbers_of, to_numpy
-from cepheid.events.columns.encoding import one_array
-from cepheid.events.columns.string_index import StringIndex
+from cepheid.events.columns.arrow_arrays import numbers_of, one_array, to_numpy
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.schema import Kind, kind_of
 
 _AT_ONCE = 65_536
@@ -49,10 +48,10 @@ def _is_string(arrow_type: pa.DataType) -> bool:
 
 def _string_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
     """Strings as indices into the distinct strings; null is -1."""
-    index, codes = StringIndex(), np.empty(len(array), np.int32)
+    strings, codes = StringCodes(), np.empty(len(array), np.int32)
     for low in range(0, len(codes), _AT_ONCE):
-        codes[low : low + _AT_ONCE] = index.encode(array.slice(low, _AT_ONCE))
-    return codes, tuple(index.values.to_pylist())
+        codes[low : low + _AT_ONCE] = strings.encode(array.slice(low, _AT_ONCE))
+    return codes, tuple(strings.values.to_pylist())
 
 
 def _dictionary_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:

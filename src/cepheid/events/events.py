@@ -6,7 +6,7 @@ identifies an event by its position in that order; input rows appear only in res
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,9 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as arrow
 
-from cepheid.errors import EventError, OptionError, closest, list_words
-from cepheid.events.columns.arrow_arrays import empty_table, from_numpy
-from cepheid.events.columns.encoding import Int64s, one_array
+from cepheid.errors import EventError, OptionError, did_you_mean, list_words
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.arrow_arrays import (
+    empty_table,
+    from_numpy,
+    one_array,
+    without_dictionary,
+)
+from cepheid.events.conforming import Declaration, schema_of_events, with_kinds_of
 from cepheid.events.event_types import read_types
 from cepheid.events.order import stream_order
 from cepheid.events.read_options import tie_columns
@@ -30,22 +36,9 @@ from cepheid.events.sources.tables import (
     read_columns,
 )
 from cepheid.events.time_axis import MAX_TICKS, TimeAxis
-from cepheid.schema import Kind, Schema, kind_of
-
-Declaration = Mapping[str, Mapping[str, str | Kind] | Iterable[str]]
+from cepheid.schema import Schema, kind_of
 
 MOST_COLUMNS_SHOWN = 20
-# The Arrow type of a column without values, by its declared kind.
-ARROW_TYPE = {
-    Kind.INTEGER: pa.int64(),
-    Kind.FLOAT: pa.float64(),
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.STRING: pa.string(),
-    Kind.TIMESTAMP: pa.timestamp("us"),
-    Kind.DATE: pa.date32(),
-    Kind.DURATION: pa.duration("us"),
-    Kind.LIST: pa.list_(pa.float64()),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,26 +90,22 @@ class Events:
 
     def take(self, positions: Int64s) -> Events:
         """A copy of the events at these positions."""
-        return Events(
-            self.table.take(from_numpy(positions)),
-            self.rows[positions],
-            self.ticks[positions],
-            self.time_axis,
-            self.type_codes[positions],
-            self.type_names,
-            self.schema,
+        return replace(
+            self,
+            table=self.table.take(from_numpy(positions)),
+            row_numbers=self.rows[positions],
+            ticks=self.ticks[positions],
+            type_codes=self.type_codes[positions],
         )
 
     def slice(self, low: int, high: int) -> Events:
         """The events at positions ``low`` to ``high``, without a copy."""
-        return Events(
-            self.table.slice(low, high - low),
-            self.row_numbers[low:high],
-            self.ticks[low:high],
-            self.time_axis,
-            self.type_codes[low:high],
-            self.type_names,
-            self.schema,
+        return replace(
+            self,
+            table=self.table.slice(low, high - low),
+            row_numbers=self.row_numbers[low:high],
+            ticks=self.ticks[low:high],
+            type_codes=self.type_codes[low:high],
         )
 
 
@@ -175,9 +164,9 @@ def order_events(
     else:
         found = _read_one_table(source, time, type, ties, needed)
     always = [time, type] if type and found.type_columns is None else [time]
-    events_schema = _schema(schema, found, always)
-    _conform(empty_table(found.columns), events_schema)
-    table = _with_parsed_time(_conform(found.table, events_schema), time, found.place)
+    events_schema = schema_of_events(schema, found.columns, found.type_columns, always)
+    with_kinds_of(empty_table(found.columns), events_schema)
+    table = _with_parsed_time(with_kinds_of(found.table, events_schema), time, found.place)
     moments = table.schema.field(time).type
     if events_schema.kind(time) is not kind_of(moments):  # Strings that were parsed as times.
         kinds = {**events_schema.attributes, time: kind_of(moments)}
@@ -322,12 +311,10 @@ def _require_column(
         )
     shown = names[:MOST_COLUMNS_SHOWN]
     rest = len(names) - len(shown)
-    near = closest(name, names)
+    listed = list_words([*shown, *([f"{rest} more"] if rest else [])])
     raise EventError(
-        f"{subject} no {role} column {name!r}; the columns are "
-        + list_words([*shown, *([f"{rest} more"] if rest else [])])
-        + hint
-        + (f". Did you mean {near[0]!r}?" if near else "")
+        f"{subject} no {role} column {name!r}; the columns are {listed}{hint}"
+        + did_you_mean(name, names)
     )
 
 
@@ -348,9 +335,7 @@ def _refuse_mixed_times(time: str, tables: Mapping[str, pa.Table]) -> None:
 
 def _tie_array(name: str, column: pa.ChunkedArray, place: Callable[[int], str]) -> pa.Array:
     """A tie-break column in a form that can be compared; refuses nulls."""
-    array = one_array(column)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    array = without_dictionary(one_array(column))
     if pa.types.is_floating(array.type):
         array = array.cast(pa.float64())
     missing = array.is_null(nan_is_null=True)
@@ -386,46 +371,4 @@ def _one_chunk(table: pa.Table) -> pa.Table:
             large = pa.large_string() if pa.types.is_string(column.type) else pa.large_binary()
             name = table.column_names[index]
             table = table.set_column(index, name, column.cast(large).combine_chunks())
-    return table
-
-
-def _schema(given: Schema | Declaration | None, found: _Input, always: Sequence[str]) -> Schema:
-    """The attributes of each type: the declared ones, and always time and type."""
-    columns = Schema.from_arrow(found.columns)
-    if given is None:
-        return Schema(columns.attributes, found.type_columns)
-    declared = given if isinstance(given, Schema) else Schema.declared(given, columns=columns)
-    for type_name, attributes in (declared.types or {"": frozenset(declared.attributes)}).items():
-        has = columns.attributes
-        if found.type_columns is not None and type_name:
-            has = dict.fromkeys(found.type_columns.get(type_name, columns.attributes), Kind.OTHER)
-        for name in sorted(attributes - set(has)):
-            near = closest(name, has)
-            raise EventError(
-                f"{type_name or 'the schema'} declares attribute {name!r}, for which there is no "
-                "column" + (f". Did you mean {near[0]!r}?" if near else "")
-            )
-    present = [name for name in always if name in columns.attributes]
-    kinds = {name: columns.kind(name) for name in present} | {
-        name: columns.kind(name) if kind is Kind.UNKNOWN else kind
-        for name, kind in declared.attributes.items()
-    }
-    types = declared.types and {name: has | {*present} for name, has in declared.types.items()}
-    return replace(declared, attributes=kinds, types=types)
-
-
-def _conform(table: pa.Table, schema: Schema) -> pa.Table:
-    """The table with its columns converted to the kinds in the schema."""
-    for index, field in enumerate(table.schema):
-        wanted, found = schema.kind(field.name), kind_of(field.type)
-        if wanted in (Kind.UNKNOWN, found):
-            continue
-        is_wider = wanted is Kind.FLOAT and found is Kind.INTEGER
-        if wanted not in ARROW_TYPE or not (is_wider or pa.types.is_null(field.type)):
-            raise EventError(
-                f"attribute {field.name!r} is declared as {wanted.value}, but its column is "
-                f"{found.value} ({field.type})"
-            )
-        column = table.column(index).cast(ARROW_TYPE[wanted], safe=False)
-        table = table.set_column(index, field.name, column)
     return table

@@ -5,12 +5,14 @@ This module loads neither NumPy nor Arrow, so that ``import cepheid`` does not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from datetime import timedelta
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from cepheid.errors import OptionError
-from cepheid.events.uncertain_time import UncertainTime, read_uncertain_time
 from cepheid.schema import Schema, schema_of
 
 if TYPE_CHECKING:
@@ -31,6 +33,101 @@ class ReadKeywords(TypedDict, total=False):
     probabilities: str | None
     granularity: Any
     max_uncertainty: Any
+
+
+Extent = tuple[Fraction, str | None]
+"""A length of time: an amount and its unit; None is the unit of the time column."""
+
+_QUANTITY = re.compile(r"\s*(?P<amount>\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>[^\W\d]*)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class UncertainTime:
+    """The uncertainty interval of an event [Zhang10 §3.2].
+
+    Either ``upper`` names the column with the latest time, and the time column has the
+    earliest; or the true time of an event is at most ``uncertainty`` away from its time column.
+    That distance may differ by type. ``probabilities`` names a column of lists with the
+    probability of each instant. ``granularity`` is the length of an instant. No interval of the
+    stream is longer than ``max_uncertainty``.
+    """
+
+    upper: str | None = None
+    uncertainty: Any = None
+    probabilities: str | None = None
+    granularity: Any = None
+    max_uncertainty: Any = None
+
+    def describe(self) -> dict[str, Any]:
+        """The fields as plain data, for a snapshot."""
+        return {
+            name: {key: str(each) for key, each in value.items()}
+            if isinstance(value, Mapping)
+            else None
+            if value is None
+            else str(value)
+            for name, value in asdict(self).items()
+        }
+
+
+UNCERTAIN_KEYWORDS = tuple(field.name for field in fields(UncertainTime) if field.name != "upper")
+
+
+def read_uncertain_time(time: Any, keywords: Mapping[str, Any]) -> tuple[str, UncertainTime | None]:
+    """The time column, and how uncertain its times are; None if they are certain.
+
+    >>> read_uncertain_time("ts", {"time_unit": "s"})
+    ('ts', None)
+    """
+    said = {name: keywords[name] for name in UNCERTAIN_KEYWORDS if keywords.get(name) is not None}
+    upper = None
+    if not isinstance(time, str):
+        columns: tuple[Any, ...] = tuple(time) if isinstance(time, Sequence) else ()
+        if len(columns) != 2 or not all(isinstance(name, str) for name in columns):
+            raise OptionError(
+                "time is the name of a column, or the names of two columns with the earliest and "
+                f"the latest time of an event: time=('lower', 'upper'), not {time!r}"
+            )
+        time, upper = columns
+        if time == upper:
+            raise OptionError(
+                f"time=({time!r}, {upper!r}) names one column twice; if times are certain, name "
+                f"one column: time={time!r}"
+            )
+        if "uncertainty" in said:
+            raise OptionError(
+                f"the columns {time!r} and {upper!r} say how uncertain a time is, and so does "
+                "uncertainty; give one of them"
+            )
+    for name in ("granularity", "max_uncertainty"):
+        if name in said and read_extent(name, said[name])[0] <= 0:
+            raise OptionError(f"{name} is a length of time above 0, not {said[name]!r}")
+    if "uncertainty" in said:
+        given = said["uncertainty"]
+        for each in given.values() if isinstance(given, Mapping) else [given]:
+            read_extent("uncertainty", each)
+    if upper is None and not said:
+        return time, None
+    return time, UncertainTime(upper, **said)
+
+
+def read_extent(name: str, given: Any) -> Extent:
+    """A length of time from a string, a number or a timedelta.
+
+    >>> read_extent("uncertainty", "7.5 seconds"), read_extent("granularity", 3)
+    ((Fraction(15, 2), 'seconds'), (Fraction(3, 1), None))
+    """
+    if isinstance(given, timedelta) and given >= timedelta(0):
+        return Fraction(given // timedelta(microseconds=1)), "microseconds"
+    if isinstance(given, int | float | Fraction) and not isinstance(given, bool) and given >= 0:
+        return Fraction(str(given)), None
+    found = _QUANTITY.fullmatch(given) if isinstance(given, str) else None
+    if found is None:
+        raise OptionError(
+            f"{name} is a length of time such as '7.5 seconds', or a number in the unit of the "
+            f"time column, not {given!r}"
+        )
+    return Fraction(found["amount"]), found["unit"] or None
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,8 +125,7 @@ class Tail:
 
     def keep(self, places: Int64s) -> None:
         """Drop all numbers except those at these indices."""
-        kept = self.values[places]
-        self._pieces, self._length = deque([kept]), len(kept)
+        self.replace(self.values[places])
 
     def replace(self, values: Int64s) -> None:
         """Replace all numbers."""

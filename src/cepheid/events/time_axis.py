@@ -17,9 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as arrow
 
-from cepheid.errors import EventError, OptionError, closest, list_words
-from cepheid.events.columns.arrow_arrays import from_numpy, numbers_of
-from cepheid.events.columns.encoding import Int64s, one_array
+from cepheid.errors import EventError, OptionError, did_you_mean, list_words
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.arrow_arrays import (
+    from_numpy,
+    numbers_of,
+    one_array,
+    without_dictionary,
+)
 from cepheid.language.units import CANONICAL_UNIT, NANOSECONDS_PER
 
 TICKS_PER_FLOAT = 1_000_000
@@ -90,8 +95,7 @@ class TimeAxis:
         """
         if not self.is_clock:
             return "number"
-        zoned = arrow.is_timestamp(self.arrow_type) and self.arrow_type.tz is not None
-        return "timestamp with a time zone" if zoned else "timestamp without a time zone"
+        return f"timestamp {'without' if self._zone is None else 'with'} a time zone"
 
     @property
     def is_clock(self) -> bool:
@@ -149,9 +153,7 @@ class TimeAxis:
         >>> TimeAxis.of("ts", pa.float64()).encode(pa.array([0.5, 2.0])).tolist()
         [500000, 2000000]
         """
-        array = one_array(column)
-        if arrow.is_dictionary(array.type):
-            array = array.dictionary_decode()
+        array = without_dictionary(one_array(column))
         if not arrow.is_null(array.type) and TimeAxis.of(self.column, array.type).kind != self.kind:
             raise EventError(
                 f"mixed time types: column {self.column!r} is {array.type}, and was "
@@ -181,8 +183,7 @@ class TimeAxis:
         """
         numbers: pa.Array = from_numpy(np.asarray(ticks, np.int64))
         if self.is_clock:
-            zone = self.arrow_type.tz if arrow.is_timestamp(self.arrow_type) else None
-            numbers = numbers.cast(pa.timestamp(self._tick_symbol, zone))
+            numbers = numbers.cast(pa.timestamp(self._tick_symbol, self._zone))
         elif self.ticks_per_unit > 1:
             numbers = from_numpy(np.asarray(ticks) / self.ticks_per_unit)
         if wide or arrow.is_date(self.arrow_type):
@@ -201,9 +202,8 @@ class TimeAxis:
         if not self.is_clock:
             return int(ticks) if self.ticks_per_unit == 1 else int(ticks) / self.ticks_per_unit
         microseconds = int(ticks) // (1_000 if self._tick_symbol == "ns" else 1)
-        zone = self.arrow_type.tz if arrow.is_timestamp(self.arrow_type) else None
         try:
-            moment: datetime = pa.scalar(microseconds, pa.timestamp("us", zone)).as_py()
+            moment: datetime = pa.scalar(microseconds, pa.timestamp("us", self._zone)).as_py()
         except (ValueError, OverflowError) as error:
             raise self._too_far("a datetime covers the years 1 to 9999") from error
         return moment
@@ -214,10 +214,9 @@ class TimeAxis:
         >>> TimeAxis.of("ts", pa.timestamp("us", "UTC")).to_dict()
         {'column': 'ts', 'type': 'timestamp[us]', 'zone': 'UTC', 'unit': 'microseconds'}
         """
-        zone, unzoned = None, self.arrow_type
-        if arrow.is_timestamp(self.arrow_type):
-            zone, unzoned = self.arrow_type.tz, pa.timestamp(self.arrow_type.unit)
-        return {"column": self.column, "type": str(unzoned), "zone": zone, "unit": self.unit}
+        is_zoned = self._zone is not None
+        unzoned = pa.timestamp(self.arrow_type.unit) if is_zoned else self.arrow_type
+        return {"column": self.column, "type": str(unzoned), "zone": self._zone, "unit": self.unit}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, str | None]) -> TimeAxis:
@@ -231,6 +230,11 @@ class TimeAxis:
         if data["zone"] is not None:
             arrow_type = pa.timestamp(arrow_type.unit, data["zone"])
         return cls(str(data["column"]), arrow_type, data["unit"])
+
+    @property
+    def _zone(self) -> str | None:
+        zone: str | None = getattr(self.arrow_type, "tz", None)
+        return zone
 
     @property
     def _tick_symbol(self) -> str:
@@ -272,9 +276,8 @@ def unit_named(name: str) -> str:
     """
     unit = CANONICAL_UNIT.get(str(name).casefold())
     if unit is None:
-        near = closest(str(name), NANOSECONDS_PER)
         raise OptionError(
             f"{name!r} is no unit of time; use {list_words(_SHORT_UNITS, 'or')}, or a long name "
-            "such as milliseconds" + (f". Did you mean {near[0]!r}?" if near else "")
+            "such as milliseconds" + did_you_mean(str(name), NANOSECONDS_PER)
         )
     return unit

@@ -113,6 +113,22 @@ class Automaton:
                 yield f"{'':<{longest}}   {line}"
 
 
+def filters_of(
+    alternative: Alternative, text: ConditionText, gaps: Iterable[int | None]
+) -> tuple[Filter, ...]:
+    """The negated components of an alternative, with the gap of each."""
+    return tuple(
+        Filter(
+            text.name(negation.component.variable),
+            place_of(alternative, negation, text.name),
+            gap,
+            text.violation(negation),
+            negation.waits,
+        )
+        for negation, gap in zip(alternative.negations, gaps, strict=True)
+    )
+
+
 def nfa_b_automata(query: AnalysedQuery) -> tuple[Automaton, ...]:
     """The NFA^b of each alternative of a query; all of them are sequences."""
     return tuple(nfa_b_automaton(query, alternative) for alternative in query.alternatives)
@@ -157,17 +173,12 @@ class _NfaB:
         self._states.append(State(FINAL, None))
         for edges, here, following in zip(self._components, begins, begins[1:], strict=False):
             self._add_edges(edges, here, following)
-        filters = tuple(
-            Filter(
-                self._text.name(negation.component.variable),
-                place_of(self._alternative, negation, self._text.name),
-                begins[min(negation.before)] if negation.before else None,
-                self._text.violation(negation),
-                negation.waits,
-            )
+        gaps = [
+            begins[min(negation.before)] if negation.before else None
             for negation in self._alternative.negations
-        )
+        ]
         pattern = ast.Sequence(self._alternative.components)
+        filters = filters_of(self._alternative, self._text, gaps)
         return Automaton(pattern, tuple(self._states), tuple(self._edges), filters)
 
     def _add_edges(self, edges: ComponentEdges, here: int, following: int) -> None:

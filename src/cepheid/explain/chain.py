@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent
 from cepheid.codegen.edges import EventUnit, current_event
 from cepheid.codegen.layout import UNBOUNDED
-from cepheid.engines.lazy.negation import needed_by
-from cepheid.engines.lazy.placement import chain_orders, place_lazily
-from cepheid.explain.automaton import FINAL, Automaton, Edge, EdgeKind, Filter, State
-from cepheid.explain.conditions import ConditionText, Conjuncts, place_of
+from cepheid.engines.lazy.placement import needed_by, place_lazily
+from cepheid.engines.lazy.sharing import chain_orders
+from cepheid.explain.automaton import FINAL, Automaton, Edge, EdgeKind, State, filters_of
+from cepheid.explain.conditions import ConditionText, Conjuncts
 from cepheid.explain.formula import Formula
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_window
@@ -86,7 +86,9 @@ class _Chain:
                 edges.append(Edge(store, place, place, state.edge_name(store), stored))
         pattern = ast.Sequence if self._alternative.is_sequence else ast.Conjunction
         states.append(State(FINAL, None))
-        return Automaton(pattern(components), tuple(states), tuple(edges), tuple(self._filters()))
+        gaps = map(self._gap, self._alternative.negations)
+        filters = filters_of(self._alternative, self._text, gaps)
+        return Automaton(pattern(components), tuple(states), tuple(edges), filters)
 
     def _taken(self, place: int) -> Conjuncts:
         ix, bound = self._order[place], self._order[:place]
@@ -112,22 +114,14 @@ class _Chain:
                 ):
                     yield (f"{self._name(first)} before {self._name(second)}",)
 
-    def _filters(self) -> Iterator[Filter]:
+    def _gap(self, negation: NegatedComponent) -> int | None:
         """A negation is tested as soon as all components it needs are bound, or at the end."""
-        for negation in self._alternative.negations:
-            gap: int | None = len(self._order)
-            if negation.waits:
-                gap = None
-            elif negation in self._placement.early:
-                needed = needed_by(self._alternative, negation)
-                gap = max(self._order.index(ix) for ix in needed) + 1
-            yield Filter(
-                self._text.name(negation.component.variable),
-                place_of(self._alternative, negation, self._text.name),
-                gap,
-                self._text.violation(negation),
-                negation.waits,
-            )
+        if negation.waits:
+            return None
+        if negation not in self._placement.early:
+            return len(self._order)
+        needed = needed_by(self._alternative, negation)
+        return max(self._order.index(ix) for ix in needed) + 1
 
     def _name(self, ix: int) -> str:
         return self._text.name(self._alternative.components[ix].variable)

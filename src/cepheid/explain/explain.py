@@ -14,7 +14,7 @@ from cepheid.engines.imprecise.plan import method_line, uncertainty_lines
 from cepheid.engines.lazy.sharing import sharing_lines
 from cepheid.engines.stacks.plan import SequencePlan
 from cepheid.errors import list_words
-from cepheid.events.uncertain_time import UncertainTime
+from cepheid.events.read_options import UncertainTime
 from cepheid.explain.automaton import nfa_b_automaton
 from cepheid.explain.conditions import place_of
 from cepheid.language import syntax as ast
@@ -42,11 +42,9 @@ def explain(
     lines += _section("evaluation", [f"{evaluation.name}: {evaluation.summary}", *choice.refusals])
     if options.statistics is not None:
         accepting = [each.name for each in EVALUATIONS if each.refusal(query) is None]
-        estimates = list(estimate_lines(query, options.statistics, accepting))
-        lines += _section("estimates", estimates) if estimates else []
+        lines += _section("estimates", estimate_lines(query, options.statistics, accepting))
     if evaluation.name == LAZY_CHAIN:
-        shared = list(sharing_lines(query, options.negation))
-        lines += _section("shared", shared) if shared else []
+        lines += _section("shared", sharing_lines(query, options.negation))
     lines += _section("selection strategy", _selection(query))
     if evaluation.has_confidence:
         if uncertain is not None:
@@ -71,17 +69,14 @@ def explain(
     hidden = len(query.alternatives) - _MOST_ALTERNATIVES
     if hidden > 0:
         lines.append(f"and {hidden} more alternative{'s' if hidden > 1 else ''}")
-    untested = [
-        f"{print_expression(condition, query.query)} (no alternative has {list_words(named)})"
-        for condition, named in _untested(query)
-    ]
-    if untested:
-        lines += _section("never tested", untested)
+    lines += _section("never tested", _untested(query))
     return "\n".join(lines)
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
-    return [f"{title}:", *(f"  {line}" for line in lines)]
+    """A title and its lines; nothing if there are no lines."""
+    shown = [f"  {line}" for line in lines]
+    return [f"{title}:", *shown] if shown else []
 
 
 def _selection(query: AnalysedQuery) -> Iterator[str]:
@@ -93,7 +88,7 @@ def _selection(query: AnalysedQuery) -> Iterator[str]:
         yield "without an equivalence test, the whole stream is one partition"
 
 
-def _untested(query: AnalysedQuery) -> Iterator[tuple[ast.Expression, list[str]]]:
+def _untested(query: AnalysedQuery) -> Iterator[str]:
     """The conditions on variables that no alternative has together."""
     declared = [
         {part.variable for part in alternative.components}
@@ -103,7 +98,8 @@ def _untested(query: AnalysedQuery) -> Iterator[tuple[ast.Expression, list[str]]
     for condition in conjuncts(query.query.condition):
         named = variables_in(condition)
         if not any(named <= variables for variables in declared):
-            yield condition, sorted(named)
+            printed = print_expression(condition, query.query)
+            yield f"{printed} (no alternative has {list_words(sorted(named))})"
 
 
 class _Explained:

@@ -6,12 +6,11 @@ After a query is assembled, a last pass resolves its names.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from lark import Token, Tree, v_args
-from lark.tree import Meta
+from lark import Token, Tree
 
 from cepheid.aggregates import AGGREGATES
 from cepheid.errors import Fault, Span
@@ -21,16 +20,15 @@ from cepheid.language.assembly_expressions import (
     ExpressionAssembler,
     StrategyClause,
     canonical_unit,
-    span_of,
+    one_method_per_rule,
     span_of_token,
+    without_tokens,
 )
-from cepheid.language.naming import (
-    Names,
-    ParameterValue,
-    RawCall,
-    name_components,
-)
+from cepheid.language.naming import Names, ParameterValue, RawCall, name_components
 from cepheid.language.units import CANONICAL_UNIT
+
+_COMPOSITES: Mapping[str, Callable[..., ast.Pattern]]
+_COMPOSITES = {"SEQ": ast.Sequence, "AND": ast.Conjunction, "OR": ast.Disjunction}
 
 
 def assemble(
@@ -41,132 +39,115 @@ def assemble(
     return queries
 
 
-@v_args(meta=True)
+@one_method_per_rule
 class _Assembler(ExpressionAssembler):
-    """Patterns, clauses and whole queries; one method per grammar rule."""
+    """Patterns, clauses and whole queries."""
 
-    # --- names and patterns
+    def script(self, _span: Span, *queries: ast.Query) -> tuple[ast.Query, ...]:
+        return queries
 
-    def script(self, _meta: Meta, queries: list[ast.Query]) -> tuple[ast.Query, ...]:
-        return tuple(queries)
+    # --- patterns
 
-    def NAME(self, token: Token) -> Token:  # noqa: N802 - named like the terminal
-        return token.update(value=token[1:-1]) if token.startswith("`") else token
+    def type_name(self, _span: Span, *parts: Token) -> str:
+        return "".join("-" if part.type == "MINUS" else part for part in parts)
 
-    def type_name(self, _meta: Meta, children: list[Token]) -> str:
-        return "".join("-" if part.type == "MINUS" else part for part in children)
-
-    def types(self, _meta: Meta, children: list[Any]) -> tuple[str, ...]:
-        types = children[0]
-        return (types,) if isinstance(types, str) else types
-
-    def any_types(self, meta: Meta, children: list[Any]) -> tuple[str, ...]:
-        types = tuple(children[1:])
+    def types(self, span: Span, *names: str) -> tuple[str, ...]:
+        types = tuple(without_tokens(names))
         if len(set(types)) < len(types):
-            self._fault("ANY names a type twice", span_of(meta))
+            self._fault("ANY names a type twice", span)
         return types
 
-    def quantifier(self, _meta: Meta, children: list[Any]) -> ast.Bounds:
-        quantifier = children[0]
+    def quantifier(self, _span: Span, quantifier: Token | ast.Bounds) -> ast.Bounds:
         if isinstance(quantifier, ast.Bounds):
             return quantifier
         return ast.Bounds(1 if quantifier.type == "PLUS" else 0, None)
 
-    def repetition(self, meta: Meta, children: list[Any]) -> ast.Bounds:
-        least_token, comma, most_token = children
+    def repetition(
+        self, span: Span, least_token: Token, comma: Token | None, most_token: Token | None
+    ) -> ast.Bounds:
         least = self._whole(least_token)
         most = self._whole(most_token) if most_token else (None if comma else least)
         if most == 0:
-            self._fault("the upper bound of a repetition must be at least 1", span_of(meta))
+            self._fault("the upper bound of a repetition must be at least 1", span)
         elif most is not None and most < least:
             self._fault(
                 f"a repetition of at least {least} and at most {most} events is impossible",
-                span_of(meta),
+                span,
                 f"Write {{{most},{least}}}.",
             )
         return ast.Bounds(least, most)
 
-    def variable(self, meta: Meta, children: list[Token | None]) -> tuple[str, bool, Span]:
-        name, list_mark = children
-        return str(name), list_mark is not None, span_of(meta)
+    def variable(self, span: Span, name: Token, mark: Token | None) -> tuple[str, bool, Span]:
+        return str(name), mark is not None, span
 
-    def component(self, meta: Meta, children: list[Any]) -> ast.Component:
-        types, bounds, variable = children
+    def component(
+        self,
+        span: Span,
+        types: tuple[str, ...],
+        bounds: ast.Bounds | None,
+        variable: tuple[str, bool, Span] | None,
+    ) -> ast.Component:
         if variable is None:
-            return ast.Component(types, "", bounds, span=span_of(meta))
-        name, has_list_mark, span = variable
+            return ast.Component(types, "", bounds, span=span)
+        name, has_list_mark, place = variable
         if bounds is not None and not has_list_mark:
             self._fault(
                 f"'{name}' is the variable of a Kleene component",
-                span,
+                place,
                 f"A Kleene variable is a list: write {name}[].",
             )
         if bounds is None and has_list_mark:
             self._fault(
                 f"'{name}[]' has brackets, but its component is a single event",
-                span,
+                place,
                 f"Write {name}, or {types[0]}+ {name}[] for one or more events.",
             )
-        return ast.Component(types, name, bounds, span=span_of(meta))
+        return ast.Component(types, name, bounds, span=span)
 
-    def negation(self, meta: Meta, children: list[Any]) -> ast.Pattern:
-        part: ast.Pattern = children[-1]
-        if isinstance(part, ast.Component):
-            if part.is_kleene:
-                self._fault(
-                    "a Kleene component cannot be negated",
-                    span_of(meta),
-                    "Write ~(B b): it means that no B occurs.",
-                )
-            return ast.Negation(part, span=span_of(meta))
-        self._fault(
-            "only a single component can be negated",
-            part.span,
-            "Negate each component on its own.",
-        )
-        return part
+    def negation(self, span: Span, _not: Token, part: ast.Pattern) -> ast.Pattern:
+        if not isinstance(part, ast.Component):
+            self._fault(
+                "only a single component can be negated",
+                part.span,
+                "Negate each component on its own.",
+            )
+            return part
+        if part.is_kleene:
+            self._fault(
+                "a Kleene component cannot be negated",
+                span,
+                "Write ~(B b): it means that no B occurs.",
+            )
+        return ast.Negation(part, span=span)
 
-    def composite(self, meta: Meta, children: list[Any]) -> ast.Pattern:
-        operator, *parts = children
-        kinds: dict[str, type[ast.Sequence] | type[ast.Conjunction] | type[ast.Disjunction]]
-        kinds = {"SEQ": ast.Sequence, "AND": ast.Conjunction, "OR": ast.Disjunction}
-        return kinds[operator.type](tuple(parts), span=span_of(meta))
+    def composite(self, span: Span, operator: Token, *parts: ast.Pattern) -> ast.Pattern:
+        return _COMPOSITES[operator.type](parts, span=span)
 
-    def bracketed(self, meta: Meta, children: list[Any]) -> ast.Pattern:
+    def bracketed(self, span: Span, *parts: ast.Pattern) -> ast.Pattern:
         """``PATTERN (A a, B b)`` is a sequence [Agrawal08 §6]."""
-        if len(children) == 1:
-            only: ast.Pattern = children[0]
-            return only
-        return ast.Sequence(tuple(children), span=span_of(meta))
+        return parts[0] if len(parts) == 1 else ast.Sequence(parts, span=span)
 
     # --- clauses
 
-    def from_clause(self, _meta: Meta, children: list[Token]) -> str:
-        return str(children[0])
+    def from_clause(self, _span: Span, name: Token) -> str:
+        return str(name)
 
-    def where_clause(self, _meta: Meta, children: list[Any]) -> ast.Expression:
-        condition: ast.Expression = children[0]
-        return condition
+    def events(self, _span: Span, _events: Token, per: Token | None, *_: Any) -> ast.WindowMeasure:
+        return ast.WindowMeasure.EVENTS_PER_PARTITION if per else ast.WindowMeasure.EVENTS
 
-    def events(self, _meta: Meta, children: list[Token | None]) -> ast.WindowMeasure:
-        per_partition = children[1] is not None
-        return ast.WindowMeasure.EVENTS_PER_PARTITION if per_partition else ast.WindowMeasure.EVENTS
-
-    def within_clause(self, meta: Meta, children: list[Any]) -> ast.Window:
-        amount, unit = children
-        if isinstance(amount, Token):
-            amount = ast.Parameter(str(amount), span=span_of_token(amount))
-            if amount.name in self._parameters:
-                amount = self._value_of(amount)
+    def within_clause(
+        self, span: Span, given: Token | ast.Literal, unit: Token | ast.WindowMeasure | None
+    ) -> ast.Window:
+        amount = self._given(given)
         if isinstance(unit, ast.WindowMeasure):
-            window = ast.Window(self._extent(amount), unit, span=span_of(meta))
+            window = ast.Window(self._extent(amount), unit, span=span)
             if isinstance(window.extent, Fraction) and window.extent.denominator != 1:
                 self._fault("a window needs a whole number of events", amount.span)
             return window
         if isinstance(amount, ast.Literal) and isinstance(amount.value, str) and unit is None:
-            return self._window_in_words(amount, span_of(meta))
+            return self._window_in_words(amount, span)
         canonical = canonical_unit(unit) if unit else None
-        return ast.Window(self._extent(amount), unit=canonical, span=span_of(meta))
+        return ast.Window(self._extent(amount), unit=canonical, span=span)
 
     def _extent(self, amount: ast.Literal | ast.Parameter) -> Fraction | ast.Parameter:
         if isinstance(amount, ast.Parameter):
@@ -186,37 +167,34 @@ class _Assembler(ExpressionAssembler):
             return ast.Window(Fraction(1), span=span)
         return ast.Window(Fraction(number), unit=known, span=span)
 
-    def confidence_clause(self, meta: Meta, children: list[Any]) -> ast.Confidence:
-        comparison, amount = children
+    def confidence_clause(
+        self, span: Span, comparison: Token, given: Token | ast.Literal
+    ) -> ast.Confidence:
         if comparison not in (">", ">=", "≥"):
             self._fault(
                 "WITH CONFIDENCE needs > or >=",
                 span_of_token(comparison),
                 "It is a lower bound: WITH CONFIDENCE > 0.8.",
             )
-        if isinstance(amount, Token) and amount.type == "PERCENTAGE":
-            amount = self.percentage(meta, [amount])
-        elif isinstance(amount, Token):
-            amount = ast.Parameter(str(amount), span=span_of_token(amount))
-            if amount.name in self._parameters:
-                amount = self._value_of(amount)
+        amount = self._given(given)
         if isinstance(amount, ast.Literal) and type(amount.value) not in (int, float):
             self._fault(f"a confidence must be a number, not {amount.value!r}", amount.span)
             amount = ast.Literal(0)
         least = amount if isinstance(amount, ast.Parameter) else self._exact(amount)
-        return ast.Confidence(least, comparison == ">", span=span_of(meta))
+        return ast.Confidence(least, comparison == ">", span=span)
 
-    def return_clause(self, meta: Meta, items: list[ast.ReturnItem]) -> ast.Return:
+    def return_clause(self, span: Span, *items: ast.ReturnItem) -> ast.Return:
         composite = _composite(items[0]) if len(items) == 1 else None
-        if composite is not None:
-            inner = tuple(map(_named, composite.items))
-            return ast.Return(inner, composite.function, span=span_of(meta))
-        return ast.Return(tuple(map(_named, items)), span=span_of(meta))
+        if composite is None:
+            return ast.Return(tuple(map(_named, items)), span=span)
+        return ast.Return(tuple(map(_named, composite.items)), composite.function, span=span)
 
-    def query(self, meta: Meta, children: list[Any]) -> ast.Query:
-        stream, pattern, condition, window, confidence, returns = children
+    def query(
+        self, span: Span, stream: str | None, pattern: ast.Pattern, where: Any, *clauses: Any
+    ) -> ast.Query:
+        window, confidence, returns = clauses
         pattern = name_components(pattern)
-        strategy, condition = self._split_strategy(condition)
+        strategy, condition = self._split_strategy(where)
         names = Names(pattern, self._parameters, self._faults)
         if condition is not None:
             condition = ast.rewrite(condition, names.in_condition)
@@ -234,7 +212,7 @@ class _Assembler(ExpressionAssembler):
             stream,
             strategy.head if strategy else None,
             confidence,
-            span=span_of(meta),
+            span=span,
         )
 
     def _split_strategy(

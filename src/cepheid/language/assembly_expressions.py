@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from lark import Token, Transformer, v_args
 from lark.tree import Meta
@@ -22,7 +22,7 @@ from cepheid.language.units import CANONICAL_UNIT
 
 _COMPARISONS = {"==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}
 _INTEGER_LIMIT = 2**63
-_QUOTE_PAIRS = {"‘": "’", "’": "‘", "“": "”", "”": "“"}
+_ONE_WAY_QUOTES = "‘’“”"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,19 @@ class StrategyClause(ast.Node):
     head: Span
 
 
-@v_args(meta=True)
+def _with_span(rule: Callable[..., Any], _name: str, children: list[Any], meta: Meta) -> Any:
+    """Call the method of a rule with the span of its node, and with its children."""
+    span = Span(0, 0) if meta.empty else Span(meta.start_pos, meta.end_pos)
+    return rule(span, *children)
+
+
+one_method_per_rule = v_args(wrapper=_with_span)
+"""Each method of the class has the name of a rule, and takes its span and its children."""
+
+
+@one_method_per_rule
 class ExpressionAssembler(Transformer[Token, Any]):
-    """One method per grammar rule, with the name of the rule."""
+    """Conditions and expressions."""
 
     def __init__(self, parameters: Mapping[str, ParameterValue], faults: list[Fault]) -> None:
         super().__init__()
@@ -47,75 +57,83 @@ class ExpressionAssembler(Transformer[Token, Any]):
     def _fault(self, message: str, span: Span | None, hint: str | None = None) -> None:
         self._faults.append(Fault(message, span, hint=hint))
 
+    def NAME(self, token: Token) -> Token:  # noqa: N802 - named like the terminal
+        return token.update(value=token[1:-1]) if token.startswith("`") else token
+
     # --- conditions
 
-    def or_(self, meta: Meta, children: list[Any]) -> ast.Expression:
-        return ast.joined(ast.Or, _without_tokens(children), span_of(meta))
+    def or_(self, span: Span, *parts: Any) -> ast.Expression:
+        return ast.joined(ast.Or, without_tokens(parts), span)
 
-    def and_(self, meta: Meta, children: list[Any]) -> ast.Expression:
-        return ast.joined(ast.And, _without_tokens(children), span_of(meta))
+    def and_(self, span: Span, *parts: Any) -> ast.Expression:
+        return ast.joined(ast.And, without_tokens(parts), span)
 
-    def not_(self, meta: Meta, children: list[Any]) -> ast.Not:
-        return ast.Not(children[-1], span=span_of(meta))
+    def not_(self, span: Span, _not: Token, operand: ast.Expression) -> ast.Not:
+        return ast.Not(operand, span=span)
 
-    def strategy(self, meta: Meta, children: list[Any]) -> StrategyClause:
-        token, *variables, body = children
+    def strategy(self, span: Span, token: Token, *variables_and_body: Any) -> StrategyClause:
+        *variables, body = variables_and_body
         name = "_".join(re.split(r"[\s_-]+", token.lower()))
         listed = [variable for variable in variables if variable is not None]
         names = tuple(variable for variable, _ in listed)
         head = span_of_token(token)
         if listed:
             head = Span(head.start, listed[-1][1].end + len(")"))
-        strategy = ast.SelectionStrategy(name)
-        return StrategyClause(strategy, names or None, body, head, span=span_of(meta))
+        return StrategyClause(ast.SelectionStrategy(name), names or None, body, head, span=span)
 
-    def strategy_variable(self, meta: Meta, children: list[Token]) -> tuple[str, Span]:
-        return str(children[0]), span_of(meta)
+    def strategy_variable(self, span: Span, name: Token, _mark: Token | None) -> tuple[str, Span]:
+        return str(name), span
 
-    def comparison(self, meta: Meta, children: list[Any]) -> ast.Comparison:
-        left, operator, right = children
-        return ast.Comparison(_comparison(operator), left, right, span=span_of(meta))
+    def comparison(
+        self, span: Span, left: ast.Expression, operator: Token, right: ast.Expression
+    ) -> ast.Comparison:
+        return ast.Comparison(_comparison(operator), left, right, span=span)
 
-    def in_(self, meta: Meta, children: list[Any]) -> ast.Expression:
-        operand, negated, _in, *options = children
-        node = ast.In(operand, tuple(options), span=span_of(meta))
-        return _negated_if(negated, node)
+    def in_(
+        self, span: Span, operand: Any, negated: Token | None, _in: Token, *options: Any
+    ) -> ast.Expression:
+        return _negated_if(negated, ast.In(operand, options, span=span))
 
-    def between(self, meta: Meta, children: list[Any]) -> ast.Expression:
-        operand, negated, _between, low, _and, high = children
-        return _negated_if(negated, ast.Between(operand, low, high, span=span_of(meta)))
+    def between(
+        self, span: Span, operand: Any, negated: Token | None, _between: Token, *ends: Any
+    ) -> ast.Expression:
+        low, _and, high = ends
+        return _negated_if(negated, ast.Between(operand, low, high, span=span))
 
-    def like(self, meta: Meta, children: list[Any]) -> ast.Expression:
-        operand, negated, _like, pattern = children
-        return _negated_if(negated, ast.Like(operand, _unquoted(pattern), span=span_of(meta)))
+    def like(
+        self, span: Span, operand: Any, negated: Token | None, _like: Token, pattern: Token
+    ) -> ast.Expression:
+        return _negated_if(negated, ast.Like(operand, _unquoted(pattern), span=span))
 
-    def is_null(self, meta: Meta, children: list[Any]) -> ast.Expression:
-        operand, _is, negated, _null = children
-        return _negated_if(negated, ast.IsNull(operand, span=span_of(meta)))
+    def is_null(
+        self, span: Span, operand: Any, _is: Token, negated: Token | None, _null: Token
+    ) -> ast.Expression:
+        return _negated_if(negated, ast.IsNull(operand, span=span))
 
     # --- expressions
 
-    def arithmetic(self, meta: Meta, children: list[Any]) -> ast.Arithmetic:
-        left, operator, right = children
+    def arithmetic(self, span: Span, left: Any, operator: Token, right: Any) -> ast.Arithmetic:
         symbol = "-" if operator.type == "MINUS" else str(operator)
-        return ast.Arithmetic(symbol, left, right, span=span_of(meta))
+        return ast.Arithmetic(symbol, left, right, span=span)
 
-    def negative(self, meta: Meta, children: list[Any]) -> ast.Expression:
-        operand = children[1]
-        return _negative(operand, span_of(meta))
+    def negative(self, span: Span, _minus: Token, operand: ast.Expression) -> ast.Expression:
+        """``-5`` is a number, ``-x`` an operation."""
+        if isinstance(operand, ast.Literal) and type(operand.value) in (int, float):
+            assert isinstance(operand.value, int | float)
+            return ast.Literal(-operand.value, span=span)
+        return ast.Negative(operand, span=span)
 
-    def positive(self, _meta: Meta, children: list[Any]) -> ast.Expression:
-        operand: ast.Expression = children[1]
+    def positive(self, _span: Span, _plus: Token, operand: ast.Expression) -> ast.Expression:
         return operand
 
-    def group(self, _meta: Meta, children: list[Any]) -> ast.Expression:
-        inner: ast.Expression = children[0]
+    def group(self, _span: Span, inner: ast.Expression) -> ast.Expression:
         return inner
 
-    def number(self, meta: Meta, children: list[Token]) -> ast.Literal:
-        token = children[0]
+    where_clause = group
+
+    def number(self, span: Span, token: Token) -> ast.Literal:
         value = self._whole(token) if token.type == "INTEGER" else self._finite(token, token)
-        return ast.Literal(value, span=span_of(meta))
+        return ast.Literal(value, span=span)
 
     def _whole(self, token: Token) -> int:
         # Python refuses to parse very long integers; 20 digits are already too many.
@@ -136,18 +154,13 @@ class ExpressionAssembler(Transformer[Token, Any]):
         self._fault("this number is too large", span_of_token(token), "The largest is about 1e308.")
         return 1.0
 
-    def negative_number(self, meta: Meta, children: list[Any]) -> ast.Expression:
-        return _negative(children[1], span_of(meta))
-
-    def percentage(self, meta: Meta, children: list[Token]) -> ast.Literal:
-        token = children[0]
+    def percentage(self, span: Span, token: Token) -> ast.Literal:
         digits = token.rstrip("%").strip()
         # Shift the exponent, because a division could round again.
-        return ast.Literal(self._finite(f"{digits}e-2", token), span=span_of(meta))
+        return ast.Literal(self._finite(f"{digits}e-2", token), span=span)
 
-    def duration(self, meta: Meta, children: list[Any]) -> ast.Duration:
-        number, unit = children
-        return ast.Duration(self._exact(number), canonical_unit(unit), span=span_of(meta))
+    def duration(self, span: Span, number: ast.Literal, unit: Token) -> ast.Duration:
+        return ast.Duration(self._exact(number), canonical_unit(unit), span=span)
 
     def _exact(self, number: ast.Literal) -> Fraction:
         """The number as it is written; one that is too large for a duration is a fault."""
@@ -156,132 +169,123 @@ class ExpressionAssembler(Transformer[Token, Any]):
         self._fault("this number is too large", number.span)
         return Fraction(1)
 
-    def string(self, meta: Meta, children: list[Token]) -> ast.Literal:
-        return ast.Literal(_unquoted(children[0]), span=span_of(meta))
+    def string(self, span: Span, token: Token) -> ast.Literal:
+        return ast.Literal(_unquoted(token), span=span)
 
-    def constant(self, meta: Meta, children: list[Token]) -> ast.Literal:
-        value = {"TRUE": True, "FALSE": False, "NULL": None}[children[0].type]
-        return ast.Literal(value, span=span_of(meta))
+    def constant(self, span: Span, token: Token) -> ast.Literal:
+        return ast.Literal({"TRUE": True, "FALSE": False, "NULL": None}[token.type], span=span)
 
-    def call(self, meta: Meta, children: list[Any]) -> RawCall:
-        function, *items = children
-        present = tuple(item for item in items if item is not None)
-        return RawCall(str(function), present, span=span_of(meta))
+    def call(self, span: Span, function: Token, *items: ast.ReturnItem | None) -> RawCall:
+        return RawCall(str(function), tuple(item for item in items if item is not None), span=span)
 
-    def argument(self, meta: Meta, children: list[Any]) -> ast.ReturnItem:
-        expression, name = children
-        return ast.ReturnItem(expression, str(name) if name else None, span=span_of(meta))
+    def argument(
+        self, span: Span, expression: ast.Expression, name: Token | None
+    ) -> ast.ReturnItem:
+        return ast.ReturnItem(expression, str(name) if name else None, span=span)
 
-    def bare_name(self, meta: Meta, children: list[Token]) -> ast.Parameter:
-        return ast.Parameter(str(children[0]), span=span_of(meta))
+    def bare_name(self, span: Span, name: Token) -> ast.Parameter:
+        return ast.Parameter(str(name), span=span)
 
-    def attribute(self, meta: Meta, children: list[Token]) -> ast.Attribute:
-        variable, attribute = children
-        return ast.Attribute(str(variable), str(attribute), span=span_of(meta))
+    def attribute(self, span: Span, variable: Token, attribute: Token) -> ast.Attribute:
+        return ast.Attribute(str(variable), str(attribute), span=span)
 
-    def element(self, meta: Meta, children: list[Any]) -> ast.Node:
-        variable, index, attribute = children
+    def element(self, span: Span, variable: Token, index: Any, attribute: Token) -> ast.Node:
         if index is ast.Scope.PRIOR:
-            return Prior(str(variable), str(attribute), span=span_of(meta))
+            return Prior(str(variable), str(attribute), span=span)
         if isinstance(index, str) and index != str(variable):
             self._fault(
                 f"the length of '{index}' is not an index of '{variable}'",
-                span_of(meta),
+                span,
                 f"Write {variable}[{variable}.LEN].",
             )
         index = ast.Index.LAST if isinstance(index, str) else index
-        return ast.Element(str(variable), index, str(attribute), span=span_of(meta))
+        return ast.Element(str(variable), index, str(attribute), span=span)
 
-    def whole_element(self, meta: Meta, children: list[Any]) -> ast.Node:
-        variable, index = children
-        if index is ast.Scope.PRIOR:
-            return Prior(str(variable), None, span=span_of(meta))
-        return WholeElement(str(variable), span=span_of(meta))
+    def whole_element(self, span: Span, variable: Token, index: Any) -> ast.Node:
+        is_prior = index is ast.Scope.PRIOR
+        name = str(variable)
+        return Prior(name, None, span=span) if is_prior else WholeElement(name, span=span)
 
-    def elements(self, meta: Meta, children: list[Any]) -> ast.Elements:
-        variable, _list_mark, attribute = children
-        return ast.Elements(str(variable), str(attribute), span=span_of(meta))
+    def elements(self, span: Span, variable: Token, _mark: Token, attribute: Token) -> ast.Elements:
+        return ast.Elements(str(variable), str(attribute), span=span)
 
-    def all_elements(self, meta: Meta, children: list[Any]) -> ast.EventReference:
-        return ast.EventReference(str(children[0]), span=span_of(meta))
+    def all_elements(self, span: Span, variable: Token, _mark: Token) -> ast.EventReference:
+        return ast.EventReference(str(variable), span=span)
 
-    def fixed_index(self, meta: Meta, children: list[Token]) -> int:
-        number = self._whole(children[0])
+    def fixed_index(self, span: Span, token: Token) -> int:
+        number = self._whole(token)
         if number == 0:
-            self._fault("the first event of a Kleene variable has index 1, not 0", span_of(meta))
+            self._fault("the first event of a Kleene variable has index 1, not 0", span)
         return number
 
-    def named_index(self, meta: Meta, children: list[Token | None]) -> ast.Index:
-        name, _minus, distance = children
-        if str(name).upper() == "LEN" and distance is None:
+    def named_index(
+        self, span: Span, name: Token, sign: Token | None, distance: Token | None
+    ) -> ast.Index:
+        if sign is None and name.upper() == "LEN":
             return ast.Index.LAST
-        if name != "i" or distance not in (None, "1"):
-            self._index_fault(meta)
-        return ast.Index.PREVIOUS if distance else ast.Index.CURRENT
+        is_index = sign is None or (sign.type, distance) == ("MINUS", "1")
+        self._check_index(is_index and name == "i", span)
+        return ast.Index.PREVIOUS if sign else ast.Index.CURRENT
 
-    def forward_index(self, meta: Meta, _children: list[Token]) -> ast.Index:
-        self._index_fault(meta)
-        return ast.Index.CURRENT
-
-    def prior_index(self, meta: Meta, children: list[Token]) -> ast.Scope:
-        _dots, name, _minus, distance = children
-        if name != "i" or distance != "1":
-            self._index_fault(meta)
+    def prior_index(
+        self, span: Span, _dots: Token, name: Token, _minus: Token, distance: Token
+    ) -> ast.Scope:
+        self._check_index(name == "i" and distance == "1", span)
         return ast.Scope.PRIOR
 
-    def length_index(self, meta: Meta, children: list[Token]) -> str:
-        variable, attribute = children
-        if attribute.upper() != "LEN":
-            self._index_fault(meta)
+    def length_index(self, span: Span, variable: Token, attribute: Token) -> str:
+        self._check_index(attribute.upper() == "LEN", span)
         return str(variable)
 
-    def _index_fault(self, meta: Meta) -> None:
-        self._fault(
-            "this is not an index of a Kleene variable",
-            span_of(meta),
-            "An index is a number, i, i-1, ..i-1 (in an aggregate) or LEN.",
-        )
+    def _check_index(self, is_index: bool, span: Span) -> None:
+        if not is_index:
+            self._fault(
+                "this is not an index of a Kleene variable",
+                span,
+                "An index is a number, i, i-1, ..i-1 (in an aggregate) or LEN.",
+            )
 
-    def equivalences(self, meta: Meta, children: list[ast.Equivalence]) -> ast.Expression:
-        return ast.joined(ast.And, children, span_of(meta))
+    def equivalences(self, span: Span, *tests: ast.Equivalence) -> ast.Expression:
+        return ast.joined(ast.And, tests, span)
 
-    def equivalence(self, meta: Meta, children: list[Any]) -> ast.Equivalence:
-        attribute, operator, value = children
+    def equivalence(
+        self, span: Span, attribute: Token, operator: Token | None, value: Any
+    ) -> ast.Equivalence:
         if operator is not None and _comparison(operator) != "=":
             self._fault(
                 f"an equivalence test needs '=', not '{operator}'",
-                span_of(meta),
+                span,
                 "Compare the attributes of the variables instead.",
             )
         if isinstance(value, ast.Parameter):
-            value = self._value_of(value)
-        return ast.Equivalence(str(attribute), value, span=span_of(meta))
+            if value.name not in self._parameters:
+                self._fault(
+                    f"the name '{value.name}' has no value",
+                    value.span,
+                    f"Write a string in quotes ('{value.name}'), or give the parameter a value.",
+                )
+            value = ast.Literal(self._parameters.get(value.name), span=value.span)
+        return ast.Equivalence(str(attribute), value, span=span)
 
-    def _value_of(self, parameter: ast.Parameter) -> ast.Literal:
-        """The value of a parameter in a place that needs a literal."""
-        if parameter.name not in self._parameters:
-            self._fault(
-                f"the name '{parameter.name}' has no value",
-                parameter.span,
-                f"Write a string in quotes ('{parameter.name}'), or give the parameter a value.",
-            )
-        return ast.Literal(self._parameters.get(parameter.name), span=parameter.span)
+    def _given(self, amount: Any) -> ast.Literal | ast.Parameter:
+        """The number in a clause; of a name the value of the parameter, if it has one."""
+        if not isinstance(amount, Token):
+            return cast("ast.Literal", amount)
+        span = span_of_token(amount)
+        if amount.type == "PERCENTAGE":
+            return self.percentage(span, amount)
+        if amount in self._parameters:
+            return ast.Literal(self._parameters[amount], span=span)
+        return ast.Parameter(str(amount), span=span)
 
 
-def _without_tokens(children: list[Any]) -> list[Any]:
+def without_tokens(children: Iterable[Any]) -> list[Any]:
+    """The children without the words and signs between them."""
     return [child for child in children if not isinstance(child, Token)]
 
 
 def _negated_if(negated: Token | None, node: ast.Expression) -> ast.Expression:
     return ast.Not(node, span=node.span) if negated else node
-
-
-def _negative(operand: ast.Expression, span: Span) -> ast.Expression:
-    """``-5`` is a number, ``-x`` an operation."""
-    if isinstance(operand, ast.Literal) and type(operand.value) in (int, float):
-        assert isinstance(operand.value, int | float)
-        return ast.Literal(-operand.value, span=span)
-    return ast.Negative(operand, span=span)
 
 
 def _comparison(operator: str) -> str:
@@ -296,12 +300,7 @@ def canonical_unit(token: Token) -> str:
 
 def _unquoted(token: Token) -> str:
     quote, text = token[0], token[1:-1]
-    return text if quote in _QUOTE_PAIRS else text.replace(quote * 2, quote)
-
-
-def span_of(meta: Meta) -> Span:
-    """The span of a node of the parse tree."""
-    return Span(meta.start_pos, meta.end_pos) if not meta.empty else Span(0, 0)
+    return text if quote in _ONE_WAY_QUOTES else text.replace(quote * 2, quote)
 
 
 def span_of_token(token: Token) -> Span:

@@ -154,10 +154,10 @@ def _mistyped_sign(place: _Place) -> Fault | None:
     for typed in (place.text[max(0, place.span.start - 1) : place.span.end], place.found):
         if typed in _MISTYPED:
             span = Span(place.span.end - len(typed), place.span.end)
-            word = _MISTYPED[typed]
+            word, message = _MISTYPED[typed], f"unexpected '{typed}'"
             if word in _PATTERN_OPERATORS and "AND" not in place.accepts:
-                return Fault(f"unexpected '{typed}'", span, typed, hint=_prefix_rule(word))
-            return Fault(f"unexpected '{typed}'", span, typed, candidates=(_MISTYPED[typed],))
+                return Fault(message, span, typed, hint=_prefix_rule(word))
+            return Fault(message, span, typed, candidates=(word,))
     return None
 
 
@@ -208,7 +208,7 @@ _MISTAKES = (
 def _unexpected(place: _Place) -> Fault:
     found = _short(place.found)
     message = f"unexpected '{found}'" if found else "the query ends too early"
-    rule = _rule_broken(place) or _pattern_rule_broken(place) or _star_for_all(place)
+    rule = _rule_broken(place) or _sign_rule_broken(place)
     expected = () if rule else _expected_words(place.accepts)
     return Fault(message, place.span, place.found, expected, hint=rule or _guess(place))
 
@@ -266,8 +266,8 @@ def _prefix_rule(operator: str) -> str:
     return f"In a pattern, {operator} comes before its parts: {operator}(A a, B b)."
 
 
-def _pattern_rule_broken(place: _Place) -> str | None:
-    """The rule that a pattern in the style of a regular expression breaks."""
+def _sign_rule_broken(place: _Place) -> str | None:
+    """The rule that a sign of regular expressions breaks, or the star of SQL."""
     found, accepts, before = place.found, place.accepts, place.text[: place.span.start].rstrip()
     if found == "?" and before.endswith(("+", "*", "}")):
         return "Quantifiers are neither greedy nor reluctant: all matches are reported."
@@ -280,19 +280,11 @@ def _pattern_rule_broken(place: _Place) -> str | None:
     ends_a_part = "_WHERE" in accepts or accepts <= {"COMMA", "RPAR"}
     if found in ("+", "*", "{") and before.endswith(")") and ends_a_part:
         return "Only a single component can repeat, B+ b[]; SEQ, AND and OR cannot."
-    return None
-
-
-def _star_for_all(place: _Place) -> str | None:
-    """What to write instead of ``a.*``, ``count(*)`` and ``RETURN *``."""
-    before = place.text[: place.span.start].rstrip()
-    if place.found != "*":
-        return None
-    if before.endswith(".") or re.search(r"count\s*\(\Z", before, re.IGNORECASE):
+    if found == "*" and re.search(r"(\.|count\s*\()\Z", before, re.IGNORECASE):
         return (
             "Write a for a whole event, b[] for all events of a list, and count(b[]) to count them."
         )
-    if re.search(r"return\Z", before, re.IGNORECASE):
+    if found == "*" and re.search(r"return\Z", before, re.IGNORECASE):
         return "Leave out RETURN: a match then has the events of every variable."
     return None
 

@@ -128,15 +128,13 @@ class Names:
         if isinstance(node, ast.Parameter) and node.name in self._parameters:
             return ast.Literal(self._parameters[node.name], span=node.span)
         if isinstance(node, ast.Attribute) and node.attribute.upper() == "LEN":
-            return ast.Length(node.variable, span=node.span) if self._is_kleene(node) else node
+            is_kleene = node.variable in self._kleene
+            return ast.Length(node.variable, span=node.span) if is_kleene else node
         if isinstance(node, ast.Parameter) and self._only and node.name not in self._variables:
             return ast.Attribute(self._only, node.name, span=node.span)
         if isinstance(node, RawCall):
             return self._called(node)
         return node
-
-    def _is_kleene(self, node: ast.Attribute) -> bool:
-        return node.variable in self._kleene
 
     def _called(self, call: RawCall) -> ast.Node:
         for item in call.items:
@@ -156,23 +154,15 @@ class Names:
     def refuse_loose(self, tree: ast.Node | None) -> None:
         """Report elements of Kleene variables in places where they have no meaning."""
         for node in tree.walk() if tree is not None else ():
-            if isinstance(node, Prior):
-                used = f"avg({node.variable}[..i-1].{node.attribute or 'x'})"
-                self._faults.append(
-                    Fault(
-                        f"'{node.variable}[..i-1]' can only be used in an aggregate",
-                        node.span,
-                        hint=f"For example, write {used}.",
-                    )
-                )
-            elif isinstance(node, WholeElement):
-                self._faults.append(
-                    Fault(
-                        f"an event of '{node.variable}' is not a value",
-                        node.span,
-                        hint=f"Name one of its attributes, such as {node.variable}[i].x.",
-                    )
-                )
+            match node:
+                case Prior(variable, attribute):
+                    message = f"'{variable}[..i-1]' can only be used in an aggregate"
+                    hint = f"For example, write avg({variable}[..i-1].{attribute or 'x'})."
+                    self._faults.append(Fault(message, node.span, hint=hint))
+                case WholeElement(variable):
+                    message = f"an event of '{variable}' is not a value"
+                    hint = f"Name one of its attributes, such as {variable}[i].x."
+                    self._faults.append(Fault(message, node.span, hint=hint))
 
 
 def aggregate_over(

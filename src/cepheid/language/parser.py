@@ -22,7 +22,7 @@ from cepheid.errors import (
     did_you_mean,
 )
 from cepheid.language.naming import ParameterValue, plain_parameters
-from cepheid.language.syntax import Query
+from cepheid.language.syntax import Query, SelectionStrategy
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -31,12 +31,7 @@ KEYWORDS = (
     "PATTERN", "EVENT", "FROM", "WHERE", "WITHIN", "RETURN", "SEQ", "AND", "OR", "NOT", "ANY",
     "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE", "AS", "EVENTS", "PER", "PARTITION",
 )  # fmt: skip
-STRATEGIES = (
-    "strict_contiguity",
-    "partition_contiguity",
-    "skip_till_next_match",
-    "skip_till_any_match",
-)
+STRATEGIES = tuple(strategy.value for strategy in SelectionStrategy)
 
 NO_PARAMETERS: Mapping[str, ParameterValue] = MappingProxyType({})
 

@@ -13,6 +13,7 @@ from cepheid.language.parser import KEYWORDS, STRATEGIES
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _RESERVED = {word.casefold() for word in (*KEYWORDS, *STRATEGIES)}
+_COMPOSITES = {ast.Sequence: "SEQ", ast.Conjunction: "AND", ast.Disjunction: "OR"}
 
 # How tightly an expression binds: an operand that binds less tightly needs brackets.
 _OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _SIGNED, _PRIMARY = range(8)
@@ -37,7 +38,8 @@ def print_query(query: ast.Query) -> str:
     if query.window:
         lines.append(f"WITHIN {print_window(query.window)}")
     if query.confidence:
-        lines.append(f"WITH CONFIDENCE {_confidence(query.confidence)}")
+        sign = ">" if query.confidence.is_strict else ">="
+        lines.append(f"WITH CONFIDENCE {sign} {_amount(query.confidence.least)}")
     if query.returns:
         lines.append(f"RETURN {_returns(query.returns, printer)}")
     return "\n".join(lines)
@@ -57,17 +59,10 @@ def print_expression(expression: ast.Expression, query: ast.Query) -> str:
 
 def print_window(window: ast.Window) -> str:
     """The extent of a window as text."""
-    extent = window.extent
-    shown = _name(extent.name) if isinstance(extent, ast.Parameter) else _fraction(extent)
+    shown = _amount(window.extent)
     if window.measure is not ast.WindowMeasure.TIME:
         return f"{shown} {window.measure.value}"
-    return f"{shown} {_unit(window.unit, extent)}" if window.unit else shown
-
-
-def _confidence(clause: ast.Confidence) -> str:
-    least = clause.least
-    shown = _name(least.name) if isinstance(least, ast.Parameter) else _fraction(least)
-    return f"{'>' if clause.is_strict else '>='} {shown}"
+    return f"{shown} {_unit(window.unit, window.extent)}" if window.unit else shown
 
 
 def item_name(item: ast.ReturnItem, query: ast.Query) -> str:
@@ -109,13 +104,7 @@ def _pattern(pattern: ast.Pattern, unique: set[str]) -> str:
     if isinstance(pattern, ast.Negation):
         return f"~({_component(pattern.component, unique)})"
     parts = ", ".join(_pattern(part, unique) for part in pattern.parts)
-    match pattern:
-        case ast.Sequence():
-            return f"SEQ({parts})"
-        case ast.Conjunction():
-            return f"AND({parts})"
-        case ast.Disjunction():
-            return f"OR({parts})"
+    return f"{_COMPOSITES[type(pattern)]}({parts})"
 
 
 def _component(component: ast.Component, unique: set[str]) -> str:
@@ -178,7 +167,7 @@ class _Printer:
                 negative = isinstance(value, int | float) and str(value).startswith("-")
                 return _literal(value), _SIGNED if negative else _PRIMARY
             case ast.Duration(amount, unit):
-                return f"{_fraction(amount)} {_unit(unit, amount)}", _PRIMARY
+                return f"{_amount(amount)} {_unit(unit, amount)}", _PRIMARY
             case ast.Parameter(name):
                 return _name(name), _PRIMARY
             case ast.Attribute(variable, attribute) if variable == self._bare != attribute:
@@ -202,11 +191,6 @@ class _Printer:
             case ast.Equivalence(attribute, value):
                 shown = f" = {_literal(value.value)}" if value is not None else ""
                 return f"[{_name(attribute)}{shown}]", _PRIMARY
-            case _:
-                return self._operation(node)
-
-    def _operation(self, node: ast.Expression) -> tuple[str, int]:
-        match node:
             case ast.Negative(operand):
                 return f"-{self.expression(operand, _PRIMARY)}", _SIGNED
             case ast.Arithmetic(operator, left, right):
@@ -247,7 +231,9 @@ def _literal(value: float | str | bool | None) -> str:
     return repr(value)
 
 
-def _fraction(value: Fraction) -> str:
+def _amount(value: Fraction | ast.Parameter) -> str:
+    if isinstance(value, ast.Parameter):
+        return _name(value.name)
     return str(value.numerator) if value.denominator == 1 else repr(float(value))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,110 +17,21 @@ import numpy.typing as npt
 
 from cepheid.events.arrays import Int64s, PositionArray
 from cepheid.language import syntax as ast
-
-ABSENT = -1
-"""The position of a variable that is absent from a match (another OR branch, an empty star)."""
+from cepheid.matches.positions import (
+    ABSENT,
+    Bools,
+    Column,
+    ListPositions,
+    SinglePositions,
+    absent_column,
+    greatest,
+    least,
+    offsets_of,
+    places_in_rows,
+)
 
 WINDOW_END = -1
 """The completion position of a match that is complete only when its window ends."""
-
-Bools = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SinglePositions:
-    """One position per match, or ABSENT."""
-
-    positions: PositionArray
-
-    def __getitem__(self, match_ix: int) -> int | None:
-        position = int(self.positions[match_ix])
-        return None if position == ABSENT else position
-
-    @property
-    def absent(self) -> Bools:
-        """Which matches do not have the variable."""
-        return np.equal(self.positions, ABSENT)
-
-    def firsts(self) -> PositionArray:
-        """The first event of the variable in each match."""
-        return self.positions
-
-    def lasts(self) -> PositionArray:
-        """The last event of the variable in each match."""
-        return self.positions
-
-    def pick(self, chosen: Int64s) -> SinglePositions:
-        """The chosen matches, in this order."""
-        return SinglePositions(self.positions[chosen])
-
-    def slice(self, low: int, high: int) -> SinglePositions:
-        """The matches from ``low`` to ``high``."""
-        return SinglePositions(self.positions[low:high])
-
-    def moved(self, move: Callable[[PositionArray], PositionArray]) -> SinglePositions:
-        """The same events under other positions."""
-        absent = self.absent
-        if not absent.any():
-            return SinglePositions(move(self.positions))
-        positions = np.full(len(self.positions), ABSENT, dtype=np.int64)
-        positions[~absent] = move(self.positions[~absent])
-        return SinglePositions(positions)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ListPositions:
-    """A list of positions per match: ``positions[offsets[m]:offsets[m + 1]]``; empty if absent."""
-
-    offsets: Int64s
-    positions: PositionArray
-
-    def __getitem__(self, match_ix: int) -> list[int] | None:
-        low, high = self.offsets[match_ix], self.offsets[match_ix + 1]
-        return self.positions[low:high].tolist() or None
-
-    @property
-    def lengths(self) -> Int64s:
-        """The number of events that the variable has in each match."""
-        return np.diff(self.offsets)
-
-    @property
-    def absent(self) -> Bools:
-        """Which matches do not have the variable."""
-        return np.equal(self.lengths, 0)
-
-    def firsts(self) -> PositionArray:
-        """The first event of the variable in each match, or ABSENT."""
-        return self._at(self.offsets[:-1])
-
-    def lasts(self) -> PositionArray:
-        """The last event of the variable in each match, or ABSENT."""
-        return self._at(self.offsets[1:] - 1)
-
-    def _at(self, places: Int64s) -> PositionArray:
-        absent = self.absent
-        if not absent.any():
-            return self.positions[places]
-        found = np.full(len(places), ABSENT, dtype=self.positions.dtype)
-        found[~absent] = self.positions[places[~absent]]
-        return found
-
-    def pick(self, chosen: Int64s) -> ListPositions:
-        """The chosen matches, in this order."""
-        offsets, places = picked_places(self.offsets, chosen)
-        return ListPositions(offsets, self.positions[places])
-
-    def slice(self, low: int, high: int) -> ListPositions:
-        """The matches from ``low`` to ``high``."""
-        offsets = self.offsets[low : high + 1]
-        return ListPositions(offsets - offsets[0], self.positions[offsets[0] : offsets[-1]])
-
-    def moved(self, move: Callable[[PositionArray], PositionArray]) -> ListPositions:
-        """The same events under other positions."""
-        return ListPositions(self.offsets, move(self.positions))
-
-
-Column = SinglePositions | ListPositions
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,10 +234,6 @@ class Bindings:
         columns = {name: column.moved(move) for name, column in self.variables.items()}
         return replace(self, variables=columns)
 
-    def completion_order(self) -> Int64s:
-        """The order of the matches by the (ticks, position) at which they are complete."""
-        return np.lexsort((self.completion_positions, self.ends)).astype(np.int64, copy=False)
-
     def rows(self) -> tuple[Int64s, Int64s]:
         """All matches as rows of numbers, and where each row begins.
 
@@ -362,71 +269,11 @@ class Bindings:
         return offsets, numbers
 
 
-def offsets_of(lengths: Int64s) -> Int64s:
-    """Where each of several consecutive lists begins, and where the last one ends.
-
-    >>> offsets_of(np.array([2, 0, 3])).tolist()
-    [0, 2, 2, 5]
-    """
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
-
-
-def places_in_rows(begins: Int64s, column: ListPositions) -> Int64s:
-    """The place of each element of the lists, if list m begins at ``begins[m]``."""
-    shifts = np.repeat(begins - column.offsets[:-1], column.lengths)
-    return np.arange(len(column.positions), dtype=np.int64) + shifts
-
-
-def picked_places(offsets: Int64s, chosen: Int64s) -> tuple[Int64s, Int64s]:
-    """The offsets of the chosen lists one after the other, and the places of their elements.
-
-    >>> offsets, places = picked_places(np.array([0, 2, 3]), np.array([1, 0]))
-    >>> offsets.tolist(), places.tolist()
-    ([0, 1, 3], [2, 0, 1])
-    """
-    lengths = offsets[1:][chosen] - offsets[:-1][chosen]
-    after = offsets_of(lengths)
-    starts = np.repeat(offsets[:-1][chosen] - after[:-1], lengths)
-    return after, np.arange(after[-1], dtype=np.int64) + starts
-
-
-def least(columns: Iterator[PositionArray]) -> PositionArray:
-    """The least position of each match in these columns, ignoring ABSENT.
-
-    >>> least(iter([np.array([3, ABSENT]), np.array([2, 5])])).tolist()
-    [2, 5]
-    """
-
-    def lesser(left: PositionArray, right: PositionArray) -> PositionArray:
-        if left.dtype != right.dtype:
-            left, right = left.astype(np.int64), right.astype(np.int64)
-        # As an unsigned integer, ABSENT is the greatest number.
-        unsigned = np.uint32 if left.dtype == np.int32 else np.uint64
-        found: PositionArray = np.minimum(left.view(unsigned), right.view(unsigned))
-        return found.view(left.dtype)
-
-    return reduce(lesser, columns)
-
-
-def greatest(columns: Iterator[PositionArray]) -> PositionArray:
-    """The greatest position of each match in these columns; ABSENT is less than any position."""
-    return reduce(np.maximum, columns)
-
-
 def no_matches(components: Sequence[ast.Component]) -> Bindings:
     """No matches of these components."""
     nothing = np.empty(0, dtype=np.int64)
-    columns = {each.variable: _absent_column(each, 0) for each in components}
+    columns = {each.variable: absent_column(each, 0) for each in components}
     return Bindings(columns, 0, MatchTimes.of(nothing, nothing), nothing)
-
-
-def _absent_column(component: ast.Component, count: int) -> Column:
-    """The column of a variable that no match has."""
-    if component.is_kleene:
-        return ListPositions(np.zeros(count + 1, dtype=np.int64), np.empty(0, dtype=np.int64))
-    return SinglePositions(np.full(count, ABSENT, dtype=np.int64))
 
 
 def with_variables(matches: Bindings, components: Sequence[ast.Component]) -> Bindings:
@@ -434,7 +281,7 @@ def with_variables(matches: Bindings, components: Sequence[ast.Component]) -> Bi
     if [*matches.variables] == [component.variable for component in components]:
         return matches
     columns = {
-        each.variable: matches.variables.get(each.variable) or _absent_column(each, len(matches))
+        each.variable: matches.variables.get(each.variable) or absent_column(each, len(matches))
         for each in components
     }
     return replace(matches, variables=columns, in_order=False)

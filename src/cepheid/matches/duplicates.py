@@ -9,7 +9,7 @@ import numpy as np
 from cepheid.events.arrays import Int64s
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, joined_bindings, no_matches
-from cepheid.matches.kernels.duplicates import hash_rows
+from cepheid.matches.kernels.digests import hash_rows
 from cepheid.matches.stored import load_matches, store_matches
 from cepheid.snapshots import Arrays
 

@@ -18,13 +18,13 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.events.arrays import Int64s, PositionArray
-from cepheid.events.columns.arrow_arrays import from_numpy, shared
-from cepheid.events.columns.encoding import one_array
+from cepheid.events.columns.arrow_arrays import from_numpy, one_array, shared
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
-from cepheid.matches.bindings import Bindings, ListPositions
+from cepheid.matches.bindings import Bindings
 from cepheid.matches.kernels import digests as kernels
+from cepheid.matches.positions import ListPositions
 
 UInt64s = npt.NDArray[np.uint64]
 

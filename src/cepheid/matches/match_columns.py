@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from time import perf_counter
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.events.arrays import PositionArray, lent
+from cepheid.events.arrays import Int64s, PositionArray, lent
+from cepheid.jit.drive import Drive
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.kernels import match_columns as kernel
@@ -81,7 +82,7 @@ class MatchLister:
             pieces=np.empty((0, kernel.PIECE_FIELDS), np.int64),
             memos=np.empty((_MEMOS, kernel.MEMO_FIELDS), np.int64),
         )
-        self.seconds = 0.0
+        self.drive = Drive()
 
     def blocks(self, chains: Chains, first_event: int, next_event: int) -> Iterator[Bindings]:
         """The matches of the finals; their events are all before ``next_event``.
@@ -102,19 +103,22 @@ class MatchLister:
         path = self._path[: longest + 1]
         cursor = np.zeros(kernel.CURSOR_FIELDS, np.int64)
         listing = self._listing._replace(cursor=cursor)
-        status = kernel.FULL
-        while status == kernel.FULL:
+
+        def list_more() -> int:
             self._memory.make_room(max(tuning().block_events, 2 * (longest + 1)), width)
-            begun = perf_counter()
-            status = kernel.list_columns(
+            status: int = kernel.list_columns(
                 chains, listing, first_event, path, self._memory.positions, self._offsets
             )
-            self.seconds += perf_counter() - begun
-            if cursor[kernel.AT_MATCH]:
-                yield self._handed_out(int(cursor[kernel.AT_MATCH]))
-                cursor[kernel.AT_MATCH] = 0
+            return status
 
-    def _handed_out(self, count: int) -> Bindings:
-        offsets = self._offsets[:, : count + 1].copy()
-        positions = self._memory.taken(int(offsets[:, count].max()))
-        return Bindings.of_columns(positions, offsets, count, self._components)
+        yield from self.drive(list_more, {kernel.FULL: partial(self._drained, cursor)})
+        yield from self._drained(cursor)
+
+    def _drained(self, cursor: Int64s) -> Iterator[Bindings]:
+        """The matches that the kernel has written."""
+        count = int(cursor[kernel.AT_MATCH])
+        if count:
+            offsets = self._offsets[:, : count + 1].copy()
+            positions = self._memory.taken(int(offsets[:, count].max()))
+            yield Bindings.of_columns(positions, offsets, count, self._components)
+            cursor[kernel.AT_MATCH] = 0

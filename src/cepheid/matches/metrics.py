@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy.typing as npt
@@ -80,23 +80,19 @@ def bytes_of(*arrays: npt.NDArray[Any]) -> int:
 
 def joined_metrics(events: int, parts: Sequence[EngineMetrics]) -> Metrics:
     """The metrics of all automata of a query over the same events."""
+    totals = {
+        each.name: sum(getattr(engine, each.name) for engine in parts)
+        for each in fields(EngineMetrics)
+        if each.name != "evaluations"
+    }
     evaluations: Counter[str] = Counter()
     for engine in parts:
         evaluations.update(engine.evaluations)
-    matches = sum(engine.matches for engine in parts)
-    length = sum(engine.events_in_matches for engine in parts)
+    length, nodes = totals.pop("events_in_matches"), totals.pop("nodes_created")
     return Metrics(
         events,
-        matches,
-        length / matches if matches else 0.0,
-        sum(engine.runs_created for engine in parts),
-        sum(engine.runs_merged for engine in parts),
-        sum(engine.runs_expired for engine in parts),
-        sum(engine.runs_peak for engine in parts),
-        sum(engine.nodes_created for engine in parts),
-        dict(evaluations),
-        sum(engine.seconds_matching for engine in parts),
-        sum(engine.seconds_construction for engine in parts),
-        sum(engine.sequences for engine in parts),
-        sum(engine.memory for engine in parts),
+        mean_match_length=length / totals["matches"] if totals["matches"] else 0.0,
+        buffer_nodes=nodes,
+        evaluations=dict(evaluations),
+        **totals,
     )

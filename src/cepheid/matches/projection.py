@@ -11,16 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.aggregates import AGGREGATES, TOTAL
-from cepheid.events.arrays import Int64s, PositionArray
-from cepheid.events.columns.arrow_arrays import from_numpy
-from cepheid.events.columns.decimals import plain_decimals
-from cepheid.events.columns.encoding import one_array
+from cepheid.events.arrays import PositionArray
+from cepheid.events.columns.arrow_arrays import from_numpy, one_array, plain_decimals
 from cepheid.events.columns.vectorised import Bools, Leaf, Vectorised, whole_numbers, without_nan
 from cepheid.events.event_view import EventView
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
-from cepheid.matches.bindings import ABSENT, Bindings, ListPositions, SinglePositions
+from cepheid.matches.bindings import Bindings
+from cepheid.matches.positions import ABSENT, ListPositions, SinglePositions
 from cepheid.reference.interpreter import variables_in
 
 
@@ -91,9 +90,9 @@ class _Projector:
             case ast.Attribute(variable, attribute):
                 positions = self._single(variable).positions
             case ast.Element(variable, index, attribute):
-                positions = self._element(self._list(variable), index)
+                positions = _element(self._list(variable), index)
             case ast.Aggregate("first" | "last" as end, variable, _, str(attribute)):
-                positions = self._end(self._list(variable), end)
+                positions = _end(self._list(variable), end)
             case _:
                 return None
         return self._missing_at(attribute, positions)
@@ -105,7 +104,7 @@ class _Projector:
             case ast.Attribute(variable, attribute):
                 return self._taken(attribute, self._single(variable).positions)
             case ast.Element(variable, index, attribute):
-                return self._taken(attribute, self._element(self._list(variable), index))
+                return self._taken(attribute, _element(self._list(variable), index))
             case ast.Elements(variable, attribute):
                 column = self._list(variable)
                 return _listed(column, self._taken(attribute, column.positions))
@@ -152,25 +151,12 @@ class _Projector:
         absent: Bools = np.equal(positions, ABSENT)
         return absent if all(has) else absent | ~np.array(has)[events.type_codes[positions]]
 
-    def _element(self, column: ListPositions, index: int | ast.Index) -> PositionArray:
-        """The position of one element of each list, or ABSENT if the list is too short."""
-        if index is ast.Index.LAST:
-            places = column.offsets[1:] - 1
-        else:
-            assert isinstance(index, int)
-            places = column.offsets[:-1] + index - 1
-        return _gathered(column, places)
-
-    def _end(self, column: ListPositions, end: str) -> PositionArray:
-        """The position of the first or the last element of each list."""
-        return self._element(column, 1 if end == "first" else ast.Index.LAST)
-
     def _aggregate(self, node: ast.Aggregate) -> pa.Array:
         column = self._list(node.variable)
         if node.attribute is None:
             return from_numpy(column.lengths)
         if node.function in ("first", "last"):
-            return self._taken(node.attribute, self._end(column, node.function))
+            return self._taken(node.attribute, _end(column, node.function))
         values = without_nan(self._taken(node.attribute, column.positions))
         aggregate = AGGREGATES[node.function]
         if aggregate.arrow is not None:
@@ -215,11 +201,17 @@ def _aggregated(name: str, column: ListPositions, values: pa.Array) -> pa.Array:
     return result.fill_null(0) if name == "count" else result
 
 
-def _gathered(column: ListPositions, places: Int64s) -> PositionArray:
-    inside = (places >= column.offsets[:-1]) & (places < column.offsets[1:])
-    result = np.full(len(places), ABSENT, column.positions.dtype)
-    result[inside] = column.positions[places[inside]]
-    return result
+def _element(column: ListPositions, index: int | ast.Index) -> PositionArray:
+    """The position of one element of each list, or ABSENT if the list is too short."""
+    if index is ast.Index.LAST:
+        return column.lasts()
+    assert isinstance(index, int)
+    return column.at(column.offsets[:-1] + index - 1)
+
+
+def _end(column: ListPositions, end: str) -> PositionArray:
+    """The position of the first or the last element of each list."""
+    return column.firsts() if end == "first" else column.lasts()
 
 
 def _listed(column: ListPositions, values: pa.Array) -> pa.Array:

@@ -14,13 +14,8 @@ import numpy as np
 from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.events.arrays import Int64s
 from cepheid.language import syntax as ast
-from cepheid.matches.bindings import (
-    Bindings,
-    ListPositions,
-    MatchTimes,
-    offsets_of,
-    places_in_rows,
-)
+from cepheid.matches.bindings import Bindings, MatchTimes
+from cepheid.matches.positions import ListPositions, offsets_of, places_in_rows
 from cepheid.snapshots import Arrays
 
 

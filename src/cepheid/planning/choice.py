@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.engines.base.evaluation import AUTO, IMPRECISE, REFERENCE, Evaluation
 from cepheid.engines.base.options import DEFAULT_OPTIONS, UNCERTAIN_ONLY, Options
-from cepheid.engines.imprecise.tables import refuse_method
+from cepheid.engines.imprecise.evaluation import refuse_method
 from cepheid.errors import EvaluationError, OptionError, list_words, unknown_name, warn
-from cepheid.events.uncertain_time import UncertainTime
+from cepheid.events.read_options import UncertainTime
 from cepheid.planning.estimates import choose_by_statistics
 from cepheid.planning.registry import EVALUATIONS
 

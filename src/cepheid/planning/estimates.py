@@ -14,8 +14,8 @@ from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.engines.base.evaluation import LAZY_CHAIN, Evaluation
 from cepheid.engines.base.statistics import check_conditions, given_rates
 from cepheid.engines.base.workload import Workload
-from cepheid.engines.lazy.placement import chain_orders, place_lazily
-from cepheid.language import syntax as ast
+from cepheid.engines.lazy.placement import place_lazily
+from cepheid.engines.lazy.sharing import chain_orders
 from cepheid.language.printer import print_expression
 from cepheid.planning.registry import EVALUATIONS
 
@@ -70,13 +70,12 @@ def workload_of(
 def _linked(alternative: Alternative) -> frozenset[tuple[int, int]]:
     """The pairs of components with an equality of two attributes."""
     places = {part.variable: ix for ix, part in enumerate(alternative.components)}
-    found = set()
-    for clause in alternative.clauses:
-        match clause.literals:
-            case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
-                pair = sorted((places[left.variable], places[right.variable]))
-                found.add((pair[0], pair[1]))
-    return frozenset(found)
+    return frozenset(
+        (places[a.variable], places[b.variable])
+        for clause in alternative.clauses
+        for a, b in clause.equal_attributes
+        if places[a.variable] <= places[b.variable]
+    )
 
 
 def cheapest_of(

@@ -382,18 +382,16 @@ class Evaluation:
 
 def _conditions(query: ast.Query) -> list[ast.Expression]:
     """The conjuncts of WHERE without equivalence tests, with NOT pushed below AND and OR."""
-    if query.condition is None:
-        return []
     return [part for part in _conjuncts(query.condition) if not isinstance(part, ast.Equivalence)]
 
 
 def _equivalences(query: ast.Query) -> list[ast.Equivalence]:
-    if query.condition is None:
-        return []
     return [part for part in _conjuncts(query.condition) if isinstance(part, ast.Equivalence)]
 
 
-def _conjuncts(node: ast.Expression, positive: bool = True) -> list[ast.Expression]:
+def _conjuncts(node: ast.Expression | None, positive: bool = True) -> list[ast.Expression]:
+    if node is None:
+        return []
     if isinstance(node, ast.Not):
         return _conjuncts(node.operand, not positive)
     if isinstance(node, ast.And if positive else ast.Or):

@@ -40,9 +40,7 @@ def report_query(
     matches = query.match(events, whole_events=True, **keywords)
     fields = {name: keywords[name] for name in ("time", "type") if name in keywords}
     known = {name: keywords[name] for name in _STREAM_KEYWORDS if name in keywords}
-    evaluation = {"evaluation": keywords["evaluation"]} if "evaluation" in keywords else {}
-    schema = matches.schema
-    wanted = keywords.get("evaluation", AUTO)
+    schema, wanted = matches.schema, keywords.get("evaluation", AUTO)
     try:
         automata = query.automaton(
             "svg", schema=schema, evaluation=wanted if wanted in DRAWN else AUTO
@@ -53,7 +51,7 @@ def report_query(
         title,
         draw_timeline(_with_events(matches, query), len(matches), **fields),
         query=str(query),
-        plan=query.explain(schema, **evaluation).partition("\n\n")[2],
+        plan=query.explain(schema, evaluation=wanted).partition("\n\n")[2],
         automata=automata,
         metrics=matches.metrics.to_dict(),
         diagnosis=query.diagnose(events, **known),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
@@ -53,20 +54,17 @@ class Report:
             filled += [parts[name], after]
         return "".join(filled)
 
-    def _sections(self) -> list[str]:
-        sections = []
+    def _sections(self) -> Iterator[str]:
         if self.query is not None:
-            sections.append(_section("query", "Query", f"<pre>{escape(self.query)}</pre>"))
+            yield _section("query", "Query", f"<pre>{escape(self.query)}</pre>")
         if self.automata is not None:
-            drawing = f'<div class="drawing">{self.automata}</div>'
-            sections.append(_section("automaton", "Automaton", drawing))
+            yield _section("automaton", "Automaton", f'<div class="drawing">{self.automata}</div>')
         if self.plan is not None:
-            sections.append(_section("plan", "Plan", f"<pre>{escape(self.plan)}</pre>"))
+            yield _section("plan", "Plan", f"<pre>{escape(self.plan)}</pre>")
         if self.diagnosis is not None:
-            sections.append(_section("funnel", "Diagnosis", draw_funnel(self.diagnosis)))
+            yield _section("funnel", "Diagnosis", draw_funnel(self.diagnosis))
         if self.metrics is not None:
-            sections.append(_section("metrics", "Metrics", _metrics(self.metrics)))
-        return sections
+            yield _section("metrics", "Metrics", _metrics(self.metrics))
 
 
 def _section(name: str, title: str, content: str) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
+from datetime import UTC, date, datetime, time
 from typing import Any
 
 import numpy as np
@@ -197,6 +196,4 @@ def text(value: Any) -> str:
             return f"{shown}, … ({len(value)} in all)" if len(value) > 20 else shown
         case dict():
             return ", ".join(f"{name} {text(each)}" for name, each in value.items())
-        case datetime() | date() | time() | timedelta() | Decimal():
-            return str(value)
     return str(value)

@@ -47,7 +47,7 @@ def generate(count: int, seed: int) -> pa.Table:
     import pyarrow as pa
 
     rng = np.random.default_rng(seed)
-    rows: list[tuple[int, str, str, str | None, float | None]] = []
+    rows: list[dict[str, Any]] = []
     # A round of fifteen seconds has a sample and at most one task on each node.
     for number in range(count // NODES + 1):
         begin = OPENING_MS + number * SAMPLE_MS
@@ -55,20 +55,15 @@ def generate(count: int, seed: int) -> pa.Table:
             node = f"node-{node_ix:02}"
             busy = rng.random() < BUSY_SHARE
             value = rng.uniform(0.96, 1.0) if busy else rng.uniform(0.2, 0.7)
-            rows.append((begin + SAMPLE_MS // 2 + 10 * node_ix, "CPU", node, None, round(value, 3)))
+            peak = {"type": "CPU", "value": round(value, 3)}
+            rows.append({"ts": begin + SAMPLE_MS // 2 + 10 * node_ix, "node_id": node, **peak})
             if busy or rng.random() < 0.5:
                 task = f"task-{number:05}-{node_ix:02}"
                 start = begin + int(rng.integers(0, 5_000))
                 finish = start + int(rng.integers(4_000, 9_000))
-                rows.append((start, "TaskStart", node, task, None))
-                rows.append((finish, "TaskFinish", node, task, None))
-    rows.sort(key=lambda row: row[0])
-    columns: list[Any] = list(zip(*rows[:count], strict=True)) if count else [()] * 5
-    names = ("ts", "type", "node_id", "task_id", "value")
-    types = (pa.timestamp("ms"), pa.string(), pa.string(), pa.string(), pa.float64())
-    return pa.table(
-        {
-            name: pa.array(column, kind)
-            for name, column, kind in zip(names, columns, types, strict=True)
-        }
-    )
+                for ts, name in ((start, "TaskStart"), (finish, "TaskFinish")):
+                    rows.append({"ts": ts, "type": name, "node_id": node, "task_id": task})
+    rows.sort(key=lambda row: row["ts"])
+    strings = dict.fromkeys(("type", "node_id", "task_id"), pa.string())
+    schema = pa.schema({"ts": pa.timestamp("ms"), **strings, "value": pa.float64()})
+    return pa.Table.from_pylist(rows[:count], schema)

@@ -60,17 +60,8 @@ def generate(count: int, seed: int) -> pa.Table:
     while len(rows) < count:
         rows.append(_everyday_event(rng, START_MS + int(rng.integers(span_ms))))
     rows.sort(key=lambda row: row["ts"])
-    schema = pa.schema(
-        [
-            ("ts", pa.timestamp("ms")),
-            ("type", pa.string()),
-            ("kind", pa.string()),
-            ("site", pa.string()),
-            ("from", pa.string()),
-            ("to", pa.string()),
-        ]
-    )
-    return pa.Table.from_pylist(rows, schema)
+    strings = dict.fromkeys(("type", "kind", "site", "from", "to"), pa.string())
+    return pa.Table.from_pylist(rows, pa.schema({"ts": pa.timestamp("ms"), **strings}))
 
 
 def _outbreak(rng: np.random.Generator, ts: int) -> list[Row]:

@@ -86,16 +86,8 @@ def generate(count: int, seed: int) -> pa.Table:
                 }
             )
     rows.sort(key=lambda row: row["ts"])
-    schema = pa.schema(
-        [
-            ("ts", pa.timestamp("ms")),
-            ("type", pa.string()),
-            ("tag_id", pa.string()),
-            ("product", pa.string()),
-            ("zone", pa.string()),
-        ]
-    )
-    return pa.Table.from_pylist(rows, schema)
+    strings = dict.fromkeys(("type", "tag_id", "product", "zone"), pa.string())
+    return pa.Table.from_pylist(rows, pa.schema({"ts": pa.timestamp("ms"), **strings}))
 
 
 def _fates(count: int) -> list[str]:

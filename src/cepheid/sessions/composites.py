@@ -20,12 +20,10 @@ import pyarrow as pa
 from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
-from cepheid.matches.bindings import Bindings, SinglePositions, picked_places
+from cepheid.matches.bindings import WINDOW_END, Bindings
+from cepheid.matches.positions import SinglePositions, picked_places
 from cepheid.matches.projection import project
 from cepheid.snapshots import Arrays, table_bytes, table_from
-
-WINDOW_END = -1
-"""The anchor of a composite event made by a match that ends with its window."""
 
 _SHORTER = -2
 
@@ -35,12 +33,15 @@ Frontier = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Composites:
-    """Composite events of one query in order, numbered from ``first``."""
+    """Composite events of one query, numbered from ``first`` once they are in final order.
+
+    An anchor is WINDOW_END if the match ends with its window.
+    """
 
     table: pa.Table
     ticks: Int64s
     anchors: Int64s
-    first: int
+    first: int = 0
 
     def __len__(self) -> int:
         return len(self.ticks)
@@ -62,12 +63,14 @@ class Composites:
         )
 
     def _slice(self, low: int, high: int) -> Composites:
-        return Composites(
-            self.table.slice(low, high - low),
-            self.ticks[low:high],
-            self.anchors[low:high],
-            self.first + low,
-        )
+        table = self.table.slice(low, high - low)
+        return Composites(table, self.ticks[low:high], self.anchors[low:high], self.first + low)
+
+    def take(self, chosen: Int64s, first: int = 0) -> Composites:
+        """The chosen events, in this order, numbered from ``first``."""
+        is_all = len(chosen) == len(self) and (chosen[1:] > chosen[:-1]).all()
+        table = self.table if is_all else self.table.take(pa.array(chosen))
+        return Composites(table, self.ticks[chosen], self.anchors[chosen], first)
 
     def state(self) -> Arrays:
         """The events as arrays, for a snapshot."""
@@ -81,8 +84,8 @@ class Composites:
     @classmethod
     def load(cls, state: Arrays) -> Composites:
         """The composite events of a snapshot."""
-        table = table_from(state["table"])
-        return cls(table, state["ticks"], state["anchors"], int(state["first"][0]))
+        first = int(state["first"][0]) if "first" in state else 0
+        return cls(table_from(state["table"]), state["ticks"], state["anchors"], first)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,9 +96,7 @@ class Unsettled:
     and anchor; they are compared from left to right.
     """
 
-    table: pa.Table
-    ticks: Int64s
-    anchors: Int64s
+    made: Composites
     offsets: Int64s
     keys: Int64s
 
@@ -116,58 +117,41 @@ class Unsettled:
             found, hooks = found.pick(order), hooks[order]
             offsets, among = picked_places(offsets, order)
             keys = keys[among]
-        return found, cls(project(query, events, found), found.ends, hooks, offsets, keys)
+        made = Composites(project(query, events, found), found.ends, hooks)
+        return found, cls(made, offsets, keys)
 
     def __len__(self) -> int:
-        return len(self.ticks)
+        return len(self.made)
 
     def joined(self, more: Unsettled) -> Unsettled:
         """These events and more, in any order."""
-        if not len(self) or not len(more):
-            return self if len(self) else more
         return Unsettled(
-            pa.concat_tables([self.table, more.table]),
-            np.concatenate([self.ticks, more.ticks]),
-            np.concatenate([self.anchors, more.anchors]),
+            self.made.followed_by(more.made),
             np.concatenate([self.offsets, self.offsets[-1] + more.offsets[1:]]),
             np.concatenate([self.keys, more.keys]),
         )
 
     def settled(self, limit: Frontier | None, first: int) -> tuple[Composites, Unsettled]:
         """The events before the limit in order, numbered from ``first``, and the rest."""
-        ready = before(limit, self.ticks, self.anchors)
+        ready = before(limit, self.made.ticks, self.made.anchors)
         if not ready.all():
             rest = self._pick(np.flatnonzero(~ready))
             return self._pick(np.flatnonzero(ready)).settled(None, first)[0], rest
-        order = ragged_order((self.ticks, self.anchors), self.offsets, self.keys)
-        table = self.table if (order[1:] > order[:-1]).all() else self.table.take(pa.array(order))
-        ordered = Composites(table, self.ticks[order], self.anchors[order], first)
-        return ordered, self._pick(order[:0])
+        order = ragged_order((self.made.ticks, self.made.anchors), self.offsets, self.keys)
+        return self.made.take(order, first), self._pick(order[:0])
 
     def _pick(self, chosen: Int64s) -> Unsettled:
         offsets, among = picked_places(self.offsets, chosen)
-        return Unsettled(
-            self.table.take(pa.array(chosen)),
-            self.ticks[chosen],
-            self.anchors[chosen],
-            offsets,
-            self.keys[among],
-        )
+        return Unsettled(self.made.take(chosen), offsets, self.keys[among])
 
     def state(self) -> Arrays:
         """The events as arrays, for a snapshot."""
-        return {
-            "table": table_bytes(self.table),
-            "ticks": self.ticks,
-            "anchors": self.anchors,
-            "offsets": self.offsets,
-            "keys": self.keys,
-        }
+        return {**self.made.state(), "offsets": self.offsets, "keys": self.keys}
 
     @classmethod
     def load(cls, state: Arrays) -> Unsettled:
         """The composite events of a snapshot."""
-        return cls(**{**state, "table": table_from(state["table"])})
+        return cls(Composites.load(state), state["offsets"], state["keys"])
 
 
 def before(limit: Frontier | None, ticks: Int64s, anchors: Int64s) -> npt.NDArray[np.bool_]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from cepheid.analysis.needed_columns import attributes_named
+from cepheid.analysis.needs import attributes_named
 from cepheid.analysis.scripts import ScriptQuery
 from cepheid.errors import EventError
 from cepheid.events.arrays import Int64s
@@ -16,9 +16,9 @@ from cepheid.events.events import Events
 from cepheid.events.read_options import ReadOptions
 from cepheid.events.sources.tables import concat_tables
 from cepheid.events.time_axis import TimeAxis
-from cepheid.matches.bindings import bindings_from_rows
+from cepheid.matches.bindings import WINDOW_END, bindings_from_rows
 from cepheid.schema import Kind, Schema, kind_of
-from cepheid.sessions.composites import WINDOW_END, Composites, Unsettled
+from cepheid.sessions.composites import Composites, Unsettled
 
 ANCHOR = "cepheid.anchor"
 PLACE = "cepheid.place"
@@ -28,15 +28,47 @@ stream of its query. A session retains them with its events."""
 THE_EVENTS = "the events"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class MergedStream:
-    """How the stream of one query is merged; ``columns`` are the columns of its table."""
+    """How the stream of a query is merged from the input and composite events of earlier queries.
 
-    time: str
-    type: str | None
-    types: Mapping[int, str]  # by number of each earlier query that is read, its composite type
-    columns: pa.Schema
-    schema: Schema
+    Args:
+        number: the number of the query.
+        queries: the queries of the script.
+        raw: events with the columns of the input.
+        made: the columns of the composite events of each earlier query.
+        schema: the schema of the stream.
+        read: how the input was read.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        queries: Sequence[ScriptQuery],
+        raw: Events,
+        made: Mapping[int, pa.Table],
+        schema: Schema,
+        read: ReadOptions,
+    ) -> None:
+        each = queries[number]
+        self._time, self._type = read.time, read.type
+        self._types = {ix: str(queries[ix].type_name) for ix in each.reads}
+        assert schema.types is not None
+        self._has = {ix: schema.types[name] for ix, name in self._types.items()}
+        tables = {THE_EVENTS: raw.table.schema.empty_table()}
+        for ix, name in self._types.items():
+            columns = [column for column in made[ix].column_names if column in self._has[ix]]
+            tables[f"{name} of query {ix + 1}"] = made[ix].select(columns)
+        wanted = attributes_named(each.query)
+        kept = [
+            field.with_type(_no_times(raw).type) if field.name == read.time else field
+            for field in concat_tables(tables).schema
+            if wanted is None or field.name in {*wanted, read.time, read.type}
+        ]
+        self._columns = pa.schema(kept)
+        known = [field for field in kept if schema.kind(field.name) is not Kind.UNKNOWN]
+        kinds = {field.name: kind_of(field.type) for field in known}
+        kinds = {name: kind for name, kind in kinds.items() if kind is not Kind.UNKNOWN}
+        self._schema = replace(schema, attributes={**schema.attributes, **kinds})
 
     def merge(
         self, raw: Events, anchors: Int64s, composites: Mapping[int, Composites], queries: int
@@ -46,18 +78,18 @@ class MergedStream:
         ``queries`` is the number of queries of the script. The row of composite event n of query
         q is ``composite_row(n, q, queries)``.
         """
-        made = [(ix, composites[ix]) for ix in self.types if len(composites[ix])]
+        made = [(ix, composites[ix]) for ix in self._types if len(composites[ix])]
         table = self._aligned(raw.table)
-        names = (*raw.type_names, *dict.fromkeys(self.types.values()))
+        names = (*raw.type_names, *dict.fromkeys(self._types.values()))
         if not made:
-            merged = replace(raw, table=table, type_names=names, schema=self.schema)
+            merged = replace(raw, table=table, type_names=names, schema=self._schema)
             return merged, anchors
         axis = raw.time_axis
         tables = [self._table_of(ix, part, axis) for ix, part in made]
         ticks = np.concatenate([part.ticks for _, part in made])
         hooks = np.concatenate([part.anchors for _, part in made])
         rows = [composite_row(part.first + np.arange(len(part)), ix, queries) for ix, part in made]
-        codes = [np.full(len(part), names.index(self.types[ix]), np.int32) for ix, part in made]
+        codes = [np.full(len(part), names.index(self._types[ix]), np.int32) for ix, part in made]
         order = _merged_order(raw.ticks, anchors, ticks, hooks)
         together = pa.concat_tables([table, *tables]).unify_dictionaries().combine_chunks()
         merged = Events(
@@ -67,14 +99,14 @@ class MergedStream:
             axis,
             np.concatenate([raw.type_codes, *codes])[order],
             names,
-            self.schema,
+            self._schema,
         )
         return merged, np.concatenate([anchors, hooks])[order]
 
     def _aligned(self, table: pa.Table) -> pa.Table:
         """The table with the columns of the stream; missing columns are null."""
         columns = []
-        for field in self.columns:
+        for field in self._columns:
             if field.name not in table.column_names:
                 columns.append(pa.nulls(table.num_rows, field.type))
                 continue
@@ -86,16 +118,14 @@ class MergedStream:
                     f"column {field.name!r} is {column.type}, and was {field.type} before: "
                     f"{' '.join(str(error).split())}"
                 ) from None
-        return pa.table(columns, schema=self.columns)
+        return pa.table(columns, schema=self._columns)
 
     def _table_of(self, ix: int, part: Composites, axis: TimeAxis) -> pa.Table:
-        own = self.schema.types
-        assert own is not None
-        has = own[self.types[ix]]
+        has = self._has[ix]
         table = part.table.select([name for name in part.table.column_names if name in has])
         for name, column in (
-            (self.time, axis.decode(part.ticks, wide=True)),
-            (self.type, pa.repeat(self.types[ix], len(part))),
+            (self._time, axis.decode(part.ticks, wide=True)),
+            (self._type, pa.repeat(self._types[ix], len(part))),
         ):
             if name in table.column_names:
                 table = table.drop_columns([name])
@@ -135,50 +165,8 @@ def composite_columns(each: ScriptQuery, events: Events) -> pa.Table:
     """
     none: Int64s = np.empty(0, dtype=np.int64)
     empty = events.slice(0, 0)
-    return Unsettled.of(
-        each.query, empty, bindings_from_rows(each.query.pattern, [], [], []), none, none
-    )[1].table
-
-
-def merged_stream(
-    number: int,
-    queries: Sequence[ScriptQuery],
-    raw: Events,
-    made: Mapping[int, pa.Table],
-    schema: Schema,
-    read: ReadOptions,
-) -> MergedStream:
-    """How the stream of a query is merged from the input and events of earlier queries.
-
-    ``made`` has the columns of their composite events, and ``schema`` is the stream's schema.
-    """
-    each = queries[number]
-    wanted = attributes_named(each.query)
-    tables = {THE_EVENTS: raw.table.schema.empty_table()}
-    for ix in each.reads:
-        type_name = queries[ix].type_name
-        assert type_name is not None
-        assert schema.types is not None
-        has = schema.types[type_name]
-        columns = [name for name in made[ix].column_names if name in has]
-        tables[f"{type_name} of query {ix + 1}"] = made[ix].select(columns)
-    together = concat_tables(tables).schema
-    kept = [
-        field.with_type(_no_times(raw).type) if field.name == read.time else field
-        for field in together
-        if wanted is None or field.name in {*wanted, read.time, read.type}
-    ]
-    columns_of = pa.schema(kept)
-    kinds = {f.name: kind_of(f.type) for f in kept if schema.kind(f.name) is not Kind.UNKNOWN}
-    kinds = {name: kind for name, kind in kinds.items() if kind is not Kind.UNKNOWN}
-    types = {ix: str(queries[ix].type_name) for ix in each.reads}
-    return MergedStream(
-        read.time,
-        read.type,
-        types,
-        columns_of,
-        replace(schema, attributes={**schema.attributes, **kinds}),
-    )
+    nothing = bindings_from_rows(each.query.pattern, [], [], [])
+    return Unsettled.of(each.query, empty, nothing, none, none)[1].made.table
 
 
 def kinds_made(columns: pa.Table, raw: Events, read: ReadOptions) -> dict[str, Kind]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,17 +12,19 @@ import pyarrow as pa
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.scripts import ScriptQuery
 from cepheid.engines.base.evaluation import AUTO, Evaluation
-from cepheid.errors import EvaluationError, LimitError, OptionError
+from cepheid.engines.base.query_session import QuerySession, SessionTask, Stored, WholeRun
+from cepheid.errors import EvaluationError, LimitError, OptionError, SnapshotError
 from cepheid.events.events import Events
+from cepheid.events.read_options import UncertainTime
 from cepheid.matches.matches import Matches
 from cepheid.planning.choice import Choice
+from cepheid.planning.registry import EVALUATIONS, evaluation_named
 from cepheid.schema import Kind
 from cepheid.sessions.composites import Composites
 from cepheid.sessions.merged_stream import (
     MergedStream,
     composite_columns,
     kinds_made,
-    merged_stream,
     name_of_row,
     refuse_taken_types,
 )
@@ -39,6 +41,8 @@ class PlannedQuery:
     columns of the query's composite events; it is None if no query reads them.
     """
 
+    settings: RunSettings
+
     number: int
     each: ScriptQuery
     analysed: AnalysedQuery
@@ -48,6 +52,19 @@ class PlannedQuery:
     sample: Events
     stream: MergedStream | None
     makes: pa.Table | None
+
+    @property
+    def task(self) -> SessionTask:
+        """What a session of the query runs."""
+        settings = self.settings
+        return SessionTask(
+            self.analysed,
+            self.window,
+            settings.output,
+            settings.options,
+            settings.read.uncertain or UncertainTime(),
+            self.evaluation.name,
+        )
 
     def no_composites(self) -> Composites:
         """An empty set of the query's composite events."""
@@ -90,7 +107,7 @@ def plan(
         stream, sample = None, events.slice(0, 0)
         if each.reads:
             schema = script.schema_read(number, events.schema, kinds)
-            stream = merged_stream(number, script.queries, sample, made, schema, read)
+            stream = MergedStream(number, script.queries, sample, made, schema, read)
             none = {ix: planned[ix].no_composites() for ix in each.reads}
             nowhere = np.empty(0, dtype=np.int64)
             sample, _ = stream.merge(sample, nowhere, none, len(script.queries))
@@ -107,10 +124,53 @@ def plan(
             kinds[number] = kinds_made(makes, events, read)
         planned.append(
             PlannedQuery(
-                number, each, analysed, chosen, choice.refusals, window, sample, stream, makes
+                settings,
+                number,
+                each,
+                analysed,
+                chosen,
+                choice.refusals,
+                window,
+                sample,
+                stream,
+                makes,
             )
         )
     return planned
+
+
+def new_run(task: SessionTask) -> WholeRun:
+    """What runs a query: made by its evaluation, or a session over the evaluation's engines."""
+    make = evaluation_named(task.evaluation).make_run
+    if make is not None:
+        return make(task)
+    from cepheid.sessions.session import Session
+
+    return Session(task.query, task.window, task.output, task.options, evaluation=task.evaluation)
+
+
+def open_session(task: SessionTask, stored: Stored | None = None) -> QuerySession:
+    """The session of a query: a new one, or the one stored in a snapshot.
+
+    Raises:
+        SnapshotError: the snapshot was made by another query or with other options.
+    """
+    if stored is not None:
+        header, _ = stored
+        made_by = evaluation_named(header["evaluation"])
+        if made_by.has_confidence != evaluation_named(task.evaluation).has_confidence:
+            raise SnapshotError(
+                f"the snapshot was made for events with {'un' if made_by.has_confidence else ''}"
+                "certain times; restore it with the same keywords"
+            )
+        task.check_made(header)
+        output = header.get("output", task.output)
+        task = replace(task, window=header["window"], output=output, evaluation=made_by.name)
+    session = new_run(task)
+    assert isinstance(session, QuerySession)
+    if stored is not None:
+        session.load(*stored)
+    return session
 
 
 @contextmanager
@@ -134,6 +194,5 @@ def _cheapest(
     if has_said or accepted.has_confidence:
         return accepted
     from cepheid.planning.frequencies import choose_by_cost
-    from cepheid.planning.registry import EVALUATIONS
 
     return choose_by_cost(query, events, window, accepted, EVALUATIONS)

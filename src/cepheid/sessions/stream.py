@@ -7,20 +7,34 @@ from datetime import date
 from numbers import Number
 from typing import Any, Generic, TypeVar, cast
 
+import numpy as np
 import pyarrow as pa
 
-from cepheid.errors import EventError, OptionError
+from cepheid.engines.base.query_session import QuerySession, Stored
+from cepheid.errors import STREAM_HAS_ENDED, EventError, OptionError, SnapshotError
+from cepheid.events.conforming import like_earlier
 from cepheid.events.events import Events
-from cepheid.events.later_batch import like_earlier
 from cepheid.events.time_axis import TimeAxis
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
 from cepheid.matches.script_matches import ScriptMatches
-from cepheid.schema import Kind
+from cepheid.schema import Kind, Schema
+from cepheid.sessions.merged_stream import refuse_taken_types, without_places
+from cepheid.sessions.plan import naming, open_session, plan
+from cepheid.sessions.query_node import QueryNode
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.sessions.script import Script
-from cepheid.sessions.script_session import ScriptRun
-from cepheid.snapshots import Parts, sealed
+from cepheid.snapshots import (
+    Arrays,
+    Parts,
+    pack,
+    part,
+    prefixed,
+    sealed,
+    table_bytes,
+    table_from,
+    unpack,
+)
 
 Found = TypeVar("Found")
 Counted = TypeVar("Counted")
@@ -81,9 +95,28 @@ class StreamSession(Generic[Found, Counted]):
     ) -> None:
         self._script = script
         self._settings = settings
-        self._run: ScriptRun | None = None
+        # The queries in order; none before the first batch, whose columns they depend on.
+        self._nodes: list[QueryNode] = []
+        self._now: int | None = None
+        self._has_ended = False
         if snapshot is not None:
-            self._run = ScriptRun.restore(script, settings, snapshot)
+            self._restore(*unpack(snapshot))
+
+    def _open(self, columns: Events, stored: Stored | None = None) -> None:
+        """Begin, or continue from a snapshot, with events of these columns."""
+        nodes = []
+        for planned in plan(self._script, self._settings, columns, in_batches=True):
+            own = stored
+            if stored is not None and not self._script.is_single:
+                own = unpack(stored[1][f"query{planned.number}.session"].tobytes())
+            nodes.append(QueryNode(planned, self._script, open_session(planned.task, own)))
+        self._nodes = nodes
+
+    def _first(self, then: str) -> QuerySession:
+        """The session of the first query, which reads exactly the events of the input."""
+        if not self._nodes:
+            raise EventError(f"a session must be fed, if only with no events, before it {then}")
+        return self._nodes[0].session
 
     def feed(self, events: Any) -> Found:
         """The matches that a batch of events completes.
@@ -93,71 +126,155 @@ class StreamSession(Generic[Found, Counted]):
         one: others are ignored, and a missing column or one of another type is refused. An
         empty list is a batch without events.
         """
-        run = self._run
-        latest = None if run is None else run.latest
+        latest = self._nodes[0].session.latest if self._nodes else None
+        if latest is not None and self._nodes[0].planned.makes is not None:
+            latest = without_places(latest)
         if latest is not None and isinstance(events, list) and not events:
             batch = latest
         else:
             batch = self._settings.read.order(events)
-        if run is None:
-            run = self._run = ScriptRun(self._script, self._settings, batch)
+        if not self._nodes:
+            self._open(batch)
         elif latest is not None:
             self._check_late_kinds(batch, latest)
             batch = like_earlier(batch, latest)
-        return self._found(run.feed(batch.counted_from(run.rows_read)))
+        if self._has_ended:
+            raise EventError(STREAM_HAS_ENDED)
+        refuse_taken_types(self._script.queries, batch)
+        now = int(batch.ticks[-1]) if len(batch) else self._now
+        batch = batch.counted_from(self._nodes[0].session.rows_read)
+        return self._step(batch, now, advancing=False)
 
     def advance(self, time: Any = None) -> Found:
         """The matches completed by the passage of time; None means the stream has ended."""
-        run = self._running("advances")
-        return self._found(run.advance(None if time is None else ticks_of(time, run.time_axis)))
+        axis = self._first("advances").time_axis
+        return self._advance(None if time is None else ticks_of(time, axis))
 
     def settle(self, time: Any) -> Found:
         """The matches that are complete because no later event has an earlier time.
 
         This is :meth:`advance`, unless events can begin before the time in their column.
         """
-        run = self._running("advances")
-        return self._found(run.advance(ticks_of(time, run.time_axis) - run.lead))
+        first = self._first("advances")
+        return self._advance(ticks_of(time, first.time_axis) - first.lead)
+
+    def _advance(self, ticks: int | None) -> Found:
+        self._has_ended = self._has_ended or ticks is None
+        now = self._now if ticks is None or self._now is None else max(self._now, ticks)
+        return self._step(None, ticks if now is None else now, advancing=True, until=ticks)
+
+    def _step(
+        self, batch: Events | None, now: int | None, advancing: bool, until: int | None = None
+    ) -> Found:
+        """Let each query read a batch and, if ``advancing``, let time pass."""
+        before = self._nodes[0].session.rows_read
+        after = before + (0 if batch is None else len(batch))
+        # A single query merges nothing, and needs no anchors.
+        anchors = np.arange(before, before if self._script.is_single else after, dtype=np.int64)
+        # Later events have at least this time, and the next anchor.
+        horizon = None if self._has_ended or now is None else (now, after)
+        found: dict[str, Matches] = {}
+        for node in self._nodes:
+            each = node.planned.each
+            fronts = [horizon, *(self._nodes[ix].frontier for ix in each.reads)]
+            limit = min((front for front in fronts if front is not None), default=None)
+            if batch is not None:
+                node.receive(batch, anchors)
+            with naming(self._script, node.planned.number):
+                found[each.name], settled = node.step(limit, advancing, until)
+            if settled is not None:
+                for later in self._nodes:
+                    if node.planned.number in later.planned.each.reads:
+                        later.receive_made(node.planned.number, settled)
+        self._now = now
+        if self._script.is_single:
+            (only,) = found.values()
+            return cast("Found", only)
+        return cast("Found", ScriptMatches(found))
 
     def snapshot(self) -> bytes:
         """The state as bytes, for ``restore()`` in this process or another."""
         return sealed(self.snapshot_parts())
 
     def snapshot_parts(self) -> Parts:
-        """The state in parts and without a checksum, valid until the next call."""
-        return self._running("is stored").snapshot_parts()
+        """The state in parts and without a checksum, valid until the next call.
+
+        The snapshot of a single query is the snapshot of its session.
+        """
+        first = self._first("is stored")
+        if self._script.is_single:
+            return first.snapshot_parts()
+        columns = self._nodes[0].planned.sample
+        header = {
+            "script": str(self._script),
+            "now": self._now,
+            "has_ended": self._has_ended,
+            "rows_read": first.rows_read,
+            "schema": columns.schema.to_dict(),
+            "time_axis": columns.time_axis.to_dict(),
+        }
+        arrays: Arrays = {"columns": table_bytes(columns.table)}
+        for node in self._nodes:
+            arrays |= prefixed(f"query{node.planned.number}", node.state())
+        return pack(header, arrays)
+
+    def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
+        """Continue from a snapshot, which must be of the same script."""
+        single = self._script.is_single
+        kind = "query" if single else "script"
+        if kind not in header:
+            names = ["a script", "a single query"]
+            wanted = names.pop(single)
+            raise SnapshotError(f"the snapshot is of {names[0]}, and not of {wanted}")
+        # A session checks the text of its own query.
+        if not single and header[kind] != str(self._script):
+            raise SnapshotError(
+                "the snapshot is of another script; read the stream from its beginning. "
+                f"It was made by:\n{header[kind]}"
+            )
+        axis, schema = TimeAxis.from_dict(header["time_axis"]), Schema.from_dict(header["schema"])
+        none = np.empty(0, dtype=np.int64)
+        table = pa.table({}) if single else table_from(arrays["columns"])
+        columns = Events(table, none, none, axis, none.astype(np.int32), (), schema)
+        self._open(columns, (header, arrays))
+        self._now = header.get("now")
+        if not single:
+            self._has_ended = header["has_ended"]
+            for node in self._nodes:
+                node.load(part(f"query{node.planned.number}", arrays), axis, schema)
 
     @property
     def next_completion(self) -> int | None:
-        """The earliest time to settle, in ticks, that completes a match without another event."""
-        run = self._run
-        time = None if run is None else run.next_completion
-        return None if run is None or time is None else time + run.lead
+        """The earliest time to settle, in ticks, that completes a match without another event.
+
+        Later queries of a script read its composite event at that time, or have a match pending
+        until then.
+        """
+        times = [node.session.next_completion for node in self._nodes]
+        known = [time for time in times if time is not None]
+        return min(known) + self._nodes[0].session.lead if known else None
 
     @property
     def evicted_from(self) -> int | None:
-        """The time to settle, in ticks, from which no event fed so far matters."""
-        run = self._run
-        time = None if run is None else run.evicted_from
-        return None if run is None or time is None else time + run.lead
+        """The time to settle, in ticks, from which no event fed so far matters.
+
+        It is valid only if it is still the answer at that time: a match completed by then may
+        have made an event that another query of the script retains for longer.
+        """
+        if not self._nodes or any(node.holds_unread for node in self._nodes):
+            return None
+        times = [node.session.evicted_from for node in self._nodes]
+        known = [time for time in times if time is not None]
+        all_known = len(known) == len(times)
+        return max(known) + self._nodes[0].session.lead if all_known else None
 
     @property
     def metrics(self) -> Counted:
         """Metrics of the evaluation so far; for a script, by the name of the query."""
-        found = {} if self._run is None else self._run.metrics
+        found = {node.planned.each.name: node.session.metrics for node in self._nodes}
         if self._script.is_single:
             return cast("Counted", next(iter(found.values()), Metrics()))
         return cast("Counted", found)
-
-    def _found(self, found: dict[str, Matches]) -> Found:
-        if self._script.is_single:
-            return cast("Found", next(iter(found.values())))
-        return cast("Found", ScriptMatches(found))
-
-    def _running(self, what: str) -> ScriptRun:
-        if self._run is None:
-            raise EventError(f"a session must be fed, if only with no events, before it {what}")
-        return self._run
 
     def _check_late_kinds(self, batch: Events, earlier: Events) -> None:
         """Analyse the queries again if a column without values so far now reveals its kind."""

@@ -29,6 +29,7 @@ from cepheid.api import query as compile_query
 from cepheid.errors import OptionError
 from cepheid.matches.matches import python_values
 from cepheid.spark.batch.batch import match
+from cepheid.spark.batch.frames import quoted
 from cepheid.spark.batch.key_columns import equivalence_keys
 from cepheid.spark.batch.preparation import prepare
 from cepheid.spark.worker.partition_run import FEED_ROWS, run_partition
@@ -70,6 +71,7 @@ def create_view(
     """
     compiled = compile_query(query) if isinstance(query, str) else query
     matches = match(compiled, spark.table(table), **keywords)
+    assert not isinstance(matches, dict)  # as for a script
     matches.createOrReplaceTempView(name)
     return matches
 
@@ -79,7 +81,6 @@ class _Understood(AnalyzeResult):
     """The result of analysing the call, for the workers."""
 
     settings: bytes = b""
-    has_session: bool = True
     columns: StructType = field(default_factory=StructType)
 
 
@@ -88,7 +89,6 @@ class _CepMatch:
 
     def __init__(self, understood: _Understood) -> None:
         self._settings: WorkerSettings = pickle.loads(understood.settings)
-        self._has_session = understood.has_session
         self._columns = understood.columns
         self._rows: list[Row] = []
         self._tables: list[Any] = []
@@ -122,18 +122,17 @@ class _CepMatch:
             time_unit=_constant("time_unit", time_unit),
         )
         keys = equivalence_keys(prepared.query)
-        bucket = f"pmod(hash({', '.join(map(_quoted, keys))}), {BUCKETS})" if keys else "0"
+        bucket = f"pmod(hash({', '.join(map(quoted, keys))}), {BUCKETS})" if keys else "0"
         return _Understood(
             schema=prepared.result,
             partitionBy=[PartitioningColumn(bucket)],
             orderBy=[
-                OrderingColumn(_quoted(name))
+                OrderingColumn(quoted(name))
                 for name in (prepared.settings.time, *prepared.settings.ties)
             ],
-            select=[SelectedColumn(_quoted(name)) for name in prepared.columns],
+            select=[SelectedColumn(quoted(name)) for name in prepared.settings.columns],
             settings=pickle.dumps(prepared.settings),
-            has_session=prepared.has_session,
-            columns=StructType([table.dataType[name] for name in prepared.columns]),
+            columns=StructType([table.dataType[name] for name in prepared.settings.columns]),
         )
 
     def eval(self, table: Row, *_arguments: Any, **_keywords: Any) -> None:
@@ -146,7 +145,7 @@ class _CepMatch:
         """The matches of the rows of one bucket."""
         self._gather()
         batches = [batch for table in self._tables for batch in table.to_batches()]
-        for found in run_partition(self._settings, self._has_session, batches):
+        for found in run_partition(self._settings, batches):
             yield from zip(*(python_values(column) for column in found.columns), strict=True)
 
     def _gather(self) -> None:
@@ -161,7 +160,3 @@ def _constant(name: str, argument: AnalyzeArgument | None) -> str | None:
     if not argument.isConstantExpression or not isinstance(argument.value, str):
         raise OptionError(f"{name} must be a constant string")
     return argument.value
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

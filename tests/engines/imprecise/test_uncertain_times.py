@@ -276,3 +276,11 @@ def test_memory_of_a_session_is_bounded_by_the_window():
         session.feed({"ts": times, "type": ["A", "B"] * 100})
         sizes.append(len(session.snapshot()))
     assert sizes[5] <= sizes[1] * 1.2
+
+
+def test_a_later_event_of_a_match_is_no_rival_of_an_earlier_one():
+    query = cep.query("PATTERN SEQ(A a, B b, B c, C d) WHERE skip_till_next_match")
+    events = {"lower": [0, 2, 3, 10], "upper": [1, 4, 5, 11], "type": ["A", "B", "B", "C"]}
+    # The events of type B have nine pairs of times: six in this order, one in the other.
+    found = answers(query.match(events, time=("lower", "upper")))
+    assert sorted(each[2] for each in found) == [round(1 / 9, 6), round(6 / 9, 6)]

@@ -15,10 +15,9 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.engines.base.engine import EngineTask
 from cepheid.engines.base.options import BY_COST, Options
 from cepheid.engines.base.workload import Workload, best_order, order_cost
-from cepheid.engines.lazy.compile import compile_lazy, compile_shared
+from cepheid.engines.lazy.compile import LazyAutomaton, compile_lazy, compile_shared
 from cepheid.engines.lazy.plans import LazyPlans
 from cepheid.engines.lazy.sharing import shared_alternatives
-from cepheid.engines.lazy.tables import LazyAutomaton
 from cepheid.events.events import order_events
 from cepheid.language.parser import parse
 from cepheid.planning.estimates import Frequencies, estimate_costs
@@ -160,7 +159,7 @@ def planned(
     plans = LazyPlans(automaton, task, is_tree=False)
     places = iter(plans.state()["orders"].tolist())
     return [
-        [automaton.components[ix].component.variable for ix in islice(places, len(each))]
+        [automaton.placement.components[ix].component.variable for ix in islice(places, len(each))]
         for each in automaton.placement.alternatives
     ]
 

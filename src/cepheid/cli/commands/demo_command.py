@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from cepheid.cli.named_options import NO_OPTIONS, command_with
-from cepheid.cli.options import SparkMaster
 from cepheid.cli.reporting import reporting, usage
+from cepheid.cli.request import SparkMaster
 from cepheid.cli.root import app
 
 
@@ -37,7 +37,10 @@ def demo(
     ] = None,
     spark: SparkMaster = None,
 ) -> None:
-    """Run three bundled scenarios: a question, its query and the matches."""
+    """Run three bundled scenarios.
+
+    For each of them, prints the question, the query and the matches.
+    """
     from cepheid.cli.commands.demo import run_demo
 
     with reporting():

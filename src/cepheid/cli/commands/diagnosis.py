@@ -1,4 +1,4 @@
-"""A diagnosis as tables on a terminal, as plain text elsewhere, or as JSON."""
+"""The command that diagnoses a query: tables on a terminal, plain text elsewhere, or JSON."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from cepheid import CompiledScript
+from cepheid.cli.reporting import busy, one_of
+from cepheid.cli.request import Request, command
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -25,8 +29,44 @@ class DiagnosisFormat(StrEnum):
     JSON = "json"
 
 
-def write_diagnosis(diagnosis: Diagnosis, format: DiagnosisFormat) -> None:
-    """Write a diagnosis to stdout."""
+@command(
+    """\
+  cepheid diagnose theft.sase events.parquet
+  cepheid diagnose -q 'PATTERN SEQ(Shelf a, Exit c) WHERE a.zone = c.zone' events.parquet
+  cepheid diagnose theft.sase events.parquet --format json
+"""
+)
+def diagnose(
+    request: Request,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The query of a script; by default the last one."),
+    ] = None,
+    format: Annotated[
+        DiagnosisFormat,
+        typer.Option(
+            metavar="FORMAT", parser=one_of(DiagnosisFormat), help="text for reading, or json."
+        ),
+    ] = DiagnosisFormat.TEXT,
+) -> None:
+    """Explain why a query finds nothing, or too little.
+
+    \b
+    QUERYFILE  a file with the query, or - to read it from stdin
+    EVENTS     as for match
+
+    For each component, shows how many events fit and how many partial matches reached it. Then
+    shows what stopped those that got furthest, with examples, and what is probably wrong.
+    """
+    source, query, keywords = request.source(), request.query(), request.keywords()
+    with busy("Diagnosing"):
+        if isinstance(query, CompiledScript):
+            name = only or list(query.queries)[-1]
+            diagnosis = query.diagnose(source, name, **keywords)
+        elif only is not None:
+            raise typer.BadParameter("this is a single query, not a script", param_hint="--only")
+        else:
+            diagnosis = query.diagnose(source, **keywords)
     if format is DiagnosisFormat.JSON:
         typer.echo(json.dumps(diagnosis.to_dict(), ensure_ascii=False, indent=2))
     elif sys.stdout.isatty():

@@ -11,12 +11,11 @@ import typer
 
 from cepheid import CompiledScript
 from cepheid.cli.commands.scripts import match_script
-from cepheid.cli.formats import Format, choose_format
+from cepheid.cli.formats import Format, choose_format, open_binary
 from cepheid.cli.named_options import OF_MATCH, UNCERTAIN_TIMES, named_values
-from cepheid.cli.options import RESULT, SparkMaster
 from cepheid.cli.reporting import busy, one_of, say, took, usage
-from cepheid.cli.request import Request, command
-from cepheid.cli.results import found, write_results, write_text
+from cepheid.cli.request import Request, SparkMaster, command, result_option
+from cepheid.cli.results import Output, write_results, write_text
 from cepheid.errors import list_words
 from cepheid.matches.modes.registry import check_output, listed_outputs
 
@@ -34,53 +33,46 @@ def match(
     spark: SparkMaster = None,
     output: Annotated[
         str,
-        typer.Option(
+        result_option(
             metavar="MODE",
             callback=usage(check_output),
             help=f"Which matches to report: {list_words(listed_outputs(), 'or')}.",
-            rich_help_panel=RESULT,
         ),
     ] = "all",
     format: Annotated[
         Format | None,
-        typer.Option(
+        result_option(
             metavar="FORMAT",
             parser=one_of(Format),
             show_default=False,
             help="jsonl, csv, parquet or table. By default the suffix of FILE decides; "
             "without FILE, table on a terminal and jsonl elsewhere.",
-            rich_help_panel=RESULT,
         ),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(
+        result_option(
             "-o",
             metavar="FILE",
             help="The output file; stdout by default. With --spark, a new folder.",
-            rich_help_panel=RESULT,
         ),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", min=0, help="Write only the first N matches.", rich_help_panel=RESULT
-        ),
+        result_option(metavar="N", min=0, help="Write only the first N matches."),
     ] = None,
     count: Annotated[
         bool,
-        typer.Option(
+        result_option(
             "--count",
             help="Write only the number of matches, without building them.",
-            rich_help_panel=RESULT,
         ),
     ] = False,
     metrics: Annotated[
         bool,
-        typer.Option(
+        result_option(
             "--metrics",
             help="Write metrics of the evaluation to stderr, as JSON.",
-            rich_help_panel=RESULT,
         ),
     ] = False,
 ) -> None:
@@ -88,9 +80,9 @@ def match(
 
     \b
     QUERYFILE  a file with the query, or - to read it from stdin
-    EVENTS     a Parquet, CSV or JSON-lines file, a directory or quoted
+    EVENTS     a Parquet, CSV or JSON Lines file, a folder or quoted
                glob of Parquet files, or TYPE=PATH for each event type;
-               - to read CSV or JSON lines from stdin
+               - to read CSV or JSON Lines from stdin
 
     A script writes the matches of each of its queries. With -o, each query has its own file: FILE
     is a folder, or has {query} in its name.
@@ -134,8 +126,9 @@ def match(
     started = clock.perf_counter()
     with busy("Matching"):
         matches = query.match_stream(source, whole_events=False if only_rows else None, **keywords)
-    hidden = (request.time, request.type)
-    shown = write_results(matches, query.tree, chosen, file, limit, hidden)
-    say(f"{found(matches.found, shown)} in {took(clock.perf_counter() - started)}")
+    way = Output(chosen, limit, hidden=(request.time, request.type))
+    with open_binary(file) as sink:
+        written = write_results(matches, query.tree, way, file, sink)
+    say(f"{written} in {took(clock.perf_counter() - started)}")
     if metrics:
         say(json.dumps(matches.metrics.to_dict()))

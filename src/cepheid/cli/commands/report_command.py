@@ -29,14 +29,14 @@ def report(
         "report.html"
     ),
 ) -> None:
-    """Write an HTML page with the matches on a timeline, and how they were found.
+    """Write an HTML page that shows the matches on a timeline.
 
     \b
     QUERYFILE  a file with the query, or - to read it from stdin
     EVENTS     as for match
     MATCHES    instead of both, a file written by match, preferably Parquet
 
-    The page is a single file that opens in any browser.
+    The page also shows how they were found. It is a single file that opens in any browser.
     """
     from cepheid.report import report_file, report_query
 

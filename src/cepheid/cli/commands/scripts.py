@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import time as clock
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
 from cepheid import CompiledScript
-from cepheid.cli.formats import Format, choose_format, open_binary, write_matches
+from cepheid.cli.formats import Format, choose_format, open_binary
 from cepheid.cli.reporting import busy, plural, say, took
-from cepheid.cli.results import MOST_TABLE_ROWS, found, summary, write_results, write_table
+from cepheid.cli.results import Output, summary, write_results
 from cepheid.errors import OptionError, list_words
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ _NOT_IN_FILE_NAMES = re.compile(r"[^\w.-]")
 
 @dataclass(frozen=True, slots=True)
 class Sinks:
-    """Where the matches of a script go: to one file or stdout, or to one file per query."""
+    """Where the matches of each query of a script go: to its own file, or all to one or stdout."""
 
     format: Format
-    file: Path | None
-    file_of: Mapping[str, Path] | None = None
+    files: Mapping[str, Path | None]
+    are_shared: bool
 
 
 def choose_sinks(script: CompiledScript, wanted: Format | None, file: Path | None) -> Sinks:
@@ -46,7 +46,7 @@ def choose_sinks(script: CompiledScript, wanted: Format | None, file: Path | Non
                 f"found-{PLACEHOLDER}.{chosen}",
                 param_hint="-o" if file is not None else "--format",
             )
-        return Sinks(chosen, file)
+        return Sinks(chosen, dict.fromkeys(script.queries, file), are_shared=True)
     if PLACEHOLDER not in str(file):
         chosen = wanted or Format.JSONL
         suffix = "txt" if chosen is Format.TABLE else chosen.value
@@ -59,7 +59,7 @@ def choose_sinks(script: CompiledScript, wanted: Format | None, file: Path | Non
             f"the queries {list_words(list(names))} would be written to the same file"
         )
     files = {name: Path(str(file).replace(PLACEHOLDER, plain)) for name, plain in names.items()}
-    return Sinks(chosen, None, files)
+    return Sinks(chosen, files, are_shared=False)
 
 
 def match_script(
@@ -91,29 +91,24 @@ def write_script_results(
     hidden: Sequence[str],
 ) -> str:
     """Write the matches of each query, and return a line with their numbers."""
-    counts = []
-    if sinks.file_of is not None:
+    counts: list[str] = []
+    output = Output(sinks.format, limit, hidden)
+    with ExitStack() as stack:
+        opened: dict[Path | None, BinaryIO] = {}
         for name, query in script.queries.items():
-            file = sinks.file_of[name]
-            _make_folder(file.parent)
-            shown = write_results(results[name], query, sinks.format, file, limit, hidden)
-            counts.append(f"{name}: {found(len(results[name]), shown)}")
-        return "; ".join(counts)
-    with open_binary(sinks.file) as sink:
-        for number, (name, query) in enumerate(script.queries.items()):
-            matches = results[name]
-            most = MOST_TABLE_ROWS if limit is None and sinks.format is Format.TABLE else limit
-            shown = len(matches) if most is None else min(most, len(matches))
-            counts.append(f"{name}: {found(len(matches), shown)}")
-            if sinks.format is not Format.TABLE:
-                write_matches(matches, query, sinks.format, sink, limit, name)
-                continue
-            gap = "\n" if number else ""
-            heading = f"{gap}{name}: {plural(len(matches), 'match', 'matches')}\n"
-            sink.write(heading.encode())
-            sink.flush()
-            write_table(matches, query, sinks.file, sink, shown, hidden)
-            sys.stdout.flush()
+            file, matches = sinks.files[name], results[name]
+            if file not in opened:
+                if file is not None and not sinks.are_shared:
+                    _make_folder(file.parent)
+                opened[file] = stack.enter_context(open_binary(file))
+            if sinks.are_shared and sinks.format is Format.TABLE:
+                gap = "\n" if counts else ""
+                heading = f"{gap}{name}: {plural(len(matches), 'match', 'matches')}\n"
+                opened[file].write(heading.encode())
+                opened[file].flush()
+            shown_name = name if sinks.are_shared else None
+            written = write_results(matches, query, output, file, opened[file], shown_name)
+            counts.append(f"{name}: {written}")
     return "; ".join(counts)
 
 

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from cepheid.cli.inputs import split_query
-from cepheid.cli.options import check_master
 from cepheid.cli.reporting import usage
-from cepheid.cli.request import Request, command
+from cepheid.cli.request import Request, check_master, command
 
 
 @command(
@@ -45,7 +44,7 @@ def stream(
         typer.Option(
             "-o",
             metavar="TARGET",
-            help="A folder for Parquet files, or kafka://HOST:PORT/TOPIC; by default JSON lines "
+            help="A folder for Parquet files, or kafka://HOST:PORT/TOPIC; by default JSON Lines "
             "on stdout.",
         ),
     ] = None,
@@ -64,14 +63,14 @@ def stream(
         ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Stop after reading all events that are there now.")
+        bool, typer.Option("--once", help="Stop when all events available now have been read.")
     ] = False,
 ) -> None:
     """Run a query over a stream as its events arrive.
 
     \b
     QUERYFILE  a file with the query, or - to read it from stdin
-    SOURCE     a folder to which Parquet, CSV or JSON-lines files are added,
+    SOURCE     a folder to which Parquet, CSV or JSON Lines files are added,
                or kafka://HOST:PORT/TOPIC with events as JSON
 
     After every micro-batch, prints a line to stderr: the number of events, matches and late events,

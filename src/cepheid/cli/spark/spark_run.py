@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
@@ -22,10 +22,11 @@ import typer
 from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.formats import Format, open_binary, plain
 from cepheid.cli.reporting import busy, plural, say, took
-from cepheid.cli.results import MOST_TABLE_ROWS
+from cepheid.cli.results import MOST_TABLE_ROWS, write_table
 from cepheid.cli.spark.spark_faults import spark_reason
 from cepheid.cli.spark.spark_seconds import in_seconds
 from cepheid.errors import OptionError, list_words
+from cepheid.events.sources.files import CSV_DELIMITERS, JSON_SUFFIXES, PARQUET_SUFFIXES
 from cepheid.language import syntax as ast
 from cepheid.matches.matches import Match, python_values
 
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-_SEPARATED = {".csv": ",", ".tsv": "\t"}
-_JSON = (".jsonl", ".ndjson", ".json")
-_KIND = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "tsv"}
-_KIND |= dict.fromkeys(_JSON, "json")
+KIND_OF_SUFFIX = {
+    **dict.fromkeys(PARQUET_SUFFIXES, "parquet"),
+    **{suffix: suffix[1:] for suffix in CSV_DELIMITERS},
+    **dict.fromkeys(JSON_SUFFIXES, "json"),
+}
 _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -96,7 +98,11 @@ def match_on_spark(
     """
     from cepheid.spark import match
 
-    places = _places(query, chosen, folder)
+    # A query is a script of one, without a name.
+    trees: dict[Any, ast.Query] = (
+        {**query.queries} if isinstance(query, CompiledScript) else {None: query.tree}
+    )
+    places = _places(trees, chosen, folder)
     with busy("Starting Spark"):
         spark = start_spark(master)
     try:
@@ -104,42 +110,36 @@ def match_on_spark(
         moments = keywords["time"]
         moments = (moments,) if isinstance(moments, str) else moments
         done = "written" if chosen is not Format.TABLE else "shown"
+        counts = []
         with busy("Matching") if folder is not None else nullcontext():
-            if isinstance(query, CompiledQuery):
-                frame = (
-                    _match_in_place(spark, query, source, keywords)
-                    if in_place
-                    else match(query, read_frames(spark, source, moments), **keywords)
+            found: Any = (
+                _match_in_place(spark, query, source, keywords)
+                if in_place and isinstance(query, CompiledQuery)
+                else match(query, read_frames(spark, source, moments), **keywords)
+            )
+            for name, tree in trees.items():
+                frame = found if name is None else found[name]
+                count = plural(
+                    write_frame(frame, tree, chosen, places[name], limit, name), "match", "matches"
                 )
-                count = write_frame(frame, query.tree, chosen, folder, limit)
-                counts = [f"{plural(count, 'match', 'matches')} {done}"]
-            else:
-                counts = []
-                events = read_frames(spark, source, moments)
-                found: Any = match(query, events, **keywords)
-                for name, matches in found.items():
-                    tree = query.queries[name]
-                    count = write_frame(matches, tree, chosen, places[name], limit, name)
-                    counts.append(f"{name}: {plural(count, 'match', 'matches')} {done}")
+                counts.append(f"{count} {done}" if name is None else f"{name}: {count} {done}")
         say(f"{'; '.join(counts)} in {took(time.perf_counter() - started)}")
     finally:
         spark.stop()
 
 
 def _places(
-    query: CompiledQuery | CompiledScript, chosen: Format, folder: Path | None
-) -> dict[str, Path | None]:
-    """The folder of each query of a script; an existing one is refused before Spark starts."""
+    names: Iterable[str | None], chosen: Format, folder: Path | None
+) -> dict[str | None, Path | None]:
+    """The folder of each query; an existing one is refused before Spark starts."""
     if folder is None and chosen not in (Format.JSONL, Format.TABLE):
         raise typer.BadParameter(
             f"Spark writes {chosen.value} to a folder; name it with -o", param_hint="--format"
         )
-    names = list(query.queries) if isinstance(query, CompiledScript) else []
-    places = {name: None if folder is None else folder / name for name in names}
-    if chosen is not Format.TABLE:
-        for place in places.values() if names else (folder,):
-            if place is not None and place.exists():
-                raise OptionError(f"{str(place)!r} already exists; Spark writes to a new folder")
+    places = {name: folder and folder / (name or "") for name in names}
+    for place in places.values():
+        if place is not None and place.exists() and chosen is not Format.TABLE:
+            raise OptionError(f"{str(place)!r} already exists; Spark writes to a new folder")
     return places
 
 
@@ -155,7 +155,7 @@ def _match_in_place(
 
     if not isinstance(source, str) or not isinstance(keywords["time"], str):
         raise OptionError("--in-place needs one source with all event types, and one time column")
-    if _suffix(source) in (*_SEPARATED, *_JSON):
+    if KIND_OF_SUFFIX.get(_suffix(source), "parquet") != "parquet":
         raise OptionError(f"--in-place reads only Parquet files, not {source!r}")
     kept = {name: keywords[name] for name in keywords if name not in ("slices", "tie_break")}
     try:
@@ -185,7 +185,7 @@ def _read_frame(spark: SparkSession, path: str, moments: Sequence[str]) -> DataF
     path = _absolute(path)
     suffix = _suffix(path)
     try:
-        if suffix in _SEPARATED:
+        if suffix in CSV_DELIMITERS:
             _refuse_other_headers(Path(path))
             # With column pruning Spark would not notice rows with too few fields.
             reader = spark.read.option("columnPruning", "false")
@@ -193,11 +193,11 @@ def _read_frame(spark: SparkSession, path: str, moments: Sequence[str]) -> DataF
                 path,
                 header=True,
                 inferSchema=True,
-                sep=_SEPARATED[suffix],
+                sep=CSV_DELIMITERS[suffix],
                 escape='"',
                 mode="FAILFAST",
             )
-        if suffix in _JSON:
+        if suffix in JSON_SUFFIXES:
             frame = spark.read.json(path, mode="FAILFAST")
             for moment in moments:
                 if dict(frame.dtypes).get(moment) == "string":
@@ -215,7 +215,7 @@ def _suffix(path: str) -> str:
         return _suffix_of_name(path)
     names = _names(folder)
     of_suffix = {_suffix_of_name(name): name for name in reversed(names)}
-    known = {_KIND.get(suffix): suffix for suffix in of_suffix}
+    known = {KIND_OF_SUFFIX.get(suffix): suffix for suffix in of_suffix}
     if not names:
         raise OptionError(f"the folder {path!r} is empty")
     if [*known] == [None]:  # Parquet files need no suffix.
@@ -223,7 +223,7 @@ def _suffix(path: str) -> str:
     if None in known:
         raise OptionError(
             f"the format of {of_suffix[known[None]]!r} in the folder {path!r} is unknown; "
-            f"Spark reads {list_words(list(_KIND))}"
+            f"Spark reads {list_words(list(KIND_OF_SUFFIX))}"
         )
     if len(known) > 1:
         raise OptionError(
@@ -278,11 +278,12 @@ def write_frame(
     from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
     if chosen is Format.TABLE:
-        shown = matches.limit(MOST_TABLE_ROWS if limit is None else limit).toArrow()
+        most = MOST_TABLE_ROWS if limit is None else limit
+        shown = list(found_matches(matches.limit(most).toArrow()))
         if name is not None:
             typer.echo(name)
-        _print_table(shown, query)
-        return int(shown.num_rows)
+        write_table(shown, with_items(query), None, sys.stdout.buffer)
+        return len(shown)
     if limit is not None:
         matches = matches.limit(limit)
     if folder is None:
@@ -316,15 +317,6 @@ def with_items(query: ast.Query) -> ast.Query:
     return replace(query, returns=ast.Return(items))
 
 
-def _print_table(found: pa.Table, query: ast.Query) -> None:
-    from cepheid.cli.tables import PipedConsole, matches_table
-
-    if found.num_rows:
-        console = PipedConsole()
-        rows = list(found_matches(found))
-        console.print(matches_table(rows, with_items(query), limit=len(rows), width=console.width))
-
-
 def _write_lines(matches: DataFrame, query: ast.Query, also: Mapping[str, str]) -> int:
     """Write one JSON object per match, as Spark finds them."""
     key = "events" if query.returns is None else "return"
@@ -348,10 +340,9 @@ def _flat(matches: DataFrame, chosen: Format) -> DataFrame:
     if chosen is Format.PARQUET:
         return matches
     matches = in_seconds(matches)
-    columns = []
-    for field in matches.schema.fields:
-        value = matches[f"`{field.name}`"]
-        if isinstance(field.dataType, StructType | ArrayType | MapType) and chosen is Format.CSV:
-            value = F.to_json(value)
-        columns.append(value.alias(field.name))
-    return matches.select(*columns)
+    nested = {
+        field.name: F.to_json(matches[f"`{field.name}`"])
+        for field in matches.schema.fields
+        if isinstance(field.dataType, StructType | ArrayType | MapType)
+    }
+    return matches.withColumns(nested) if nested and chosen is Format.CSV else matches

@@ -16,7 +16,7 @@ from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.inputs import split_setting
 from cepheid.cli.reporting import plural, say
 from cepheid.cli.spark.spark_faults import spark_reason
-from cepheid.cli.spark.spark_run import start_spark
+from cepheid.cli.spark.spark_run import KIND_OF_SUFFIX, start_spark
 from cepheid.cli.spark.spark_seconds import in_seconds
 from cepheid.errors import OptionError
 
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _TOPIC = re.compile(r"kafka://(?P<servers>[^/]+)/(?P<topic>[^/]+)")
-_READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".jsonl": "json"}
-_READERS |= {".json": "json", ".ndjson": "json"}
+_READERS = {suffix: kind for suffix, kind in KIND_OF_SUFFIX.items() if kind != "tsv"}
 _POLL_SECONDS = 1
 
 SETTINGS = {
@@ -203,18 +202,13 @@ def _interrupt_once() -> Iterator[list[int]]:
 
 def _follow(running: StreamingQuery, interrupted: Sequence[int]) -> None:
     shown = -1
-    while not interrupted and not _has_ended(running):
+    while not interrupted and not running.awaitTermination(_POLL_SECONDS):
         shown = _show_progress(running, shown)
     if interrupted:
         say("stopping")
         running.stop()
     _show_progress(running, shown)
     say("stopped; run the same command to resume" if interrupted else "all events have been read")
-
-
-def _has_ended(running: StreamingQuery) -> bool:
-    """Wait for one poll; whether the stream has ended."""
-    return bool(running.awaitTermination(_POLL_SECONDS))
 
 
 def _show_progress(running: StreamingQuery, shown: int) -> int:

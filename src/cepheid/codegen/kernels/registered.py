@@ -48,12 +48,14 @@ def compile_function(python: FunctionType, arguments: str) -> tuple[Any, str, bo
         changes_lists = True
     given = types.unliteral(compiled.nopython_signatures[0].return_type)
     value = types.unliteral(given.type) if isinstance(given, types.Optional) else given
-    if isinstance(value, types.Boolean):
-        return _truth(compiled), TRUTH, changes_lists
-    if isinstance(value, types.Integer):
-        return _whole(compiled), WHOLE, changes_lists
-    if isinstance(value, types.Float):
-        return _number(compiled), NUMBER, changes_lists
+    results = (
+        (types.Boolean, TRUTH, False, _bool),
+        (types.Integer, WHOLE, 0, _int),
+        (types.Float, NUMBER, 0.0, _float),
+    )
+    for kind, letter, nothing, convert in results:
+        if isinstance(value, kind):
+            return _guarded(compiled, nothing, convert), letter, changes_lists
     raise Refused(f"it returns {_name(value)}, not a number or a boolean")
 
 
@@ -95,47 +97,17 @@ def _conversion(wanted: types.Type) -> Any:
 _float, _int, _bool = map(_conversion, (types.float64, types.int64, types.boolean))
 
 
-def _number(function: Callable[..., Any]) -> Any:
+def _guarded(function: Callable[..., Any], nothing: float | bool, convert: Any) -> Any:
+    """The call that gives a value and whether there is one; the value is ``nothing`` if not."""
+
     def call(*arguments):
-        value = 0.0
+        value = nothing
         known = False
         try:
             found = function(*arguments)
             if found is not None:
-                value = _float(found)
+                value = convert(found)
                 known = math.isfinite(value)
-        except Exception:
-            known = False
-        return value, known
-
-    return careful(call)
-
-
-def _whole(function: Callable[..., Any]) -> Any:
-    def call(*arguments):
-        value = 0
-        known = False
-        try:
-            found = function(*arguments)
-            if found is not None:
-                value = _int(found)
-                known = True
-        except Exception:
-            known = False
-        return value, known
-
-    return careful(call)
-
-
-def _truth(function: Callable[..., Any]) -> Any:
-    def call(*arguments):
-        value = False
-        known = False
-        try:
-            found = function(*arguments)
-            if found is not None:
-                value = _bool(found)
-                known = True
         except Exception:
             known = False
         return value, known

@@ -16,8 +16,9 @@ from cepheid.codegen.steps import EventTest
 from cepheid.engines.base.kernels import event_masks
 from cepheid.events.arrays import Int64s, address_of, lent_numbers
 from cepheid.events.columns.arrow_arrays import to_numpy
-from cepheid.events.columns.encoding import EncodedColumn, StringCodes, encode_column
+from cepheid.events.columns.encoding import EncodedColumn, encode_column
 from cepheid.events.columns.list_columns import ListColumns
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.columns.vectorised import Leaf, Vectorised
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
@@ -152,12 +153,14 @@ class EventBatch:
             valid = self.column(attribute).valid
             if valid is not None:
                 passed &= valid
-        vectorised = Vectorised(len(self), self._leaf, self._missing)
         for clause in test.clauses:
-            condition = clause[0] if len(clause) == 1 else ast.Or(clause)
-            truth = vectorised.truth(condition).fill_null(False)
-            passed &= to_numpy(truth)
+            passed &= self.satisfies(clause[0] if len(clause) == 1 else ast.Or(clause))
         return passed
+
+    def satisfies(self, condition: ast.Expression) -> Bools:
+        """Which events satisfy a condition on a single event, computed over columns."""
+        vectorised = Vectorised(len(self), self._leaf, self._missing)
+        return to_numpy(vectorised.truth(condition).fill_null(False))
 
     def _has_type(self, types: Iterable[str]) -> Bools:
         wanted = np.array([name in types for name in self.type_names], dtype=np.bool_)

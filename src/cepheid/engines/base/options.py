@@ -8,7 +8,7 @@ from typing import Any
 
 from cepheid.engines.base.statistics import check_statistics
 from cepheid.errors import OptionError, closest, list_words, unknown_name, warn
-from cepheid.events.uncertain_time import KEYWORDS
+from cepheid.events.read_options import UNCERTAIN_KEYWORDS
 
 BASIC, MERGING, BACKTRACK = "basic", "merging", "backtrack"
 ALGORITHMS = (MERGING, BASIC, BACKTRACK)
@@ -164,9 +164,9 @@ def _unknown(name: str, known: Sequence[str]) -> OptionError:
         return OptionError(f"{name!r} is for {_ON_SPARK[name]}")
     if name in READING:
         return OptionError(f"match has a keyword {name!r}, but here it cannot be used")
-    if name in KEYWORDS:
+    if name in UNCERTAIN_KEYWORDS:
         return OptionError(f"{name!r} is for a single query: a script has no uncertain times")
-    near = closest(name, [*known, *KEYWORDS, *READING, *_ON_SPARK])
+    near = closest(name, [*known, *UNCERTAIN_KEYWORDS, *READING, *_ON_SPARK])
     if not near:
         return OptionError(
             f"there is no option {name!r}; there are {list_words(known)}, and the keywords "

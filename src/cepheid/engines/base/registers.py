@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.codegen import layout
-from cepheid.codegen.predicates import Storage
-from cepheid.codegen.steps import Step, Update
+from cepheid.codegen.expressions import Storage
+from cepheid.codegen.steps import Generated, Step, Update
 from cepheid.engines.base.kernels.conditions import Conditions
 from cepheid.engines.base.layout import RegisterArrays, Rows
 from cepheid.events.arrays import address_of, grown
-from cepheid.events.columns.encoding import EncodedColumn, StringCodes
+from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.events.columns.list_columns import ListColumns
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.snapshots import Arrays
 
 Columns = Sequence[tuple[str, Storage]]
@@ -25,7 +26,6 @@ def step_tables(
     steps: Sequence[Step], columns: Columns
 ) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void]]:
     """The steps and updates of an automaton as arrays."""
-    places = {name: layout.CONTEXT_COLUMNS + 2 * ix for ix, (name, _) in enumerate(columns)}
     updates: list[Update] = []
     table = np.zeros(len(steps), dtype=layout.STEP)
     for ix, step in enumerate(steps):
@@ -39,6 +39,12 @@ def step_tables(
         row["begin_high"] = row["take_low"] = len(updates)
         updates.extend(step.take_updates)
         row["take_high"] = len(updates)
+    return table, update_table(updates, columns)
+
+
+def update_table(updates: Sequence[Update], columns: Columns) -> Rows:
+    """Updates as an array."""
+    places = {name: layout.CONTEXT_COLUMNS + 2 * ix for ix, (name, _) in enumerate(columns)}
     rows = [
         (
             update.operation,
@@ -49,18 +55,17 @@ def step_tables(
         )
         for update in updates
     ]
-    return table, np.array(rows, dtype=layout.UPDATE)
+    return np.array(rows, dtype=layout.UPDATE)
 
 
 class Registers:
     """The registers of a number of runs, and the context through which predicates read them."""
 
-    def __init__(
-        self, registers: Sequence[Storage], columns: Columns, constants: Sequence[object], runs: int
-    ) -> None:
-        width = len(registers)
+    def __init__(self, code: Generated, runs: int) -> None:
+        registers, columns, constants = code.registers, code.columns, code.constants
         self._widths = tuple(
-            width if storage in registers else 0 for storage in (Storage.INT, Storage.FLOAT)
+            len(registers) if storage in registers else 0
+            for storage in (Storage.INT, Storage.FLOAT)
         )
         self._columns = columns
         self._strings = [(ix, c) for ix, c in enumerate(constants) if isinstance(c, str)]
@@ -142,8 +147,8 @@ class Registers:
             self.context[place + 1] = 0
             self._held.append(values)
             if column.valid is not None:
-                valid = np.ascontiguousarray(column.valid, dtype=np.uint8)
-                self.context[place + 1] = valid.ctypes.data
+                valid = np.ascontiguousarray(column.valid)
+                self.context[place + 1] = address_of(valid)
                 self._held.append(valid)
         self.context[layout.CONTEXT_STRINGS] = strings.table.address(strings)
         if any(storage is Storage.LIST for _, storage in self._columns):

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from cepheid.errors import EventError
 from cepheid.events.arrays import Int64s, PositionArray
 from cepheid.events.columns.arrow_arrays import empty_table
-from cepheid.events.columns.encoding import StringCodes
 from cepheid.events.columns.list_columns import ListColumns
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.event_view import EventView
 from cepheid.events.events import Events
 from cepheid.events.kernels.partition_ids import first_of_last, first_within
@@ -269,10 +269,7 @@ class Retained:
             "numbers": np.empty(0, dtype=np.int64) if self._gaps is None else self._gaps,
             "axis": self._axis.values,
             "partition": self._partition.values,
-            "table": table_bytes(events.table),
-            "rows": events.rows,
-            "ticks": events.ticks,
-            "type_codes": events.type_codes,
+            **events_state(events),
         }
 
     def load(
@@ -281,15 +278,7 @@ class Retained:
         """Restore the state of a snapshot."""
         self.next_number = int(state["next_number"][0])
         self._type_names = {name: code for code, name in enumerate(type_names)}
-        events = Events(
-            table_from(state["table"]),
-            state["rows"],
-            state["ticks"],
-            axis,
-            state["type_codes"],
-            tuple(type_names),
-            schema,
-        )
+        events = events_from(state, type_names, axis, schema)
         self._latest = _empty_like(events)
         self._pieces = deque([events] if len(events) else [])
         self._whole = len(events)
@@ -327,6 +316,29 @@ class Retained:
             self.type_names,
             batch.schema,
         )
+
+
+def events_state(events: Events) -> Arrays:
+    """The events as arrays, for a snapshot; it has their types, time axis and schema elsewhere."""
+    return {
+        "table": table_bytes(events.table),
+        "rows": events.rows,
+        "ticks": events.ticks,
+        "type_codes": events.type_codes,
+    }
+
+
+def events_from(state: Arrays, type_names: Sequence[str], axis: TimeAxis, schema: Schema) -> Events:
+    """The events of a snapshot."""
+    return Events(
+        table_from(state["table"]),
+        state["rows"],
+        state["ticks"],
+        axis,
+        state["type_codes"],
+        tuple(type_names),
+        schema,
+    )
 
 
 def _have_same_schema(batch: Events, other: Events) -> bool:

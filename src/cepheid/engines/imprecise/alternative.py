@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.codegen.sequences import compile_negation, compile_nfa_b
+from cepheid.codegen.sequences import compile_negation
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.options import Options
 from cepheid.engines.imprecise.confidences import Scoring
 from cepheid.engines.imprecise.frame import Frame
 from cepheid.engines.imprecise.layout import Floats, Scores, Signatures
+from cepheid.engines.imprecise.plan import is_one_sequence
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s
-from cepheid.matches.bindings import (
-    Bindings,
-    MatchTimes,
-    joined_bindings,
-    no_matches,
-    picked_places,
-)
+from cepheid.matches.bindings import Bindings, MatchTimes, joined_bindings, no_matches
+from cepheid.matches.positions import picked_places
+
+if TYPE_CHECKING:
+    from cepheid.engines.imprecise.partial_orders import PartialOrderSearch
 
 _SLACK = 1 - 1e-9
 """So that rounding never leaves out a signature with exactly the least confidence."""
@@ -45,26 +46,31 @@ class Threshold:
 
 
 class ImpreciseAlternative:
-    """Finds the signatures of one alternative and scores them."""
+    """Finds and scores the signatures of alternatives that have the same variables."""
 
     def __init__(
         self,
         query: AnalysedQuery,
-        alternative: Alternative,
+        group: Sequence[Alternative],
         window: int,
         threshold: Threshold,
         options: Options,
     ) -> None:
-        self._search = SignatureSearch(
-            compile_nfa_b(query, alternative), window, options.method, options.max_runs
-        )
-        negations = [
-            compile_negation(query, alternative, negated) for negated in alternative.negations
-        ]
-        self._scoring = Scoring(self._search, negations, window)
-        self.has_rivals = self._scoring.has_rivals
-        self.looks_back = self._scoring.looks_back
-        self._components = alternative.components
+        self._search: SignatureSearch | PartialOrderSearch
+        self._scoring: Scoring | None = None
+        if is_one_sequence(group):
+            self._search = SignatureSearch(query, group[0], window, options)
+            negations = [compile_negation(query, group[0], each) for each in group[0].negations]
+            self._scoring = Scoring(self._search, negations, window)
+        else:
+            # Loaded when it is needed first, since its kernels take a while to compile.
+            from cepheid.engines.imprecise.partial_orders import PartialOrderSearch
+
+            self._search = PartialOrderSearch(query, group, window, options)
+        self._rivals = None if self._scoring is None else self._scoring.rivals
+        self.has_rivals = self._rivals is not None
+        self.looks_back = self._rivals is not None and self._rivals.looks_back
+        self._components = group[0].components
         self._strategy = query.query.strategy
         self._threshold = threshold
         self._top_k = options.top_k
@@ -85,21 +91,22 @@ class ImpreciseAlternative:
         parts = [replace(no_matches(self._components), confidences=np.zeros(0))]
         is_first = True
         for signatures, known in self._search.found(frame, not self.has_rivals, least):
-            if is_first:
-                self._scoring.look_at(frame)
-                is_first = False
             if not signatures.size:
                 continue
-            ids, offsets = signatures
-            if self.has_rivals:
-                decided = np.flatnonzero(self._scoring.decided(frame, signatures))
-                offsets, at = picked_places(offsets, decided)
-                ids, known = ids[at], None
+            if self._rivals is not None:
+                if is_first:
+                    self._rivals.look_at(frame)
+                    is_first = False
+                decided = np.flatnonzero(self._rivals.decided(frame, signatures))
+                signatures, known = _picked(signatures, decided), None
             if known is None:
-                known = self._scoring.score(frame, Signatures(ids, offsets))
+                assert self._scoring is not None
+                known = self._scoring.score(frame, signatures)
             chosen = np.flatnonzero(self._threshold.passed(known.confidences))
-            parts.append(self._kept(Signatures(ids, offsets), known, chosen))
-            self._check(len(chosen))
+            parts.append(self._kept(signatures, known, chosen))
+            self.count += len(chosen)
+            if self._max_matches is not None and self.count > self._max_matches:
+                raise too_many_matches(self._max_matches, self._components, self._strategy)
             if self._top_k is not None:
                 parts = [most_confident(joined_bindings(parts), self._top_k)]
                 sure = parts[0].confidences
@@ -109,22 +116,21 @@ class ImpreciseAlternative:
 
     def _kept(self, signatures: Signatures, known: Scores, chosen: Int64s) -> Bindings:
         """The chosen signatures with their times and confidences."""
-        ids, offsets = signatures
-        if len(chosen) < len(known.confidences):
-            offsets, at = picked_places(offsets, chosen)
-            ids = ids[at]
+        if len(chosen) < signatures.size:
+            signatures = _picked(signatures, chosen)
         ends = known.ends[chosen]
         return replace(
-            Bindings.of_tags(ids, offsets, self._components, 0),
+            Bindings.of_tags(*signatures, self._components, 0),
             known_times=MatchTimes.of(known.starts[chosen], ends),
             completed_at=ends,
             confidences=known.confidences[chosen],
         )
 
-    def _check(self, found: int) -> None:
-        self.count += found
-        if self._max_matches is not None and self.count > self._max_matches:
-            raise too_many_matches(self._max_matches, self._components, self._strategy)
+
+def _picked(signatures: Signatures, chosen: Int64s) -> Signatures:
+    """The chosen signatures, in this order."""
+    offsets, places = picked_places(signatures.offsets, chosen)
+    return Signatures(signatures.ids[places], offsets)
 
 
 def most_confident(matches: Bindings, count: int) -> Bindings:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cepheid.codegen.steps import EventTest
+from cepheid.codegen.generated import predicate_address
+from cepheid.codegen.steps import EventTest, NegationTest, NfaB
 from cepheid.engines.base.event_batch import EventBatch
-from cepheid.engines.base.registers import Registers
+from cepheid.engines.base.kernels.conditions import Conditions
+from cepheid.engines.base.registers import Registers, step_tables
 from cepheid.engines.imprecise.layout import Candidates, Intervals
 from cepheid.events.arrays import Int64s
-from cepheid.events.partition_numbers import PartitionNumbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,44 +34,49 @@ class Frame:
     settled: int
 
 
-def partitions_of(frame: Frame, attributes: tuple[str, ...]) -> tuple[Int64s, int]:
-    """The partition of each event of a frame, and how many there are."""
-    numbers = PartitionNumbers()
-    keys = [frame.batch.column(name) for name in attributes]
-    found = numbers.number(keys, len(frame.batch))
-    return found, max(numbers.count, 1)
+class FrameTests:
+    """Compiled tests of the events of a frame, and conditions across them."""
 
+    def __init__(self, compiled: NfaB | NegationTest, tests: Sequence[EventTest]) -> None:
+        self._compiled = compiled
+        self._tests = tests
+        self._tables = step_tables(compiled.steps, compiled.columns)
+        self._predicate = predicate_address(compiled.source)
 
-def find_candidates(
-    frame: Frame,
-    tests: list[EventTest],
-    registers: Registers,
-    columns: tuple[str, ...],
-    predicate: int,
-    partition_of: Int64s,
-    partitions: int,
-) -> tuple[Candidates, Int64s]:
-    """The events that pass each test, and for each event the tests that it passes, as bits."""
-    batch = frame.batch
-    registers.point_at([batch.column(name) for name in columns], batch.strings, batch.lists)
-    mask = batch.mask(tests, predicate, registers.context)
-    if len(partition_of) and partition_of.min() < 0:
-        mask[partition_of < 0] = 0
-    borders = np.zeros((len(tests), partitions + 1), dtype=np.int64)
-    reach = np.zeros(len(tests), dtype=np.int64)
-    lists = []
-    begun = 0
-    for bit, test in enumerate(tests):
-        places = np.flatnonzero(mask & (1 << bit)) if test.types else np.zeros(0, np.int64)
-        if partitions > 1:
-            own = partition_of[places]
-            places = places[np.argsort(own, kind="stable")]
-            borders[bit, 1:] = np.cumsum(np.bincount(own, minlength=partitions))
-        else:
-            borders[bit, 1] = len(places)
-        borders[bit] += begun
-        begun += len(places)
-        if len(places):
-            reach[bit] = (frame.intervals.upper[places] - frame.intervals.lower[places]).max()
-        lists.append(places)
-    return Candidates(np.concatenate(lists).astype(np.int64), borders, reach), mask
+    def registers(self, frame: Frame, runs: int) -> Registers:
+        """Registers of this many runs, for conditions across the events of a frame."""
+        compiled, batch = self._compiled, frame.batch
+        registers = Registers(compiled, runs)
+        columns = [batch.column(name) for name, _ in compiled.columns]
+        registers.point_at(columns, batch.strings, batch.lists)
+        return registers
+
+    def conditions(self, registers: Registers) -> Conditions:
+        """The conditions across events, which read and fill these registers."""
+        return registers.conditions(self._tables, self._predicate)
+
+    def candidates(
+        self, frame: Frame, registers: Registers, partition_of: Int64s, partitions: int
+    ) -> tuple[Candidates, Int64s]:
+        """The events that pass each test, and for each event the tests that it passes, as bits."""
+        mask = frame.batch.mask(self._tests, self._predicate, registers.context)
+        if len(partition_of) and partition_of.min() < 0:
+            mask[partition_of < 0] = 0
+        borders = np.zeros((len(self._tests), partitions + 1), dtype=np.int64)
+        reach = np.zeros(len(self._tests), dtype=np.int64)
+        lists = []
+        begun = 0
+        for bit, test in enumerate(self._tests):
+            places = np.flatnonzero(mask & (1 << bit)) if test.types else np.zeros(0, np.int64)
+            if partitions > 1:
+                own = partition_of[places]
+                places = places[np.argsort(own, kind="stable")]
+                borders[bit, 1:] = np.cumsum(np.bincount(own, minlength=partitions))
+            else:
+                borders[bit, 1] = len(places)
+            borders[bit] += begun
+            begun += len(places)
+            if len(places):
+                reach[bit] = (frame.intervals.upper[places] - frame.intervals.lower[places]).max()
+            lists.append(places)
+        return Candidates(np.concatenate(lists).astype(np.int64), borders, reach), mask

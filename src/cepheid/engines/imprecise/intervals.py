@@ -6,7 +6,7 @@ of their times, so that a session keeps only events.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from math import floor
@@ -16,13 +16,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.engines.imprecise.kernels.interval_masses import sum_masses
-from cepheid.engines.imprecise.layout import Floats, Intervals
-from cepheid.errors import EventError, OptionError, closest, list_words
+from cepheid.engines.imprecise.layout import Intervals
+from cepheid.errors import EventError, OptionError, did_you_mean, list_words
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.encoding import one_array, writable
+from cepheid.events.columns.arrow_arrays import one_array
+from cepheid.events.columns.encoding import writable
 from cepheid.events.events import Events
+from cepheid.events.read_options import Extent, UncertainTime, read_extent
 from cepheid.events.time_axis import TimeAxis, unit_named
-from cepheid.events.uncertain_time import Extent, UncertainTime, read_extent
 from cepheid.language.units import NANOSECONDS_PER
 
 MOST_INSTANTS = 1_000_000
@@ -57,9 +58,8 @@ def longest_declared(axis: TimeAxis, uncertain: UncertainTime, granule: int) -> 
 
 def longest_reach(axis: TimeAxis, uncertain: UncertainTime) -> int:
     """The most ticks by which an event can begin before the time in its column."""
-    given = {} if uncertain.uncertainty is None else uncertain.uncertainty
-    each = given.values() if isinstance(given, Mapping) else [given]
-    return max((_reach(axis, extent) for extent in each), default=0)
+    by_type, others = _reaches(axis, uncertain)
+    return max([others, *by_type.values()])
 
 
 def read_intervals(events: Events, uncertain: UncertainTime) -> Intervals:
@@ -78,9 +78,9 @@ def read_intervals(events: Events, uncertain: UncertainTime) -> Intervals:
                 f"{axis.decode_one(int(upper[first]))}; an earliest time is at most the latest one"
             )
     else:
-        reach = (
-            _reach_of_types(events, uncertain)[events.type_codes] if len(events) else events.ticks
-        )
+        by_type, others = _reaches(axis, uncertain)
+        reaches = [by_type.get(name, others) for name in events.type_names]
+        reach = np.array(reaches, dtype=np.int64)[events.type_codes]
         lower, upper = events.ticks - reach, events.ticks + reach
     lower, upper = lower // granule, upper // granule
     longest = int((upper - lower).max()) + 1 if len(lower) else 0
@@ -95,29 +95,31 @@ def read_intervals(events: Events, uncertain: UncertainTime) -> Intervals:
     return _with_probabilities(events, uniform, uncertain.probabilities)
 
 
-def _upper_ticks(events: Events, name: str) -> Int64s:
-    axis = events.time_axis
+def _column(events: Events, name: str, what: str) -> pa.ChunkedArray:
     names = events.table.column_names
     if name not in names:
-        near = closest(name, names)
         raise EventError(
-            f"the events have no column {name!r} for the latest time of an event; the columns are "
-            f"{list_words(names[:12])}" + (f". Did you mean {near[0]!r}?" if near else "")
+            f"the events have no column {name!r} {what}; the columns are "
+            f"{list_words(names[:12])}{did_you_mean(name, names)}"
         )
-    column = events.table.column(name)
+    return events.table.column(name)
+
+
+def _upper_ticks(events: Events, name: str) -> Int64s:
+    axis = events.time_axis
+    column = _column(events, name, "for the latest time of an event")
     if pa.types.is_string(column.type) and axis.is_clock:
         zone = axis.arrow_type.tz if pa.types.is_timestamp(axis.arrow_type) else None
         with suppress(pa.ArrowInvalid):
             column = column.cast(pa.timestamp("us", zone))
     there = TimeAxis.of(name, column.type, axis.unit if not axis.is_clock else None)
-    if there.kind != axis.kind or there.ticks_per_unit < axis.ticks_per_unit:
-        if there.kind == axis.kind:
-            column = column.cast(pa.float64())
-        else:
-            raise EventError(
-                f"column {axis.column!r} is {axis.arrow_type} ({axis.kind}) but {name!r} is "
-                f"{column.type} ({there.kind}); both must have the same kind of time"
-            )
+    if there.kind != axis.kind:
+        raise EventError(
+            f"column {axis.column!r} is {axis.arrow_type} ({axis.kind}) but {name!r} is "
+            f"{column.type} ({there.kind}); both must have the same kind of time"
+        )
+    if there.ticks_per_unit < axis.ticks_per_unit:
+        column = column.cast(pa.float64())
     if there.ticks_per_unit > axis.ticks_per_unit:
         raise EventError(
             f"column {axis.column!r} is {axis.arrow_type} but {name!r} is {column.type}; give both "
@@ -145,34 +147,24 @@ def _ticks(axis: TimeAxis, name: str, extent: Extent) -> Fraction:
     return amount * NANOSECONDS_PER[unit_named(unit)] / axis.tick_ns
 
 
-def _reach(axis: TimeAxis, given: object) -> int:
-    reach = floor(_ticks(axis, "uncertainty", read_extent("uncertainty", given)))
-    if reach > _LONGEST_REACH:
-        raise OptionError(f"uncertainty={given!r} does not fit into 64 bits")
-    return reach
+def _reaches(axis: TimeAxis, uncertain: UncertainTime) -> tuple[dict[str, int], int]:
+    """The most ticks by which an event can be away from its time: by type, and of other types."""
 
+    def reach_of(given: object) -> int:
+        reach = floor(_ticks(axis, "uncertainty", read_extent("uncertainty", given)))
+        if reach > _LONGEST_REACH:
+            raise OptionError(f"uncertainty={given!r} does not fit into 64 bits")
+        return reach
 
-def _reach_of_types(events: Events, uncertain: UncertainTime) -> Int64s:
-    """The most ticks by which an event of each type can be away from its time."""
-    given, axis = uncertain.uncertainty, events.time_axis
-    if given is None:
-        given = {}
-    if not isinstance(given, Mapping):
-        return np.full(len(events.type_names), _reach(axis, given), dtype=np.int64)
-    known = {name: _reach(axis, extent) for name, extent in given.items()}
-    return np.array([known.get(name, 0) for name in events.type_names], dtype=np.int64)
+    given = uncertain.uncertainty
+    if isinstance(given, Mapping):
+        return {name: reach_of(extent) for name, extent in given.items()}, 0
+    return {}, 0 if given is None else reach_of(given)
 
 
 def _with_probabilities(events: Events, uniform: Intervals, name: str) -> Intervals:
     """The intervals without the instants at their ends that have probability 0."""
-    names = events.table.column_names
-    if name not in names:
-        near = closest(name, names)
-        raise EventError(
-            f"the events have no column {name!r} of probabilities; the columns are "
-            f"{list_words(names[:12])}" + (f". Did you mean {near[0]!r}?" if near else "")
-        )
-    column = one_array(events.table.column(name))
+    column = one_array(_column(events, name, "of probabilities"))
     if pa.types.is_null(column.type):
         return uniform
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
@@ -186,33 +178,17 @@ def _with_probabilities(events: Events, uniform: Intervals, name: str) -> Interv
     ends = np.cumsum(lengths)
     firsts = ends - lengths
     sizes = uniform.upper - uniform.lower + 1
+    wrong = given & (lengths != sizes)
     _refuse(
-        events, name, given & (lengths != sizes),
-        lambda row: f"has {lengths[row]} numbers for {sizes[row]} instants",
-    )  # fmt: skip
+        events, name, wrong, lambda row: f"has {lengths[row]} numbers for {sizes[row]} instants"
+    )
     event_of = np.repeat(np.arange(len(lengths)), lengths)
     bad = np.zeros(len(lengths), dtype=np.bool_)
     bad[event_of[~(values >= 0.0)]] = True
     _refuse(events, name, bad, lambda _row: "has a negative number or a null")
-    totals: Floats = np.bincount(event_of, weights=values, minlength=len(lengths)).astype(
-        np.float64, copy=False
-    )
-    _refuse(
-        events, name, given & (np.abs(totals - 1.0) > _SURE),
-        lambda row: f"adds up to {totals[row]:.6g} instead of 1",
-    )  # fmt: skip
-    return _trimmed(uniform, given, firsts, lengths, values, event_of, totals)
-
-
-def _trimmed(
-    uniform: Intervals,
-    given: npt.NDArray[np.bool_],
-    firsts: Int64s,
-    lengths: Int64s,
-    values: Floats,
-    event_of: Int64s,
-    totals: Floats,
-) -> Intervals:
+    totals = np.bincount(event_of, weights=values, minlength=len(lengths)).astype(np.float64)
+    wrong = given & (np.abs(totals - 1.0) > _SURE)
+    _refuse(events, name, wrong, lambda row: f"adds up to {totals[row]:.6g} instead of 1")
     positive = np.flatnonzero(values > 0.0)
     owner = event_of[positive]
     places = positive - firsts[owner]
@@ -229,11 +205,12 @@ def _trimmed(
     return Intervals(lower, upper, np.ascontiguousarray(mass_at), masses)
 
 
-def _refuse(events: Events, name: str, bad: npt.NDArray[np.bool_], what: object) -> None:
+def _refuse(
+    events: Events, name: str, bad: npt.NDArray[np.bool_], what: Callable[[int], str]
+) -> None:
     if not bad.any():
         return
-    first = int(np.flatnonzero(bad)[0])
-    assert callable(what)
+    first = int(np.argmax(bad))
     raise EventError(
         f"column {name!r} of probabilities {what(first)} in row {int(events.rows[first])} "
         f"(counting from 0; {int(bad.sum())} of {len(events)} events have this fault); it holds "

@@ -142,13 +142,15 @@ class Rivals(NamedTuple):
 class OrderLevels(NamedTuple):
     """What is bound at each level of a search in an order of components.
 
-    Row d of ``events``, ``vlb`` and ``vub`` has the event and the bounds of each component before
-    level d is filled. The rows of ``levels`` are the cursor, how many components are bound at the
-    beginning of the pattern, whether a fresh event is bound, and between which times the next
-    event has to lie.
+    Components are bound in ``order``; an event of component j is at least ``apart[i, j]`` instants
+    after one of component i. Row d of ``events``, ``vlb`` and ``vub`` has the event and the bounds
+    of each component before level d is filled. The rows of ``levels`` are the cursor, how many
+    components are bound at the beginning of the pattern, whether a fresh event is bound, and
+    between which times the next event has to lie.
     """
 
     order: Int64s = _INTS
+    apart: Int64Rows = _INT_ROWS
     events: Int64Rows = _INT_ROWS
     vlb: Int64Rows = _INT_ROWS
     vub: Int64Rows = _INT_ROWS
@@ -156,11 +158,15 @@ class OrderLevels(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Where a negated component is: between two components, of which one is negative for none."""
+    """Where a negated component is: between two components, of which one is negative for none.
+
+    ``test`` is that of its events, given the match, or NONE.
+    """
 
     number: int = 0
     after: int = 0
     before: int = 0
+    test: int = 0
 
 
 class SumRoom(NamedTuple):
@@ -202,6 +208,48 @@ class NextRoom(NamedTuple):
     numbers: Int64Rows = _INT_ROWS
     grid: Floats = _FLOATS
     inverses: Floats = _FLOATS
+
+
+class Runs(NamedTuple):
+    """Runs that begin at any component.
+
+    Row r of ``events``, ``vlb`` and ``vub`` is run r, with a column for each component; the last
+    row is scratch. ``following`` links the runs of a partition, whose first is in ``first_of``,
+    and the unused ones from ``free[0]`` on, of which there are ``free[1]``.
+    """
+
+    events: Int64Rows = _INT_ROWS
+    vlb: Int64Rows = _INT_ROWS
+    vub: Int64Rows = _INT_ROWS
+    freshness: Int64s = _INTS
+    following: Int64s = _INTS
+    first_of: Int64s = _INTS
+    free: Int64s = _INTS
+
+
+class Points(NamedTuple):
+    """Every instant of every candidate of a component, by partition and time.
+
+    ``times[borders[c, p]:borders[c, p + 1]]`` are those of component c in partition p.
+    """
+
+    times: Int64s = _INTS
+    events: Int64s = _INTS
+    borders: Int64Rows = _INT_ROWS
+
+
+class PointRoom(NamedTuple):
+    """The path of points, and the signatures that the points of one first event have.
+
+    The rows of ``paths`` are the event, the time, the cursor and the NELT of each level.
+    ``entries`` are signatures, found by ``table``; the rows of ``sums`` are the probability of
+    the path at each level, and for each entry its confidence, its first and its last time.
+    """
+
+    paths: Int64Rows = _INT_ROWS
+    table: Int64s = _INTS
+    entries: Int64Rows = _INT_ROWS
+    sums: npt.NDArray[np.float64] = _FLOAT_ROWS
 
 
 # What a search is given and where it is: the fields of its control array.

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cepheid.engines.base.drive import Drive
 from cepheid.engines.imprecise.confidences import larger
 from cepheid.engines.imprecise.frame import Frame
-from cepheid.engines.imprecise.kernels.next import NEED_GRID, NEED_LISTS, NEED_TIMES, score_next
+from cepheid.engines.imprecise.kernels.next import NEED_ROOM, score_next
 from cepheid.engines.imprecise.kernels.survival import ROWS
 from cepheid.engines.imprecise.layout import NextRoom, NextTask, Scores
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.jit.drive import Drive
 from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ class NextScoring:
         self._signatures = signatures
         self._rivals = rivals
         self._window = window
-        self._drive = Drive()
         self._room = NextRoom(
             np.zeros((self.count + 2, tuning().next_listed), dtype=np.int64),
             np.zeros((ROWS, max(tuning().next_times, self.count)), dtype=np.int64),
@@ -44,15 +43,22 @@ class NextScoring:
             inverses = 1.0 / np.maximum(np.arange(longest + 2), 1)
             self._room = self._room._replace(inverses=inverses)
         scores = Scores.room(len(task.order))
-        others, at = int64s(len(task.order)), int64s(3)
+        others, at = int64s(len(task.order)), int64s(5)
         batch, conditions = self._signatures.batch, self._rivals.conditions
-        self._drive.run(
+
+        def more_room() -> None:
+            listed, numbers, grid, inverses = self._room
+            if at[2] > listed.shape[1]:
+                listed = np.zeros((self.count + 2, 2 * at[2]), dtype=np.int64)
+            if at[3] > numbers.shape[1]:
+                numbers = np.zeros((ROWS, 2 * at[3]), dtype=np.int64)
+            if at[4] > len(grid):
+                grid = larger(int(at[4]))
+            self._room = NextRoom(listed, numbers, grid, inverses)
+
+        Drive().run(
             lambda: score_next(task, batch, conditions, self._room, scores, others, at),
-            {
-                NEED_LISTS: lambda: self._longer_lists(int(at[2])),
-                NEED_TIMES: lambda: self._more_times(int(at[2])),
-                NEED_GRID: lambda: self._larger_grid(int(at[2])),
-            },
+            {NEED_ROOM: more_room},
         )
         return scores, others[: at[1]]
 
@@ -64,13 +70,3 @@ class NextScoring:
         events = ids.reshape(-1, self.count)
         keys = [events[:, column] for column in range(self.count - 1)]
         return np.lexsort(keys).astype(np.int64)
-
-    def _longer_lists(self, needed: int) -> None:
-        listed = np.zeros((self.count + 2, 2 * needed), dtype=np.int64)
-        self._room = self._room._replace(listed=listed)
-
-    def _more_times(self, needed: int) -> None:
-        self._room = self._room._replace(numbers=np.zeros((ROWS, 2 * needed), dtype=np.int64))
-
-    def _larger_grid(self, needed: int) -> None:
-        self._room = self._room._replace(grid=larger(needed))

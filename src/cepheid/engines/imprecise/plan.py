@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.engines.base.options import (
@@ -13,7 +15,7 @@ from cepheid.engines.base.options import (
     SELECTIVITY,
     Options,
 )
-from cepheid.events.uncertain_time import UncertainTime
+from cepheid.events.read_options import UncertainTime
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
 
@@ -37,6 +39,12 @@ def by_variables(alternatives: Sequence[Alternative]) -> list[list[Alternative]]
 def is_one_sequence(group: Sequence[Alternative]) -> bool:
     """Whether the group is one alternative whose events have a total order."""
     return len(group) == 1 and group[0].is_sequence
+
+
+def as_sequence(alternative: Alternative) -> Alternative:
+    """The alternative as a sequence, in which its conditions are tested."""
+    total = combinations(range(len(alternative.components)), 2)
+    return replace(alternative, before=frozenset(total))
 
 
 def method_line(query: AnalysedQuery, options: Options) -> str:

@@ -7,55 +7,43 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.codegen.generated import predicate_address
+from cepheid.codegen.layout import NONE
 from cepheid.codegen.steps import NegationTest
-from cepheid.engines.base.drive import Drive
 from cepheid.engines.base.kernels.conditions import Conditions
-from cepheid.engines.base.registers import Registers, step_tables
-from cepheid.engines.imprecise.frame import Frame, find_candidates
-from cepheid.engines.imprecise.kernels.decisions import decide_matches
+from cepheid.engines.base.registers import Registers
+from cepheid.engines.imprecise.frame import Frame, FrameTests
+from cepheid.engines.imprecise.kernels.rivals import decide_matches, find_next, find_violating
 from cepheid.engines.imprecise.layout import NEED_OUTPUT, Batch, Gap, Int64Rows, Rivals, Signatures
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.jit.drive import Drive
 from cepheid.tuning import tuning
 
 
 class ViolationSearch:
     """Finds the events that can violate a negated component of a match."""
 
-    def __init__(self, test: NegationTest, window: int, gap: int) -> None:
-        after = test.after.bit_length() - 1
-        before = (test.before & -test.before).bit_length() - 1
-        self.gap = Gap(gap, after, before)
-        self._test = test
+    def __init__(self, negation: NegationTest, window: int, gap: int) -> None:
+        after = negation.after.bit_length() - 1
+        before = (negation.before & -negation.before).bit_length() - 1
+        self.gap = Gap(gap, after, before, 0 if negation.is_across else NONE)
         self._window = window
-        self._tables = step_tables(test.steps, test.columns)
-        self._columns = tuple(name for name, _ in test.columns)
-        self._registers = Registers(test.registers, test.columns, test.constants, 1)
-        self._predicate = predicate_address(test.source)
+        self._tests = FrameTests(negation, [negation.test])
+        self._registers: Registers
         self._batch: Batch
 
     def look_at(self, frame: Frame, batch: Batch) -> None:
         """Find the events of a frame that can violate some match."""
-        candidates, _ = find_candidates(
-            frame,
-            [self._test.test],
-            self._registers,
-            self._columns,
-            self._predicate,
-            batch.partition_of,
-            batch.candidates.borders.shape[1] - 1,
+        self._registers = self._tests.registers(frame, 1)
+        partitions = batch.candidates.borders.shape[1] - 1
+        candidates, _ = self._tests.candidates(
+            frame, self._registers, batch.partition_of, partitions
         )
         self._batch = batch._replace(candidates=candidates)
 
     def rivals(self, signatures: Signatures) -> Int64Rows:
         """The match, the event and the gap of each."""
-        # Loaded when it is needed first, since it takes a while to compile.
-        from cepheid.engines.imprecise.kernels.violations import find_violating
-
-        predicate = self._predicate if self._test.is_across else 0
-        conditions = self._registers.conditions(self._tables, predicate)
-        bounds = _bounds(signatures)
+        conditions, bounds = self._tests.conditions(self._registers), _bounds(signatures)
         return _listed(
             lambda found, at: find_violating(
                 signatures, self._batch, conditions, self._window, self.gap, bounds, found, at
@@ -77,6 +65,7 @@ class RivalSearch:
         by_place = sorted(negations, key=lambda test: test.after)
         self._negations = [ViolationSearch(test, window, gap) for gap, test in enumerate(by_place)]
         self._waits = any(test.waits for test in negations)
+        self.looks_back = any(not test.after for test in negations)
         if signatures.is_next:
             count = len(signatures.automaton.steps)
             gaps = [(component - 1, component) for component in range(count)]
@@ -92,12 +81,10 @@ class RivalSearch:
 
     def look_at(self, frame: Frame) -> None:
         """Prepare for the signatures of a frame; its search must have begun."""
-        batch = frame.batch
         # Its own registers: the search continues while signatures are scored.
-        self._registers = self._signatures.new_registers(1)
-        columns = [batch.column(name) for name, _ in self._signatures.automaton.columns]
-        self._registers.point_at(columns, batch.strings, batch.lists)
-        self.conditions = self._signatures.conditions_of(self._registers)
+        tests = self._signatures.tests
+        self._registers = tests.registers(frame, 1)
+        self.conditions = tests.conditions(self._registers)
         for negation in self._negations:
             negation.look_at(frame, self._signatures.batch)
 
@@ -134,12 +121,9 @@ class RivalSearch:
         )
 
     def _could_be_next(self, signatures: Signatures, alive: Int64s) -> Int64Rows:
-        # Loaded when it is needed first, since it takes a while to compile.
-        from cepheid.engines.imprecise.kernels.rivals import find_rivals
-
         batch, bounds = self._signatures.batch, _bounds(signatures)
         return _listed(
-            lambda found, at: find_rivals(
+            lambda found, at: find_next(
                 signatures, batch, self.conditions, self._window, bounds, alive, found, at
             )
         )

@@ -10,23 +10,18 @@ once and with the same confidence, however the stream is cut into batches.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.analysis.string_operations import string_operations
+from cepheid.analysis.needs import string_operations
 from cepheid.engines.base.evaluation import IMPRECISE
 from cepheid.engines.base.event_batch import EventBatch
-from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
+from cepheid.engines.base.query_session import QuerySession, SessionTask
 from cepheid.engines.base.retained import Retained
-from cepheid.engines.base.stored import check_header, header_of
-from cepheid.engines.imprecise.alternative import (
-    ImpreciseAlternative,
-    Threshold,
-    most_confident,
-)
+from cepheid.engines.imprecise.alternative import ImpreciseAlternative, Threshold, most_confident
 from cepheid.engines.imprecise.frame import Frame
 from cepheid.engines.imprecise.intervals import (
     granule_of,
@@ -35,63 +30,45 @@ from cepheid.engines.imprecise.intervals import (
     read_intervals,
 )
 from cepheid.engines.imprecise.layout import Intervals
-from cepheid.engines.imprecise.plan import by_variables, is_one_sequence
+from cepheid.engines.imprecise.plan import by_variables
 from cepheid.errors import EventError, warn
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.encoding import StringCodes
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
-from cepheid.events.uncertain_time import UncertainTime
 from cepheid.language import syntax as ast
-from cepheid.matches.bindings import (
-    Bindings,
-    MatchTimes,
-    joined_bindings,
-    no_matches,
-    with_variables,
-)
+from cepheid.matches.bindings import Bindings, MatchTimes, joined_bindings, with_variables
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
-from cepheid.snapshots import Arrays, Parts, pack, part, prefixed
-
-if TYPE_CHECKING:
-    from cepheid.engines.imprecise.partial_orders import PartialOrders
+from cepheid.matches.modes.registry import refuse_output
+from cepheid.snapshots import Arrays, Parts
 
 NEVER = -(1 << 62)
 END = 1 << 62
 _LONGEST_WINDOW = 1 << 60
 
 
-class ImpreciseSession:
+class ImpreciseSession(QuerySession):
     """The state of a query over uncertain times: the events that it still needs."""
 
-    def __init__(
-        self,
-        query: AnalysedQuery,
-        window: int | None,
-        uncertain: UncertainTime,
-        options: Options = DEFAULT_OPTIONS,
-    ) -> None:
-        self._query = query
-        self._window_ticks = window
-        self._uncertain = uncertain
-        self._options = options
-        self._strings = StringCodes(string_operations(query))
-        self._retained = Retained(keeps_partitions=False)
+    def __init__(self, task: SessionTask) -> None:
+        refuse_output(task.output)
+        super().__init__(task.query, task.options, Retained(keeps_partitions=False))
+        self.nothing = replace(self.nothing, confidences=np.zeros(0))
+        self._window_ticks = task.window
+        self._uncertain = task.uncertain
+        self._strings = StringCodes(string_operations(task.query))
         self._rows = 0
         self._settled = self._begun = NEVER
         self._longest = 0
         self._violations = self._late = 0
-        self._alternatives: list[ImpreciseAlternative | PartialOrders] = []
+        self._alternatives: list[ImpreciseAlternative] = []
         self._granule = 1
         self._window = _LONGEST_WINDOW
-        components = ast.components(query.query.pattern)
-        self._variables = {c.variable: c for c, negated in components if not negated}
 
     def feed(self, batch: Events) -> Matches:
         """The matches that a batch of events decides."""
-        first_number = self._take(batch)
-        return self._matches(self._evaluate(first_number, self._settled_now()))
+        return self._decided(self._take(batch), NEVER)
 
     def advance(self, ticks: int | None = None, after: Events | None = None) -> Matches:
         """The matches that are decided because no later event begins before that time.
@@ -100,8 +77,15 @@ class ImpreciseSession:
         """
         first_number = self._retained.next_number if after is None else self._take(after)
         self._open(self._retained.time_axis)
-        settled = END if ticks is None else max(self._settled_now(), ticks // self._granule)
-        return self._matches(self._evaluate(first_number, settled))
+        return self._decided(first_number, END if ticks is None else ticks // self._granule)
+
+    def _decided(self, first_fresh: int, settled: int) -> Matches:
+        """The matches of fresh events and those that are decided now; other events are evicted."""
+        settled = max(settled, self._settled, self._begun - self._longest)
+        bindings = self._evaluate(first_fresh, settled)
+        matches = Matches(self._query.query, self._retained.events, [bindings])
+        self._evict()
+        return matches
 
     def _take(self, batch: Events) -> int:
         """Retain the events of a batch; the number of the first one."""
@@ -125,24 +109,9 @@ class ImpreciseSession:
         return self._rows
 
     @property
-    def latest(self) -> Events | None:
-        """No events, with the columns, schema and time axis of those fed so far."""
-        return self._retained.latest
-
-    @property
-    def time_axis(self) -> TimeAxis:
-        """How times become ticks."""
-        return self._retained.time_axis
-
-    @property
     def lead(self) -> int:
         """The most ticks by which an event can begin before the time in its column."""
         return longest_reach(self.time_axis, self._uncertain)
-
-    @property
-    def waiting_until(self) -> int | None:
-        """None: no query reads composite events of a query over uncertain times."""
-        return None
 
     @property
     def metrics(self) -> Metrics:
@@ -174,7 +143,6 @@ class ImpreciseSession:
     def snapshot_parts(self) -> Parts:
         """The state as the parts of a snapshot, valid until the next call."""
         header = {
-            **header_of(self._query, self._options, self._retained),
             "window": self._window_ticks,
             "evaluation": IMPRECISE,
             "time": self._uncertain.describe(),
@@ -185,27 +153,14 @@ class ImpreciseSession:
             "violations": self._violations,
             "late": self._late,
         }
-        return pack(header, prefixed("retained", self._retained.state()))
+        return self._packed(header, {})
 
-    @classmethod
-    def load(
-        cls,
-        query: AnalysedQuery,
-        header: dict[str, Any],
-        arrays: Arrays,
-        uncertain: UncertainTime,
-        options: Options,
-    ) -> ImpreciseSession:
-        """The session of a snapshot, which must be of the same query and kind of time."""
-        check_header(header, query, options, uncertain.describe())
-        assert query.schema is not None
-        session = cls(query, header["window"], uncertain, options)
-        session._settled, session._begun = header["settled"], header["begun"]
-        session._longest, session._rows = header["longest"], header["rows"]
-        session._violations, session._late = header["violations"], header["late"]
-        axis = TimeAxis.from_dict(header["time_axis"])
-        session._retained.load(part("retained", arrays), header["types"], axis, query.schema)
-        return session
+    def load(self, header: Mapping[str, Any], arrays: Arrays) -> None:
+        """Restore the state of a snapshot."""
+        super().load(header, arrays)
+        self._settled, self._begun = header["settled"], header["begun"]
+        self._longest, self._rows = header["longest"], header["rows"]
+        self._violations, self._late = header["violations"], header["late"]
 
     def _open(self, axis: TimeAxis) -> None:
         """Compile the alternatives, which depend on the time column, for the first batch."""
@@ -224,20 +179,9 @@ class ImpreciseSession:
                 at_least = max(at_least, float(clause.least))
         threshold = Threshold(more_than, at_least)
         self._alternatives = [
-            self._compiled(group, threshold) for group in by_variables(self._query.alternatives)
+            ImpreciseAlternative(self._query, group, self._window, threshold, self._options)
+            for group in by_variables(self._query.alternatives)
         ]
-
-    def _compiled(
-        self, group: list[Alternative], threshold: Threshold
-    ) -> ImpreciseAlternative | PartialOrders:
-        """The search for the matches of alternatives that have the same variables."""
-        query, window, options = self._query, self._window, self._options
-        if is_one_sequence(group):
-            return ImpreciseAlternative(query, group[0], window, threshold, options)
-        # Loaded when it is needed first, since its kernels take a while to compile.
-        from cepheid.engines.imprecise.partial_orders import PartialOrders
-
-        return PartialOrders(query, group, window, threshold, options)
 
     def _on_time(self, batch: Events) -> Events:
         """The events of a batch that did not come too late; the others are counted."""
@@ -274,25 +218,19 @@ class ImpreciseSession:
         self._violations += int((intervals.upper[by_row] < latest[:-1]).sum())
         self._begun = int(latest[-1])
 
-    def _settled_now(self) -> int:
-        if self._begun == NEVER:
-            return self._settled
-        return max(self._settled, self._begun - self._longest)
-
     def _evaluate(self, first_fresh: int, settled: int) -> Bindings:
         """The matches of fresh events and those that are decided now."""
         retained = self._retained
-        components = list(self._variables.values())
-        found = [replace(no_matches(components), confidences=np.zeros(0))]
+        found = [self.nothing]
         base = 0
         if len(retained):
             intervals = read_intervals(retained.events, self._uncertain)
-            order = _order_of(intervals.lower)
+            order = np.argsort(intervals.lower, kind="stable")
             frame = self._frame(intervals, order, first_fresh, settled)
             has_fresh = bool(frame.fresh.any())
             base = frame.base
             found += [
-                with_variables(each.found(frame, order), components)
+                with_variables(each.found(frame, order), self._components)
                 for each in self._alternatives
                 if has_fresh or each.has_rivals
             ]
@@ -307,10 +245,10 @@ class ImpreciseSession:
         return replace(matches, known_times=MatchTimes.of(starts, ends))
 
     def _frame(self, intervals: Intervals, order: Int64s, first_fresh: int, settled: int) -> Frame:
-        events = self._retained.events
-        ordered = events if _is_identity(order) else events.take(order)
+        events, lower = self._retained.events, intervals.lower
+        ordered = events if (lower[1:] >= lower[:-1]).all() else events.take(order)
         fresh = (self._retained.numbers[order] >= first_fresh).astype(np.int64)
-        base = int(intervals.lower.min())
+        base = int(lower.min())
         return Frame(
             EventBatch.of(ordered, 0, self._strings),
             intervals.take(order, base),
@@ -319,11 +257,6 @@ class ImpreciseSession:
             max(self._settled, NEVER // 2),
             settled,
         )
-
-    def _matches(self, bindings: Bindings) -> Matches:
-        matches = Matches(self._query.query, self._retained.events, [bindings])
-        self._evict()
-        return matches
 
     @property
     def _reach(self) -> int:
@@ -346,12 +279,6 @@ class ImpreciseSession:
             self._retained.keep(wanted)
 
 
-def _order_of(lower: Int64s) -> Int64s:
-    if (lower[1:] >= lower[:-1]).all():
-        return np.arange(len(lower), dtype=np.int64)
-    return np.argsort(lower, kind="stable").astype(np.int64)
-
-
 def _by_time(matches: Bindings) -> Int64s:
     """The order of matches by their ends, then by their starts."""
     if not len(matches):
@@ -362,7 +289,3 @@ def _by_time(matches: Bindings) -> Int64s:
     # One number for both is sorted in half the time.
     both = (matches.ends - first << 31) + (matches.starts - first)
     return np.argsort(both, kind="stable").astype(np.int64)
-
-
-def _is_identity(order: Int64s) -> bool:
-    return bool((order[1:] > order[:-1]).all())

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from cepheid.codegen.generated import predicate_address
+from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.codegen.layout import NEXT
-from cepheid.codegen.steps import NfaB
-from cepheid.engines.base.drive import Drive
+from cepheid.codegen.sequences import compile_nfa_b
 from cepheid.engines.base.kernels.conditions import Conditions
-from cepheid.engines.base.options import ANY_STATE, AUTO_METHOD, POINT, QUERY_ORDER, SELECTIVITY
-from cepheid.engines.base.registers import Registers, step_tables
+from cepheid.engines.base.options import (
+    ANY_STATE,
+    AUTO_METHOD,
+    POINT,
+    QUERY_ORDER,
+    SELECTIVITY,
+    Options,
+)
+from cepheid.engines.base.registers import Registers
 from cepheid.engines.imprecise import layout
-from cepheid.engines.imprecise.frame import Frame, find_candidates, partitions_of
+from cepheid.engines.imprecise.frame import Frame, FrameTests
 from cepheid.engines.imprecise.kernels.search import PATH_ROWS, search_in_query_order
-from cepheid.engines.imprecise.layout import Batch, Floats, OrderLevels, Scores, Signatures
+from cepheid.engines.imprecise.layout import (
+    Batch,
+    Floats,
+    Int64Rows,
+    OrderLevels,
+    Scores,
+    Signatures,
+)
+from cepheid.engines.imprecise.plan import as_sequence
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.events.partition_numbers import PartitionNumbers
+from cepheid.jit.drive import Drive
 from cepheid.tuning import tuning
 
 SKEW = 4
@@ -30,20 +46,22 @@ Block = tuple[Signatures, Scores | None]
 class SignatureSearch:
     """Finds the signatures whose events can lie in order in one window, and satisfy the query."""
 
-    def __init__(self, automaton: NfaB, window: int, method: str, max_runs: int | None) -> None:
-        self.automaton = automaton
-        self.paths = 0
-        self.max_runs = max_runs
+    def __init__(
+        self, query: AnalysedQuery, alternative: Alternative, window: int, options: Options
+    ) -> None:
+        # Conditions are tested in the order of the components, whatever that of their times.
+        self.automaton = compile_nfa_b(query, as_sequence(alternative))
         self.window = window
-        self._method = method
-        self.is_next = automaton.strategy == NEXT
-        self._tables = step_tables(automaton.steps, automaton.columns)
-        self._columns = tuple(name for name, _ in automaton.columns)
-        self._tests = [
-            test for step in automaton.steps for test in (step.begin_test, step.take_test)
-        ]
-        self._predicate = predicate_address(automaton.source)
-        self._has_kleene = any(step.component.is_kleene for step in automaton.steps)
+        self.max_runs = options.max_runs
+        self.paths = 0
+        self.is_next = self.automaton.strategy == NEXT
+        self.apart = least_distances(alternative.before, len(alternative.components), window)
+        steps = self.automaton.steps
+        self.tests = FrameTests(
+            self.automaton, [test for step in steps for test in (step.begin_test, step.take_test)]
+        )
+        self._method = options.method
+        self._has_kleene = any(step.component.is_kleene for step in steps)
         self._drive = Drive()
         # The frame that is searched, as kernels read it, and the tests that each event passes.
         self.batch: Batch
@@ -74,7 +92,7 @@ class SignatureSearch:
                 blocks = search_from_any_state(self)
             elif method == SELECTIVITY:
                 order = np.argsort(counts, kind="stable").astype(np.int64)
-                blocks = self._in_order(order, least_confidence)
+                blocks = self.in_order(order, least_confidence)
             else:
                 blocks = self._in_query_order(least_confidence)
             for signatures in blocks:
@@ -83,24 +101,21 @@ class SignatureSearch:
 
     def begin(self, frame: Frame, only_fresh: bool) -> bool:
         """Find the candidates of a frame and prepare a search; False if it finds nothing."""
-        automaton = self.automaton
-        self._registers = self.new_registers(
-            max(len(automaton.steps), tuning().signature_depth) + 2
+        if self.apart.diagonal().any():
+            return False
+        self._registers = self.tests.registers(
+            frame, max(len(self.automaton.steps), tuning().signature_depth) + 2
         )
-        partition_of, partitions = partitions_of(frame, automaton.partition_attributes)
-        candidates, self.mask = find_candidates(
-            frame,
-            self._tests,
-            self._registers,
-            self._columns,
-            self._predicate,
-            partition_of,
-            partitions,
+        numbers = PartitionNumbers()
+        keys = [frame.batch.column(name) for name in self.automaton.partition_attributes]
+        partition_of = numbers.number(keys, len(frame.batch))
+        candidates, self.mask = self.tests.candidates(
+            frame, self._registers, partition_of, max(numbers.count, 1)
         )
         self.batch = Batch(frame.intervals, candidates, partition_of, frame.fresh)
         if not candidates.counts[::2].all():
             return False
-        self.conditions = self.conditions_of(self._registers)
+        self.conditions = self.tests.conditions(self._registers)
         self.control = int64s(layout.CONTROL_SIZE)
         self.control[layout.WINDOW] = self.window
         self.control[layout.IS_NEXT] = self.is_next
@@ -117,15 +132,6 @@ class SignatureSearch:
     def end(self) -> None:
         """Count the paths that the search has looked at."""
         self.paths += int(self.control[layout.PATHS])
-
-    def new_registers(self, rows: int) -> Registers:
-        """Registers for the conditions across events, of this many runs."""
-        automaton = self.automaton
-        return Registers(automaton.registers, automaton.columns, automaton.constants, rows)
-
-    def conditions_of(self, registers: Registers) -> Conditions:
-        """The conditions across events, which read and fill these registers."""
-        return registers.conditions(self._tables, self._predicate)
 
     def choose_method(self, counts: Int64s) -> str:
         """The requested method, or the one that these numbers of candidates suggest."""
@@ -168,7 +174,7 @@ class SignatureSearch:
             nonlocal paths
             paths = np.concatenate([paths, np.zeros_like(paths)], axis=1)
             self._registers.resize(paths.shape[1] + 2)
-            self.conditions = self.conditions_of(self._registers)
+            self.conditions = self.tests.conditions(self._registers)
 
         return self.run(
             lambda out: search_in_query_order(
@@ -177,17 +183,33 @@ class SignatureSearch:
             {layout.NEED_DEPTH: longer_paths},
         )
 
-    def _in_order(self, order: Int64s, least_confidence: Floats) -> Iterator[Signatures]:
+    def in_order(self, order: Int64s, least_confidence: Floats) -> Iterator[Signatures]:
+        """The signatures, found by binding the components in this order."""
         # Loaded when it is needed first, since it takes a while to compile.
         from cepheid.engines.imprecise.kernels.orders import LEVEL_ROWS, search_in_order
 
         count = len(order)
         events, vlb, vub = (np.zeros((count + 1, count), dtype=np.int64) for _ in range(3))
         levels = np.zeros((LEVEL_ROWS, count + 1), dtype=np.int64)
-        bound = OrderLevels(order, events, vlb, vub, levels)
+        bound = OrderLevels(order, self.apart, events, vlb, vub, levels)
         return self.run(
             lambda out: search_in_order(
                 self.control, self.batch, self.conditions, bound, least_confidence, out
             ),
             {},
         )
+
+
+def least_distances(before: Iterable[tuple[int, int]], count: int, window: int) -> Int64Rows:
+    """How many instants an event of component j is at least after one of component i.
+
+    It follows from the pairs of components with an order, and from the window. A component is at a
+    distance of more than 0 from itself if no events can be in this order in the window.
+    """
+    apart = np.full((count, count), 1 - window, dtype=np.int64)
+    np.fill_diagonal(apart, 0)
+    for earlier, later in before:
+        apart[earlier, later] = 1
+    for via in range(count):
+        apart = np.maximum(apart, apart[:, via, np.newaxis] + apart[via])
+    return apart

@@ -1,61 +1,78 @@
-"""Compiles an alternative to a lazy automaton, for any order of binding [Kolchinsky17 §4].
+"""Compiles alternatives to the tables of a lazy automaton, for any order of binding.
 
 The components of a chain are bound in an order of frequency that is not known here, and those
 of a tree in an order that each instance chooses. So every clause is compiled once for each of
-its variables, as the test for when that variable is bound last.
+its variables, as the test for when that variable is bound last [Kolchinsky17 §4].
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
-from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent
+import numpy as np
+
+from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent
+from cepheid.analysis.partitions import Term
 from cepheid.analysis.placement import reads_whole_list
 from cepheid.codegen.compiled_once import compiled_once
-from cepheid.codegen.edges import EventUnit, equivalences_at
-from cepheid.codegen.event_tests import EventTestWriter, Literals
+from cepheid.codegen.compiler import AlternativeCompiler
+from cepheid.codegen.expressions import Resolve, Untranslatable
 from cepheid.codegen.layout import MAX_COMPONENTS
-from cepheid.codegen.predicates import PredicateWriter, Test, Untranslatable
-from cepheid.codegen.sequences import check_alternative, compile_negation
-from cepheid.codegen.steps import EventTest, Phase, Update
+from cepheid.codegen.sequences import untranslatable
+from cepheid.codegen.steps import EventTest, Generated, Phase, Update
 from cepheid.engines.base.options import BY_COST
+from cepheid.engines.base.registers import update_table
 from cepheid.engines.lazy import layout
-from cepheid.engines.lazy.negation import needed_by
+from cepheid.engines.lazy.layout import Tables
 from cepheid.engines.lazy.placement import (
     AcrossComponents,
     LazyPlacement,
+    needed_by,
     place_lazily,
-    place_shared,
 )
-from cepheid.engines.lazy.sharing import SharedAlternatives
-from cepheid.engines.lazy.tables import (
-    LazyAutomaton,
-    LazyComponent,
-    LazyNegation,
-    LazyTest,
-    Link,
-    Range,
-)
+from cepheid.engines.lazy.sharing import SharedAlternatives, place_shared
 from cepheid.engines.lazy.values import PRIOR, SlotVector
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class LazyAutomaton(Generated):
+    """One or more alternatives as plain data: all that the kernel needs except orders and events.
+
+    ``placement`` is what it was compiled from. ``event_tests`` are of the components and then of
+    the negated ones. ``labels`` has the condition of each test, as metrics show it. ``in_order``
+    means that the order of components is total. A link is a group of attributes that are equal in
+    every match, by which events are looked up; negated components are numbered after the others.
+    A list may be linked only to itself, where all its events agree in an attribute: the group-by
+    attribute of an iteration [Kolchinsky17 §4.5]. ``group_columns`` are the links with each of
+    their attributes: an event has a group for each of these.
+    """
+
+    placement: LazyPlacement
+    tables: Tables
+    event_tests: tuple[EventTest, ...]
+    labels: tuple[str, ...]
+    in_order: bool
+    links: tuple[tuple[Term, ...], ...]
+    group_columns: tuple[tuple[int, str], ...]
+
+    @property
+    def slot_roles(self) -> int:
+        """The number of slots of each component in an instance."""
+        if not self.tables.components["is_kleene"].any():
+            return 1
+        return 5 if len(self.tables.ranges) else 3
 
 
 def refuse_lazy(query: AnalysedQuery) -> str | None:
     """Why a lazy automaton cannot run the query, or None."""
     if query.query.strategy is not ast.SelectionStrategy.SKIP_TILL_ANY_MATCH:
         return f"it asks for {query.query.strategy.value}, and lazy automata find any match"
-    if query.schema is None:
-        return None
-    try:
-        for alternative in query.alternatives:
-            compile_lazy(query, alternative, BY_COST)
-            for negated in alternative.negations:
-                compile_negation(query, alternative, negated)
-    except Untranslatable as reason:
-        return str(reason)
-    return None
+    return untranslatable(query, lambda query, each: compile_lazy(query, each, BY_COST))
 
 
 @compiled_once
@@ -64,174 +81,202 @@ def compile_lazy(query: AnalysedQuery, alternative: Alternative, negation: str) 
 
     ``negation`` is the option: which negations are tested before a match is complete.
     """
-    check_alternative(query, alternative)
     placement = place_lazily(query, alternative, negation)
-    return _Compiler(query, alternative, placement, [alternative]).compile()
+    return _Compiler(query, alternative, placement).compile(alternative.is_sequence)
 
 
 @compiled_once
 def compile_shared(query: AnalysedQuery, shared: SharedAlternatives) -> LazyAutomaton:
     """The lazy automaton of several alternatives: components that they share are one."""
-    check_alternative(query, shared.union)
-    members = [query.alternatives[number] for number in shared.numbers]
-    return _Compiler(query, shared.union, place_shared(query, shared), members).compile()
+    # An alternative may have components in another order than they are in the union.
+    in_order = all(query.alternatives[number].is_sequence for number in shared.numbers) and all(
+        list(places) == sorted(places) for places in shared.places
+    )
+    return _Compiler(query, shared.union, place_shared(query, shared)).compile(in_order)
 
 
-class _Compiler:
+@dataclass(frozen=True, slots=True)
+class _LazyTest:
+    """A clause, tested when a component is bound and the ones it ``needs`` are bound already.
+
+    ``phase`` is a constant of the layout. Every element of the ``ranges`` is tested: Kleene
+    components, with the number of the first element.
+    """
+
+    phase: int
+    needs: int
+    predicate: int
+    label: str
+    ranges: tuple[tuple[int, int], ...] = ()
+
+
+class _Compiler(AlternativeCompiler):
+    _vector: SlotVector
+
     def __init__(
-        self,
-        query: AnalysedQuery,
-        alternative: Alternative,
-        placement: LazyPlacement,
-        members: list[Alternative],
+        self, query: AnalysedQuery, alternative: Alternative, placement: LazyPlacement
     ) -> None:
-        assert query.schema is not None
-        self._query = query
-        self._schema = query.schema
-        self._alternative = alternative
-        self._components = alternative.components
-        self._placement = placement
-        self._members = members
-        self._vector = SlotVector(query.schema, alternative.components)
-        self._writer = PredicateWriter()
-        self._events = EventTestWriter(self._schema, self._writer)
-        self._places = {part.variable: ix for ix, part in enumerate(alternative.components)}
-
-    def compile(self) -> LazyAutomaton:
-        if len(self._components) + len(self._alternative.negations) > MAX_COMPONENTS:
+        super().__init__(query, alternative, SlotVector)
+        if len(self._components) + len(alternative.negations) > MAX_COMPONENTS:
             raise Untranslatable(f"it has more than {MAX_COMPONENTS} components")
-        tests: list[list[LazyTest]] = [[] for _ in self._components]
+        self._placement = placement
+        self._places = {part.variable: ix for ix, part in enumerate(alternative.components)}
+        self._updates: list[Update] = []
+
+    def compile(self, in_order: bool) -> LazyAutomaton:
+        tests: list[list[_LazyTest]] = [[] for _ in self._components]
         # By clause: snapshots depend on this order, which numbers the registers.
         for clause in self._alternative.clauses:
             for ix, placed in enumerate(self._placement.components):
                 for condition in placed.across:
                     if condition.clause is clause:
-                        self._events.check_attributes(clause, self._components)
                         tests[ix].extend(self._tests(placed.component, condition))
-        negations = tuple(map(self._negation, self._placement.early))
+        negated = [
+            self._negation(each, partial(self._vector.at_hand, own=each.component.variable))
+            for each in self._placement.early
+        ]
         event_tests = [
-            self._event_test(placed.component, [clause.literals for clause in placed.on_event])
+            self._event_test(
+                placed.component,
+                [clause.literals for clause in placed.on_event],
+                partial(self._vector.at_hand, own=placed.component.variable, begins=True),
+            )
             for placed in self._placement.components
         ]
-        # Only now is it known which registers the predicates read.
-        components = tuple(
-            LazyComponent(
-                placed.component,
-                event_tests[ix],
-                placed.least,
-                placed.most,
-                placed.earlier,
-                placed.later,
-                self._rivals(ix),
-                tuple(map(self._with_updates, tests[ix])),
-                self._updates(placed.component, Phase.BEGIN),
-                self._updates(placed.component, Phase.TAKE),
-            )
-            for ix, placed in enumerate(self._placement.components)
+        links = tuple(map(tuple, self._links()))
+        group_columns = tuple(
+            dict.fromkeys((number, name) for number, link in enumerate(links) for _, name in link)
         )
+        terms = sorted(
+            (ix, number, group_columns.index((number, name)))
+            for number, link in enumerate(links)
+            for ix, name in link
+        )
+        # Only now is it known which registers the predicates read.
+        tables, labels = self._tables(tests, [predicate for _, predicate in negated], terms)
         return LazyAutomaton(
+            *self._generated(),
             self._placement,
-            components,
-            negations,
-            # Of alternatives together, one may have components in another order than they are here.
-            all(each.is_sequence for each in self._members)
-            and all(list(each) == sorted(each) for each in self._placement.alternatives),
-            self._links(),
-            tuple(self._vector.columns.items()),
-            tuple(self._vector.registers.values()),
-            tuple(self._writer.constants),
-            self._writer.source(),
+            tables,
+            (*event_tests, *(test for test, _ in negated)),
+            labels,
+            in_order,
+            links,
+            group_columns,
         )
 
-    def _updates(self, component: ast.Component, phase: Phase) -> tuple[Update, ...]:
-        return self._vector.updates(component, phase) if component.is_kleene else ()
+    def _tables(
+        self,
+        tests_of: Sequence[Sequence[_LazyTest]],
+        predicates: Sequence[int],
+        terms: Sequence[tuple[int, int, int]],
+    ) -> tuple[Tables, tuple[str, ...]]:
+        """The tables that the kernel reads, and the labels of its tests.
+
+        ``predicates`` are of the negations that are tested early.
+        """
+        tests: list[tuple[int, ...]] = []
+        ranges: list[tuple[int, ...]] = []
+        components, negations = [], []
+        labels: list[str] = []
+        early = self._placement.early
+        needed = [_bits(needed_by(self._alternative, each)) for each in early]
+        for each, predicate in zip(early, predicates, strict=True):
+            negations.append((_bits(each.after), _bits(each.before), predicate, 0, 0, 0))
+        for ix, placed in enumerate(self._placement.components):
+            part, low = placed.component, len(tests)
+            updates = self._add_updates(part.variable) if part.is_kleene else (0,) * 4
+            for test in tests_of[ix]:
+                first = len(ranges)
+                for other, start in test.ranges:
+                    prior = self._components[other].variable + PRIOR
+                    bits = self._vector.register_bits(prior)
+                    ranges.append((other, start, bits, *self._add_updates(prior)))
+                tests.append((test.phase, test.needs, test.predicate, first, len(ranges)))
+                labels.append(test.label)
+            for number, needs in enumerate(needed):
+                if needs >> ix & 1:
+                    tests.append((layout.ABSENT, needs & ~(1 << ix), layout.NONE, number, 0))
+                    labels.append(f"~{early[number].component.variable}")
+            waits = any(phase in (layout.COMPLETED, layout.ABSENT) for phase, *_ in tests[low:])
+            looked_up = bisect_left(terms, (ix,)), bisect_left(terms, (ix + 1,))
+            order = placed.earlier, placed.later, self._rivals(ix)
+            row = (part.is_kleene, placed.least, placed.most, *order, low, len(tests))
+            components.append((*row, *updates, waits, *looked_up))
+        tables = Tables(
+            np.array(components, dtype=layout.COMPONENT),
+            np.array(tests, dtype=layout.TEST),
+            np.array(ranges, dtype=layout.RANGE),
+            np.array(negations, dtype=layout.NEGATION),
+            update_table(self._updates, tuple(self._vector.columns.items())),
+            np.array(terms, dtype=layout.TERM),
+        )
+        return tables, tuple(labels)
+
+    def _add_updates(self, variable: str) -> tuple[int, int, int, int]:
+        """Where the updates of the registers of a variable begin and end, at first and later."""
+        low = len(self._updates)
+        self._updates += self._vector.updates(variable, Phase.BEGIN)
+        middle = len(self._updates)
+        self._updates += self._vector.updates(variable, Phase.TAKE)
+        return low, middle, middle, len(self._updates)
 
     # --- clauses across events
 
-    def _tests(self, component: ast.Component, condition: AcrossComponents) -> Iterator[LazyTest]:
+    def _tests(self, component: ast.Component, condition: AcrossComponents) -> Iterator[_LazyTest]:
         """The tests of the condition where this component is bound last."""
-        clause, needs, label = condition.clause, condition.needs, condition.label
-        own = component.variable
-        others = [name for name in clause.ranges if name != own]
+        clause, own = condition.clause, component.variable
+        is_each, others = own in clause.ranges, clause.ranges.keys() - {own}
         at_hand = partial(self._vector.at_hand, own=own)
-        if not component.is_kleene:
-            if others:
-                yield self._of_all(clause, needs, label)
-            else:
-                yield self._of_event(layout.BIND, Test(clause.expression, at_hand), needs, label)
-            return
-        numbers = {
-            node.index
-            for literal in clause.literals
-            for node in literal.walk()
-            if isinstance(node, ast.Element)
-            and node.variable == own
-            and isinstance(node.index, int)
-        }
-        last_number = max(numbers, default=0)
-        names_elements = own in clause.ranges or last_number > 0
-        if (
-            others
-            or not names_elements
-            or any(reads_whole_list(literal, own) for literal in clause.literals)
-            or (own in clause.ranges and last_number > 1)
+        last_number = max(
+            (
+                node.index
+                for literal in clause.literals
+                for node in literal.walk()
+                if isinstance(node, ast.Element)
+                and node.variable == own
+                and isinstance(node.index, int)
+            ),
+            default=0,
+        )
+        if others or (
+            component.is_kleene
+            and (
+                not (is_each or last_number)
+                or any(reads_whole_list(literal, own) for literal in clause.literals)
+                or (is_each and last_number > 1)
+            )
         ):
-            yield self._of_all(clause, needs, label)
-        elif own in clause.ranges:
-            if clause.ranges[own] == 1:
-                first = Test(clause.expression, partial(at_hand, begins=True))
-                yield self._of_event(layout.BEGIN, first, needs, label)
-            yield self._of_event(layout.TAKE, Test(clause.expression, at_hand), needs, label)
-        elif last_number == 1:
-            first = Test(clause.expression, partial(at_hand, begins=True))
-            yield self._of_event(layout.BEGIN, first, needs, label)
+            # All components must be complete: every element that the clause names is tested.
+            named = clause.ranges.items()
+            ranges = [(self._places[name], ix) for name, ix in named if name in self._places]
+            yield self._test(layout.COMPLETED, condition, self._vector.of_instance, ranges)
+        elif not component.is_kleene:
+            yield self._test(layout.BIND, condition, at_hand)
+        elif is_each or last_number == 1:
+            if clause.ranges.get(own, 1) == 1:
+                yield self._test(layout.BEGIN, condition, partial(at_hand, begins=True))
+            if is_each:
+                yield self._test(layout.TAKE, condition, at_hand)
         else:
             length = self._vector.of_instance(ast.Length(own)).code
-            test = Test(
-                clause.expression,
-                partial(at_hand, at=last_number),
-                f"{length} == {last_number - 1}",
-            )
-            yield self._of_event(layout.TAKE, test, needs, label)
+            guard = f"{length} == {last_number - 1}"
+            numbered = partial(at_hand, at=last_number)
+            yield self._test(layout.TAKE, condition, numbered, guard=guard)
 
-    def _of_event(self, phase: int, test: Test, needs: int, label: str) -> LazyTest:
-        return LazyTest(phase, needs, self._writer.add([test]), label)
-
-    def _of_all(self, clause: Clause, needs: int, label: str) -> LazyTest:
-        """The test of a clause where all its components are complete, for all elements it names."""
-        number = self._writer.add([Test(clause.expression, self._vector.of_instance)])
-        ranges = tuple(
-            Range(self._places[name], first)
-            for name, first in clause.ranges.items()
-            if name in self._places
-        )
-        return LazyTest(layout.COMPLETED, needs, number, label, ranges)
-
-    def _with_updates(self, test: LazyTest) -> LazyTest:
-        """The test with the updates that its ranges make to registers of earlier elements."""
-        if not test.ranges:
-            return test
-        ranges = tuple(
-            Range(
-                each.component,
-                each.first,
-                self._vector.register_bits(component.variable + PRIOR),
-                self._vector.prior_updates(component, Phase.BEGIN),
-                self._vector.prior_updates(component, Phase.TAKE),
-            )
-            for each in test.ranges
-            for component in [self._components[each.component]]
-        )
-        return LazyTest(test.phase, test.needs, test.predicate, test.label, ranges)
+    def _test(
+        self,
+        phase: int,
+        condition: AcrossComponents,
+        resolve: Resolve,
+        ranges: Iterable[tuple[int, int]] = (),
+        guard: str | None = None,
+    ) -> _LazyTest:
+        test = replace(self._across(condition.clause, resolve), guard=guard)
+        predicate = self._writer.add([test])
+        return _LazyTest(phase, condition.needs, predicate, condition.label, tuple(ranges))
 
     # --- components
-
-    def _event_test(self, component: ast.Component, clauses: list[Literals]) -> EventTest:
-        """The test of an event alone, as far as possible in generated code."""
-        values = equivalences_at(self._query, EventUnit(component, None), None)
-        clauses = [*clauses, *((value,) for value in values)]
-        resolve = partial(self._vector.at_hand, own=component.variable, begins=True)
-        return self._events.event_test(component, clauses, resolve)
 
     def _rivals(self, ix: int) -> int:
         """The components that may bind the same events: unordered ones with a common type."""
@@ -247,15 +292,14 @@ class _Compiler:
 
     # --- links
 
-    def _links(self) -> tuple[Link, ...]:
+    def _links(self) -> list[list[Term]]:
         """The attributes by which events of a component are looked up in a partition.
 
         There are none if the window counts the events of a partition: a group of a partition
         without new events would never be evicted.
         """
-        window = self._query.query.window
-        if window and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
-            return ()
+        if self._query.counts_partitions:
+            return []
         groups = [list(terms) for terms in self._placement.equal]
         for number, negated in enumerate(self._placement.early, start=len(self._components)):
             for own, other in self._ties(negated):
@@ -265,45 +309,26 @@ class _Compiler:
                     groups.append(group)
                 group.append((number, own))
                 break
-        return tuple(Link(tuple(group)) for group in groups)
+        return groups
 
-    def _ties(self, negated: NegatedComponent) -> Iterator[tuple[str, tuple[int, str]]]:
+    def _ties(self, negated: NegatedComponent) -> Iterator[tuple[str, Term]]:
         """Attributes of the negated component that equal one of a single component."""
-        own = negated.component
-        partitions = self._placement.partition_attributes
-        for clause in negated.clauses:
-            match clause.literals:
-                case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
-                    pass
-                case _:
-                    continue
-            for mine, other in ((left, right), (right, left)):
-                place = self._places.get(other.variable)
-                if mine.variable != own.variable or place is None:
-                    continue
-                kinds = {self._schema.kind(mine.attribute), self._schema.kind(other.attribute)}
-                if (
-                    len(kinds) == 1
-                    and Kind.LIST not in kinds
-                    and not mine.attribute == other.attribute in partitions
-                    and not self._components[place].is_kleene
-                    and self._events.has_attributes(own, (mine,))
-                    and self._events.has_attributes(self._components[place], (other,))
-                ):
-                    yield mine.attribute, (place, other.attribute)
+        own, partitions = negated.component, self._placement.partition_attributes
+        for mine, other in (pair for each in negated.clauses for pair in each.equal_attributes):
+            place = self._places.get(other.variable)
+            if mine.variable != own.variable or place is None:
+                continue
+            kinds = {self._schema.kind(mine.attribute), self._schema.kind(other.attribute)}
+            if (
+                len(kinds) == 1
+                and Kind.LIST not in kinds
+                and not mine.attribute == other.attribute in partitions
+                and not self._components[place].is_kleene
+                and self._has_attributes(own, (mine,))
+                and self._has_attributes(self._components[place], (other,))
+            ):
+                yield mine.attribute, (place, other.attribute)
 
-    # --- negation
 
-    def _negation(self, negated: NegatedComponent) -> LazyNegation:
-        component = negated.component
-        resolve = partial(self._vector.at_hand, own=component.variable)
-        on_event, across = self._events.negation_tests(negated, self._components, resolve)
-        predicate = self._writer.add(across) if across else layout.NONE
-        return LazyNegation(
-            component,
-            self._event_test(component, on_event),
-            sum(1 << ix for ix in negated.after),
-            sum(1 << ix for ix in negated.before),
-            sum(1 << ix for ix in needed_by(self._alternative, negated)),
-            predicate,
-        )
+def _bits(components: Iterable[int]) -> int:
+    return sum(1 << ix for ix in components)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
-from cepheid.engines.base.drive import Drive
 from cepheid.engines.base.engine import Chunk, Engine, EngineTask
 from cepheid.engines.base.options import BY_COST
+from cepheid.engines.base.registers import Registers
 from cepheid.engines.lazy import layout
-from cepheid.engines.lazy.kernel_tables import kernel_tables
+from cepheid.engines.lazy.compile import LazyAutomaton
 from cepheid.engines.lazy.kernels.advance import read_events
 from cepheid.engines.lazy.layout import Output
 from cepheid.engines.lazy.memory import Memory
-from cepheid.engines.lazy.negation import leave_rare_to_filter
 from cepheid.engines.lazy.plans import LazyPlans
-from cepheid.engines.lazy.store import Constants
-from cepheid.engines.lazy.tables import LazyAutomaton
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.jit.drive import Drive
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays, part, prefixed
@@ -27,6 +26,9 @@ from cepheid.tuning import tuning
 
 Block = tuple[Int64s, Int64s]
 """The tags of all events of some matches, and where each match begins."""
+
+_REFUSED = 0.05
+"""A negation that refuses less than this part of its instances is no longer tested early."""
 
 
 class LazyEngine(Engine):
@@ -37,32 +39,30 @@ class LazyEngine(Engine):
 
     def __init__(self, automaton: LazyAutomaton, task: EngineTask, *, is_tree: bool) -> None:
         self._automaton = automaton
-        self._tables, self._labels = kernel_tables(automaton)
-        self._memory = memory = Memory(automaton, self._tables, task)
+        # Each engine counts what its negations have refused.
+        negations = automaton.tables.negations.copy()
+        self._tables = automaton.tables._replace(negations=negations)
+        self._memory = memory = Memory(automaton, task)
         self._plans = LazyPlans(automaton, task, is_tree=is_tree)
-        self._constants = Constants(automaton.constants, automaton.columns)
-        self._batch_context = int64s(len(memory.arrays.context))
-        self._event_tests = [
-            *(each.test for each in automaton.components),
-            *(each.test for each in automaton.negations),
-        ]
+        # Tests of single events read the columns of a batch, and others those of the store.
+        self._batch = Registers(automaton, 0)
         self._chooses_when_to_test = task.options.negation == BY_COST
         self._out = _output(tuning().output_ids, tuning().output_matches)
         self._drive = Drive()
-        self._provide = {
+        self._provide: dict[int, Callable[[], Iterable[Block] | None]] = {
             layout.NEED_INSTANCES: memory.grow_instances,
             layout.NEED_NODES: memory.grow_nodes,
             layout.NEED_OUTPUT: self._drain_or_grow,
             layout.NEED_POOL: memory.pack_buffers,
-            layout.NEED_STACK: memory.grow_stack,
-            layout.NEED_WORK: memory.grow_work,
+            layout.NEED_STACK: partial(memory.double, "stack"),
+            layout.NEED_WORK: partial(memory.double, "work"),
             layout.NEED_SWEEP: memory.free_expired,
         }
 
     @property
     def partition_attributes(self) -> tuple[str, ...]:
         """The attributes on which all events of a match agree."""
-        return self._automaton.partition_attributes
+        return self._automaton.placement.partition_attributes
 
     @property
     def reads_partitions(self) -> bool:
@@ -71,7 +71,7 @@ class LazyEngine(Engine):
 
     def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk; the matches that it completes, in blocks."""
-        components = [each.component for each in self._automaton.components]
+        components = [each.component for each in self._automaton.placement.components]
         for tags, offsets in self.feed_tags(chunk):
             yield Bindings.of_tags(tags, offsets, components, first_event)
 
@@ -88,7 +88,7 @@ class LazyEngine(Engine):
             self._plans.update(store, at, stop, memory.arrays)
             yield from self._drive(self._read, self._provide)
             if self._chooses_when_to_test:
-                leave_rare_to_filter(self._tables.negations)
+                self._leave_rare_to_filter()
         if memory.arrays.control[0]["matches"]:
             yield self._drained()
 
@@ -100,11 +100,10 @@ class LazyEngine(Engine):
     def _append(self, chunk: Chunk) -> None:
         """Add the events of a chunk that fit a component or a negation to the store."""
         memory, batch = self._memory, chunk.events
-        context, predicate = memory.arrays.context, int(memory.arrays.control[0]["predicate"])
+        predicate = int(memory.arrays.control[0]["predicate"])
         columns = [batch.column(name) for name, _ in self._automaton.columns]
-        self._constants.point((context, self._batch_context), batch.strings, batch.lists)
-        self._constants.point_at_batch(self._batch_context, columns)
-        mask = batch.mask(self._event_tests, predicate, self._batch_context)
+        self._batch.point_at(columns, batch.strings, batch.lists)
+        mask = batch.mask(self._automaton.event_tests, predicate, self._batch.context)
         is_late = np.flatnonzero(self._tables.negations["is_late"])
         if len(is_late):
             mask &= ~int((1 << (is_late + len(self._tables.components))).sum())
@@ -118,6 +117,14 @@ class LazyEngine(Engine):
         fresh = memory.store.size
         memory.store.append(events, columns, places)
         memory.add_events(fresh, chunk.partitions)
+        kept = list(memory.store.columns().values())
+        memory.registers.point_at(kept, batch.strings, batch.lists)
+
+    def _leave_rare_to_filter(self) -> None:
+        """Leave negations that refuse hardly any instance to the filter of complete matches."""
+        negations = self._tables.negations
+        rarely = negations["refused"] < _REFUSED * negations["tested"]
+        negations["is_late"] |= (negations["tested"] > tuning().negation_tests) & rarely
 
     def _read(self) -> int:
         """Let the kernel read the events up to the next stop, as far as there is room."""
@@ -178,7 +185,7 @@ class LazyEngine(Engine):
         arrays = self._memory.arrays
         control = arrays.control[0]
         evaluations: Counter[str] = Counter()
-        for label, number in zip(self._labels, arrays.evaluations.tolist(), strict=False):
+        for label, number in zip(self._automaton.labels, arrays.evaluations.tolist(), strict=False):
             evaluations[label] += number
         return EngineMetrics(
             runs_created=int(control["instances_created"]),

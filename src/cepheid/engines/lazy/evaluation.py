@@ -5,20 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cepheid.analysis.model import AnalysedQuery
-from cepheid.codegen.compiled_once import compiled_once
 from cepheid.engines.base.evaluation import LAZY_CHAIN, LAZY_TREE, Evaluation
 from cepheid.engines.base.workload import UnitCosts, Workload, best_order, work_of
 from cepheid.engines.lazy.compile import compile_lazy, compile_shared, refuse_lazy
-from cepheid.engines.lazy.sharing import SharedAlternatives, shared_alternatives
+from cepheid.engines.lazy.sharing import shared_alternatives
 
 if TYPE_CHECKING:
     from cepheid.engines.base.engine import Engine, EngineTask
-
-
-@compiled_once
-def _groups(query: AnalysedQuery, negation: str) -> tuple[SharedAlternatives, ...]:
-    return shared_alternatives(query, negation)
 
 
 def _make_engine(task: EngineTask, is_tree: bool) -> Engine:
@@ -26,7 +19,7 @@ def _make_engine(task: EngineTask, is_tree: bool) -> Engine:
     from cepheid.engines.lazy.shared import SharedLazyEngine
 
     number = task.query.alternatives.index(task.alternative)
-    for group in () if is_tree else _groups(task.query, task.options.negation):
+    for group in () if is_tree else shared_alternatives(task.query, task.options.negation):
         if number in group.numbers:
             if group.numbers not in task.shared:
                 engine = LazyEngine(compile_shared(task.query, group), task, is_tree=False)

@@ -15,13 +15,12 @@ alternatives with orders that begin alike share that beginning [Kolchinsky17 §5
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from cepheid.codegen import layout as context
 from cepheid.codegen.layout import UPDATE
+from cepheid.engines.base.layout import RegisterArrays, Rows
 from cepheid.events.arrays import no_rows
 
 COMPONENT = np.dtype(
@@ -45,10 +44,7 @@ COMPONENT = np.dtype(
 )
 TERM = np.dtype(
     [
-        (
-            "component",
-            "i8",
-        ),  # events of this component are looked up; above the components: a negation
+        ("component", "i8"),  # whose events are looked up; above the components: a negation
         ("link", "i8"),  # the terms of a link are equal in every match
         ("column", "i8"),  # groups[event, column] is the row of the event's value, or NONE
     ]
@@ -66,10 +62,7 @@ RANGE = np.dtype(
     [
         ("component", "i8"),  # the Kleene component; each of its elements is tested
         ("first", "i8"),  # from this element on
-        (
-            "registers",
-            "i8",
-        ),  # registers that summarise the elements before the current one, as bits
+        ("registers", "i8"),  # summaries of the elements before the current one, as bits
         ("begin_low", "i8"),  # their updates
         ("begin_high", "i8"),
         ("take_low", "i8"),
@@ -188,13 +181,6 @@ NEED_INSTANCES, NEED_NODES, NEED_OUTPUT, NEED_POOL, NEED_STACK, NEED_WORK, NEED_
 # previous element.
 SLOT_LAST, SLOT_FIRST, SLOT_NODE, SLOT_CURRENT, SLOT_PREVIOUS = range(5)
 
-# The context is that of all generated code; slots are read by lazy evaluations only.
-CONTEXT_SLOTS = context.CONTEXT_SLOTS
-CONTEXT_SLOTS_STRIDE = context.CONTEXT_SLOTS_STRIDE
-CONTEXT_COLUMNS = context.CONTEXT_COLUMNS
-
-Rows = npt.NDArray[Any]
-
 
 class Tables(NamedTuple):
     """The automaton as kernels read it; fixed while it runs, but for the counts of negations."""
@@ -220,9 +206,7 @@ class Instances(NamedTuple):
 
     table: Rows = no_rows(INSTANCE)
     slots: Rows = no_rows(np.int64, 2)
-    ints: Rows = no_rows(np.int64, 2)
-    floats: Rows = no_rows(np.float64, 2)
-    valid: Rows = no_rows(np.int64)  # the registers that have a value, as bits
+    registers: RegisterArrays = RegisterArrays()
 
 
 class Inputs(NamedTuple):

@@ -5,20 +5,23 @@ They grow when the kernel asks for room, and shrink when events have left the wi
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from cepheid.codegen import layout as codegen_layout
 from cepheid.codegen.generated import predicate_address
-from cepheid.codegen.predicates import Storage
+from cepheid.codegen.layout import CONTEXT_SLOTS, CONTEXT_SLOTS_STRIDE
 from cepheid.engines.base.engine import EngineTask
+from cepheid.engines.base.layout import Rows
+from cepheid.engines.base.registers import Registers
 from cepheid.engines.lazy import layout
-from cepheid.engines.lazy.groups import Groups
+from cepheid.engines.lazy.compile import LazyAutomaton
 from cepheid.engines.lazy.kernels import memory as kernels
-from cepheid.engines.lazy.layout import Instances, State, Tables
-from cepheid.engines.lazy.store import EventStore
-from cepheid.engines.lazy.tables import LazyAutomaton
+from cepheid.engines.lazy.layout import Instances, State
+from cepheid.engines.lazy.store import EventStore, Groups
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, grown, int64s
+from cepheid.events.partition_numbers import PartitionNumbers
 from cepheid.language.printer import print_pattern
 from cepheid.matches.metrics import bytes_of
 from cepheid.snapshots import Arrays, part, prefixed
@@ -28,14 +31,15 @@ from cepheid.tuning import tuning
 class Memory:
     """The state of an automaton between batches: ``arrays`` and ``store`` are for its kernel."""
 
-    def __init__(self, automaton: LazyAutomaton, tables: Tables, task: EngineTask) -> None:
+    def __init__(self, automaton: LazyAutomaton, task: EngineTask) -> None:
         self._automaton = automaton
-        self._components = tables.components
+        self._components = automaton.tables.components
         self._max_runs = task.options.max_runs
         self._kept = 0
         self.groups = Groups(automaton)
         self.store = EventStore(automaton.columns, len(self.groups.columns))
-        self.arrays = _first_arrays(automaton, tables)
+        self.registers = Registers(automaton, 0)
+        self.arrays = _first_arrays(automaton, self.registers)
         control = self.arrays.control[0]
         control["window"], control["by_partition"] = task.window, task.by_partition
         control["in_order"] = automaton.in_order
@@ -51,7 +55,6 @@ class Memory:
         """Prepare for the events of the store from ``fresh`` on: their groups and buffers."""
         self._number_groups(fresh)
         self._add_rows(self.groups.count(partitions))
-        self.store.point(self.arrays.context)
 
     # --- room
 
@@ -64,18 +67,14 @@ class Memory:
 
     def grow_nodes(self) -> None:
         """Make room for nodes: drop unreachable ones, and grow if many are left."""
-        nodes = self.arrays.nodes
-        if 2 * (self._drop_nodes() + 4) > len(nodes):
-            self.arrays = self.arrays._replace(nodes=grown(nodes, 2 * len(nodes)))
+        if 2 * (self._drop_nodes() + 4) > len(self.arrays.nodes):
+            self.double("nodes")
 
-    def grow_stack(self) -> None:
-        """Double the room for instances that read their buffers."""
-        stack = self.arrays.stack
-        self.arrays = self.arrays._replace(stack=grown(stack, 2 * len(stack)))
-
-    def grow_work(self) -> None:
-        """Double the room for the elements of for-all tests."""
-        self.arrays = self.arrays._replace(work=int64s(2 * len(self.arrays.work)))
+    def double(self, name: str) -> None:
+        """Double the room of one of the arrays."""
+        array = getattr(self.arrays, name)
+        doubled: dict[str, Any] = {name: grown(array, 2 * len(array))}
+        self.arrays = self.arrays._replace(**doubled)
 
     def free_expired(self) -> None:
         """Free the waiting instances that no later event can complete."""
@@ -97,26 +96,22 @@ class Memory:
     def _add_instances(self, size: int) -> None:
         """Grow to this many instances; the new ones are on the free list."""
         old, control = len(self.arrays.instances.table), self.arrays.control[0]
-        instances = Instances(*(grown(array, size) for array in self.arrays.instances))
-        added = instances.table[old:]
+        self.registers.resize(size)
+        table, slots = (grown(array, size) for array in self.arrays.instances[:2])
+        added = table[old:]
         added["bound"] = layout.FREE
         added["link"] = np.arange(old + 1, size + 1)
         added["link"][-1] = control["free"]
         control["free"] = old
         control["free_count"] += size - old
-        self.arrays = self.arrays._replace(instances=instances)
-        self._point_at_instances()
+        self._take_instances(table, slots)
 
-    def _point_at_instances(self) -> None:
-        """Let the context point at the slots and registers of instances."""
-        context, instances = self.arrays.context, self.arrays.instances
-        context[codegen_layout.CONTEXT_INTS] = instances.ints.ctypes.data
-        context[codegen_layout.CONTEXT_FLOATS] = instances.floats.ctypes.data
-        context[codegen_layout.CONTEXT_VALID] = instances.valid.ctypes.data
-        context[codegen_layout.CONTEXT_INTS_STRIDE] = instances.ints.shape[1]
-        context[codegen_layout.CONTEXT_FLOATS_STRIDE] = instances.floats.shape[1]
-        context[layout.CONTEXT_SLOTS] = instances.slots.ctypes.data
-        context[layout.CONTEXT_SLOTS_STRIDE] = instances.slots.shape[1]
+    def _take_instances(self, table: Rows, slots: Rows) -> None:
+        """Use these instances, with their registers; the context points at their slots."""
+        context = self.registers.context
+        context[CONTEXT_SLOTS], context[CONTEXT_SLOTS_STRIDE] = slots.ctypes.data, slots.shape[1]
+        instances = Instances(table, slots, self.registers.arrays)
+        self.arrays = self.arrays._replace(instances=instances)
 
     def _too_many_instances(self) -> LimitError:
         """The error for more instances than allowed; it names what most of them wait for."""
@@ -124,7 +119,7 @@ class Memory:
         live = table[table["bound"] != layout.FREE]
         components, counts = np.unique(live["next"], return_counts=True)
         place = int(components[counts.argmax()])
-        component = print_pattern(self._automaton.components[place].component)
+        component = print_pattern(self._automaton.placement.components[place].component)
         return LimitError(
             f"there are more than {self._max_runs} instances, most of them waiting for "
             f"'{component}'; a shorter window, an equivalence test such as [id] or a condition on "
@@ -166,7 +161,7 @@ class Memory:
         kernels.renumber(self._components, self.arrays, places)
         self.store.keep(rows)
         self.arrays.control[0]["at"] = self._kept = len(rows)
-        if self.groups.are_many:
+        if self.groups.numbers.are_many():
             self.renumber_partitions(np.arange(len(self.arrays.inputs.waiting), dtype=np.int64))
         return places
 
@@ -187,9 +182,9 @@ class Memory:
         partitions = store.arrays.partitions
         old, old_groups = partitions[events].copy(), store.arrays.groups[events].copy()
         partitions[events] = groups.rows_of(numbers[groups.partitions_of(old)])
-        groups.begin_anew()
+        groups.numbers = PartitionNumbers()
         self._number_groups(0)
-        groups.settle()
+        groups.numbers.settle()
         inputs, instances = self.arrays.inputs, self.arrays.instances.table
         rows = np.full(max(len(inputs.waiting), 1), layout.NONE, dtype=np.int64)
         rows[old] = partitions[events]
@@ -210,11 +205,11 @@ class Memory:
     def _number_groups(self, low: int) -> None:
         """Find the groups of the events of the store from ``low`` on."""
         events, groups = self.store.arrays, self.groups
-        fresh = slice(low, self.store.size)
+        fresh, columns = slice(low, self.store.size), self.store.columns(low)
         events.groups[fresh] = groups.number(
             groups.partitions_of(events.partitions[fresh]),
             events.masks[fresh],
-            [self.store.column(attribute, low) for _, attribute in groups.columns],
+            [columns[attribute] for _, attribute in groups.columns],
         )
 
     # --- snapshots
@@ -223,17 +218,18 @@ class Memory:
         """The instances, buffers and events as arrays, for a snapshot."""
         control = self.arrays.control.copy()
         control["predicate"] = control["context"] = 0  # an address means nothing elsewhere
-        instances, inputs = self.arrays.instances._asdict(), self.arrays.inputs._asdict()
+        instances, inputs = self.arrays.instances, self.arrays.inputs
         return {
             "control": control,
-            "instances": instances.pop("table"),
-            **instances,
-            **inputs,
-            "pool": inputs["pool"][: control["pool"][0]],
+            "instances": instances.table,
+            "slots": instances.slots,
+            **self.registers.state(),
+            **inputs._asdict(),
+            "pool": inputs.pool[: control["pool"][0]],
             "nodes": self.arrays.nodes[: control["nodes"][0]],
             "evaluations": self.arrays.evaluations,
             **prefixed("store", self.store.state()),
-            **prefixed("groups", self.groups.state()),
+            **prefixed("groups", self.groups.numbers.state()),
         }
 
     def load(self, state: Arrays) -> None:
@@ -242,50 +238,40 @@ class Memory:
         for name in ("predicate", "context"):
             control[name] = self.arrays.control[name]
         inputs = layout.Inputs(**{name: state[name] for name in layout.Inputs._fields})
-        names = ("instances", *Instances._fields[1:])
         self.arrays = self.arrays._replace(
             control=control,
-            instances=Instances(*(state[name] for name in names)),
             nodes=grown(state["nodes"], max(2 * len(state["nodes"]), tuning().lazy_nodes)),
             inputs=inputs._replace(pool=np.concatenate([inputs.pool, int64s(tuning().lazy_pool)])),
             evaluations=state["evaluations"],
         )
         self.store.load(part("store", state))
-        self.groups.load(part("groups", state))
+        self.groups.numbers.load(part("groups", state))
         self._kept = self.store.size
-        self._point_at_instances()
+        self.registers.load(state)
+        self._take_instances(state["instances"], state["slots"])
 
     @property
     def bytes_used(self) -> int:
         """The size of instances and buffers in bytes."""
-        inputs = self.arrays.inputs
-        return bytes_of(
-            *self.arrays.instances, self.arrays.nodes, inputs.waiting, inputs.buffers, inputs.pool
-        )
+        (table, slots, registers), inputs = self.arrays.instances, self.arrays.inputs
+        kept = self.arrays.nodes, inputs.waiting, inputs.buffers, inputs.pool
+        return bytes_of(table, slots, *registers, *kept)
 
 
-def _first_arrays(automaton: LazyAutomaton, tables: Tables) -> State:
+def _first_arrays(automaton: LazyAutomaton, registers: Registers) -> State:
     """The arrays of an automaton that has read nothing, without instances."""
-    count, registers = len(automaton.components), automaton.registers
-    ints, floats = (
-        len(registers) if storage in registers else 0 for storage in (Storage.INT, Storage.FLOAT)
-    )
-    buffers = count + len(automaton.negations)
+    count, negations = len(automaton.tables.components), len(automaton.tables.negations)
     return State(
         control=np.zeros(1, dtype=layout.CONTROL),
-        context=int64s(layout.CONTEXT_COLUMNS + 2 * len(automaton.columns) + 1),
-        instances=Instances(
-            slots=np.zeros((0, automaton.slot_roles * count), dtype=np.int64),
-            ints=np.zeros((0, ints), dtype=np.int64),
-            floats=np.zeros((0, floats), dtype=np.float64),
-        ),
+        context=registers.context,
+        instances=Instances(slots=np.zeros((0, automaton.slot_roles * count), dtype=np.int64)),
         nodes=np.zeros(tuning().lazy_nodes, dtype=layout.NODE),
         inputs=layout.Inputs(
             waiting=np.zeros((0, count), dtype=np.int64),
-            buffers=np.zeros((0, buffers), dtype=layout.BUFFER),
+            buffers=np.zeros((0, count + negations), dtype=layout.BUFFER),
             pool=int64s(tuning().lazy_pool),
         ),
         stack=int64s(64),
         work=int64s(layout.WORK + 64),
-        evaluations=int64s(max(len(tables.tests), 1)),
+        evaluations=int64s(max(len(automaton.tables.tests), 1)),
     )

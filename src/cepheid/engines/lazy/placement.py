@@ -15,15 +15,13 @@ from dataclasses import dataclass
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent
 from cepheid.analysis.partitions import Term, find_equal_attributes
+from cepheid.codegen.compiler import is_on_event
 from cepheid.codegen.edges import least_events, most_events
-from cepheid.codegen.event_tests import is_on_event
 from cepheid.codegen.sequences import partition_attributes
 from cepheid.codegen.steps import Phase
-from cepheid.engines.base.options import BY_COST
+from cepheid.engines.base.options import BY_COST, FIRST_CHANCE
 from cepheid.engines.base.statistics import given_part, given_rates
 from cepheid.engines.base.workload import Workload, best_orders
-from cepheid.engines.lazy.negation import is_tested_early
-from cepheid.engines.lazy.sharing import SharedAlternatives, shared_alternatives
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
 from cepheid.schema import Kind
@@ -144,36 +142,43 @@ def place_lazily(
     )
     equal = find_equal_attributes(alternative.components, alternative.clauses, query.schema)
     every = tuple(range(len(alternative.components)))
-    return _placement(query, alternative, (every,), early, equal)
+    return place_components(query, alternative, (every,), early, equal)
 
 
-def place_shared(query: AnalysedQuery, shared: SharedAlternatives) -> LazyPlacement:
-    """Several alternatives; a component that they share is one component."""
-    return _placement(query, shared.union, shared.places, (), _equal_in_all(query, shared))
+def is_tested_early(alternative: Alternative, negated: NegatedComponent, method: str) -> bool:
+    """Whether a negation is tested as soon as the components that it needs are bound.
+
+    That drops partial matches early. The filter of complete matches is faster, and it is enough
+    where little could be dropped: by cost, a negation that needs all components is left to it. The
+    two other methods of [Kolchinsky17 §4.4] test all negations at the same stage. A negation that
+    extends to the end of the window can only be tested then. ``method`` is the option ``negation``.
+    """
+    if not negated.after or not negated.before:
+        return False
+    if method == BY_COST:
+        return len(needed_by(alternative, negated)) < len(alternative.components)
+    return method == FIRST_CHANCE
 
 
-def chain_orders(
-    query: AnalysedQuery, statistics: Mapping[str, float], negation: str = BY_COST
-) -> Orders:
-    """The order in which lazy_chain binds the components of each alternative of a query."""
-    found: dict[int, tuple[int, ...]] = {}
-    for group in shared_alternatives(query, negation):
-        orders = place_shared(query, group).given_orders(statistics)
-        for number, places, order in zip(group.numbers, group.places, orders, strict=True):
-            found[number] = tuple(places.index(ix) for ix in order)
-    for number, alternative in enumerate(query.alternatives):
-        if number not in found:
-            (found[number],) = place_lazily(query, alternative).given_orders(statistics)
-    return tuple(found[number] for number in range(len(query.alternatives)))
+def needed_by(alternative: Alternative, negated: NegatedComponent) -> frozenset[int]:
+    """The components around a negated one and those that its conditions name."""
+    named = {name for clause in negated.clauses for name in clause.variables}
+    parts = enumerate(alternative.components)
+    return negated.after | negated.before | {ix for ix, part in parts if part.variable in named}
 
 
-def _placement(
+def place_components(
     query: AnalysedQuery,
     alternative: Alternative,
     alternatives: Orders,
     early: tuple[NegatedComponent, ...],
     equal: Sequence[tuple[Term, ...]],
 ) -> LazyPlacement:
+    """The conditions and the order of all components of an alternative.
+
+    ``alternatives`` are the ones that it stands for, by their components, and ``equal`` attributes
+    that have one value in every match.
+    """
     parts = alternative.components
     on_event: list[list[Clause]] = [[] for _ in parts]
     across: list[list[AcrossComponents]] = [[] for _ in parts]
@@ -201,8 +206,7 @@ def _placement(
         for ix, part in enumerate(parts)
     )
     partitions = partition_attributes(query, alternative)
-    window = query.query.window
-    if window and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
+    if query.counts_partitions:
         # A group of a partition without new events would never be evicted.
         equal = ()
     everywhere = [tuple((ix, name) for ix in range(len(parts))) for name in partitions]
@@ -223,31 +227,6 @@ def _is_on_event(clause: Clause, component: ast.Component) -> bool:
     if component.is_kleene and clause.ranges.get(component.variable) != 1:
         return False
     return not clause.least_lengths and is_on_event(clause.literals, component, Phase.TAKE)
-
-
-def _equal_in_all(query: AnalysedQuery, shared: SharedAlternatives) -> list[tuple[Term, ...]]:
-    """Groups of attributes that are equal in every match of every alternative.
-
-    Two attributes may be equal in one alternative because of a component that another lacks; such
-    a group is left out.
-    """
-    found = []
-    for number, places in zip(shared.numbers, shared.places, strict=True):
-        own = query.alternatives[number]
-        groups = find_equal_attributes(own.components, own.clauses, query.schema)
-        named = [tuple((places[ix], name) for ix, name in terms) for terms in groups]
-        found.append((set(places), named))
-    parts = shared.union.components
-    return [
-        terms
-        for terms in dict.fromkeys(terms for _, groups in found for terms in groups)
-        if all(
-            (len(common) < 2 and not any(parts[ix].is_kleene for ix, _ in common))
-            or any(common <= set(group) for group in groups)
-            for members, groups in found
-            for common in [{term for term in terms if term[0] in members}]
-        )
-    ]
 
 
 def _assumed(clause: Clause) -> float:

@@ -14,15 +14,16 @@ from itertools import islice
 
 import numpy as np
 
+from cepheid.codegen.layout import CONTEXT_SLOTS, CONTEXT_SLOTS_STRIDE
 from cepheid.engines.base.engine import EngineTask
 from cepheid.engines.base.statistics import RunningCounts
 from cepheid.engines.base.workload import Workload, best_orders, orders_cost
 from cepheid.engines.lazy import layout
+from cepheid.engines.lazy.compile import LazyAutomaton
 from cepheid.engines.lazy.kernels.memory import count_satisfied
 from cepheid.engines.lazy.layout import Plans, State
 from cepheid.engines.lazy.placement import Orders
 from cepheid.engines.lazy.store import EventStore
-from cepheid.engines.lazy.tables import LazyAutomaton
 from cepheid.events.arrays import Int64s
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.snapshots import Arrays
@@ -44,7 +45,7 @@ class LazyPlans:
         self._is_tree = is_tree
         self._window = task.window
         self._by_partition = task.by_partition
-        count = len(automaton.components)
+        count = len(automaton.placement.components)
         self._members = [frozenset(each) for each in automaton.placement.alternatives]
         self._orders: Orders = ()
         self.arrays = Plans(
@@ -52,7 +53,6 @@ class LazyPlans:
             np.full((count, count), layout.WHOLE, dtype=np.int64),
             np.zeros(layout.PLANS, dtype=layout.PLAN),
         )
-        self.arrays.table["is_tree"] = is_tree
         self._counts = RunningCounts(count)
         self._seen = self._sampled = 0
         self._density = 0.0
@@ -65,7 +65,7 @@ class LazyPlans:
         if statistics is not None:
             self._selectivities = automaton.placement.selectivities(statistics)
             self._write_parts()
-            self._begin(automaton.placement.given_orders(statistics))
+            self._begin(0, automaton.placement.given_orders(statistics), 0)
 
     def update(self, store: EventStore, low: int, high: int, state: State) -> None:
         """Look at the events that are read next, and make a new plan where that pays."""
@@ -88,7 +88,7 @@ class LazyPlans:
         workload = self._workload(rates)
         orders = best_orders(workload, self._members)
         if is_first:
-            self._begin(orders)
+            self._begin(0, orders, 0)
         elif self._is_better(workload, orders):
             # Rates that drift late may drift again: from now on each instance chooses.
             self._is_tree |= self._seen > _SETTLED and len(self._members) == 1
@@ -125,18 +125,14 @@ class LazyPlans:
                     steps[before]["child"] = place
             steps[places[order]]["finals"] |= 1 << number
 
-    def _begin(self, orders: Orders) -> None:
-        self._write(0, orders)
-        self.arrays.table[0]["is_alive"], self.arrays.table[0]["until"] = 1, layout.FAR
+    def _begin(self, plan: int, orders: Orders, since: int) -> None:
+        self._write(plan, orders)
+        self.arrays.table[plan] = (1, since, layout.FAR, self._is_tree)
+        self._latest = plan
 
     def _switch(self, orders: Orders, at: int, now: int) -> None:
-        old, new = self._latest, 1 - self._latest
-        self.arrays.table[old]["until"] = at
-        self._write(new, orders)
-        row = self.arrays.table[new]
-        row["is_tree"] = self._is_tree
-        row["is_alive"], row["since"], row["until"] = 1, at, layout.FAR
-        self._latest = new
+        self.arrays.table[self._latest]["until"] = at
+        self._begin(1 - self._latest, orders, at)
         self._retires = now + self._window
 
     def _retire(self, now: int) -> None:
@@ -160,7 +156,7 @@ class LazyPlans:
     def _count(self, store: EventStore, low: int, high: int) -> None:
         events = store.arrays
         masks, axis = events.masks[low:high], events.axis[low:high]
-        fitting = [int(((masks >> ix) & 1).sum()) for ix in range(len(self._automaton.components))]
+        fitting = [int(((masks >> ix) & 1).sum()) for ix in range(len(self._planned))]
         span = int(axis[-1]) - int(axis[0]) if high > low else 0
         self._counts.add(fitting, high - low)
         self._seen += high - low
@@ -186,25 +182,33 @@ class LazyPlans:
         self._selectivities = {}
         self._sampled = self._seen
         predicate, context = int(state.control[0]["predicate"]), state.context.copy()
-        slots = np.zeros((1, int(context[layout.CONTEXT_SLOTS_STRIDE])), dtype=np.int64)
-        context[layout.CONTEXT_SLOTS] = slots.ctypes.data
+        slots = np.zeros((1, int(context[CONTEXT_SLOTS_STRIDE])), dtype=np.int64)
+        context[CONTEXT_SLOTS] = slots.ctypes.data
         fitting = [
             np.flatnonzero((store.arrays.masks[:high] >> ix) & 1)
-            for ix in range(len(self._automaton.components))
+            for ix in range(len(self._planned))
         ]
-        for ix, each in enumerate(self._automaton.components):
-            for test in each.tests:
-                other = test.needs.bit_length() - 1
-                if test.phase != layout.BIND or test.needs != 1 << other or other > ix:
+        components, tests = self._automaton.tables.components, self._automaton.tables.tests
+        for ix, each in enumerate(components):
+            for test in tests[each["test_low"] : each["test_high"]]:
+                needs = int(test["needs"])
+                other = needs.bit_length() - 1
+                if test["phase"] != layout.BIND or needs != 1 << other or other > ix:
                     continue
-                if self._automaton.components[other].component.is_kleene:
+                if components[other]["is_kleene"]:
                     continue
                 if not len(fitting[ix]) or not len(fitting[other]):
                     continue
                 events = random.choice(fitting[ix], _SAMPLE).astype(np.int64)
                 others = random.choice(fitting[other], _SAMPLE).astype(np.int64)
                 satisfied = count_satisfied(
-                    predicate, context.ctypes.data, test.predicate, slots, other, events, others
+                    predicate,
+                    context.ctypes.data,
+                    int(test["predicate"]),
+                    slots,
+                    other,
+                    events,
+                    others,
                 )
                 part = (satisfied + 0.5) / (_SAMPLE + 1)
                 pair = (other, ix)
@@ -216,22 +220,13 @@ class LazyPlans:
     def state(self) -> Arrays:
         """The plans as arrays, for a snapshot."""
         pairs = list(self._selectivities)
-        retires = layout.NONE if self._retires is None else self._retires
+        has_old, retires = self._retires is not None, self._retires or 0
+        numbers = self._seen, self._sampled, self._latest, self._is_tree, has_old, retires
         return {
             **self.arrays._asdict(),
             "orders": np.array([each for order in self._orders for each in order], np.int64),
             "counts": np.array([*self._counts.counts, self._counts.seen]),
-            "numbers": np.array(
-                [
-                    self._seen,
-                    self._sampled,
-                    self._latest,
-                    self._is_tree,
-                    self._retires is not None,
-                    retires,
-                ],
-                dtype=np.int64,
-            ),
+            "numbers": np.array(numbers, dtype=np.int64),
             "density": np.array([self._density, *self._planned]),
             "pairs": np.array(pairs, dtype=np.int64).reshape(len(pairs), 2),
             "selectivities": np.array([self._selectivities[pair] for pair in pairs]),
@@ -248,9 +243,5 @@ class LazyPlans:
         self._seen, self._sampled, self._latest, self._is_tree, has_old, retires = numbers
         self._retires = retires if has_old else None
         self._density, *self._planned = state["density"].tolist()
-        self._selectivities = {
-            (a, b): part
-            for (a, b), part in zip(
-                state["pairs"].tolist(), state["selectivities"].tolist(), strict=True
-            )
-        }
+        pairs = map(tuple, state["pairs"].tolist())
+        self._selectivities = dict(zip(pairs, state["selectivities"].tolist(), strict=True))

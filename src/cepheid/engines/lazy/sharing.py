@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from cepheid.analysis.model import (
-    Alternative,
-    AnalysedQuery,
-    Clause,
-    PartitionKey,
-)
+from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, PartitionKey
+from cepheid.analysis.partitions import Term, find_equal_attributes
+from cepheid.codegen.compiled_once import compiled_once
 from cepheid.engines.base.options import BY_COST
-from cepheid.engines.lazy.negation import is_tested_early
+from cepheid.engines.lazy.placement import (
+    LazyPlacement,
+    Orders,
+    is_tested_early,
+    place_components,
+    place_lazily,
+)
 from cepheid.language import syntax as ast
 
 _MOST_COMPONENTS = 24
@@ -38,6 +41,7 @@ class SharedAlternatives:
     places: tuple[tuple[int, ...], ...]
 
 
+@compiled_once
 def shared_alternatives(
     query: AnalysedQuery, negation: str = BY_COST
 ) -> tuple[SharedAlternatives, ...]:
@@ -92,6 +96,51 @@ def sharing_lines(query: AnalysedQuery, negation: str = BY_COST) -> Iterator[str
         parts = [f"{', '.join(in_all)} in {'both' if every == 2 else 'all'}"] if in_all else []
         parts += [f"{', '.join(in_some)} in several"] if in_some else []
         yield f"alternatives {numbers} are evaluated together: {'; '.join(parts)}"
+
+
+def place_shared(query: AnalysedQuery, shared: SharedAlternatives) -> LazyPlacement:
+    """Several alternatives; a component that they share is one component."""
+    return place_components(query, shared.union, shared.places, (), _equal_in_all(query, shared))
+
+
+def chain_orders(
+    query: AnalysedQuery, statistics: Mapping[str, float], negation: str = BY_COST
+) -> Orders:
+    """The order in which lazy_chain binds the components of each alternative of a query."""
+    found: dict[int, tuple[int, ...]] = {}
+    for group in shared_alternatives(query, negation):
+        orders = place_shared(query, group).given_orders(statistics)
+        for number, places, order in zip(group.numbers, group.places, orders, strict=True):
+            found[number] = tuple(places.index(ix) for ix in order)
+    for number, alternative in enumerate(query.alternatives):
+        if number not in found:
+            (found[number],) = place_lazily(query, alternative).given_orders(statistics)
+    return tuple(found[number] for number in range(len(query.alternatives)))
+
+
+def _equal_in_all(query: AnalysedQuery, shared: SharedAlternatives) -> list[tuple[Term, ...]]:
+    """Groups of attributes that are equal in every match of every alternative.
+
+    Two attributes may be equal in one alternative because of a component that another lacks; such
+    a group is left out.
+    """
+    found = []
+    for number, places in zip(shared.numbers, shared.places, strict=True):
+        own = query.alternatives[number]
+        groups = find_equal_attributes(own.components, own.clauses, query.schema)
+        named = [tuple((places[ix], name) for ix, name in terms) for terms in groups]
+        found.append((set(places), named))
+    parts = shared.union.components
+    return [
+        terms
+        for terms in dict.fromkeys(terms for _, groups in found for terms in groups)
+        if all(
+            (len(common) < 2 and not any(parts[ix].is_kleene for ix, _ in common))
+            or any(common <= set(group) for group in groups)
+            for members, groups in found
+            for common in [{term for term in terms if term[0] in members}]
+        )
+    ]
 
 
 @dataclass(slots=True)

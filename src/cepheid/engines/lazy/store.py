@@ -1,4 +1,4 @@
-"""The events that a lazy automaton keeps, column by column: the ones that fit a component."""
+"""The events that a lazy automaton keeps, and the partitions and groups that they are in."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.codegen import layout as codegen_layout
-from cepheid.codegen.predicates import Storage
-from cepheid.engines.lazy import layout
-from cepheid.engines.lazy.layout import Events
+from cepheid.codegen.expressions import Storage
+from cepheid.engines.base.registers import Columns
+from cepheid.engines.lazy.compile import LazyAutomaton
+from cepheid.engines.lazy.layout import NONE, Events
 from cepheid.events.arrays import Int64s, grown
-from cepheid.events.columns.encoding import EncodedColumn, StringCodes
-from cepheid.events.columns.list_columns import ListColumns
+from cepheid.events.columns.encoding import EncodedColumn
+from cepheid.events.partition_numbers import PartitionNumbers
 from cepheid.snapshots import Arrays
 from cepheid.tuning import tuning
 
-Columns = Sequence[tuple[str, Storage]]
 _KNOWN = ("numbers", "axis", "partitions", "masks")
 
 
 class EventStore:
-    """Events in stream order, by row: ``arrays`` and the columns that predicates read."""
+    """The events that fit a component, in stream order: ``arrays`` and the columns by row."""
 
     def __init__(self, columns: Columns, group_columns: int = 0) -> None:
         self._columns = columns
@@ -53,18 +52,16 @@ class EventStore:
                 self._valid[ix][low:high] = 1
         self.size = high
 
-    def column(self, attribute: str, low: int) -> EncodedColumn:
-        """An attribute of the events from row ``low`` on."""
-        ix = [name for name, _ in self._columns].index(attribute)
-        valid = self._valid[ix][low : self.size].view(np.bool_) if self._has_nulls[ix] else None
-        return EncodedColumn(self._values[ix][low : self.size], valid)
-
-    def point(self, context: Int64s) -> None:
-        """Write the addresses of the columns into a context."""
-        for ix in range(len(self._columns)):
-            place = layout.CONTEXT_COLUMNS + 2 * ix
-            context[place] = self._values[ix].ctypes.data
-            context[place + 1] = self._valid[ix].ctypes.data if self._has_nulls[ix] else 0
+    def columns(self, low: int = 0) -> dict[str, EncodedColumn]:
+        """The attributes of the events from row ``low`` on."""
+        kept = slice(low, self.size)
+        return {
+            name: EncodedColumn(
+                self._values[ix][kept],
+                self._valid[ix][kept].view(np.bool_) if self._has_nulls[ix] else None,
+            )
+            for ix, (name, _) in enumerate(self._columns)
+        }
 
     def keep(self, rows: Int64s) -> None:
         """Drop all other events."""
@@ -98,45 +95,53 @@ class EventStore:
         self._valid = [grown(valid, room) for valid in self._valid]
 
 
-class Constants:
-    """The constants of a query and the lists of list attributes, which predicates read."""
+class Groups:
+    """Numbers the rows of input buffers: a row for each partition, and for each group of it.
 
-    def __init__(self, constants: Sequence[object], columns: Columns) -> None:
-        self._constants = constants
-        self._columns = columns
-        self._held: list[object] = []
+    An equality such as ``a.x = b.x`` links two components: the events for them are looked up by
+    their value of x, in the group of that value. Groups have rows in the same tables as
+    partitions, so that a lookup reads another row [Kolchinsky17 §4.1].
 
-    def point(self, contexts: Sequence[Int64s], strings: StringCodes, lists: ListColumns) -> None:
-        """Write the addresses of constants and lists into contexts."""
-        codes = [
-            strings.code(constant) if isinstance(constant, str) else constant
-            for constant in self._constants
+    Without links, partition p has row p. With links, partition p has row 2 p and group g has row
+    2 g + 1. A group is a value of a link's attributes within a partition.
+    """
+
+    def __init__(self, automaton: LazyAutomaton) -> None:
+        self.columns = automaton.group_columns
+        self.numbers = PartitionNumbers()
+        self._links = max(len(automaton.links), 1)
+        self._masks = [
+            sum(1 << ix for ix, name in automaton.links[link] if name == attribute)
+            for link, attribute in self.columns
         ]
-        ints = np.array([c if isinstance(c, int) else 0 for c in codes] or [0], dtype=np.int64)
-        decimals = [c if isinstance(c, float) else 0.0 for c in codes]
-        floats = np.array(decimals or [0.0], dtype=np.float64)
-        self._held = [ints, floats]
-        table = None
-        if any(storage is Storage.LIST for _, storage in self._columns):
-            wanted = [name if storage is Storage.LIST else None for name, storage in self._columns]
-            table, held = lists.addresses(wanted)
-            self._held += held
-        for context in contexts:
-            context[codegen_layout.CONTEXT_CONSTANTS] = ints.ctypes.data
-            context[codegen_layout.CONTEXT_FLOAT_CONSTANTS] = floats.ctypes.data
-            context[codegen_layout.CONTEXT_STRINGS] = strings.table.address(strings)
-            if table is not None:
-                context[codegen_layout.CONTEXT_LISTS] = table.ctypes.data
+        self._stride = 2 if self.columns else 1
 
-    def point_at_batch(self, context: Int64s, columns: Sequence[EncodedColumn]) -> None:
-        """Write the addresses of a batch's columns into a context, for tests of single events."""
-        for ix, ((_, storage), column) in enumerate(zip(self._columns, columns, strict=True)):
-            dtype = np.float64 if storage is Storage.FLOAT else np.int64
-            values = np.ascontiguousarray(column.values, dtype=dtype)
-            place = layout.CONTEXT_COLUMNS + 2 * ix
-            context[place], context[place + 1] = values.ctypes.data, 0
-            self._held.append(values)
+    def rows_of(self, partitions: Int64s) -> Int64s:
+        """The rows of partitions."""
+        return partitions * self._stride
+
+    def partitions_of(self, rows: Int64s) -> Int64s:
+        """The partitions that have these rows."""
+        return rows // self._stride
+
+    def number(self, partitions: Int64s, masks: Int64s, columns: Sequence[EncodedColumn]) -> Int64s:
+        """For each event and each of the columns, the row of its group.
+
+        It is NONE for an event that fits no component of the column, or has null there.
+        """
+        groups = np.empty((len(partitions), len(self.columns)), dtype=np.int64)
+        for ix, ((link, _), column) in enumerate(zip(self.columns, columns, strict=True)):
+            valid = masks & self._masks[ix] != 0
             if column.valid is not None:
-                valid = np.ascontiguousarray(column.valid, dtype=np.uint8)
-                context[place + 1] = valid.ctypes.data
-                self._held.append(valid)
+                valid &= column.valid
+            keys = [
+                EncodedColumn(partitions * self._links + link),
+                EncodedColumn(column.values, valid),
+            ]
+            numbers = self.numbers.number(keys, len(partitions))
+            groups[:, ix] = np.where(valid, 2 * numbers + 1, NONE)
+        return groups
+
+    def count(self, partitions: int) -> int:
+        """The number of rows where there are this many partitions."""
+        return self._stride * max(partitions, self.numbers.count)

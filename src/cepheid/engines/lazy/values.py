@@ -6,11 +6,8 @@ through the slot that holds the event's row. Registers are kept only for aggrega
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cepheid.codegen import context_reads
-from cepheid.codegen.predicates import Value
-from cepheid.codegen.steps import Phase, Update
+from cepheid.codegen.expressions import Value
 from cepheid.codegen.value_vector import ValueVector
 from cepheid.engines.lazy import layout
 from cepheid.language import syntax as ast
@@ -88,10 +85,6 @@ class SlotVector(ValueVector):
         return sum(
             1 << ix for ix, register in enumerate(self.registers) if register.variable == variable
         )
-
-    def prior_updates(self, component: ast.Component, phase: Phase) -> tuple[Update, ...]:
-        """The updates that an element makes to the registers of the elements before the next."""
-        return self.updates(replace(component, variable=component.variable + PRIOR), phase)
 
     @staticmethod
     def _summed(variable: str, scope: ast.Scope) -> str:

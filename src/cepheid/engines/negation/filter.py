@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator
 import numpy as np
 import pyarrow as pa
 
+from cepheid.codegen.expressions import Storage
 from cepheid.codegen.generated import predicate_address
 from cepheid.codegen.layout import TAG_SHIFT
-from cepheid.codegen.predicates import Storage
 from cepheid.codegen.steps import NegationTest
 from cepheid.engines.base.event_batch import Bools, EventBatch
 from cepheid.engines.base.registers import Registers, step_tables
@@ -22,9 +22,11 @@ from cepheid.engines.negation.index import NegationIndex, Span
 from cepheid.engines.negation.kernels.violations import find_violated
 from cepheid.engines.negation.layout import MatchArrays
 from cepheid.events.arrays import Int64s, int64s
-from cepheid.events.columns.encoding import EncodedColumn, StringCodes
+from cepheid.events.columns.encoding import EncodedColumn
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.time_axis import MAX_TICKS
-from cepheid.matches.bindings import Bindings, greatest, least
+from cepheid.matches.bindings import Bindings
+from cepheid.matches.positions import greatest, least
 from cepheid.matches.stored import tags_of
 from cepheid.snapshots import Arrays
 
@@ -40,8 +42,8 @@ class NegationFilter:
         self._window = window
         self._tables = step_tables(test.steps, test.columns)
         # The events of a match are in other columns than those that can violate it.
-        self._registers = Registers(test.registers, test.columns, test.constants, 1)
-        self._columns = Registers(test.registers, test.columns, test.constants, 1)
+        self._registers = Registers(test, 1)
+        self._columns = Registers(test, 1)
         self._predicate = predicate_address(test.source)
         # An event of a component without a place may come a window before the last event of a
         # match, which is tested when a window has passed since its first.

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from cepheid.codegen.generated import predicate_address
 from cepheid.codegen.layout import NONE, UNBOUNDED
 from cepheid.codegen.steps import NfaB
-from cepheid.engines.base.drive import Drive
 from cepheid.engines.base.engine import Chunk, Engine, EngineTask
 from cepheid.engines.base.options import MERGING
 from cepheid.engines.base.registers import Registers, step_tables
@@ -20,6 +19,7 @@ from cepheid.engines.nfa_b.kernels import advance, memory
 from cepheid.engines.nfa_b.layout import Batch, Merging, Output, State, Tables
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, address_of, grown, int64s, lent_numbers
+from cepheid.jit.drive import Drive
 from cepheid.language.printer import print_pattern
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.layout import FINAL, NODE, Chains
@@ -48,9 +48,7 @@ class NfaBEngine(Engine):
         self._by_partition = task.by_partition
         self._max_runs = max_runs
         self._next_event = 0
-        self._registers = Registers(
-            automaton.registers, automaton.columns, automaton.constants, tuning().first_runs
-        )
+        self._registers = Registers(automaton, tuning().first_runs)
         self._tests = [
             test for step in automaton.steps for test in (step.begin_test, step.take_test)
         ]
@@ -278,7 +276,7 @@ class NfaBEngine(Engine):
             events_in_matches=int(control["ids_found"]),
             evaluations={edge: int(evaluations[ix]) for ix, edge in self.automaton.edges},
             seconds_matching=self._drive.seconds,
-            seconds_construction=self._lister.seconds,
+            seconds_construction=self._lister.drive.seconds,
             memory=bytes_of(
                 self._state.runs,
                 *self._registers.arrays,

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from cepheid.codegen.generated import predicate_address
-from cepheid.engines.base.drive import Drive
 from cepheid.engines.base.engine import Chunk, Engine, EngineTask, StandingStacks
 from cepheid.engines.base.registers import Registers, step_tables
 from cepheid.engines.stacks.kernels.plain_scan import advance_plain_stacks
@@ -36,6 +35,7 @@ from cepheid.engines.stacks.tables import InstanceStacks
 from cepheid.engines.stacks.variants.layout import VariantState
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, grown, int64s
+from cepheid.jit.drive import Drive
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.match_columns import BlockMemory, width_of
 from cepheid.matches.metrics import EngineMetrics, bytes_of
@@ -56,7 +56,7 @@ class InstanceStacksEngine(Engine):
         self._task = task
         self._components = count = len(stacks.steps)
         self._keys = Keys(stacks, task.by_partition, task.options.domains)
-        self._registers = Registers(stacks.registers, stacks.columns, stacks.constants, 1)
+        self._registers = Registers(stacks, 1)
         self._tables = Tables(
             self._planned(), *step_tables(stacks.steps, stacks.columns), self._registers.context
         )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, PartitionKey, Place
-from cepheid.codegen.event_tests import is_on_event
+from cepheid.codegen.compiler import is_on_event
 from cepheid.codegen.steps import Phase
 from cepheid.engines.base.evaluation import NFA_B
 from cepheid.engines.base.options import Options
@@ -20,19 +20,13 @@ from cepheid.language.printer import print_expression, print_pattern
 from cepheid.schema import Kind, Schema
 
 
-def counts_partitions(query: AnalysedQuery) -> bool:
-    """Whether the window counts the events of a partition."""
-    window = query.query.window
-    return window is not None and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION
-
-
 def usable_keys(query: AnalysedQuery, alternative: Alternative) -> tuple[PartitionKey, ...]:
     """The equivalence keys of an alternative by which stacks can be split or searched.
 
     If the window counts the events of a partition, only the tests that define partitions are
     usable. The same holds for a match of one event, which always agrees with itself.
     """
-    if counts_partitions(query) or len(alternative.components) == 1:
+    if query.counts_partitions or len(alternative.components) == 1:
         return tuple(key for key in alternative.partition_keys if key.is_test)
     return alternative.partition_keys
 
@@ -161,7 +155,7 @@ class SequencePlan:
     def _pushed(self) -> PartitionKey | None:
         """The key that is pushed into the scan, as far as this is known before the first event."""
         if not self._keys or (
-            self.options.equivalence == "selection" and not counts_partitions(self.query)
+            self.options.equivalence == "selection" and not self.query.counts_partitions
         ):
             return None
         known = [0] * len(self._keys)
@@ -191,7 +185,7 @@ class SequencePlan:
             yield "window", "tested on every sequence, not pushed down"
 
     def _selection(self) -> Iterator[tuple[str, str]]:
-        if counts_partitions(self.query) or self.options.equivalence == "dynamic":
+        if self.query.counts_partitions or self.options.equivalence == "dynamic":
             return
         for key in self._others:
             why = (
@@ -216,7 +210,7 @@ class SequencePlan:
             tests = [*map(self._printed, bound.on_event), *values]
             where = f" where {' AND '.join(tests)}" if tests else ""
             yield f"scan: {print_pattern(bound.component)}{where}"
-        if counts_partitions(self.query):
+        if self.query.counts_partitions:
             for key in self._keys:
                 yield f"scan: stacks partitioned by {self._equal(key)}, as the window counts"
         elif self._pushed is not None:
@@ -246,7 +240,7 @@ class SequencePlan:
     def _search(self) -> Iterator[str]:
         if self.query.query.window is not None and self.options.window != "selection":
             yield "construction: the window"
-        if not counts_partitions(self.query) and self.options.equivalence == "dynamic":
+        if not self.query.counts_partitions and self.options.equivalence == "dynamic":
             for key in self._others:
                 yield f"construction: {self._equal(key)} (dynamic filtering)"
         for bound in reversed(bound_conditions(self.query, self.alternative)):

@@ -11,24 +11,15 @@ from dataclasses import dataclass
 from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.codegen import layout
 from cepheid.codegen.compiled_once import compiled_once
-from cepheid.codegen.edges import EventUnit, equivalences_at
-from cepheid.codegen.predicates import Storage, Test, Untranslatable
-from cepheid.codegen.sequences import (
-    SequenceCompiler,
-    compile_negation,
-    partition_attributes,
-)
-from cepheid.codegen.steps import EventTest, Phase, Step
+from cepheid.codegen.sequences import SequenceCompiler, partition_attributes, untranslatable
+from cepheid.codegen.steps import EventTest, Generated, Phase, Step
 from cepheid.engines.stacks.plan import BoundConditions, bound_conditions, usable_keys
 from cepheid.language import syntax as ast
 
-_NO_EVENT = EventTest(())
-
 
 @dataclass(frozen=True, slots=True)
-class InstanceStacks:
+class InstanceStacks(Generated):
     """A sequence as plain data: everything that the kernels need except the events.
 
     ``keys`` has, for each equivalence key, its attribute in every component; all events of a
@@ -39,10 +30,6 @@ class InstanceStacks:
     steps: tuple[Step, ...]
     keys: tuple[tuple[str, ...], ...]
     partition_attributes: tuple[str, ...]
-    columns: tuple[tuple[str, Storage], ...]
-    registers: tuple[Storage, ...]
-    constants: tuple[int | float | str, ...]
-    source: str
     predicate_count: int
     edges: tuple[tuple[int, str], ...]
 
@@ -62,16 +49,7 @@ def refuse_instance_stacks(query: AnalysedQuery) -> str | None:
             return f"{lists[0].variable}[] takes several events, and an instance is one"
         if not alternative.is_sequence:
             return "it has AND, and stacks are in the order of a sequence"
-    if query.schema is None:
-        return None
-    try:
-        for alternative in query.alternatives:
-            compile_instance_stacks(query, alternative)
-            for negated in alternative.negations:
-                compile_negation(query, alternative, negated)
-    except Untranslatable as reason:
-        return str(reason)
-    return None
+    return untranslatable(query, compile_instance_stacks)
 
 
 @compiled_once
@@ -87,20 +65,14 @@ class _Compiler(SequenceCompiler):
         placed = list(map(self._place_bound, bound))
         # Only now is it known which registers the predicates read.
         steps = tuple(
-            Step(
-                component, 1, 1, test, _NO_EVENT, predicate, layout.NONE, layout.NONE,
-                self._vector.updates(component, Phase.BEGIN), (),
-            )
+            self._with_updates(Step(component, begin_test=test, begin=predicate))
             for component, (test, predicate) in zip(self._components, placed, strict=True)
-        )  # fmt: skip
+        )
         return InstanceStacks(
+            *self._generated(),
             steps,
             tuple(key.attributes for key in keys),
             partition_attributes(self._query, self._alternative),
-            tuple(self._vector.columns.items()),
-            tuple(self._vector.registers.values()),
-            tuple(self._writer.constants),
-            self._writer.source(),
             self._writer.count,
             tuple(self._edges),
         )
@@ -111,14 +83,6 @@ class _Compiler(SequenceCompiler):
         here = partial(self._vector.resolve, own=component.variable, phase=Phase.BEGIN)
         resolve = partial(self._vector.resolve, own="", phase=Phase.BEGIN)
         on_event = [clause.literals for clause in bound.on_event]
-        across = []
-        for clause in bound.across:
-            self._events.check_attributes(clause, self._components)
-            across.append(Test(clause.expression, resolve))
-        unit = EventUnit(component, None)
-        on_event += ((value,) for value in equivalences_at(self._query, unit, None))
-        number = layout.NONE
-        if across:
-            number = self._writer.add(across)
-            self._edges.append((number, f"{component.variable}_bound"))
-        return self._events.event_test(component, on_event, here), number
+        across = [self._across(clause, resolve) for clause in bound.across]
+        number = self._add_edge(across, f"{component.variable}_bound")
+        return self._event_test(component, on_event, here), number

@@ -12,9 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.types as arrow
+
+from cepheid.errors import EventError
+from cepheid.events.arrays import Int64s
 
 _MOST_BYTES = 2**31 - 1
 """The most bytes that the offsets of a string array can address."""
+_EXACT = 2**53
+"""Integers up to this are exact as floats."""
+_EXACT_POWER = 22
+"""Powers of ten up to this exponent are exact as floats."""
 
 
 def from_numpy(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
@@ -83,6 +91,22 @@ def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
     return shared(to_numpy(array))
 
 
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The column as one array; copied only if it has several chunks.
+
+    >>> one_array(pa.chunked_array([[1], [2, 3]])).to_pylist()
+    [1, 2, 3]
+    """
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def without_dictionary(array: pa.Array) -> pa.Array:
+    """The values of an array that may be dictionary-encoded."""
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
 def from_list(values: Any) -> pa.Array | pa.ChunkedArray:
     """A list or array of values as an Arrow array, of the type that Arrow infers; None is null.
 
@@ -113,6 +137,50 @@ def _found(values: Any) -> pa.Array | pa.ChunkedArray:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return pa.array(values, from_pandas=True)
+
+
+def plain_decimals(array: pa.Array) -> pa.Array:
+    """Decimals without fractional digits as int64, others as the nearest float64.
+
+    Arrow's own cast multiplies by a power of ten that is not a float. It converts 3.30 to
+    3.3000000000000003, which is not equal to 3.3.
+
+    >>> from decimal import Decimal
+    >>> plain_decimals(pa.array([Decimal("3.30"), None])).to_pylist()
+    [3.3, None]
+    >>> plain_decimals(pa.array([Decimal(2**53 + 1)])).to_pylist() == [2**53 + 1]
+    True
+
+    Raises:
+        EventError: an integer does not fit into 64 bits.
+    """
+    scale = array.type.scale
+    if scale <= 0:
+        return _whole_decimals(array)
+    if arrow.is_decimal128(array.type) and scale <= _EXACT_POWER:
+        low, high = _words(array)
+        missing = to_numpy(array.is_null())
+        # The quotient of two floats is the float nearest to the exact quotient.
+        if (missing | ((high == low >> 63) & (low <= _EXACT) & (low >= -_EXACT))).all():
+            return from_numpy(low / 10.0**scale, missing)
+    return array.cast(pa.string()).cast(pa.float64())
+
+
+def _whole_decimals(array: pa.Array) -> pa.Array:
+    try:
+        return array.cast(pa.int64())
+    except pa.ArrowInvalid:
+        raise EventError(
+            f"a column of type {array.type} has a number that does not fit into 64 bits; make it a "
+            "string if it is an id: column.cast(pyarrow.string())"
+        ) from None
+
+
+def _words(array: pa.Array) -> tuple[Int64s, Int64s]:
+    """The low and the high 64 bits of each unscaled number."""
+    words = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)
+    words = words[array.offset : array.offset + len(array)]
+    return words[:, 0], words[:, 1]
 
 
 def empty_table(schema: pa.Schema) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Arrow columns as the arrays that kernels read, and back.
+"""Arrow columns as the arrays that kernels read.
 
 Kernels use int64 and float64 only, and no nulls. A column becomes an array of one of these types
 and, if values are missing, an array that says which values are there. The dtype depends on the
@@ -9,7 +9,6 @@ It may still be the memory of the column itself: nothing may write to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,143 +18,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.events.columns.arrow_arrays import from_list, from_numpy, numbers_of, to_numpy
-from cepheid.events.columns.decimals import plain_decimals
-from cepheid.events.columns.string_index import StringIndex
-from cepheid.events.columns.string_tables import StringTable
+from cepheid.events.columns.arrow_arrays import (
+    numbers_of,
+    one_array,
+    plain_decimals,
+    to_numpy,
+    without_dictionary,
+)
+from cepheid.events.columns.string_codes import NULL_CODE, StringCodes
 from cepheid.schema import Kind, kind_of
 
 Int64s = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-
-NULL_CODE = -1
-
-
-class StringCodes:
-    """Integer codes for strings: 0, 1, 2, … in order of first appearance, never reused.
-
-    One object serves all columns and all batches of a run, so that two strings are equal exactly
-    when their codes are. The order of codes says nothing about the order of strings. A string
-    that was dropped gets another code when it comes back, so only strings that nothing will
-    compare again may be dropped.
-
-    ``operations`` are the string operations of conditions, and ``table`` has their results.
-    """
-
-    def __init__(self, operations: frozenset[str] = frozenset()) -> None:
-        self._index = StringIndex()
-        self._asked: dict[str, int] = {}
-        self.table = StringTable(operations)
-
-    def __len__(self) -> int:
-        return len(self._index)
-
-    @property
-    def values(self) -> pa.Array:
-        """All strings, in code order."""
-        return self._index.values
-
-    @property
-    def codes(self) -> Int64s:
-        """The codes of all strings."""
-        return self._index.codes
-
-    @property
-    def version(self) -> tuple[int, int]:
-        """A value that changes whenever the set of strings changes."""
-        return self._index.next_code, len(self._index)
-
-    def code(self, string: str) -> int:
-        """The code of one string; a string not seen before gets the next one.
-
-        >>> strings = StringCodes()
-        >>> strings.code("north"), strings.code("south"), strings.code("north")
-        (0, 1, 0)
-        """
-        if string not in self._asked:
-            self._asked[string] = int(self._index.encode(from_list([string]))[0])
-        return self._asked[string]
-
-    def encode(self, column: pa.Array | pa.ChunkedArray) -> Int64s:
-        """The codes of a column of strings, plain or dictionary-encoded; null is NULL_CODE.
-
-        >>> StringCodes().encode(pa.array(["b", None, "a", "b"])).tolist()
-        [0, -1, 1, 0]
-        """
-        if pa.types.is_null(column.type):
-            return np.full(len(column), NULL_CODE, np.int64)
-        if not pa.types.is_dictionary(column.type):
-            return self._index.encode(one_array(column))
-        if isinstance(column, pa.ChunkedArray):
-            column = column.unify_dictionaries()
-        encoded = one_array(column)
-        # Index -1, a null, reads the last element.
-        code_at = np.append(self._index.encode(encoded.dictionary), NULL_CODE)
-        indices = encoded.indices.cast(pa.int64()).fill_null(NULL_CODE)
-        result: Int64s = code_at[to_numpy(indices)]
-        return result
-
-    def decode(self, codes: Int64s) -> pa.Array:
-        """The strings of known codes; NULL_CODE is null.
-
-        >>> strings = StringCodes()
-        >>> _ = strings.encode(pa.array(["north", "south"]))
-        >>> strings.decode(np.array([1, -1, 0])).to_pylist()
-        ['south', None, 'north']
-        """
-        places = np.searchsorted(self.codes, codes)
-        return self.values.take(from_numpy(places, codes == NULL_CODE))
-
-    def keep_only(self, columns: Iterable[pa.ChunkedArray], codes: Sequence[Int64s] = ()) -> None:
-        """Drop the strings that are in none of these columns of strings or lists of strings.
-
-        Strings with one of the ``codes`` are kept, too.
-
-        >>> strings = StringCodes()
-        >>> _ = strings.encode(pa.array(["north", "south"]))
-        >>> strings.keep_only([pa.chunked_array([["south"]])])
-        >>> len(strings), strings.code("south"), strings.code("north")
-        (1, 1, 2)
-        """
-        known = self.values
-        wanted = np.zeros(len(known), dtype=np.bool_)
-        for column in columns:
-            while kind_of(column.type) is Kind.LIST:
-                column = pc.list_flatten(column)
-            if kind_of(column.type) is Kind.STRING:
-                there = _undictionary(one_array(column)).unique().cast(known.type)
-                wanted |= to_numpy(pc.is_in(known, there, skip_nulls=True))
-        for each in codes:
-            wanted |= np.isin(self.codes, each)
-        self._index.hold(known.filter(from_numpy(wanted)), self.codes[wanted])
-        self._asked = {}
-
-    def state(self) -> dict[str, Any]:
-        """All strings and their codes, as plain data.
-
-        >>> strings = StringCodes()
-        >>> _ = strings.encode(pa.array(["b", "a"]))
-        >>> strings.state()
-        {'codes': {'b': 0, 'a': 1}, 'next': 2}
-        """
-        codes = dict(zip(self.values.to_pylist(), self.codes.tolist(), strict=True))
-        return {"codes": codes, "next": self._index.next_code}
-
-    @classmethod
-    def from_state(
-        cls, state: Mapping[str, Any], operations: frozenset[str] = frozenset()
-    ) -> StringCodes:
-        """The codes from the result of :meth:`state`.
-
-        >>> StringCodes.from_state({"codes": {"b": 4}, "next": 7}).code("a")
-        7
-        """
-        strings, codes = cls(operations), state["codes"]
-        known = from_list([*codes]) if codes else pa.nulls(0, pa.string())
-        strings._index.hold(known, np.array([*codes.values()], dtype=np.int64))
-        strings._index.next_code = state["next"]
-        return strings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,7 +76,7 @@ def encode_column(
             return EncodedColumn(codes, _all_or(codes != NULL_CODE))
         if kind is Kind.LIST:
             return _encode_list(one_array(column), strings)
-        return _encode_scalars(_undictionary(one_array(column)), kind)
+        return _encode_scalars(without_dictionary(one_array(column)), kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         subject = "a column" if name is None else f"attribute {name!r}"
         raise EventError(
@@ -212,48 +87,6 @@ def encode_column(
         ) from error
 
 
-def decode_column(
-    encoded: EncodedColumn, arrow_type: pa.DataType, strings: StringCodes
-) -> pa.Array:
-    """The Arrow column that was encoded; NaN is null, and decimals are rounded to floats.
-
-    >>> strings = StringCodes()
-    >>> column = pa.array([True, None, False])
-    >>> decode_column(encode_column(column, strings), column.type, strings).equals(column)
-    True
-    """
-    if pa.types.is_dictionary(arrow_type):
-        plain = decode_column(encoded, arrow_type.value_type, strings).dictionary_encode()
-        indices = plain.indices.cast(arrow_type.index_type)
-        return pa.DictionaryArray.from_arrays(indices, plain.dictionary, ordered=arrow_type.ordered)
-    missing = None if encoded.valid is None else ~encoded.valid
-    if encoded.offsets is not None:
-        return _decode_list(encoded, missing, strings).cast(arrow_type)
-    kind = kind_of(arrow_type)
-    if kind is Kind.STRING:
-        return strings.decode(encoded.values.astype(np.int64, copy=False)).cast(arrow_type)
-    if pa.types.is_null(arrow_type):
-        return pa.nulls(len(encoded))
-    numbers = from_numpy(encoded.values, missing)
-    if kind in (Kind.TIMESTAMP, Kind.DATE):
-        zone = arrow_type.tz if kind is Kind.TIMESTAMP else None
-        return numbers.cast(pa.timestamp(encoded.unit, zone)).cast(arrow_type)
-    if kind is Kind.DURATION:
-        return numbers.cast(pa.duration(encoded.unit)).cast(arrow_type)
-    return numbers.cast(arrow_type)
-
-
-def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The column as one array; copied only if it has several chunks.
-
-    >>> one_array(pa.chunked_array([[1], [2, 3]])).to_pylist()
-    [1, 2, 3]
-    """
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
 def writable(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The array itself if it is contiguous, aligned and writable, otherwise a copy that is.
 
@@ -261,10 +94,6 @@ def writable(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     True
     """
     return np.require(values, requirements=("C", "A", "W"))
-
-
-def _undictionary(array: pa.Array) -> pa.Array:
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def _all_or(valid: Bools) -> Bools | None:
@@ -283,15 +112,11 @@ def _encode_scalars(array: pa.Array, kind: Kind) -> EncodedColumn:
         floats = _floats(array)
         return EncodedColumn(floats, _all_or(~np.isnan(floats)))
     unit = None
-    if kind is Kind.TIMESTAMP:
-        unit = "ns" if array.type.unit == "ns" else "us"
-        array = array.cast(pa.timestamp(unit, array.type.tz))
-    elif kind is Kind.DATE:
-        unit = "us"
-        array = array.cast(pa.timestamp(unit))
-    elif kind is Kind.DURATION:
-        unit = "ns" if array.type.unit == "ns" else "us"
-        array = array.cast(pa.duration(unit))
+    if kind in (Kind.TIMESTAMP, Kind.DATE, Kind.DURATION):
+        unit = "ns" if kind is not Kind.DATE and array.type.unit == "ns" else "us"
+        zone = array.type.tz if kind is Kind.TIMESTAMP else None
+        ticks = pa.duration(unit) if kind is Kind.DURATION else pa.timestamp(unit, zone)
+        array = array.cast(ticks)
     elif kind not in (Kind.INTEGER, Kind.BOOLEAN):
         raise pa.ArrowNotImplementedError(str(array.type))
     integers = array if array.type == pa.int64() else array.cast(pa.int64())
@@ -310,7 +135,7 @@ def _floats(array: pa.Array) -> npt.NDArray[np.float64]:
 def _encode_list(array: pa.Array, strings: StringCodes) -> EncodedColumn:
     lengths = to_numpy(pc.list_value_length(array).fill_null(0).cast(pa.int64()))
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    elements = _undictionary(array.flatten())  # Leaves out the elements of null lists.
+    elements = without_dictionary(array.flatten())  # Leaves out the elements of null lists.
     kind = kind_of(elements.type)
     if pa.types.is_decimal(elements.type):
         elements = plain_decimals(elements)
@@ -324,13 +149,3 @@ def _encode_list(array: pa.Array, strings: StringCodes) -> EncodedColumn:
     else:
         raise pa.ArrowNotImplementedError(str(array.type))
     return EncodedColumn(values, _valid(array), offsets)
-
-
-def _decode_list(encoded: EncodedColumn, missing: Bools | None, strings: StringCodes) -> pa.Array:
-    assert encoded.offsets is not None
-    if encoded.values.dtype == np.int64:
-        elements = strings.decode(encoded.values.astype(np.int64, copy=False))
-    else:
-        elements = from_numpy(encoded.values, np.isnan(encoded.values))
-    mask = None if missing is None else from_numpy(missing)
-    return pa.LargeListArray.from_arrays(from_numpy(encoded.offsets), elements, mask=mask)

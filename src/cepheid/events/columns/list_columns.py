@@ -10,7 +10,19 @@ import pyarrow as pa
 
 from cepheid.codegen import layout
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.encoding import NULL_CODE, EncodedColumn, StringCodes, encode_column
+from cepheid.events.columns.encoding import EncodedColumn, encode_column
+from cepheid.events.columns.string_codes import NULL_CODE, StringCodes
+
+
+def encode_lists(
+    column: pa.Array | pa.ChunkedArray, strings: StringCodes, name: str | None = None
+) -> EncodedColumn:
+    """A column of lists as floats; equal strings become equal floats."""
+    encoded = encode_column(column, strings, name=name)
+    floats = encoded.values.astype(np.float64, copy=False)
+    if encoded.values.dtype == np.int64:
+        floats[encoded.values == NULL_CODE] = np.nan
+    return EncodedColumn(floats, encoded.valid, encoded.offsets)
 
 
 class ListColumns:
@@ -38,14 +50,10 @@ class ListColumns:
         return self._make_table()
 
     def column(self, attribute: str) -> EncodedColumn:
-        """The lists of an attribute as floats; equal strings become equal floats."""
+        """The lists of an attribute."""
         if attribute not in self._encoded:
             column = self._table.column(attribute)
-            encoded = encode_column(column, self._strings, name=attribute)
-            floats = encoded.values.astype(np.float64, copy=False)
-            if encoded.values.dtype == np.int64:
-                floats[encoded.values == NULL_CODE] = np.nan
-            self._encoded[attribute] = EncodedColumn(floats, encoded.valid, encoded.offsets)
+            self._encoded[attribute] = encode_lists(column, self._strings, attribute)
         return self._encoded[attribute]
 
     def addresses(self, attributes: Sequence[str | None]) -> tuple[Int64s, list[object]]:

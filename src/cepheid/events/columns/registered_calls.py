@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import EvaluationError
-from cepheid.events.columns.encoding import EncodedColumn, StringCodes, encode_column
-from cepheid.events.columns.list_columns import ListColumns
+from cepheid.events.columns.encoding import EncodedColumn, encode_column
+from cepheid.events.columns.list_columns import encode_lists
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.functions import Function, Uncallable
 from cepheid.schema import Kind, kind_of
 
@@ -38,7 +39,10 @@ def call_for_rows(function: Function, arguments: Sequence[pa.Array], length: int
     present = np.ones(length, dtype=np.bool_)
     columns = []
     for argument, kind in zip(arguments, kinds, strict=True):
-        encoded = _encoded(argument, kind, strings)
+        encode = encode_lists if kind is Kind.LIST else encode_column
+        encoded = encode(argument, strings)
+        if encoded.unit == "ns":
+            encoded = EncodedColumn(encoded.values // 1_000, encoded.valid)
         if encoded.valid is not None:
             present &= encoded.valid
         columns.append(_python_values(encoded, kind))
@@ -49,15 +53,6 @@ def call_for_rows(function: Function, arguments: Sequence[pa.Array], length: int
             if is_value:
                 values[row] = value
     return pa.array(values, _ARROW[compiled.result])
-
-
-def _encoded(argument: pa.Array, kind: Kind, strings: StringCodes) -> EncodedColumn:
-    if kind is Kind.LIST:
-        return ListColumns(lambda: pa.table({"list": argument}), strings, 0).column("list")
-    encoded = encode_column(argument, strings)
-    if encoded.unit == "ns":
-        return EncodedColumn(encoded.values // 1_000, encoded.valid)
-    return encoded
 
 
 def _python_values(column: EncodedColumn, kind: Kind) -> Iterator[Any]:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.errors import EvaluationError, EventError
-from cepheid.events.columns.decimals import plain_decimals
+from cepheid.events.columns.arrow_arrays import plain_decimals
 from cepheid.events.columns.registered_calls import call_for_rows
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
@@ -74,20 +74,13 @@ class Vectorised:
 
     def value(self, node: ast.Expression) -> pa.Array:
         """The value of the expression for each binding."""
+        if isinstance(node, Leaf):
+            return self._resolve(node)
         match node:
-            case ast.Literal(value):
-                return self._constant(pa.scalar(value))
+            case ast.Literal(literal):
+                return pa.repeat(pa.scalar(literal), self._length)
             case ast.Duration(amount, unit):
-                return self._constant(_duration(int(amount * NANOSECONDS_PER[unit])))
-            case (
-                ast.Attribute()
-                | ast.Element()
-                | ast.Length()
-                | ast.Aggregate()
-                | ast.Elements()
-                | ast.EventReference()
-            ):
-                return self._resolve(node)
+                return pa.repeat(_duration(int(amount * NANOSECONDS_PER[unit])), self._length)
             case ast.Negative(operand):
                 value = self.value(operand)
                 if arrow.is_null(value.type):
@@ -102,34 +95,6 @@ class Vectorised:
                 return self._call(function, [self.value(argument) for argument in arguments])
             case ast.Not() | ast.And() | ast.Or():
                 return self.truth(node)
-        return self._predicate(node)
-
-    def truth(self, node: ast.Expression, positive: bool = True) -> pa.Array:
-        """The truth of the node, or of its negation; a predicate on a missing attribute is true."""
-        match node:
-            case ast.Not(operand):
-                return self.truth(operand, not positive)
-            case ast.And(operands) | ast.Or(operands):
-                truths = (self.truth(operand, positive) for operand in operands)
-                is_and = isinstance(node, ast.And) is positive
-                return functools.reduce(pc.and_kleene if is_and else pc.or_kleene, truths)
-        value = self.value(node).cast(pa.bool_())  # A call with NULL has no type.
-        return pc.if_else(self.missing(node), True, value if positive else pc.invert(value))
-
-    def missing(self, node: ast.Node) -> Bools:
-        """Where an attribute that the value depends on is missing."""
-        if isinstance(node, Leaf) and self._is_missing is not None:
-            return self._is_missing(node)
-        found: Bools = np.zeros(self._length, dtype=np.bool_)
-        if not isinstance(
-            node, ast.Not | ast.And | ast.Or
-        ):  # A predicate on a missing attribute is true.
-            for child in node.children():
-                found |= self.missing(child)
-        return found
-
-    def _predicate(self, node: ast.Expression) -> pa.Array:
-        match node:
             case ast.Comparison(operator, left, right):
                 return _compare(operator, self.value(left), self.value(right))
             case ast.In(operand, options):
@@ -149,8 +114,28 @@ class Vectorised:
                 return pc.is_null(self.value(operand), nan_is_null=True)
         raise AssertionError(f"{type(node).__name__} has no value")
 
-    def _constant(self, scalar: pa.Scalar) -> pa.Array:
-        return pa.repeat(scalar, self._length)
+    def truth(self, node: ast.Expression, positive: bool = True) -> pa.Array:
+        """The truth of the node, or of its negation; a predicate on a missing attribute is true."""
+        match node:
+            case ast.Not(operand):
+                return self.truth(operand, not positive)
+            case ast.And(operands) | ast.Or(operands):
+                truths = (self.truth(operand, positive) for operand in operands)
+                is_and = isinstance(node, ast.And) is positive
+                return functools.reduce(pc.and_kleene if is_and else pc.or_kleene, truths)
+        value = self.value(node).cast(pa.bool_())  # A call with NULL has no type.
+        return pc.if_else(self.missing(node), True, value if positive else pc.invert(value))
+
+    def missing(self, node: ast.Node) -> Bools:
+        """Where an attribute that the value depends on is missing."""
+        if isinstance(node, Leaf) and self._is_missing is not None:
+            return self._is_missing(node)
+        found: Bools = np.zeros(self._length, dtype=np.bool_)
+        # A predicate on a missing attribute is true.
+        if not isinstance(node, ast.Not | ast.And | ast.Or):
+            for child in node.children():
+                found |= self.missing(child)
+        return found
 
     def _call(self, function: str, arguments: list[pa.Array]) -> pa.Array:
         if function == "round":
@@ -272,9 +257,8 @@ def _compare(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
 def _applied(function: Callable[..., pa.Array], left: pa.Array, right: pa.Array) -> pa.Array:
     try:
         return function(left, right)
-    except (
-        pa.ArrowInvalid
-    ):  # A time out of the range of nanoseconds is compared with one in nanoseconds.
+    except pa.ArrowInvalid:
+        # A time out of the range of nanoseconds is compared with one in nanoseconds.
         return function(*(_in_microseconds(array) for array in (left, right)))
 
 

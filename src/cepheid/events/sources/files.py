@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cepheid.errors import EventError, closest, list_words
+from cepheid.errors import EventError, did_you_mean, list_words
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
 CSV_DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -49,10 +49,7 @@ def read_path(source: str | Path) -> pa.Table | ParquetFiles:
         plain_parts = re.split(r"[*?\[]", str(source))[0].rpartition("/")[0]
         return _parquet_files(str(source), files, Path(plain_parts or "."))
     siblings = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = closest(path.name, siblings)
-    raise EventError(
-        f"there is no file {str(source)!r}" + (f". Did you mean {near[0]!r}?" if near else "")
-    )
+    raise EventError(f"there is no file {str(source)!r}" + did_you_mean(path.name, siblings))
 
 
 def _one_by_one(files: Iterable[Path]) -> str:

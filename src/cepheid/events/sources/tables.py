@@ -156,14 +156,13 @@ def _read(source: object) -> pa.Table | ParquetFiles:
     if is_type_mapping(source):
         raise EventError("a table per event type cannot be read as one table")
     if isinstance(source, Mapping):
-        return _table_of({str(name): values for name, values in source.items()})
+        return _table_of(source)
     if _is_list_of(source, pa.RecordBatch):
         with quoting("the list of record batches"):
             return pa.Table.from_batches(source)
     if isinstance(source, list | tuple) and (not source or _is_list_of(source, Mapping)):
         names = dict.fromkeys(chain.from_iterable(source))
-        columns = {name: list(map(methodcaller("get", name), source)) for name in names}
-        return _table_of({str(name): values for name, values in columns.items()})
+        return _table_of({name: list(map(methodcaller("get", name), source)) for name in names})
     if are_spark_frames(source):
         raise EventError(
             "a Spark DataFrame is not read here, since that would collect all events in this "
@@ -183,9 +182,10 @@ def _read(source: object) -> pa.Table | ParquetFiles:
     )
 
 
-def _table_of(columns: Mapping[str, object]) -> pa.Table:
+def _table_of(columns: Mapping[Any, object]) -> pa.Table:
     arrays = {}
-    for name, values in columns.items():
+    for key, values in columns.items():
+        name = str(key)
         if isinstance(values, pa.Array | pa.ChunkedArray):
             arrays[name] = values
             continue

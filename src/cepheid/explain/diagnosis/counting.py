@@ -7,23 +7,24 @@ says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any
 
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.codegen.sequences import refuse_nfa_b
 from cepheid.engines.base.options import Options
+from cepheid.engines.reference import bindings_of, python_events
 from cepheid.errors import LimitError
+from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
-from cepheid.explain.diagnosis.stream import Positions, Stream, all_positions
+from cepheid.explain.diagnosis.stream import Positions, Stream
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
 from cepheid.matches.bindings import Bindings
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
-from cepheid.sessions.reference_run import python_events
 from cepheid.sessions.session import Session
 from cepheid.tuning import tuning
 
@@ -63,24 +64,19 @@ class Partials:
         """The number of partial matches."""
         return Count(self.number, self.is_exact)
 
-    def add(self, binding: Positions) -> None:
-        """Count a partial match, and keep every n-th one."""
-        if self.number % self._stride == 0:
-            self._keep(binding)
-        self.number += 1
-
-    def add_block(self, block: Bindings) -> None:
+    def add(self, block: Bindings, axis: Int64s) -> None:
         """Count all partial matches of a block, and keep every n-th one."""
         for match_ix in range(-self.number % self._stride, len(block), self._stride):
             if (self.number + match_ix) % self._stride == 0:
-                self._keep(block.one(match_ix))
+                self.sample.append(block.one(match_ix))
+                if len(self.sample) > tuning().diagnosis_sample:
+                    self.sample = self.sample[::2]
+                    self._stride *= 2
         self.number += len(block)
-
-    def _keep(self, binding: Positions) -> None:
-        self.sample.append(binding)
-        if len(self.sample) > tuning().diagnosis_sample:
-            self.sample = self.sample[::2]
-            self._stride *= 2
+        if len(block):
+            extent = int((axis[block.last_events()] - axis[block.first_events()]).min())
+            known = extent if self.least_extent is None else self.least_extent
+            self.least_extent = min(known, extent)
 
 
 class Counting:
@@ -90,7 +86,7 @@ class Counting:
         self._stream = stream
         self._compile = compiled
         self._known: dict[tuple[str, int | None], Partials] = {}
-        self._python_events: Sequence[Event] | None = None
+        self._python_events: list[Event] | None = None
         self.skipped_events = False
 
     def partials(self, query: ast.Query, window: int | None = None) -> Partials:
@@ -98,33 +94,39 @@ class Counting:
         window = self._stream.window if window is None else window
         key = (print_query(query), window)
         if key not in self._known:
-            self._known[key] = self._evaluate(query, window)
+            analysed = self._compiled(query)
+            self._known[key] = (
+                self._interpreted(query, window)
+                if analysed is None
+                else self._over_fewer_events(analysed, window)
+            )
         return self._known[key]
 
     def matches(self, query: ast.Query) -> Partials:
         """The matches of any query with few enough matches to find all of them."""
-        analysed = analyse(query, self._stream.events.schema)
-        if not self._is_compiled(analysed):
-            return self._interpreted(query, self._stream.window)
+        stream, analysed = self._stream, self._compiled(query)
+        if analysed is None:
+            return self._interpreted(query, stream.window)
         options = Options(max_runs=tuning().diagnosis_runs, max_matches=tuning().diagnosis_count)
         found = Partials()
         try:
-            for block in Session(analysed, self._stream.window, "all", options).run(
-                self._stream.events
-            ):
-                found.add_block(block)
+            for block in Session(analysed, stream.window, "all", options).run(stream.events):
+                found.add(block, stream.axis)
         except LimitError:
             found.is_exact = False
         return found
 
-    def _evaluate(self, query: ast.Query, window: int | None) -> Partials:
+    def _compiled(self, query: ast.Query) -> AnalysedQuery | None:
+        """The query as NFA^b runs it, or None if it does not."""
         analysed = analyse(query, self._stream.events.schema)
-        if not self._is_compiled(analysed):
-            return self._interpreted(query, window)
+        return analysed if self._compile and refuse_nfa_b(analysed) is None else None
+
+    def _over_fewer_events(self, query: AnalysedQuery, window: int | None) -> Partials:
+        """The matches among all events, or among the first ones if there are too many runs."""
         events = self._stream.events
         while True:
             try:
-                found = self._compiled(analysed, events, window)
+                found = self._limited(query, events, window)
             except LimitError:
                 if len(events) <= FEWEST_EVENTS:
                     return Partials(is_exact=False)
@@ -133,20 +135,12 @@ class Counting:
                 found.is_exact &= len(events) == len(self._stream.events)
                 return found
 
-    def _is_compiled(self, query: AnalysedQuery) -> bool:
-        return self._compile and refuse_nfa_b(query) is None
-
-    def _compiled(self, query: AnalysedQuery, events: Events, window: int | None) -> Partials:
+    def _limited(self, query: AnalysedQuery, events: Events, window: int | None) -> Partials:
         session = Session(query, window, "all", Options(max_runs=tuning().diagnosis_runs))
         found = Partials()
         listed = 0
         for block in _blocks(session, events):
-            found.add_block(block)
-            if len(block):
-                extents = (
-                    self._stream.axis[block.last_events()] - self._stream.axis[block.first_events()]
-                )
-                found.least_extent = _least(found.least_extent, int(extents.min()))
+            found.add(block, self._stream.axis)
             listed += block.events
             evaluated = sum(session.metrics.evaluations.values())
             if (
@@ -166,26 +160,14 @@ class Counting:
             self._python_events = python_events(part, self._stream.attributes)
         found = Partials(is_exact=looked_at == len(events))
         self.skipped_events |= not found.is_exact
-        steps = _Steps(MOST_STEPS + looked_at)
-        seen = set()
+        limited = _Limited(self._python_events, iter(range(MOST_STEPS + looked_at)))
+        matches: dict[Any, reference.Match] = {}
         try:
-            for match in reference.find(query, _Counted(self._python_events, steps), window):
-                binding: Positions = {
-                    name: [event.position for event in bound]
-                    if isinstance(bound, list)
-                    else bound.position
-                    for name, bound in match.binding.items()
-                }
-                key = str(binding)
-                if key in seen:
-                    continue
-                seen.add(key)
-                found.add(binding)
-                positions = all_positions(binding)
-                extent = self._stream.extent(positions[0], positions[-1])
-                found.least_extent = _least(found.least_extent, extent)
-        except _OutOfSteps:
+            for match in reference.find(query, limited, window):
+                matches.setdefault(reference.sort_key(query, match), match)
+        except LimitError:
             found.is_exact = False
+        found.add(bindings_of(query, list(matches.values())), self._stream.axis)
         return found
 
 
@@ -197,40 +179,19 @@ def _blocks(session: Session, events: Events) -> Iterator[Bindings]:
         low, high = high, 2 * high if high < tuning().chunk_events else len(events)
 
 
-def _least(known: int | None, other: int) -> int:
-    return other if known is None else min(known, other)
+class _Limited(list[Event]):
+    """Events that can be read a limited number of times: each reading takes one of the steps."""
 
-
-class _OutOfSteps(Exception):
-    pass
-
-
-@dataclass(slots=True)
-class _Steps:
-    left: int
-
-
-class _Counted(Sequence[Event]):
-    """Events that can be read a limited number of times."""
-
-    def __init__(self, events: Sequence[Event], steps: _Steps) -> None:
-        self._events = events
+    def __init__(self, events: Iterable[Event], steps: Iterator[int]) -> None:
+        super().__init__(events)
         self._steps = steps
 
-    def __len__(self) -> int:
-        return len(self._events)
-
-    @overload
-    def __getitem__(self, index: int) -> Event: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Event]: ...
     def __getitem__(self, index: Any) -> Any:
-        found = self._events[index]
-        return _Counted(found, self._steps) if isinstance(index, slice) else found
+        found = super().__getitem__(index)
+        return _Limited(found, self._steps) if isinstance(index, slice) else found
 
     def __iter__(self) -> Iterator[Event]:
-        for event in self._events:
-            self._steps.left -= 1
-            if self._steps.left < 0:
-                raise _OutOfSteps
+        for event in super().__iter__():
+            if next(self._steps, None) is None:
+                raise LimitError("the events were read too many times")
             yield event

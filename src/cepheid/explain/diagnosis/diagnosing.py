@@ -6,41 +6,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cepheid.analysis.analyse import analyse
-from cepheid.analysis.model import Alternative
 from cepheid.analysis.names import variables_in
 from cepheid.events.events import Events
-from cepheid.explain.diagnosis.counting import (
-    Count,
-    Counting,
-    Partials,
-)
-from cepheid.explain.diagnosis.event_conditions import (
-    EventCondition,
-    event_conditions,
-    passing,
-)
+from cepheid.explain.diagnosis.counting import Count, Counting, Partials
+from cepheid.explain.diagnosis.event_conditions import event_conditions
 from cepheid.explain.diagnosis.hints import find_hints, window_hint
-from cepheid.explain.diagnosis.negations import why_removed
 from cepheid.explain.diagnosis.prefixes import (
     Goal,
     Stage,
     branches,
     complete_stage,
     conditions_of,
-    positives,
     stages,
 )
-from cepheid.explain.diagnosis.reasons import why_stopped
+from cepheid.explain.diagnosis.reasons import why_none_fits, why_removed, why_stopped
 from cepheid.explain.diagnosis.report import (
     BranchDiagnosis,
     ComponentCount,
-    ConditionCount,
     Diagnosis,
     RunCount,
     Stop,
 )
 from cepheid.explain.diagnosis.stream import Stream
-from cepheid.explain.diagnosis.unfit_events import why_none_fits
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern, print_query
 from cepheid.tuning import tuning
@@ -64,7 +51,7 @@ def diagnose(
     hints = find_hints(stream, found)
     best = diagnosed[0]
     total = _total(query, [branch.matches for branch in diagnosed], counting)
-    if not best.positive.number and all(best.could_begin):
+    if not best.positive.number and best.has_fitting_events:
         hint = window_hint(stream, counting, best.positive_query, best.has_negations)
         hints += [hint] if hint is not None else []
     reports = tuple(branch.report() for branch in diagnosed)
@@ -118,33 +105,23 @@ class _Branch:
         self._branch = branch
         self._stream = stream
         self._counting = counting
-        analysed = analyse(branch, stream.events.schema)
-        self._alternative: Alternative = analysed.alternatives[0]
+        self._alternative = analyse(branch, stream.events.schema).alternatives[0]
         self._stages = stages(branch)
         self._conditions = {
             component.variable: event_conditions(branch, component, stream)
             for component, _ in ast.components(branch.pattern)
         }
-        self._fitting = {
-            component.variable: int(
-                passing(
-                    self._conditions[component.variable], len(stream.of_types(component.types))
-                ).sum()
-            )
-            for component, _ in ast.components(branch.pattern)
-        }
+        self._fitting = {name: each.passing for name, each in self._conditions.items()}
         self.partials = self._reached()
-        self.positive_query = self._positive_query()
-        self.positive = self._positive()
+        self.positive_query = complete_stage(branch, len(self._alternative.components) - 1).query
+        self.positive = self.partials[-1]
+        if self.positive.number:
+            self.positive = counting.partials(self.positive_query)
         self._removed: Stop | None = None
         self.matches = self.positive.count
-        if self._alternative.negations and self.positive.number:
+        self.has_negations = bool(self._alternative.negations)
+        if self.has_negations and self.positive.number:
             self._apply_negations()
-
-    @property
-    def has_negations(self) -> bool:
-        """Whether the alternative has negated components."""
-        return bool(self._alternative.negations)
 
     @property
     def rank(self) -> tuple[int, int, int]:
@@ -153,15 +130,12 @@ class _Branch:
         return -self.matches.number, len(self._stages) - reached, -self.partials[-1].number
 
     @property
-    def could_begin(self) -> list[bool]:
-        """For each positive component, whether an event passes the conditions on it alone."""
-        return [
-            self._fitting[component.variable] > 0 for component in positives(self._branch.pattern)
-        ]
+    def has_fitting_events(self) -> bool:
+        """Whether events pass the conditions on each positive component alone."""
+        return all(self._fitting[each.variable] for each in self._alternative.components)
 
     def report(self) -> BranchDiagnosis:
         """The diagnosis of the alternative."""
-        stops = [stop for stop in (self._removed, self._stop()) if stop is not None]
         return BranchDiagnosis(
             print_pattern(self._branch.pattern),
             self.matches,
@@ -169,7 +143,7 @@ class _Branch:
                 self._component(component, negated)
                 for component, negated in ast.components(self._branch.pattern)
             ),
-            tuple(stop for stop in stops if stop.stopped),
+            tuple(stop for stop in (self._removed, self._stop()) if stop and stop.stopped),
         )
 
     def _reached(self) -> list[Partials]:
@@ -183,15 +157,6 @@ class _Branch:
             else:
                 found.append(self._counting.partials(stage.query))
         return found
-
-    def _positive_query(self) -> ast.Query:
-        last = len(self._alternative.components) - 1
-        return complete_stage(self._branch, last).query
-
-    def _positive(self) -> Partials:
-        if not self.partials[-1].number:
-            return self.partials[-1]
-        return self._counting.partials(self.positive_query)
 
     def _apply_negations(self) -> None:
         self._removed = why_removed(self._stream, self._branch, self._alternative, self.positive)
@@ -213,9 +178,9 @@ class _Branch:
             upcoming = numbers.index(0)
         stage = self._stages[upcoming]
         if not upcoming or not self._fitting[stage.component.variable]:
-            after = self._stages[upcoming - 1].component if upcoming else None
+            previous = self._stages[upcoming - 1].component if upcoming else None
             conditions = self._conditions[stage.component.variable]
-            return why_none_fits(self._stream, self._branch, stage.component, conditions, after)
+            return why_none_fits(self._stream, self._branch, conditions, previous)
         current, partials = self._sample(upcoming)
         return why_stopped(self._stream, self._alternative, current, stage, partials)
 
@@ -245,19 +210,15 @@ class _Branch:
             component.variable,
             component.types,
             negated,
-            len(self._stream.of_types(component.types)),
+            len(conditions.positions),
             self._fitting[component.variable],
-            tuple(map(_condition_count, conditions)),
+            conditions.counts,
             tuple(
                 RunCount(_goal(stage), partials.count)
                 for stage, partials in zip(self._stages, self.partials, strict=True)
                 if stage.component.variable == component.variable
             ),
         )
-
-
-def _condition_count(condition: EventCondition) -> ConditionCount:
-    return ConditionCount(condition.text, condition.count, condition.of_first)
 
 
 def _goal(stage: Stage) -> str:

@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from cepheid.analysis.names import variables_in
 from cepheid.codegen.edges import current_event
+from cepheid.engines.base.event_batch import EventBatch
 from cepheid.errors import CepheidError
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.vectorised import Leaf, Vectorised
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.explain.diagnosis.failures import Tests
 from cepheid.explain.diagnosis.prefixes import conditions_of, equivalences_of, positives
-from cepheid.explain.diagnosis.stream import Stream
+from cepheid.explain.diagnosis.report import ConditionCount
+from cepheid.explain.diagnosis.stream import Stream, extended
 from cepheid.language import syntax as ast
-from cepheid.language.printer import print_expression
-from cepheid.reference.interpreter import Binding
 
 Bools = npt.NDArray[np.bool_]
 
@@ -27,58 +27,70 @@ MOST_INTERPRETED = 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EventCondition:
-    """A condition on one event of a component, and the events of its types that fail it.
+class EventConditions:
+    """The tests of a single event of a component.
 
-    ``of_first``: only the first event of a Kleene component must satisfy it.
+    For each of them, ``failing`` has the events of the component's types, at ``positions``, that
+    fail it. ``of_first``: only the first event of a Kleene component must satisfy it.
     """
 
-    text: str
-    failing: Bools
-    of_first: bool
+    tests: Tests
+    positions: Int64s
+    failing: list[Bools]
+    of_first: list[bool]
 
     @property
-    def count(self) -> int:
-        """The number of events that fail it."""
-        return int(np.count_nonzero(self.failing))
+    def passing(self) -> int:
+        """The number of events that satisfy all conditions on each event of the component."""
+        passed = np.ones(len(self.positions), dtype=np.bool_)
+        for failing, of_first in zip(self.failing, self.of_first, strict=True):
+            if not of_first:
+                passed &= ~failing
+        return int(np.count_nonzero(passed))
+
+    @property
+    def counts(self) -> tuple[ConditionCount, ...]:
+        """The number of events that fail each condition."""
+        numbers = [int(np.count_nonzero(failing)) for failing in self.failing]
+        return tuple(map(ConditionCount, self.tests.texts, numbers, self.of_first))
 
 
 def event_conditions(
     branch: ast.Query, component: ast.Component, stream: Stream
-) -> list[EventCondition]:
-    """The conditions on a single event of the component, with the events that fail them."""
-    positions = stream.of_types(component.types)
-    found = []
-    for test in event_tests(branch, component):
-        if len(positions):
-            failing = _failing(test, component, positions, stream, branch)
-        else:
-            failing = np.zeros(0, dtype=np.bool_)
-        of_first = any(isinstance(node, ast.Element) and node.index == 1 for node in test.walk())
-        found.append(EventCondition(print_expression(test, branch), failing, of_first))
-    return found
+) -> EventConditions:
+    """The equivalence tests and the conditions on a single event, with the events that fail them.
 
-
-def passing(conditions: list[EventCondition], number: int) -> Bools:
-    """The events that satisfy all conditions on a single event of the component."""
-    passed = np.ones(number, dtype=np.bool_)
-    for condition in conditions:
-        if not condition.of_first:
-            passed &= ~condition.failing
-    return passed
-
-
-def event_tests(branch: ast.Query, component: ast.Component) -> list[ast.Expression]:
-    """The equivalence tests and the conditions on a single event of the component."""
-    found: list[ast.Expression] = [*equivalences_of(branch)]
+    Conditions on no event at all are tested on the first component.
+    """
     is_first = component == positives(branch.pattern)[0]
+    conditions = []
     for condition in conditions_of(branch):
         named = variables_in(condition)
-        if (named == {component.variable} and _is_on_one_event(condition)) or (
-            not named and is_first
-        ):
-            found.append(condition)
-    return found
+        is_own = named == {component.variable} and _is_on_one_event(condition)
+        if is_own or (not named and is_first):
+            conditions.append(condition)
+    tests = Tests(branch, component, conditions)
+    positions = stream.of_types(component.types)
+    here = current_event(component)
+    columns: list[ast.Expression] = [
+        ast.Not(ast.IsNull(here.attribute(test.attribute)))
+        if test.value is None
+        else ast.Comparison("=", here.attribute(test.attribute), test.value)
+        for test in equivalences_of(branch)
+    ]
+    columns += conditions
+    batch = EventBatch.of(stream.tested(positions), 0, StringCodes())
+    failing = []
+    for number, condition in enumerate(columns):
+        try:
+            failing.append(~batch.satisfies(condition))
+        except (CepheidError, pa.ArrowException):
+            failing.append(_interpreted(tests, number, positions, stream))
+    of_first = [
+        any(isinstance(node, ast.Element) and node.index == 1 for node in condition.walk())
+        for condition in columns
+    ]
+    return EventConditions(tests, positions, failing, of_first)
 
 
 def _is_on_one_event(condition: ast.Expression) -> bool:
@@ -92,62 +104,12 @@ def _is_on_one_event(condition: ast.Expression) -> bool:
     return indices <= {ast.Index.CURRENT, 1}
 
 
-def _failing(
-    test: ast.Expression,
-    component: ast.Component,
-    positions: Int64s,
-    stream: Stream,
-    branch: ast.Query,
-) -> Bools:
-    if isinstance(test, ast.Equivalence):
-        here = current_event(component).attribute(test.attribute)
-        if test.value is not None:
-            test = ast.Comparison("=", here, test.value)
-        else:
-            test = ast.Not(ast.IsNull(here))
-    columns = _Columns(stream, positions)
-    try:
-        truth = Vectorised(len(positions), columns.values, columns.missing).truth(test)
-        passed: Bools = truth.fill_null(False).to_numpy(zero_copy_only=False).astype(np.bool_)
-        return ~passed
-    except (CepheidError, pa.ArrowException):
-        return _interpreted(test, component, positions, stream, branch)
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    stream: Stream
-    positions: Int64s
-
-    def values(self, leaf: Leaf) -> pa.Array:
-        assert isinstance(leaf, ast.Attribute | ast.Element)
-        taken = self.stream.events.table.column(leaf.attribute).take(pa.array(self.positions))
-        return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
-
-    def missing(self, leaf: Leaf) -> Bools:
-        """The events of types without the attribute."""
-        assert isinstance(leaf, ast.Attribute | ast.Element)
-        events = self.stream.events
-        lacking = [
-            not events.schema.has_attribute(name, leaf.attribute) for name in events.type_names
-        ]
-        found: Bools = np.array(lacking, dtype=np.bool_)[events.type_codes[self.positions]]
-        return found
-
-
-def _interpreted(
-    test: ast.Expression,
-    component: ast.Component,
-    positions: Int64s,
-    stream: Stream,
-    branch: ast.Query,
-) -> Bools:
+def _interpreted(tests: Tests, number: int, positions: Int64s, stream: Stream) -> Bools:
+    """The first events that fail a test, one by one."""
     failing = np.zeros(len(positions), dtype=np.bool_)
     looked_at = positions[:MOST_INTERPRETED].tolist()
-    known = stream.python_events(looked_at)
-    tests = Tests([test], branch)
+    stream.read(looked_at, afresh=True)
     for ix, position in enumerate(looked_at):
-        event = known[position]
-        binding: Binding = {component.variable: [event] if component.is_kleene else event}
-        failing[ix] = bool(tests.failing(binding))
+        binding = extended({}, tests.component, stream.event(position))
+        failing[ix] = tests.fails(number, binding)
     return failing

@@ -111,34 +111,14 @@ def _null_attributes(stream: Stream, branch: ast.Query) -> Iterator[str]:
 
 def _absent_values(stream: Stream, branch: ast.Query) -> Iterator[str]:
     """Equalities with a constant that no event has."""
-    by_name = _components(branch)
-    for condition in conditions_of(branch):
-        sides: list[tuple[ast.Expression, tuple[ast.Expression, ...]]] = []
-        match condition:
-            case ast.Comparison("=", left, right):
-                sides = [(left, (right,)), (right, (left,))]
-            case ast.In(operand, options):
-                sides = [(operand, options)]
-        for side, others in sides:
-            here = _operand(side, by_name)
-            wanted = [other.value for other in others if isinstance(other, ast.Literal)]
-            if here is not None and len(wanted) == len(others):
-                text = print_expression(condition, branch)
-                yield from _never_equal(stream, here, wanted, text)
-    for test in equivalences_of(branch):
-        if test.value is not None:
-            for component in positives(branch.pattern):
-                here = _Operand(component, test.attribute)
-                text = print_expression(test, branch)
-                yield from _never_equal(stream, here, [test.value.value], text)
+    for text, here, operator, wanted in _with_constants(branch):
+        if operator == "=":
+            yield from _never_equal(stream, here, wanted, text)
 
 
 def _never_equal(stream: Stream, here: _Operand, wanted: Sequence[Any], text: str) -> Iterator[str]:
-    values = _values(stream, here)
-    there = _texts_of(values)
-    if there is None or not there or any(value is None for value in wanted):
-        return
-    if any(value in there for value in wanted):
+    there = _texts_of(_values(stream, here))
+    if not there or any(value is None or value in there for value in wanted):
         return
     similar = next((pair for value in wanted for pair in _similar([value], there)), None)
     said = f"{text} is never true: no {here.types} event has this {here.attribute}"
@@ -153,33 +133,46 @@ def _never_equal(stream: Stream, here: _Operand, wanted: Sequence[Any], text: st
 
 def _values_out_of_range(stream: Stream, branch: ast.Query) -> Iterator[str]:
     """Comparisons with a number that no event satisfies."""
-    by_name = _components(branch)
-    for condition in conditions_of(branch):
-        match condition:
-            case ast.Comparison(operator, left, ast.Literal(int() | float() as bound)):
-                here = _operand(left, by_name)
-            case ast.Comparison(operator, ast.Literal(int() | float() as bound), right):
-                operator = _MIRRORED.get(operator, operator)
-                here = _operand(right, by_name)
-            case _:
-                continue
-        values = _values(stream, here) if here is not None else None
-        if here is None or values is None or operator not in _MIRRORED:
+    for text, here, operator, constants in _with_constants(branch):
+        if operator not in _MIRRORED or not isinstance(bound := constants[0], int | float):
             continue
-        known = _known(values)
-        if not len(known) or not (arrow.is_integer(known.type) or arrow.is_floating(known.type)):
+        values = _values(stream, here)
+        known = None if values is None else _known(values)
+        if not known or not (arrow.is_integer(known.type) or arrow.is_floating(known.type)):
             continue
-        ends = pc.min_max(known).as_py()
-        which = "largest" if operator in (">", ">=") else "smallest"
-        value = ends["max" if which == "largest" else "min"]
+        which, end = ("largest", "max") if operator in (">", ">=") else ("smallest", "min")
+        value = pc.min_max(known).as_py()[end]
         if not compare(operator, value, bound):
             yield (
-                f"{print_expression(condition, branch)} is never true: the {which} "
-                f"{here.attribute} of {here.types} events is {literal(value)}."
+                f"{text} is never true: the {which} {here.attribute} of {here.types} events is "
+                f"{literal(value)}."
             )
 
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _with_constants(branch: ast.Query) -> Iterator[tuple[str, _Operand, str, list[Any]]]:
+    """The comparisons of an attribute with constants: as text, and the attribute on the left."""
+    by_name = _components(branch)
+    for condition in conditions_of(branch):
+        sides: list[tuple[ast.Expression, str, tuple[ast.Expression, ...]]] = []
+        match condition:
+            case ast.Comparison(operator, left, right):
+                mirrored = _MIRRORED.get(operator, operator)
+                sides = [(left, operator, (right,)), (right, mirrored, (left,))]
+            case ast.In(operand, options):
+                sides = [(operand, "=", options)]
+        for side, operator, others in sides:
+            here = _operand(side, by_name)
+            constants = [other.value for other in others if isinstance(other, ast.Literal)]
+            if here is not None and len(constants) == len(others):
+                yield print_expression(condition, branch), here, operator, constants
+    for test in equivalences_of(branch):
+        if test.value is not None:
+            for component in positives(branch.pattern):
+                here = _Operand(component, test.attribute)
+                yield print_expression(test, branch), here, "=", [test.value.value]
 
 
 def _disjoint_values(stream: Stream, branch: ast.Query) -> Iterator[str]:
@@ -196,64 +189,56 @@ def _disjoint_values(stream: Stream, branch: ast.Query) -> Iterator[str]:
         text = print_expression(test, branch)
         pairs += [(left, right, text) for left, right in combinations(operands, 2)]
     for left, right, text in pairs:
-        if left.attribute == right.attribute and set(left.component.types) & set(
-            right.component.types
-        ):
+        types = set(left.component.types) & set(right.component.types)
+        if left.attribute == right.attribute and types:
             continue
-        yield from _never_meet(stream, left, right, text)
-
-
-def _never_meet(stream: Stream, left: _Operand, right: _Operand, text: str) -> Iterator[str]:
-    here, there = _texts_of(_values(stream, left)), _texts_of(_values(stream, right))
-    if not here or not there or here & there:
-        return
-    said = (
-        f"{text} never holds between {left.types} and {right.types} events: "
-        f"{left.text} and {right.text} have no value in common"
-    )
-    similar = next(_similar(here, there), None)
-    if similar is not None:
-        one, other, how = similar
-        yield f"{said}, but {literal(one)} and {literal(other)} differ only by {how}."
-    else:
-        one, other = min(here, key=_sort_key), min(there, key=_sort_key)
-        yield f"{said} (for example {literal(one)} and {literal(other)})."
+        here, there = _texts_of(_values(stream, left)), _texts_of(_values(stream, right))
+        if not here or not there or here & there:
+            continue
+        said = (
+            f"{text} never holds between {left.types} and {right.types} events: "
+            f"{left.text} and {right.text} have no value in common"
+        )
+        similar = next(_similar(here, there), None)
+        if similar is not None:
+            one, other, how = similar
+            yield f"{said}, but {literal(one)} and {literal(other)} differ only by {how}."
+        else:
+            one, other = min(here, key=_sort_key), min(there, key=_sort_key)
+            yield f"{said} (for example {literal(one)} and {literal(other)})."
 
 
 def _listed(words: Sequence[str]) -> str:
     return list_words([*words[:MOST_LISTED], *(["others"] if words[MOST_LISTED:] else [])])
 
 
-def _folded(value: Any) -> Any:
-    return value.casefold() if isinstance(value, str) else value
-
-
-def _stripped(value: Any) -> Any:
-    return "".join(value.split()) if isinstance(value, str) else value
-
-
-def _number(value: Any) -> Any:
+def _number(text: str) -> float | str:
     try:
-        return float(value)
-    except (TypeError, ValueError):
-        return value
+        return float(text)
+    except ValueError:
+        return text
 
 
-_DIFFERENCES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
-    ("case", _folded),
-    ("white space", _stripped),
-    ("case and white space", lambda value: _folded(_stripped(value))),
-    ("number format", _number),
-)
+_DIFFERENCES: dict[str, Callable[[str], Any]] = {
+    "case": str.casefold,
+    "white space": lambda text: "".join(text.split()),
+    "case and white space": lambda text: "".join(text.split()).casefold(),
+    "number format": _number,
+}
 
 
 def _similar(here: Any, there: set[Any]) -> Iterator[tuple[Any, Any, str]]:
     """Pairs of values that differ only in a detail, and that detail."""
-    for how, plain in _DIFFERENCES:
+    for how, change in _DIFFERENCES.items():
+
+        def plain(value: Any, change: Callable[[str], Any] = change) -> Any:
+            return change(value) if isinstance(value, str) else value
+
         by_plain = {plain(value): value for value in sorted(there, key=_sort_key, reverse=True)}
         for value in sorted(here, key=_sort_key):
-            if plain(value) in by_plain and by_plain[plain(value)] != value:
-                yield value, by_plain[plain(value)], how
+            other = by_plain.get(plain(value), value)
+            if other != value:
+                yield value, other, how
 
 
 def _near(word: str, known: Sequence[Any]) -> str | None:
@@ -308,16 +293,19 @@ def _known(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.drop_null()
 
 
+_COMPARED = (
+    arrow.is_integer,
+    arrow.is_floating,
+    arrow.is_boolean,
+    arrow.is_string,
+    arrow.is_large_string,
+    arrow.is_dictionary,
+)
+
+
 def _texts_of(values: pa.ChunkedArray | None) -> set[Any] | None:
     """The distinct values of a column of strings, numbers or Booleans, if there are few enough."""
-    if values is None or not (
-        arrow.is_integer(values.type)
-        or arrow.is_floating(values.type)
-        or arrow.is_boolean(values.type)
-        or arrow.is_string(values.type)
-        or arrow.is_large_string(values.type)
-        or arrow.is_dictionary(values.type)
-    ):
+    if values is None or not any(is_one(values.type) for is_one in _COMPARED):
         return None
     unique = pc.unique(_known(values))
     return set(unique.to_pylist()) if len(unique) <= MOST_VALUES else None

@@ -39,7 +39,7 @@ def plain_text(diagnosis: Diagnosis) -> str:
 
 def headline(diagnosis: Diagnosis) -> str:
     """The number of matches."""
-    events = f"{diagnosis.events:,} event{'' if diagnosis.events == 1 else 's'}"
+    events = counted(Count(diagnosis.events), "event")
     if not diagnosis.matches.number:
         part = "" if diagnosis.matches.is_exact else " that were examined"
         return f"No match among {events}{part}."

@@ -7,7 +7,7 @@ left out. The matches of a stage are the partial matches (runs) that reached it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -58,28 +58,14 @@ def branches(query: ast.Query) -> list[ast.Query]:
         if pattern is not None and positives(pattern):
             declared = {component.variable for component, _ in ast.components(pattern)}
             kept = [test for test in conjuncts(query.condition) if variables_in(test) <= declared]
-            found.append(
-                replace(
-                    query,
-                    pattern=pattern,
-                    condition=conjunction(kept),
-                    strategy_variables=None,
-                    returns=None,
-                )
-            )
+            only = _with_conditions(query, pattern, kept)
+            found.append(replace(only, strategy_variables=None, returns=None))
     return found
 
 
 def positives(pattern: ast.Pattern) -> list[ast.Component]:
     """The components that are not negated, in pattern order."""
     return [component for component, negated in ast.components(pattern) if not negated]
-
-
-def conjunction(conditions: Sequence[ast.Expression]) -> ast.Expression | None:
-    """All conditions as one; None where there are none."""
-    if len(conditions) < 2:
-        return conditions[0] if conditions else None
-    return ast.And(tuple(conditions))
 
 
 def stages(branch: ast.Query) -> list[Stage]:
@@ -121,26 +107,38 @@ def equivalences_of(query: ast.Query) -> list[ast.Equivalence]:
     return [test for test in conjuncts(query.condition) if isinstance(test, ast.Equivalence)]
 
 
+def known_at(
+    conditions: Iterable[ast.Expression], variable: str, length: int
+) -> list[ast.Expression]:
+    """The conditions that can be tested while the list of a variable has this length."""
+    return [
+        condition
+        for condition in conditions
+        if not reads_whole_list(condition, variable)
+        and indices_in([condition]).least_lengths.get(variable, 1) <= length
+    ]
+
+
 def _stage(branch: ast.Query, ix: int, goal: Goal, least: int) -> Stage:
     components = positives(branch.pattern)[: ix + 1]
     last = components[-1]
-    name = last.variable
     conditions = _conditions_on(branch, components)
     cut = last
     if last.bounds is not None and goal is not Goal.COMPLETE:
         cut = replace(last, bounds=ast.Bounds(least, least))
-        conditions = [
-            condition
-            for condition in conditions
-            if not reads_whole_list(condition, name)
-            and indices_in([condition]).least_lengths.get(name, 1) <= least
-        ]
+        conditions = known_at(conditions, last.variable, least)
     kept = {component.variable: component for component in (*components[:-1], cut)}
     pattern = _only(branch.pattern, kept)
     assert pattern is not None
-    tests = [*equivalences_of(branch), *conditions]
-    query = replace(branch, pattern=pattern, condition=conjunction(tests))
+    query = _with_conditions(branch, pattern, [*equivalences_of(branch), *conditions])
     return Stage(ix, last, goal, least, query)
+
+
+def _with_conditions(
+    query: ast.Query, pattern: ast.Pattern, conditions: Sequence[ast.Expression]
+) -> ast.Query:
+    condition = ast.joined(ast.And, conditions) if conditions else None
+    return replace(query, pattern=pattern, condition=condition)
 
 
 def _conditions_on(branch: ast.Query, components: Sequence[ast.Component]) -> list[ast.Expression]:

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.reference import attributes_tested, python_events
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.encoding import StringCodes
+from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
 from cepheid.events.kernels.partition_ids import count_within
 from cepheid.events.partition_numbers import PartitionNumbers
@@ -22,12 +23,13 @@ from cepheid.explain.diagnosis.prefixes import equivalences_of
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
 from cepheid.reference.interpreter import Event
-from cepheid.sessions.reference_run import attributes_tested, python_events
 
 _LARGEST_FIRST = tuple(reversed(NANOSECONDS_PER.items()))
 
 Positions = Mapping[str, "int | list[int]"]
 """A binding of variables to positions in the stream."""
+
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -39,6 +41,7 @@ class Stream:
     window: int | None
     _positions: dict[tuple[str, ...], Int64s] = field(default_factory=dict)
     _by_value: dict[tuple[Any, ...], dict[tuple[Any, ...], list[int]]] = field(default_factory=dict)
+    _read: dict[int, Event] = field(default_factory=dict)
 
     @property
     def measure(self) -> ast.WindowMeasure:
@@ -69,25 +72,25 @@ class Stream:
         count_within(self.partition, counts, axis, 0)
         return axis
 
-    def fits(self, first: int, last: int) -> bool:
-        """Whether two positions are in one window."""
-        return self.window is None or self.extent(first, last) < self.window
+    def extent(self, run: Positions, *more: int) -> int:
+        """The distance from the first to the last event of a run and more events, on the axis."""
+        taken = (*all_positions(run), *more)
+        return int(self.axis[max(taken)]) - int(self.axis[min(taken)])
 
-    def extent(self, first: int, last: int) -> int:
-        """The distance between two positions on the axis of the window."""
-        return int(self.axis[last]) - int(self.axis[first])
+    def fits(self, run: Positions, *more: int) -> bool:
+        """Whether a run and more events are in one window."""
+        return self.window is None or self.extent(run, *more) < self.window
 
-    def reach(self, first: int, last: int) -> tuple[int, int]:
-        """The range of positions that can be in one window with these two."""
+    def reach(self, run: Positions) -> tuple[int, int]:
+        """The range of positions that can be in one window with a run."""
         if self.window is None or self.measure is ast.WindowMeasure.EVENTS_PER_PARTITION:
             return 0, len(self.events)
-        if self.measure is ast.WindowMeasure.EVENTS:
-            return max(last - self.window + 1, 0), min(first + self.window, len(self.events))
-        ticks = self.events.ticks
+        taken = all_positions(run)
         # In Python's numbers, which do not overflow.
-        low = bisect_right(ticks, int(ticks[last]) - self.window)
-        high = bisect_left(ticks, int(ticks[first]) + self.window)
-        return low, high
+        first, last = int(self.axis[taken[0]]), int(self.axis[taken[-1]])
+        return bisect_right(self.axis, last - self.window), bisect_left(
+            self.axis, first + self.window
+        )
 
     def of_types(self, types: Iterable[str]) -> Int64s:
         """The positions of the events of these types."""
@@ -99,9 +102,12 @@ class Stream:
         return self._positions[wanted]
 
     def with_values(
-        self, types: tuple[str, ...], attributes: tuple[str, ...], values: tuple[Any, ...]
-    ) -> list[int]:
-        """The positions of the events of these types that have these values."""
+        self, types: tuple[str, ...], wanted: Sequence[tuple[str, Any]]
+    ) -> Sequence[int] | Int64s:
+        """The positions of the events of these types that have these values of attributes."""
+        if not wanted:
+            return self.of_types(types)
+        attributes, values = zip(*wanted, strict=True)
         key = (types, attributes)
         if key not in self._by_value:
             positions = self.of_types(types)
@@ -114,17 +120,40 @@ class Stream:
             self._by_value[key] = index
         return self._by_value[key].get(values, [])
 
-    def python_events(self, positions: Iterable[int]) -> dict[int, Event]:
-        """The events at these positions as the interpreter reads them."""
-        chosen = np.array(sorted(set(positions)), dtype=np.int64)
+    # --- events as Python values
+
+    def tested(self, positions: Int64s) -> Events:
+        """The events at these positions, with the columns that conditions name."""
         events = self.events
         wanted = self.attributes | {events.time_axis.column}
         names = [name for name in events.table.column_names if name in wanted]
-        part = replace(events, table=events.table.select(names)).take(chosen)
-        found = python_events(part, self.attributes)
+        return replace(events, table=events.table.select(names)).take(positions)
+
+    def read(self, positions: Iterable[int], *, afresh: bool = False) -> None:
+        """Read events that are needed soon, all in one call; ``afresh`` drops all others."""
+        if afresh:
+            self._read.clear()
+        unread = {position for position in positions if position not in self._read}
+        if unread:
+            missing = np.array(sorted(unread), dtype=np.int64)
+            found = python_events(self.tested(missing), self.attributes)
+            for position, event in zip(missing.tolist(), found, strict=True):
+                self._read[position] = replace(event, position=position)
+
+    def event(self, position: int) -> Event:
+        """An event as the interpreter reads it."""
+        if position not in self._read:
+            self.read([position])
+        return self._read[position]
+
+    def bound(self, run: Positions) -> dict[str, Event | list[Event]]:
+        """A run with events instead of positions."""
+        self.read(all_positions(run))
         return {
-            position: replace(event, position=position)
-            for position, event in zip(chosen.tolist(), found, strict=True)
+            name: [self._read[each] for each in bound]
+            if isinstance(bound, list)
+            else self._read[bound]
+            for name, bound in run.items()
         }
 
     # --- in words
@@ -137,11 +166,7 @@ class Stream:
         """The name of the type of an event."""
         return self.events.type_names[int(self.events.type_codes[position])]
 
-    def time(self, position: int) -> str:
-        """The time of an event."""
-        return self.time_of(int(self.events.ticks[position]))
-
-    def time_of(self, ticks: int) -> str:
+    def time(self, ticks: int) -> str:
         """A point on the time axis."""
         return str(self.events.time_axis.decode_one(ticks))
 
@@ -191,19 +216,12 @@ def positions_of(binding: Positions, variable: str) -> list[int]:
     return bound if isinstance(bound, list) else [bound]
 
 
-def bound_events(binding: Positions, known: Mapping[int, Event]) -> dict[str, Event | list[Event]]:
-    """The binding with events instead of positions."""
-    return {
-        name: [known[each] for each in bound] if isinstance(bound, list) else known[bound]
-        for name, bound in binding.items()
-    }
-
-
-def spread(items: Sequence[Any], most: int) -> list[Any]:
-    """At most this many items from the whole sequence, in a random but fixed order.
-
-    >>> sorted(spread(range(10), 20)) == list(range(10))
-    True
-    """
-    order = np.random.default_rng(0).permutation(len(items))[:most]
-    return [items[ix] for ix in order]
+def extended(
+    binding: Mapping[str, T | list[T]], component: ast.Component, event: T
+) -> dict[str, T | list[T]]:
+    """A binding, of events or of their positions, with one more event of a component."""
+    if not component.is_kleene:
+        return {**binding, component.variable: event}
+    bound = binding.get(component.variable, [])
+    assert isinstance(bound, list)
+    return {**binding, component.variable: [*bound, event]}

@@ -1,6 +1,7 @@
 """Digests of events and of matches: 64 bits of whatever they are made of.
 
-A digest is a sum of mixed numbers, so that its parts may be added in any order.
+A digest is a sum of mixed numbers, so that its parts may be added in any order. Hashes, which are
+computed faster, tell whether matches of one query are equal.
 """
 
 from __future__ import annotations
@@ -120,4 +121,18 @@ def write_hexadecimal(first, second, digits):
                 digit = number & _15
                 number = number >> _4
                 digits[end - place] = digit + (_DIGITS if digit < _TEN else _LETTERS)
+    return 0
+
+
+@kernel(I64(I64S, I64S, I64S, I64S))
+def hash_rows(offsets, numbers, high, low):
+    """Two independent hashes of each row ``numbers[offsets[m]:offsets[m + 1]]``."""
+    for m in range(len(offsets) - 1):
+        a, b = 1469598103934665603, 88172645463325252
+        for at in range(offsets[m], offsets[m + 1]):
+            a = (a ^ numbers[at]) * 1099511628211
+            a ^= (a >> 31) & 0x1FFFFFFFF
+            b = (b + numbers[at]) * -7046029254386353131
+            b ^= (b >> 29) & 0x7FFFFFFFF
+        high[m], low[m] = a, b
     return 0

@@ -20,10 +20,11 @@ import numpy.typing as npt
 from cepheid.codegen.layout import NONE, TAG_SHIFT
 from cepheid.events.arrays import no_rows
 from cepheid.jit.decorators import I64, I64S_2D, helper, kernel_of_widths, type_of
+from cepheid.jit.drive import DONE
 from cepheid.jit.pointers import copy_numbers
 from cepheid.matches.layout import DEAD, Chains
 
-FULL, LISTED = 1, 0
+FULL = 1
 _COMPONENT = (1 << TAG_SHIFT) - 1
 _SHORT = 8
 """A piece of fewer events is followed rather than remembered."""
@@ -113,7 +114,7 @@ def list_columns(chains, listing, first_event, path, positions, offsets):
     cursor, stack, begins, pieces = listing.cursor, listing.stack, listing.begins, listing.pieces
     memo, memos = listing.memo, listing.memos
     final, top, match = cursor[AT_FINAL], cursor[AT_STACK], cursor[AT_MATCH]
-    status = LISTED
+    status = DONE
     while True:
         full = match + 2 > offsets.shape[1]
         for component in range(len(offsets)):

@@ -1,9 +1,9 @@
-"""The schemas of events and of results, between Spark and Arrow."""
+"""The schemas of events and of results, between Spark and Arrow, and what is known of them."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
-from cepheid.language.printer import item_name
+from cepheid.language.printer import item_name, item_names
 from cepheid.matches.bindings import bindings_from_rows
 from cepheid.matches.projection import project
 
@@ -61,23 +61,53 @@ def never_null(query: AnalysedQuery, time: str) -> frozenset[str]:
     An event without a time is refused. The time of a variable is missing if the match belongs to
     another alternative of an OR.
     """
-    tree = query.query
-    names = {"start": True, "end": True, "confidence": True, MATCH_ID: True}
-    has_one = len(query.alternatives) == 1
+    others = {"start", "end", "confidence", MATCH_ID} - {*item_names(query.query)}
+    return frozenset(others | _returned_times(query, time).keys())
+
+
+def _returned_times(query: AnalysedQuery, time: str) -> dict[str, str]:
+    """The columns of RETURN that have the time of a variable in every match, with the variable."""
+    tree, schema = query.query, query.schema
+    if tree.returns is None or schema is None or len(query.alternatives) > 1:
+        return {}
     types = {each.variable: each.types for each, _ in ast.components(tree.pattern)}
-    for item in tree.returns.items if tree.returns is not None else ():
-        match item.expression:
-            case ast.Attribute(variable, attribute):
-                is_there = has_one and attribute == time and _all_have(query, types[variable], time)
-            case _:
-                is_there = False
-        names[item_name(item, tree)] = is_there
-    return frozenset(name for name, is_there in names.items() if is_there)
+    return {
+        item_name(item, tree): item.expression.variable
+        for item in tree.returns.items
+        if isinstance(item.expression, ast.Attribute)
+        and item.expression.attribute == time
+        and all(schema.has_attribute(name, time) for name in types[item.expression.variable])
+    }
 
 
-def _all_have(query: AnalysedQuery, types: Iterable[str], attribute: str) -> bool:
-    schema = query.schema
-    return schema is not None and all(schema.has_attribute(name, attribute) for name in types)
+def repeated_columns(query: AnalysedQuery, result: pa.Schema, time: str) -> dict[str, str]:
+    """The columns of a result that equal another one in every match, with that other column.
+
+    Workers do not send them, because sending a result costs more than finding it. A match starts
+    with its first event and ends with its last, so ``RETURN a.ts, …`` of a sequence that begins
+    with ``a`` has the start twice. One of the two is sent, and Spark shows it under both names.
+
+    >>> from cepheid.analysis.analyse import analyse
+    >>> from cepheid.language.parser import parse
+    >>> from cepheid.schema import Kind, Schema
+    >>> text = "PATTERN SEQ(A a, B b, C c) RETURN a.ts AS first, b.ts AS second"
+    >>> schema = Schema({"ts": Kind.INTEGER}, None)
+    >>> columns = pa.schema([(name, pa.int64()) for name in ("start", "end", "first", "second")])
+    >>> repeated_columns(analyse(parse(text), schema, text, "query"), columns, "ts")
+    {'start': 'first'}
+    """
+    first, *others = query.alternatives
+    if others or not first.is_sequence or {"start", "end"} & {*item_names(query.query)}:
+        return {}
+    column_of = {variable: name for name, variable in _returned_times(query, time).items()}
+    same = {"start": column_of.get(first.components[0].variable)}
+    if not first.waits:
+        same["end"] = column_of.get(first.components[-1].variable)
+    return {
+        name: other
+        for name, other in same.items()
+        if other is not None and result.field(name).type == result.field(other).type
+    }
 
 
 def plain_columns(schema: StructType) -> list[str]:
@@ -94,9 +124,7 @@ def plain_columns(schema: StructType) -> list[str]:
     ]
 
 
-def result_schema(
-    query: ast.Query, events: Events, *, match_id: bool = False, has_confidence: bool = False
-) -> pa.Schema:
+def result_schema(query: ast.Query, events: Events, has_confidence: bool = False) -> pa.Schema:
     """The columns of a query's matches over such events: as in a local run, with Spark's types.
 
     With ``has_confidence``, each match has a confidence.
@@ -109,13 +137,8 @@ def result_schema(
     """
     nothing = bindings_from_rows(query.pattern, (), (), ())
     nothing = replace(nothing, confidences=np.empty(0)) if has_confidence else nothing
-    schema = schema_for_spark(project(query, events, nothing).schema)
-    return schema.append(pa.field(MATCH_ID, pa.string())) if match_id else schema
-
-
-def schema_for_spark(schema: pa.Schema) -> pa.Schema:
-    """The nearest schema that a DataFrame can have."""
-    return pa.schema([field.with_type(_of_spark(field.type)) for field in schema])
+    fields = project(query, events, nothing).schema
+    return pa.schema([field.with_type(_of_spark(field.type)) for field in fields])
 
 
 def _of_spark(kind: pa.DataType) -> pa.DataType:
@@ -133,8 +156,3 @@ def _of_spark(kind: pa.DataType) -> pa.DataType:
     if arrow.is_struct(kind):
         return pa.struct([field.with_type(_of_spark(field.type)) for field in kind])
     return kind
-
-
-def empty_events(schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
-    """No events, with these columns of a schema."""
-    return pa.schema([schema.field(name) for name in columns]).empty_table()

@@ -8,10 +8,10 @@ earlier ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, overload
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
@@ -21,7 +21,7 @@ from cepheid.matches.modes.all import ALL
 from cepheid.matches.modes.registry import all_outputs, listed_outputs, output_mode
 from cepheid.scripts import CompiledScript
 from cepheid.spark.batch.arrow_schemas import MATCH_ID
-from cepheid.spark.batch.named_columns import column
+from cepheid.spark.batch.frames import column, one_frame
 from cepheid.spark.batch.preparation import Prepared, prepare
 from cepheid.spark.batch.slices import (
     Slices,
@@ -31,22 +31,9 @@ from cepheid.spark.batch.slices import (
     warn_of_one_partition,
     why_not_sliced,
 )
-from cepheid.spark.batch.tables_per_type import one_frame
 from cepheid.spark.files.files import match_plain_files
 from cepheid.spark.worker.partition_run import SLICE, run_partition, run_slices
 from cepheid.spark.worker.worker_session import QUERY, column_of
-
-
-@overload
-def match(
-    compiled: CompiledQuery, events: DataFrame | Mapping[str, DataFrame], **keywords: Any
-) -> DataFrame: ...
-
-
-@overload
-def match(
-    compiled: CompiledScript, events: DataFrame | Mapping[str, DataFrame], **keywords: Any
-) -> dict[str, DataFrame]: ...
 
 
 def match(
@@ -127,23 +114,18 @@ def _matches(
     else:
         is_heavy = slices is not None
     if key and not is_heavy:
-        return _in_order(prepared, relevant.repartition(*key))
+        return _by_partition(prepared, relevant.repartition(*key))
     if refusal is not None and slices is not None:
         raise OptionError(f"the events cannot be cut into slices of time: {refusal}")
     if refusal is not None:
         warn_of_one_partition(refusal)
-        return _in_order(prepared, relevant.repartition(1))
+        return _by_partition(prepared, relevant.repartition(1))
     return by_slice(prepared, relevant, plan_slices(prepared, relevant, slices))
 
 
-def _in_order(prepared: Prepared, spread: DataFrame) -> DataFrame:
+def _by_partition(prepared: Prepared, spread: DataFrame) -> DataFrame:
     """The matches of each partition, after its events are sorted."""
-    settings, has_session = prepared.sending, prepared.has_session
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return run_partition(settings, has_session, batches)
-
-    return prepared.found_by(run, spread.sortWithinPartitions(*prepared.order()))
+    return prepared.found_by(run_partition, spread.sortWithinPartitions(*prepared.order()))
 
 
 def by_slice(prepared: Prepared, events: DataFrame, slices: Slices) -> DataFrame:
@@ -159,9 +141,4 @@ def by_slice(prepared: Prepared, events: DataFrame, slices: Slices) -> DataFrame
     else:
         spread = copies.repartition(count, number)
     in_order = spread.sortWithinPartitions(number, *prepared.order())
-    settings, has_session, bounds = prepared.sending, prepared.has_session, slices.bounds
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return run_slices(settings, has_session, bounds, batches)
-
-    return prepared.found_by(run, in_order)
+    return prepared.found_by(partial(run_slices, slices.bounds), in_order)

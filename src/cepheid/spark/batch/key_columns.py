@@ -17,7 +17,7 @@ from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent,
 from cepheid.language import syntax as ast
 from cepheid.matches.modes.registry import output_mode
 from cepheid.schema import Kind
-from cepheid.spark.batch.named_columns import column
+from cepheid.spark.batch.frames import column
 
 KeyOfType = Mapping[str, str]
 """The attribute of each event type that has the key."""

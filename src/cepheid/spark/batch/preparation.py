@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Unpack
+from functools import cached_property, partial
+from typing import Any, Unpack
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -13,12 +13,12 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from pyspark.sql.types import StructType
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.analysis.needed_columns import needed_columns
+from cepheid.analysis.needs import needed_columns
 from cepheid.compiled import Compiled
 from cepheid.engines.imprecise.intervals import read_intervals
 from cepheid.errors import OptionError, list_words
+from cepheid.events.read_options import UncertainTime
 from cepheid.events.time_axis import TimeAxis
-from cepheid.events.uncertain_time import UncertainTime
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
 from cepheid.matches.modes.registry import refuse_output
@@ -28,16 +28,15 @@ from cepheid.sessions.run_settings import MatchKeywords, RunSettings
 from cepheid.spark.batch.arrow_schemas import (
     MATCH_ID,
     arrow_schema,
-    empty_events,
     never_null,
     plain_columns,
+    repeated_columns,
     result_schema,
     spark_schema,
 )
+from cepheid.spark.batch.frames import column, map_in_arrow
 from cepheid.spark.batch.key_columns import comparable, equivalence_keys, key_columns
-from cepheid.spark.batch.named_columns import column, map_in_arrow
 from cepheid.spark.batch.row_filter import relevant_rows
-from cepheid.spark.worker.repeated_columns import repeated_columns
 from cepheid.spark.worker.worker_session import QUERY, column_of
 from cepheid.spark.worker.worker_settings import Additions, WorkerSettings
 
@@ -46,16 +45,13 @@ from cepheid.spark.worker.worker_settings import Additions, WorkerSettings
 class Prepared:
     """A query or a script over events of a known schema, before any event is read.
 
-    ``columns`` are the columns that the queries need, and ``plain`` the columns that Spark compares
-    as the language does. ``has_session`` tells whether events can be fed in batches. ``repeated``
-    maps columns of the result to the column that each repeats. Creating it needs no Spark session,
-    but its properties that are Spark columns do.
+    ``plain`` are the columns that Spark compares as the language does. ``repeated`` maps columns of
+    the result to the column that each repeats. Creating it needs no Spark session, but its
+    properties that are Spark columns do.
     """
 
     planned: tuple[PlannedQuery, ...]
-    columns: tuple[str, ...]
     plain: tuple[str, ...]
-    has_session: bool
     settings: WorkerSettings
     repeated: Mapping[str, str]
 
@@ -122,17 +118,17 @@ class Prepared:
         """The settings of workers that do not send repeated columns."""
         schema = self.settings.result_schema
         sent = pa.schema([field for field in schema if field.name not in self.repeated])
-        return replace(self.settings, result=sent.serialize().to_pybytes())
+        return replace(self.settings, result_schema=sent)
 
     def found_by(
         self,
-        run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+        run: Callable[[WorkerSettings, Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
         events: DataFrame,
     ) -> DataFrame:
-        """The matches that workers with the settings :attr:`sending` find in events."""
+        """The matches that workers find in events; they run with the settings :attr:`sending`."""
         result = self.result
         sent = StructType([field for field in result.fields if field.name not in self.repeated])
-        found = map_in_arrow(events, run, sent)
+        found = map_in_arrow(events, partial(run, self.sending), sent)
         if not self.repeated:
             return found
         names = ((name, self.repeated.get(name, name)) for name in result.names)
@@ -142,7 +138,7 @@ class Prepared:
         """The events and columns that matter."""
         rows = self.rows
         kept = events if rows is None else events.filter(rows)
-        return kept.select(*map(column, self.columns))
+        return kept.select(*map(column, self.settings.columns))
 
     def order(self) -> list[Column]:
         """The columns that events are sorted by: the time as it is compared, then tie-breaks.
@@ -155,7 +151,7 @@ class Prepared:
 
 
 def prepare(
-    compiled: Compiled,
+    compiled: Compiled[Any],
     frame: StructType,
     *,
     match_id: bool = False,
@@ -186,7 +182,7 @@ def prepare(
     if read.schema is not None:
         read = replace(read, schema=_restricted(read.schema, columns))
     run = replace(run, read=read)
-    planned = plan(script, run, read.order(empty_events(whole, columns)))
+    planned = plan(script, run, read.order(whole.empty_table().select(columns)))
     has_session = all(each.evaluation.has_session for each in planned)
     repeated: Mapping[str, str] = {}
     result = [
@@ -198,7 +194,7 @@ def prepare(
         run = replace(run, evaluation=first.evaluation.name)
         if first.evaluation.has_confidence:
             _check_uncertain(first, run)
-            has_session = not _begins_out_of_order(read.uncertain)
+            has_session = not begins_out_of_order(read.uncertain)
         else:
             repeated = repeated_columns(first.analysed, fields, read.time)
         if match_id and MATCH_ID in fields.names:
@@ -213,13 +209,14 @@ def prepare(
         str(compiled),
         run,
         read.tie_break or tuple(_orderable(frame, columns, besides=read.time)),
-        fields.serialize().to_pybytes(),
+        tuple(columns),
+        fields,
         not script.is_single,
         match_id,
+        has_session,
         Additions.used_by((each.query for each in script.queries), run.output),
     )
-    plain = tuple(plain_columns(frame))
-    return Prepared(tuple(planned), tuple(columns), plain, has_session, settings, repeated)
+    return Prepared(tuple(planned), tuple(plain_columns(frame)), settings, repeated)
 
 
 def loses_key(tree: ast.Query, key: str) -> bool:
@@ -244,7 +241,7 @@ def _check_uncertain(planned: PlannedQuery, run: RunSettings) -> None:
     read_intervals(planned.sample, run.read.uncertain or UncertainTime())
 
 
-def _begins_out_of_order(uncertain: UncertainTime | None) -> bool:
+def begins_out_of_order(uncertain: UncertainTime | None) -> bool:
     """Whether events sorted by their time column can begin in another order, by any length of time.
 
     They can if probabilities exclude the first instants of an interval given in two columns.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from operator import and_, or_
+from operator import and_, eq, ge, gt, le, lt, ne, or_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
@@ -21,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from cepheid.analysis.model import AnalysedQuery, Clause, Edge
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind, Schema
-from cepheid.spark.batch.named_columns import column
+from cepheid.spark.batch.frames import column
 
 _EXACT_FLOAT = 2**53
 """Integers below this convert to floats without loss."""
@@ -32,6 +32,7 @@ _LITERAL_KINDS = {
     bool: Kind.BOOLEAN,
     type(None): Kind.UNKNOWN,
 }
+_OPERATORS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 _COMPARED_KINDS = (Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN)
 
 
@@ -79,28 +80,18 @@ def relevant_types(query: AnalysedQuery) -> frozenset[str] | None:
 def _components(query: AnalysedQuery) -> Iterator[tuple[ast.Component, list[Clause]]]:
     """Every component, and the clauses that each of its events must satisfy individually."""
     for alternative in query.alternatives:
-        for ix, component in enumerate(alternative.components):
-            yield (
-                component,
-                [
-                    clause
-                    for clause in alternative.clauses
-                    # Under skip_till_next_match, a run takes an event even if a condition that is
-                    # tested later will fail. Only conditions tested immediately can drop it.
-                    if clause.component_ix == ix
-                    and clause.edge is not Edge.PROCEED
-                    and _tests_each_event(clause, component)
-                ],
-            )
-        for negated in alternative.negations:
-            yield (
-                negated.component,
-                [
-                    clause
-                    for clause in negated.clauses
-                    if _tests_each_event(clause, negated.component)
-                ],
-            )
+        # Under skip_till_next_match, a run takes an event even if a condition that is tested later
+        # will fail. Only conditions tested immediately can drop it.
+        now = [clause for clause in alternative.clauses if clause.edge is not Edge.PROCEED]
+        parts = [
+            *(
+                (component, [clause for clause in now if clause.component_ix == ix])
+                for ix, component in enumerate(alternative.components)
+            ),
+            *((negated.component, negated.clauses) for negated in alternative.negations),
+        ]
+        for component, clauses in parts:
+            yield component, [each for each in clauses if _tests_each_event(each, component)]
 
 
 def _tests_each_event(clause: Clause, component: ast.Component) -> bool:
@@ -186,19 +177,8 @@ class _Translation:
 
     def _comparison(self, operator: str, left: ast.Expression, right: ast.Expression) -> Column:
         self._check_comparable(left, right)
-        here, there = self._value(left), self._value(right)
-        match operator:
-            case "=":
-                return here == there
-            case "!=":
-                return here != there
-            case "<":
-                return here < there
-            case "<=":
-                return here <= there
-            case ">":
-                return here > there
-        return here >= there
+        compared: Column = _OPERATORS[operator](self._value(left), self._value(right))
+        return compared
 
     def _check_comparable(self, left: ast.Expression, right: ast.Expression) -> None:
         """Refuse operands that Spark might round or convert before it compares them."""

@@ -19,8 +19,8 @@ from cepheid.errors import warn
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language import syntax as ast
 from cepheid.matches.modes.registry import output_mode
-from cepheid.spark.batch.named_columns import column
-from cepheid.spark.batch.preparation import Prepared
+from cepheid.spark.batch.frames import column
+from cepheid.spark.batch.preparation import Prepared, time_order
 from cepheid.spark.worker.partition_run import SLICE
 from cepheid.tuning import tuning
 
@@ -135,9 +135,7 @@ def ticks_of(axis: TimeAxis) -> Column:
         return F.timestamp_diff("MICROSECOND", epoch, moment)
     if arrow.is_timestamp(kind):
         return F.unix_micros(moment)
-    if axis.ticks_per_unit > 1:
-        return F.rint(moment * F.lit(float(axis.ticks_per_unit))).cast("long")
-    return moment.cast("long")
+    return time_order(axis).cast("long")
 
 
 def _place(ticks: Column, bounds: tuple[int, ...], low: int = 0) -> Column:

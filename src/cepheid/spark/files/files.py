@@ -28,7 +28,8 @@ from cepheid.spark.batch.row_filter import relevant_types
 from cepheid.spark.batch.slices import why_not_sliced, with_reach
 from cepheid.spark.files.plain_files import plain_files
 from cepheid.spark.files.row_groups import EventFiles, RowGroup, clusters, may_have_nulls, opened
-from cepheid.spark.worker.partition_run import run_slice, starts_in
+from cepheid.spark.worker.partition_run import run_partition, starts_in
+from cepheid.spark.worker.worker_settings import WorkerSettings
 from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
@@ -156,9 +157,9 @@ def _as_spark_reads_them(
 
 def _event_files(prepared: Prepared, frame: DataFrame, ties: tuple[str, ...] = ()) -> EventFiles:
     whole = arrow_schema(frame.schema)
-    types = {name: whole.field(name).type for name in prepared.columns}
-    kind, relevant = prepared.settings.type, relevant_types(prepared.query)
-    return EventFiles(prepared.columns, types, prepared.axis, kind, ties, relevant)
+    settings, relevant = prepared.settings, relevant_types(prepared.query)
+    types = {name: whole.field(name).type for name in settings.columns}
+    return EventFiles(types, prepared.axis, settings.type, ties, relevant)
 
 
 def _with_times(
@@ -195,14 +196,15 @@ def _by_slice(
     bounds: Sequence[int],
 ) -> DataFrame:
     slices = with_reach(prepared, bounds)
-    settings, has_session = prepared.sending, prepared.has_session
 
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(
+        settings: WorkerSettings, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 starts = starts_in(slices.bounds, number)
                 events = files.events(groups, starts[0] - slices.back, starts[1] + slices.ahead)
-                yield from run_slice(settings, has_session, events, starts)
+                yield from run_partition(settings, events, starts)
 
     count = len(slices.bounds) + 1
     return prepared.found_by(run, spark.range(0, count, 1, count))

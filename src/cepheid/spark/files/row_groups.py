@@ -55,13 +55,12 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class EventFiles:
-    """How the events of files are read: the columns, their types, and the time column.
+    """How the events of files are read: the types of the columns, and the time column.
 
     ``ties`` are columns that order events of equal time; without them, file and row order do.
     ``relevant`` are the event types that matter, or None for all; other events are dropped.
     """
 
-    columns: tuple[str, ...]
     types: Mapping[str, pa.DataType]
     axis: TimeAxis
     type: str
@@ -90,12 +89,12 @@ class EventFiles:
         has |= {leaf.path: _MOMENT for leaf in leaves if leaf.physical_type == _INT96}
         is_old = any(name in _OLD_CALENDAR for name in source.metadata.metadata or ())
         return not is_old and all(
-            name in has and _is_compatible(has[name], self.types[name]) for name in self.columns
+            name in has and _is_compatible(has[name], kind) for name, kind in self.types.items()
         )
 
     def _place_of_time(self, file: str, source: pq.ParquetFile) -> int:
         """The index of the time column, in a file that has all columns."""
-        missing = set(self.columns) - set(source.schema_arrow.names)
+        missing = self.types.keys() - set(source.schema_arrow.names)
         if missing:
             raise OptionError(
                 f"{file} has no column {list_words([repr(name) for name in sorted(missing)])}; "
@@ -178,14 +177,13 @@ class EventFiles:
         for file, parts in groupby(in_order, key=lambda group: group.file):
             yield self._as_declared(
                 sources[file].read_row_groups(
-                    [group.number for group in parts], list(self.columns), use_threads=False
+                    [group.number for group in parts], list(self.types), use_threads=False
                 )
             )
 
     def _joined(self, tables: Sequence[pa.Table]) -> pa.Table:
         if any(table.schema != tables[0].schema for table in tables):
-            plain = pa.schema([(name, self.types[name]) for name in self.columns])
-            tables = [table.cast(plain) for table in tables]
+            tables = [table.cast(pa.schema(self.types)) for table in tables]
         return pa.concat_tables(tables)
 
     def _as_declared(self, table: pa.Table) -> pa.Table:
@@ -194,7 +192,7 @@ class EventFiles:
             wanted, is_coded = self.types[field.name], arrow.is_dictionary(field.type)
             if (field.type.value_type if is_coded else field.type) != wanted:
                 table = table.set_column(ix, field.name, table.column(ix).cast(wanted))
-        return table.select([name for name in self.columns if name in table.column_names])
+        return table.select([name for name in self.types if name in table.column_names])
 
     def _ticks(self, table: pa.Table, groups: Sequence[RowGroup]) -> Int64s:
         """The times of the rows of one row group, or of several that overlap."""

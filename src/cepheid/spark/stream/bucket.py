@@ -8,7 +8,7 @@ matches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -20,7 +20,7 @@ import pyarrow as pa
 from cepheid.errors import EventError
 from cepheid.events.order import stream_order
 from cepheid.snapshots import Parts
-from cepheid.spark.stream.packing import from_blob, to_blob
+from cepheid.spark.stream.packing import Arrived, from_blob, to_blob
 from cepheid.spark.worker.worker_session import WorkerSession
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
@@ -32,20 +32,13 @@ _NO_TIME = -(2**63)
 
 
 @dataclass(frozen=True)
-class StoredBucket:
+class BucketState:
     """The state of a bucket between two steps.
 
-    A snapshot of its session, a blob of the events that wait, and the watermark it has reached.
+    A snapshot of its session, a blob of the events that wait, and the watermark it has reached. The
+    snapshot has no parts if there is no session, one part if it was read, and several if a step
+    has left it; these must be written before the next step.
     """
-
-    session: bytes | memoryview | None
-    waiting: bytes | None
-    reached: int
-
-
-@dataclass(frozen=True)
-class LeftBucket:
-    """The state of a bucket after a step, with its snapshot in parts; write it before the next."""
 
     session: Parts
     waiting: bytes | None
@@ -68,81 +61,69 @@ class Step:
 class Bucket:
     """The events of a bucket, which advance with the watermark.
 
-    ``columns`` are the columns that the query or script needs. A late event is returned with all
-    of its columns.
+    A late event is returned with all of its columns, also those that the queries do not need.
     """
 
-    def __init__(
-        self,
-        settings: WorkerSettings,
-        columns: Sequence[str],
-        stored: StoredBucket | None = None,
-    ) -> None:
+    def __init__(self, settings: WorkerSettings, stored: BucketState | None = None) -> None:
         self._settings = settings
-        self._columns = list(columns)
         self._waiting: pa.Table | None = None
-        self._session: WorkerSession | None = None
+        self._worker: WorkerSession | None = None
         self._reached = 0 if stored is None else stored.reached
         if stored is not None and stored.waiting is not None:
             self._waiting = from_blob(stored.waiting)
-        if stored is not None and stored.session is not None:
-            self._session = WorkerSession(settings, stored.session)
+        if stored is not None and stored.session:
+            (snapshot,) = stored.session
+            self._worker = WorkerSession(settings, snapshot)
 
-    def step(self, fresh: Sequence[pa.Table], before: int, after: int) -> Step:
-        """Take fresh events, and answer up to a watermark.
+    def step(self, arrived: Arrived) -> Step:
+        """Take the events that arrived, and answer up to a watermark.
 
-        Watermarks are in milliseconds, and 0 means that there is none yet. An event is late if it
-        is older than the watermark ``before`` the step, or than one that the bucket has reached.
-        Events after the step that are older than the watermark ``after`` it are late.
+        An event is late if it is older than the watermark before the step, or than one that the
+        bucket has reached. Events after the step that are older than the watermark after it are
+        late.
         """
-        late, in_time = self._without_late(fresh, _ticks(max(before, self._reached)))
-        self._reached = max(before, self._reached, after)
+        reached = max(arrived.before, self._reached)
+        late, in_time = self._without_late(map(from_blob, arrived.blobs), _ticks(reached))
+        self._reached = max(reached, arrived.after)
         now = _ticks(self._reached)
         known = [*([] if self._waiting is None else [self._waiting]), *in_time]
         matches: list[pa.RecordBatch] = []
         if known:
             ready, self._waiting = self._in_order(pa.concat_tables(known), now)
             if ready is not None:
-                matches.extend(self._running().feed(ready))
-        if self._session is not None and self._reached:
+                self._worker = self._worker or WorkerSession(self._settings)
+                matches.extend(self._worker.feed(ready))
+        if self._worker is not None and self._reached:
             now_as_time = _EPOCH + timedelta(milliseconds=self._reached)
-            matches.extend(self._session.advance(now_as_time))
-            self._drop_idle_session(now)
+            matches.extend(self._worker.advance(now_as_time))
+            evicted = self._worker.session.evicted_from
+            if evicted is not None and evicted <= now:
+                self._worker = None
         return Step(matches, late)
 
     @property
     def due(self) -> int | None:
         """The watermark at which the bucket has something to do even without events."""
         times = [] if self._waiting is None else [int(self._times(self._waiting).min()) + 1]
-        if self._session is not None:
-            for time in (self._session.next_completion, self._session.evicted_from):
-                times.extend([] if time is None else [time])
+        if self._worker is not None:
+            session = self._worker.session
+            due_times = (session.next_completion, session.evicted_from)
+            times.extend(time for time in due_times if time is not None)
         due = min((-(-time // _TICKS) for time in times), default=None)
         return None if due is None else max(due, self._reached + 1)
 
-    def left(self) -> LeftBucket | None:
+    def left(self) -> BucketState | None:
         """The state; None if there is nothing to store."""
-        if self._waiting is None and self._session is None:
+        if self._waiting is None and self._worker is None:
             return None
-        return LeftBucket(
-            () if self._session is None else self._session.snapshot_parts(),
+        return BucketState(
+            () if self._worker is None else self._worker.session.snapshot_parts(),
             None if self._waiting is None else to_blob(self._waiting),
             self._reached,
         )
 
-    def _running(self) -> WorkerSession:
-        if self._session is None:
-            self._session = WorkerSession(self._settings)
-        return self._session
-
-    def _drop_idle_session(self, now: int) -> None:
-        assert self._session is not None
-        evicted = self._session.evicted_from
-        if evicted is not None and evicted <= now:
-            self._session = None
-
     def _without_late(
-        self, fresh: Sequence[pa.Table], now: int
+        self, fresh: Iterable[pa.Table], now: int
     ) -> tuple[pa.Table | None, list[pa.Table]]:
         late, in_time = [], []
         for table in fresh:
@@ -151,7 +132,7 @@ class Bucket:
                 late.append(table.filter(pa.array(is_late)))
                 table = table.filter(pa.array(~is_late))
             if table.num_rows:
-                in_time.append(table.select(self._columns))
+                in_time.append(table.select(self._settings.columns))
         return (pa.concat_tables(late) if late else None), in_time
 
     def _times(self, events: pa.Table) -> npt.NDArray[np.int64]:

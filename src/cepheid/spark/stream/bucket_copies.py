@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import time
 
-from cepheid.spark.stream.bucket import LeftBucket, StoredBucket
+from cepheid.spark.stream.bucket import BucketState
 
 _PREFIX = "cepheid-bucket-"
 _UNUSED_SECONDS = 3_600
@@ -39,7 +39,7 @@ class BucketCopies:
         self._stream = stream
         self._folder = folder
 
-    def read(self, bucket: int, token: str) -> StoredBucket | None:
+    def read(self, bucket: int, token: str) -> BucketState | None:
         """The copy with that token, if it is here."""
         path = self._path(bucket)
         if path is None:
@@ -53,9 +53,10 @@ class BucketCopies:
         if words[0] != token.encode():
             return None
         reached, end = int(words[1]), _ALIGNED + int(words[2])
-        return StoredBucket(octets[_ALIGNED:end] or None, bytes(octets[end:]) or None, reached)
+        session = octets[_ALIGNED:end]
+        return BucketState([session] if session else (), bytes(octets[end:]) or None, reached)
 
-    def write(self, bucket: int, token: str, left: LeftBucket) -> None:
+    def write(self, bucket: int, token: str, left: BucketState) -> None:
         """Replace the copy of a bucket; there is none if the disk is full."""
         path = self._path(bucket)
         if path is None:

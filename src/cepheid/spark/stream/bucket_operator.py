@@ -7,6 +7,7 @@ bucket depends only on that state and the events, so it is the same the second t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -21,14 +22,15 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from cepheid.spark.stream.bucket import Step
 from cepheid.spark.stream.bucket_copies import BucketCopies, local_folder
-from cepheid.spark.stream.bucket_store import Arrived, BucketStore, Head
-from cepheid.spark.stream.packing import GUARD, from_blob, to_blobs
+from cepheid.spark.stream.bucket_store import BucketStore, Head
+from cepheid.spark.stream.packing import GUARD, Arrived, to_blobs
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
 ANSWERS = "data binary, is_late boolean, matches long, late long"
 """The columns that the operator returns: blobs of matches or of late events, and counts."""
 
 
+@dataclass(eq=False)
 class BucketOperator(StatefulProcessor):
     """Advances the buckets of a stream.
 
@@ -38,32 +40,18 @@ class BucketOperator(StatefulProcessor):
     micro-batch later.
     """
 
-    def __init__(
-        self,
-        settings: WorkerSettings,
-        columns: Sequence[str],
-        made_by: Mapping[str, Any],
-        *,
-        stream: str,
-        large: int,
-        lateness_ms: int | None,
-        emits_late: bool,
-    ) -> None:
-        self._settings = settings
-        self._columns = tuple(columns)
-        self._made_by = dict(made_by)
-        self._stream = stream
-        self._large = large
-        self._lateness_ms = lateness_ms
-        self._emits_late = emits_late
+    settings: WorkerSettings
+    made_by: Mapping[str, Any]
+    stream: str
+    large: int
+    lateness_ms: int | None
+    emits_late: bool
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called by Spark before anything else."""
         self._handle = handle
-        copies = BucketCopies(self._stream, local_folder())
-        self._store = BucketStore(
-            handle, self._settings, self._columns, self._made_by, copies, self._large
-        )
+        copies = BucketCopies(self.stream, local_folder())
+        self._store = BucketStore(handle, self.settings, self.made_by, copies, self.large)
 
     def handleInputRows(  # noqa: N802
         self,
@@ -101,8 +89,7 @@ class BucketOperator(StatefulProcessor):
 
     def _advanced(self, label: int, head: Head | None, arrived: Arrived) -> Iterator[Row]:
         bucket = self._store.bucket(label, head)
-        fresh = [from_blob(blob) for blob in arrived.blobs]
-        step = bucket.step(fresh, arrived.before, arrived.after)
+        step = bucket.step(arrived)
         # Spark deletes a timer after it expires, so the next one must differ. It does: a bucket is
         # due only after the watermark that it has reached.
         timer = bucket.due
@@ -114,14 +101,14 @@ class BucketOperator(StatefulProcessor):
     def _watermark_after(self, newest_us: Sequence[int | None]) -> int:
         """The watermark after the events of a micro-batch; 0 if there is none, or before 1970."""
         known = [time for time in newest_us if time is not None]
-        if self._lateness_ms is None or not known:
+        if self.lateness_ms is None or not known:
             return 0
-        return max(max(known) // 1_000 - self._lateness_ms, 0)
+        return max(max(known) // 1_000 - self.lateness_ms, 0)
 
     def _answers(self, step: Step) -> Iterator[Row]:
         for batch in step.matches:
             yield from _rows(pa.Table.from_batches([batch]))
-        if step.late is not None and self._emits_late:
+        if step.late is not None and self.emits_late:
             yield from _rows(step.late, is_late=True)
         elif step.late is not None:
             yield Row(data=None, is_late=True, matches=0, late=step.late.num_rows)

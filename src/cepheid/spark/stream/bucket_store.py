@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from cepheid.errors import SnapshotError
 from cepheid.snapshots import sealed
-from cepheid.spark.stream.bucket import Bucket, StoredBucket
+from cepheid.spark.stream.bucket import Bucket, BucketState
 from cepheid.spark.stream.bucket_copies import BucketCopies
-from cepheid.spark.stream.packing import compressed, decompressed, from_blob
+from cepheid.spark.stream.packing import Arrived, compressed, decompressed
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
 # Spark compares these schemas with those of a checkpoint before ``made_by`` is read, and refuses
@@ -52,15 +52,6 @@ class Head:
     logged: int
 
 
-@dataclass(frozen=True)
-class Arrived:
-    """The arguments of a step of a bucket, with the events in blobs."""
-
-    blobs: Sequence[bytes]
-    before: int
-    after: int
-
-
 class BucketStore:
     """The state of the bucket for which Spark calls an operator.
 
@@ -73,13 +64,11 @@ class BucketStore:
         self,
         handle: StatefulProcessorHandle,
         settings: WorkerSettings,
-        columns: Sequence[str],
         made_by: Mapping[str, Any],
         copies: BucketCopies,
         large: int,
     ) -> None:
         self._settings = settings
-        self._columns = tuple(columns)
         self._made_by = json.dumps(made_by)
         self._copies = copies
         self._large = large
@@ -108,18 +97,16 @@ class BucketStore:
     def bucket(self, label: int, head: Head | None) -> Bucket:
         """The bucket as its last step left it."""
         if head is None:
-            return self._opened(None)
+            return Bucket(self._settings)
         copy = None if head.token is None else self._copies.read(label, head.token)
         if copy is not None:
-            return self._opened(copy)
+            return Bucket(self._settings, copy)
         session, waiting, reached, *_ = self._entry(0)
-        session = None if session is None else decompressed(bytes(session))
+        snapshot = () if session is None else [decompressed(bytes(session))]
         waiting = None if waiting is None else bytes(waiting)
-        bucket = self._opened(StoredBucket(session, waiting, reached))
+        bucket = Bucket(self._settings, BucketState(snapshot, waiting, reached))
         for step in range(1, head.steps + 1):
-            arrived = self._arrived(step)
-            fresh = [from_blob(blob) for blob in arrived.blobs]
-            bucket.step(fresh, arrived.before, arrived.after)
+            bucket.step(self._arrived(step))
         return bucket
 
     def keep(
@@ -175,9 +162,6 @@ class BucketStore:
         entry = self._log.getValue((number,))
         assert entry is not None
         return entry
-
-    def _opened(self, stored: StoredBucket | None) -> Bucket:
-        return Bucket(self._settings, self._columns, stored)
 
 
 def _changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:

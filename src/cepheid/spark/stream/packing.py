@@ -7,7 +7,7 @@ the partition key, and the rows of a bucket pass through the shuffle as one valu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.spark.worker.partition_run import gathered
 from cepheid.tuning import tuning
 
 BUCKET = "bucket"
@@ -32,22 +33,31 @@ _CODEC = "zstd"
 _FORMAT = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
+@dataclass(frozen=True)
+class Arrived:
+    """What reaches a bucket in a step: blobs of events, and the watermarks before and after it.
+
+    Watermarks are in milliseconds, and 0 means that there is none yet.
+    """
+
+    blobs: Sequence[bytes]
+    before: int
+    after: int
+
+
 def bucket_labels(partitions: int) -> list[int]:
     """For each partition of a shuffle, an integer that Spark sends there.
 
     >>> bucket_labels(4)
     [12, 6, 2, 0]
     """
-    found = np.full(partitions, -1, dtype=np.int64)
-    first, count = 0, 4 * partitions + 64
-    while (found < 0).any():
-        labels = np.arange(first, first + count)
-        there = np.mod(_murmur3(labels).astype(np.int64), partitions)
-        for place, label in zip(there[::-1].tolist(), labels[::-1].tolist(), strict=True):
-            if found[place] < 0 or found[place] >= first:
-                found[place] = label
-        first += count
-    return [int(label) for label in found]
+    count = 4 * partitions + 64
+    while True:
+        there = np.mod(_murmur3(np.arange(count)).astype(np.int64), partitions)
+        found, labels = np.unique(there, return_index=True)
+        if len(found) == partitions:
+            return [int(label) for label in labels]
+        count *= 2
 
 
 def _murmur3(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
@@ -64,58 +74,40 @@ def _rotated(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint3
     return (numbers << np.uint32(bits)) | (numbers >> np.uint32(32 - bits))
 
 
-@dataclass(frozen=True)
-class Packer:
-    """Packs rows with the number of their bucket into one blob for each bucket.
+def packed(
+    labels: Sequence[int], time: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition, which have the number of their bucket, as blobs for each bucket.
 
     A partition also sends every bucket the newest time of its rows, with or without a blob. A
     shuffle ends before the operator after it begins, so the operator knows the newest time of its
     micro-batch. The guard receives it too, and so checks in the first micro-batch that the
     checkpoint belongs to this stream.
     """
+    from pyspark import TaskContext
 
-    labels: Sequence[int]
-    time: str
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The blobs of a partition."""
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        part = context.partitionId() if context else 0
-        held: list[pa.RecordBatch] = []
-        rows = 0
-        for batch in batches:
-            held.append(batch)
-            rows += batch.num_rows
-            if rows >= MOST_ROWS:
-                yield self.packed(held, part)
-                held, rows = [], 0
-        if rows:
-            yield self.packed(held, part)
-
-    def packed(self, held: Sequence[pa.RecordBatch], part: int) -> pa.RecordBatch:
-        """The rows for each bucket, with blobs if it has events."""
-        table = pa.Table.from_batches(held).combine_chunks()
+    context = TaskContext.get()
+    part = context.partitionId() if context else 0
+    for held in gathered(batches, MOST_ROWS):
+        table = held.combine_chunks()
         bucket_of = table.column(BUCKET).to_numpy().astype(np.uint16)
         order = np.argsort(bucket_of, kind="stable")
         events = table.drop_columns([BUCKET]).take(pa.array(order))
-        ends = np.cumsum(np.bincount(bucket_of, minlength=len(self.labels))).tolist()
+        ends = np.cumsum(np.bincount(bucket_of, minlength=len(labels))).tolist()
         # Every bucket receives the time, even without events.
         rows = [
             (label, blob)
-            for label, low, high in zip(self.labels, [0, *ends[:-1]], ends, strict=True)
+            for label, low, high in zip(labels, [0, *ends[:-1]], ends, strict=True)
             for blob in (to_blobs(events.slice(low, high - low)) if low < high else [None])
         ]
-        labels, blobs = zip(*rows, strict=True)
-        count = len(rows) + 1
-        newest_us = pc.max(events.column(self.time).cast(pa.int64()))
-        return pa.record_batch(
+        rows.append((GUARD, None))
+        newest_us = pc.max(events.column(time).cast(pa.int64())).as_py()
+        yield pa.record_batch(
             {
-                BUCKET: pa.array([*labels, GUARD], pa.int32()),
-                "part": pa.array([part] * count, pa.int32()),
-                "newest_us": pa.array([newest_us.as_py()] * count, pa.int64()),
-                "data": pa.array([*blobs, None], pa.binary()),
+                BUCKET: pa.array([label for label, _ in rows], pa.int32()),
+                "part": pa.array([part] * len(rows), pa.int32()),
+                "newest_us": pa.array([newest_us] * len(rows), pa.int64()),
+                "data": pa.array([blob for _, blob in rows], pa.binary()),
             }
         )
 

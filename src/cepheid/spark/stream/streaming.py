@@ -1,5 +1,9 @@
 """A query or a script over a streaming DataFrame: a streaming DataFrame of its matches.
 
+The stream is cut into buckets, and the state is their sessions. Spark filters and projects; gives
+each row the number of its bucket; packs the rows of a bucket (:mod:`cepheid.spark.stream.packing`);
+advances the buckets (:mod:`.bucket_operator`); and unpacks the answers.
+
 One stateful operator runs all queries of a script, and a bucket of the stream runs the whole
 script over its keys. So all queries must have the same key, and composite events must have it too:
 one with another key would belong to another bucket.
@@ -7,20 +11,36 @@ one with another key would belong to another bucket.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
+from uuid import uuid4
 
+import pyarrow as pa
+from pyspark.errors import AnalysisException, PySparkTypeError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
+from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
 
 from cepheid.api import CompiledQuery
 from cepheid.errors import OptionError, list_words
 from cepheid.scripts import CompiledScript
-from cepheid.spark.batch.arrow_schemas import MATCH_ID
-from cepheid.spark.batch.preparation import Prepared, loses_key, prepare
-from cepheid.spark.batch.tables_per_type import one_frame
-from cepheid.spark.stream.bucketed_stream import LATE_EVENT, StreamOptions, bucketed
+from cepheid.snapshots import VERSION
+from cepheid.spark.batch.arrow_schemas import MATCH_ID, arrow_schema, spark_schema
+from cepheid.spark.batch.frames import column, map_in_arrow, one_frame, quoted
+from cepheid.spark.batch.preparation import Prepared, begins_out_of_order, loses_key, prepare
+from cepheid.spark.stream.bucket_operator import ANSWERS, BucketOperator
+from cepheid.spark.stream.packing import BUCKET, PACKED, bucket_labels, from_blob, packed
 from cepheid.spark.worker.worker_session import QUERY, column_of
+from cepheid.tuning import tuning
+
+LATE_POLICIES = ("drop", "emit")
+LATE_EVENT = "late_event"
+"""The column with an event that came too late; null in the rows of matches."""
+
+_DELAY = "spark.watermarkDelayMs"
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ROCKSDB = "RocksDBStateStoreProvider"
 
 
 def match(
@@ -60,25 +80,61 @@ def match(
     """
     frame, keywords = one_frame(events, keywords)
     prepared = prepare(compiled, frame.schema, match_id=match_id, **keywords)
-    options = StreamOptions(lateness, late, metrics)
-    _refuse_intervals_with_probabilities(prepared)
-    if not prepared.has_session:
-        _refuse_without_session(prepared)
+    _refuse_without_session(prepared)
+    if prepared.settings.is_script:
+        _refuse_without_key(prepared)
+        _refuse_names(prepared)
+    _check_stream(frame, prepared.settings.time, late)
+    found = _bucketed(prepared, frame, lateness, late == "emit", metrics)
     if not prepared.settings.is_script:
-        return bucketed(prepared, frame, made_by(prepared), options)
-    _refuse_without_key(prepared)
-    _refuse_names(prepared)
-    found = bucketed(prepared, frame, made_by(prepared), options)
+        return found
     names = F.array(*map(F.lit, prepared.names))
     return found.select(
         F.get(names, F.col(QUERY)).alias(QUERY),
         *(F.col(column_of(number)).alias(name) for number, name in enumerate(prepared.names)),
         *([MATCH_ID] if match_id else []),
-        *([LATE_EVENT] if options.emits_late else []),
+        *([LATE_EVENT] if late == "emit" else []),
     )
 
 
-def made_by(prepared: Prepared) -> dict[str, Any]:
+def _bucketed(
+    prepared: Prepared, events: DataFrame, lateness: str | None, emits_late: bool, metrics: str
+) -> DataFrame:
+    """The matches of a streaming DataFrame, by buckets of a key; without a key, by one bucket."""
+    settings, key, rows = prepared.settings, prepared.key, prepared.rows
+    marked = _with_watermark(events, settings.time, lateness)
+    relevant = marked if rows is None else marked.filter(rows)
+    sent = events.columns if emits_late else settings.columns
+    if BUCKET in sent:
+        raise OptionError(f"a column of the events is called {BUCKET!r}; rename it")
+    partitions = int(str(events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    labels = bucket_labels(partitions if key else 1)
+    number = F.pmod(F.xxhash64(*key), F.lit(len(labels))) if key else F.lit(0)
+    operator = BucketOperator(
+        settings,
+        _made_by(prepared, events.schema, len(labels)),
+        stream=uuid4().hex,
+        large=tuning().logged_bucket_bytes,
+        lateness_ms=None if lateness is None else marked.schema[settings.time].metadata[_DELAY],
+        emits_late=emits_late,
+    )
+    late_event = [StructField(LATE_EVENT, events.schema)] if emits_late else []
+    result = StructType([*spark_schema(settings.result_schema).fields, *late_event])
+    rows_sent = relevant.select(number.cast("int").alias(BUCKET), *map(column, sent))
+    return (
+        map_in_arrow(rows_sent, partial(packed, labels, settings.time), PACKED)
+        .groupBy(BUCKET)
+        .transformWithState(operator, ANSWERS, "Append", "EventTime")
+        .observe(
+            metrics,
+            F.coalesce(F.sum("matches"), F.lit(0)).alias("matches"),
+            F.coalesce(F.sum("late"), F.lit(0)).alias("late"),
+        )
+        .mapInArrow(partial(_unpacked, arrow_schema(result)), result)
+    )
+
+
+def _made_by(prepared: Prepared, events: StructType, buckets: int) -> dict[str, Any]:
     """The settings that the state of a stream depends on, by their names in error messages.
 
     A checkpoint stores them: changing a name or a value here makes older checkpoints unreadable.
@@ -93,26 +149,95 @@ def made_by(prepared: Prepared) -> dict[str, Any]:
         "type": read.type,
         "tie_break": (ties or None) if settings.is_script else ties,
         **({} if said is None else {"uncertain time": said.describe()}),
+        "columns": [f"{name} {events[name].dataType.simpleString()}" for name in settings.columns],
+        "spark.sql.shuffle.partitions": buckets,
+        "version of the state": VERSION,
     }
 
 
-def _refuse_intervals_with_probabilities(prepared: Prepared) -> None:
+def _unpacked(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of the result, from blobs of matches and of late events."""
+    for batch in batches:
+        for blob, is_late in zip(batch.column("data"), batch.column("is_late"), strict=True):
+            if not blob.is_valid:
+                continue
+            table = from_blob(blob.as_py())
+            given = dict(zip(table.column_names, table.columns, strict=True))
+            if is_late.as_py():
+                given = {LATE_EVENT: table.combine_chunks().to_struct_array()}
+            columns = [
+                given[field.name].cast(field.type)
+                if field.name in given
+                else pa.nulls(table.num_rows, field.type)
+                for field in schema
+            ]
+            yield from pa.table(columns, schema=schema).combine_chunks().to_batches()
+
+
+def _check_stream(events: DataFrame, time: str, late: str) -> None:
+    """Refuse events and options that cannot be used with a stream."""
+    if late not in LATE_POLICIES:
+        raise OptionError(f"late is {list_words(LATE_POLICIES, 'or')}, not {late!r}")
+    if not isinstance(events.schema[time].dataType, TimestampType | TimestampNTZType):
+        kind = events.schema[time].dataType.simpleString()
+        raise OptionError(
+            f"the time column {time!r} of a stream must be a timestamp, for Spark's watermark, "
+            f"and is {kind}; convert it, for instance with F.timestamp_millis"
+        )
+    provider = events.sparkSession.conf.get(_PROVIDER)
+    if not str(provider).endswith(_ROCKSDB):
+        raise OptionError(
+            "the state of a query over a stream needs RocksDB: set "
+            f"spark.conf.set({_PROVIDER!r}, "
+            f"'org.apache.spark.sql.execution.streaming.state.{_ROCKSDB}')"
+        )
+
+
+def _with_watermark(events: DataFrame, time: str, lateness: str | None) -> DataFrame:
+    marked = [field.name for field in events.schema.fields if _DELAY in (field.metadata or {})]
+    if lateness is None and not marked:
+        raise OptionError(
+            "say how late events may come: lateness='10 minutes', or "
+            f"events.withWatermark({time!r}, '10 minutes')"
+        )
+    if lateness is not None and marked:
+        raise OptionError(
+            f"the stream has a watermark already, on {list_words([repr(n) for n in marked])}; "
+            "leave out lateness"
+        )
+    if marked and time not in marked:
+        raise OptionError(
+            f"the watermark of the stream is on {list_words([repr(n) for n in marked])}, and the "
+            f"time of an event in {time!r}; they must be the same column"
+        )
+    if lateness is None:
+        return events
+    try:
+        return events.withWatermark(quoted(time), lateness)
+    except (AnalysisException, PySparkTypeError) as error:
+        if error.getCondition() not in ("CANNOT_PARSE_INTERVAL", "NOT_EXPECTED_TYPE"):
+            raise
+        raise OptionError(
+            f"lateness is a length of time, such as '10 minutes', not {lateness!r}"
+        ) from error
+
+
+def _refuse_without_session(prepared: Prepared) -> None:
     read = prepared.settings.run.read
     said = read.uncertain
-    if said is not None and said.upper is not None and said.probabilities is not None:
+    if said is not None and begins_out_of_order(said):
         raise OptionError(
             f"over a stream probabilities={said.probabilities!r} cannot be used with the columns "
             f"{read.time!r} and {said.upper!r}, because an event could begin much later than its "
             "watermark says; give the time in one column, and uncertainty="
         )
-
-
-def _refuse_without_session(prepared: Prepared) -> None:
-    names = [each.evaluation.name for each in prepared.planned if not each.evaluation.has_session]
-    raise OptionError(
-        f"{names[0]} cannot run a stream, because it needs all events in one call; 'explain' tells "
-        "why no other evaluation runs the query"
-    )
+    if not prepared.settings.has_session:
+        evaluations = [each.evaluation for each in prepared.planned]
+        name = next(each.name for each in evaluations if not each.has_session)
+        raise OptionError(
+            f"{name} cannot run a stream, because it needs all events in one call; 'explain' tells "
+            "why no other evaluation runs the query"
+        )
 
 
 def _refuse_without_key(prepared: Prepared) -> None:

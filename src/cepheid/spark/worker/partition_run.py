@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -19,17 +21,33 @@ FEED_ROWS = 65_536
 
 
 def run_partition(
-    settings: WorkerSettings, has_session: bool, batches: Iterable[pa.RecordBatch]
+    settings: WorkerSettings,
+    batches: Iterable[pa.RecordBatch],
+    starts: tuple[float, float] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The matches among the events of a partition, which arrive in time order."""
-    yield from run_slice(settings, has_session, batches, None)
+    """The matches among the events of a partition, which arrive in time order.
+
+    ``starts`` is the half-open interval of ticks in which the wanted matches start.
+    """
+    if not settings.has_session:
+        whole = list(batches)
+        if whole:
+            compiled = settings.compiled()
+            found = compiled.run(pa.Table.from_batches(whole), settings.run)
+            answers = Answers(compiled.script, settings)
+            yield from answers.batches([each.matches for each in found], starts)
+        return
+    session: WorkerSession | None = None
+    for events in gathered(batches, FEED_ROWS):
+        if session is None:
+            session = WorkerSession(settings, starts=starts)
+        yield from session.feed(events)
+    if session is not None:
+        yield from session.advance()
 
 
 def run_slices(
-    settings: WorkerSettings,
-    has_session: bool,
-    bounds: Sequence[int],
-    batches: Iterable[pa.RecordBatch],
+    bounds: Sequence[int], settings: WorkerSettings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The matches that start in the slices of a partition.
 
@@ -37,8 +55,9 @@ def run_slices(
     which one slice ends and the next begins. A match belongs to the slice in which it starts. A
     match that starts in the overlap is left out here, because its own slice finds it.
     """
-    for number, events in _slices(batches):
-        yield from run_slice(settings, has_session, events, starts_in(bounds, number))
+    for number, pieces in groupby(_pieces(batches), key=itemgetter(0)):
+        events = (events for _, events in pieces)
+        yield from run_partition(settings, events, starts_in(bounds, number))
 
 
 def starts_in(bounds: Sequence[int], number: int) -> tuple[float, float]:
@@ -51,62 +70,23 @@ def starts_in(bounds: Sequence[int], number: int) -> tuple[float, float]:
     return ends[number], ends[number + 1]
 
 
-def run_slice(
-    settings: WorkerSettings,
-    has_session: bool,
-    batches: Iterable[pa.RecordBatch],
-    starts: tuple[float, float] | None,
-) -> Iterator[pa.RecordBatch]:
-    """The matches that start in a slice, among events that arrive in time order."""
-    if not has_session:
-        whole = list(batches)
-        if whole:
-            compiled = settings.compiled()
-            found = compiled.run(pa.Table.from_batches(whole), settings.run)
-            answers = Answers(compiled.script, settings)
-            yield from answers.batches([each.matches for each in found], starts)
-        return
-    session: WorkerSession | None = None
-    for events in gathered(batches):
-        if session is None:
-            session = WorkerSession(settings, starts=starts)
-        yield from session.feed(events)
-    if session is not None:
-        yield from session.advance()
-
-
-def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The same events in fewer, larger tables."""
+def gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """The same events in fewer tables, each of at least so many rows except the last."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
         if batch.num_rows:
             waiting.append(batch)
             count += batch.num_rows
-        if count >= FEED_ROWS:
+        if count >= rows:
             yield pa.Table.from_batches(waiting)
             waiting, count = [], 0
     if waiting:
         yield pa.Table.from_batches(waiting)
 
 
-def _slices(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
-    """The events of each slice without its index; slices must be read one after the other."""
-    pieces = _pieces(batches)
-    current = next(pieces, None)
-    while current is not None:
-        number = current[0]
-
-        def events(number: int = number) -> Iterator[pa.RecordBatch]:
-            nonlocal current
-            while current is not None and current[0] == number:
-                yield current[1]
-                current = next(pieces, None)
-
-        yield number, events()
-
-
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The events in runs of one slice each, with the index of the slice."""
     for batch in batches:
         numbers = batch.column(SLICE).to_numpy()
         rest = batch.drop_columns([SLICE])

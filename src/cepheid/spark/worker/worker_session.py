@@ -13,9 +13,7 @@ from cepheid.matches.script_matches import ScriptMatches
 from cepheid.sessions.merged_stream import without_places
 from cepheid.sessions.script import Script
 from cepheid.sessions.stream import StreamSession
-from cepheid.snapshots import Parts
 from cepheid.spark.batch.arrow_schemas import MATCH_ID
-from cepheid.spark.worker.warm_kernels import compiled_once
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
 QUERY = "query"
@@ -27,7 +25,7 @@ class WorkerSession:
 
     Events are fed in time order, with exactly the columns that the queries need: match ids are
     computed from them. ``starts`` is the half-open interval of ticks in which the wanted matches
-    start.
+    start. ``session`` has the state.
     """
 
     def __init__(
@@ -37,7 +35,7 @@ class WorkerSession:
         starts: tuple[float, float] | None = None,
     ) -> None:
         script = settings.compiled().script
-        self._session: StreamSession[Any, Any] = StreamSession(script, settings.run, snapshot)
+        self.session: StreamSession[Any, Any] = StreamSession(script, settings.run, snapshot)
         self._answers = Answers(script, settings)
         self._starts = starts
         self._task = f"{settings.text} {settings.run}"
@@ -46,10 +44,14 @@ class WorkerSession:
     def feed(self, events: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The matches that these events complete."""
         if not self._is_warm:
-            with compiled_once(f"{self._task} {events.schema}"):
-                self._session.feed(events.slice(0, 0))
+            from cepheid.jit.cache import first_time  # loads numba
+
+            # All processes of a user share the folder of compiled code. Without this, every worker
+            # that does not find the conditions there would compile them, all at the same time.
+            with first_time(f"{self._task} {events.schema}"):
+                self.session.feed(events.slice(0, 0))
             self._is_warm = True
-        yield from self._batches(self._session.feed(events))
+        yield from self._batches(self.session.feed(events))
 
     def advance(self, time: Any = None) -> Iterator[pa.RecordBatch]:
         """The matches that are complete because no later event has an earlier time.
@@ -57,26 +59,12 @@ class WorkerSession:
         If the time is None, the stream has ended.
         """
         yield from self._batches(
-            self._session.advance() if time is None else self._session.settle(time)
+            self.session.advance() if time is None else self.session.settle(time)
         )
 
     def _batches(self, found: Matches | ScriptMatches) -> Iterator[pa.RecordBatch]:
         matches = [found] if isinstance(found, Matches) else list(found.values())
         yield from self._answers.batches(matches, self._starts)
-
-    def snapshot_parts(self) -> Parts:
-        """The state as the parts of a snapshot, valid until the next call."""
-        return self._session.snapshot_parts()
-
-    @property
-    def next_completion(self) -> int | None:
-        """The earliest time, in ticks, that completes a match without another event."""
-        return self._session.next_completion
-
-    @property
-    def evicted_from(self) -> int | None:
-        """The time, in ticks, from which no event fed so far matters."""
-        return self._session.evicted_from
 
 
 class Answers:

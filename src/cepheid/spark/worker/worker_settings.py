@@ -59,17 +59,20 @@ class WorkerSettings:
 
     Spark pickles it with the function that it ships; sessions and their state are never pickled.
     ``text`` contains the values of parameters. ``ties`` are the columns that order events of
-    equal time: the columns that the user named, or else all that Spark can sort by. ``result`` is
-    the serialised Arrow schema of the matches. ``additions`` are registered in the driver and used
-    by the queries: a worker is another process, and must register them too.
+    equal time: the columns that the user named, or else all that Spark can sort by. ``columns`` are
+    the columns that the queries need. ``result_schema`` is the schema of the matches.
+    ``has_session`` tells whether events can be fed in batches. ``additions`` are registered in the
+    driver and used by the queries: a worker is another process, and must register them too.
     """
 
     text: str
     run: RunSettings
     ties: tuple[str, ...]
-    result: bytes
+    columns: tuple[str, ...]
+    result_schema: pa.Schema
     is_script: bool = False
     match_id: bool = False
+    has_session: bool = True
     additions: Additions = field(default_factory=Additions)
 
     @property
@@ -82,11 +85,6 @@ class WorkerSettings:
         """The column with the type of an event."""
         assert self.run.read.type is not None
         return self.run.read.type
-
-    @property
-    def result_schema(self) -> pa.Schema:
-        """The Arrow schema of the matches."""
-        return pa.ipc.read_schema(pa.py_buffer(self.result))
 
     def compiled(self) -> CompiledQuery | CompiledScript:
         """The query or the script, compiled in this process."""

@@ -47,14 +47,14 @@ def clear_registers(conditions, run_ix):
 
 
 @helper
-def copy_registers(conditions, run_ix):
-    """Give run ``run_ix + 1`` the registers of the run."""
+def copy_registers(conditions, source_ix, target_ix):
+    """Give a run the registers of another."""
     ints, floats, valid = conditions.registers
     for register in range(ints.shape[1]):
-        ints[run_ix + 1, register] = ints[run_ix, register]
+        ints[target_ix, register] = ints[source_ix, register]
     for register in range(floats.shape[1]):
-        floats[run_ix + 1, register] = floats[run_ix, register]
-    valid[run_ix + 1] = valid[run_ix]
+        floats[target_ix, register] = floats[source_ix, register]
+    valid[target_ix] = valid[source_ix]
 
 
 @helper

@@ -101,17 +101,15 @@ def _extend(work, now, i, before_span, span, match, grids, intervals):
 
 
 @helper
-def in_one_pass(match, grids, work, answer, intervals):
-    """The sum if the window leaves out nothing: forward for the mass, backward for the start."""
+def _from_event(first, match, grids, work, intervals):
+    """The row of work with the mass of the chains from this event to the last, and their sum."""
     tags, lo, hi = match.tags, match.lo, match.hi
-    count, now, total = len(tags), 0, 0.0
-    event = tags[0] >> TAG_SHIFT
-    for time in range(lo[0], hi[0] + 1):
+    now, total, event = 0, 0.0, tags[first] >> TAG_SHIFT
+    for time in range(lo[first], hi[first] + 1):
         mass = point_mass(intervals, event, time)
-        work[0, time - lo[0]] = mass
+        work[0, time - lo[first]] = mass
         total += mass
-    has_grid = False
-    for i in range(1, count):
+    for i in range(first + 1, len(tags)):
         if grids.at[i] < 0 and hi[i - 1] < lo[i]:
             # The events before are certain to be earlier: only their mass matters.
             event = tags[i] >> TAG_SHIFT
@@ -119,13 +117,23 @@ def in_one_pass(match, grids, work, answer, intervals):
                 work[1 - now, time - lo[i]] = total * point_mass(intervals, event, time)
             total *= mass_between(intervals, event, lo[i], hi[i])
         else:
-            has_grid = has_grid or grids.at[i] >= 0
             before, span = (lo[i - 1], hi[i - 1]), (lo[i], hi[i])
             _extend(work, now, i, before, span, match, grids, intervals)
             total = 0.0
             for k in range(hi[i] - lo[i] + 1):
                 total += work[1 - now, k]
         now = 1 - now
+    return now, total
+
+
+@helper
+def in_one_pass(match, grids, work, answer, intervals):
+    """The sum if the window leaves out nothing: forward for the mass, backward for the start."""
+    tags, lo, hi = match.tags, match.lo, match.hi
+    count, has_grid = len(tags), False
+    now, total = _from_event(0, match, grids, work, intervals)
+    for i in range(1, count):
+        has_grid = has_grid or grids.at[i] >= 0
     answer[0] = total
     if total <= 0.0:
         return
@@ -284,14 +292,8 @@ def _latest(work, now, before_span, limit, known, match, grids, intervals):
 def _after_the_first(match, grids, work, answer, intervals):
     """The sum if the first event is before all others: only the last time depends on it."""
     tags, lo, hi = match.tags, match.lo, match.hi
-    event = tags[1] >> TAG_SHIFT
-    for time in range(lo[1], hi[1] + 1):
-        work[0, time - lo[1]] = point_mass(intervals, event, time)
-    now, end = 0, len(tags) - 1
-    for i in range(2, end + 1):
-        before, span = (lo[i - 1], hi[i - 1]), (lo[i], hi[i])
-        _extend(work, now, i, before, span, match, grids, intervals)
-        now = 1 - now
+    now, _ = _from_event(1, match, grids, work, intervals)
+    end = len(tags) - 1
     head = tags[0] >> TAG_SHIFT
     running, reached = 0.0, lo[end]
     latest = -FAR

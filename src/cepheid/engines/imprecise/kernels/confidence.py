@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.codegen.layout import TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.imprecise.kernels.chains import (
     Sums,
     add_answer,
@@ -61,8 +60,9 @@ from cepheid.engines.imprecise.layout import (
 )
 from cepheid.events.arrays import Int64s
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import DONE
 
-NEED_ROOM, NEED_GRID = 1, 2
+NEED_GRID = 1
 
 _UNTIL, _AT, _BETWEEN, _FROM = 0, 1, 2, 3
 _MOST_REGIONS = 2_000
@@ -260,8 +260,9 @@ def _by_region(match, grids, has_ends, rivals, regions, sums, intervals):
 def score_matches(signatures, intervals, window, all_rivals, wanted, room, scores, at):
     """Write the scores of matches ``wanted``; 0 if no world has the match.
 
-    If there is too little room, ``at[0]`` is the place in ``wanted`` to resume at and ``at[1]``
-    the room that it needs.
+    If the grid is too small, ``at[0]`` is the place in ``wanted`` to resume at and ``at[1]`` the
+    size that it needs. A row of numbers has room for the events, the rivals and one more, and the
+    gaps of a match; a row of masses, for the instants of an event.
     """
     numbers, work, grid = room.numbers, room.work, room.grid
     lo, hi, grid_at, places = numbers[0], numbers[1], numbers[2], numbers[3]
@@ -276,23 +277,13 @@ def score_matches(signatures, intervals, window, all_rivals, wanted, room, score
         )
         count = len(match.tags)
         first, last = all_rivals.offsets[m], all_rivals.offsets[m + 1]
-        needed = max(count, last - first + 1, gaps)
-        if needed > numbers.shape[1]:
-            at[0], at[1] = number, needed
-            return NEED_ROOM
         rivals = MatchRivals(
             all_rivals.events[first:last], all_rivals.bits[first:last], places, numbers[5, :gaps]
         )
         scores.confidences[m], scores.starts[m], scores.ends[m] = 0.0, 0, 0
         if valid_bounds(match, intervals) == 0:
             continue
-        needed = 0
-        for i in range(count):
-            needed = max(needed, hi[i] - lo[i] + 1)
-            grid_at[i] = -1
-        if needed > work.shape[1]:
-            at[0], at[1] = number, needed
-            return NEED_ROOM
+        grid_at[:count] = -1
         is_tied, has_ends, used, size = False, False, 0, 0
         if last > first:
             for gap in range(gaps):

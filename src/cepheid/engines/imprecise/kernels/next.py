@@ -22,22 +22,19 @@ has. Rivals with several gaps tie all times together: their matches are left to 
 from __future__ import annotations
 
 from cepheid.codegen.layout import NONE, TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import (
     Conditions,
     clear_registers,
-    holds,
     select_event,
 )
 from cepheid.engines.imprecise.kernels.interval_masses import (
     FAR,
-    first_reaching,
-    is_in,
     mass_until,
     masses_until,
     point_mass,
     valid_bounds,
 )
+from cepheid.engines.imprecise.kernels.rivals import list_between
 from cepheid.engines.imprecise.kernels.survival import (
     HI,
     LO,
@@ -54,8 +51,9 @@ from cepheid.engines.imprecise.kernels.survival import (
 )
 from cepheid.engines.imprecise.layout import Batch, Match, NextRoom, NextTask, Scores
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import DONE
 
-NEED_LISTS, NEED_TIMES, NEED_GRID = 1, 2, 3
+NEED_ROOM = 1
 
 
 @helper
@@ -69,28 +67,6 @@ def _is_listed(listed, sizes, end, event):
 
 
 @helper
-def _list_rivals(listed, tags, own, begin, end, batch, conditions):
-    """Write the events that could be taken after these between two times; returns how many."""
-    lower, upper = batch.intervals.lower, batch.intervals.upper
-    candidates, level = batch.candidates, len(tags)
-    partition, used = batch.partition_of[tags[0] >> TAG_SHIFT], 0
-    test = conditions.steps[level].begin
-    stop = candidates.borders[2 * level, partition + 1]
-    place = first_reaching(candidates, 2 * level, partition, lower, begin + 1)
-    while place < stop and lower[candidates.places[place]] < end:
-        event = candidates.places[place]
-        place += 1
-        if upper[event] <= begin or event == own or is_in(tags, event):
-            continue
-        if not holds(conditions, test, event, 0):
-            continue
-        if used < len(listed):
-            listed[used] = event
-        used += 1
-    return used
-
-
-@helper
 def _list_all(match, latest, room, batch, conditions):
     """Write the rivals of every gap, for the last one until ``latest``; the longest list's size."""
     tags, sizes = match.tags, room.numbers[SIZES]
@@ -99,12 +75,13 @@ def _list_all(match, latest, room, batch, conditions):
     for level in range(1, len(tags) + 1):
         before = tags[level - 1] >> TAG_SHIFT
         select_event(conditions, level - 1, False, before, 0)
-        own, begin, end = NONE, batch.intervals.lower[before], latest
+        begin, end = batch.intervals.lower[before], latest
         if level < len(tags):
-            own, begin, end = tags[level] >> TAG_SHIFT, match.lo[level - 1], match.hi[level]
-        sizes[level] = _list_rivals(
-            room.listed[level], tags[:level], own, begin, end, batch, conditions
-        )
+            begin, end = match.lo[level - 1], match.hi[level]
+        sizes[level] = list_between(
+            room.listed[level], 2 * level, conditions.steps[level].begin, tags, begin, end, batch,
+            conditions,
+        )  # fmt: skip
         longest = max(longest, sizes[level])
     return longest
 
@@ -238,19 +215,11 @@ def _earliest_start(chains, reached, rows, joint, event, latest, match, interval
 
 
 @helper
-def _begins_alike(ids, low, other, newest):
-    """Whether two matches have the same events but the last."""
-    for i in range(newest + 1):
-        if ids[low + i] != ids[other + i]:
-            return False
-    return True
-
-
-@helper
-def _is_same(one, size, other, other_size):
-    if size != other_size:
+def _is_same(one, other):
+    """Whether two lists of events, or of tags, are the same."""
+    if len(one) != len(other):
         return False
-    for i in range(size):
+    for i in range(len(one)):
         if one[i] != other[i]:
             return False
     return True
@@ -266,7 +235,8 @@ def score_next(task, batch, conditions, room, scores, others, at):
     """Write the scores of each match; 0 if no world has it.
 
     Matches with a rival in several gaps go to ``others``, ``at[1]`` of them. If there is too
-    little room, ``at[0]`` is the place in the order to resume at, and ``at[2]`` the room it needs.
+    little room, ``at[0]`` is the place in the order to resume at, and ``at[2:]`` are the sizes that
+    it needs: of lists, of numbers and of the grid.
     """
     ids, order, window, intervals = task.ids, task.order, task.window, batch.intervals
     listed, numbers, grid = room.listed, room.numbers, room.grid
@@ -294,22 +264,17 @@ def score_next(task, batch, conditions, room, scores, others, at):
             known, base, width = NONE, lower[event], upper[event] - lower[event] + 1
         # Those of them with the same events but the last.
         end = number + 1
-        while end < end_of_run and _begins_alike(ids, low, order[end] * count, newest):
+        while end < end_of_run:
+            other = order[end] * count
+            if not _is_same(match.tags, ids[other : other + count - 1]):
+                break
             end += 1
         if valid_bounds(match, intervals) == 0:
             number = end
             continue
         longest = _list_all(match, latest, room, batch, conditions)
-        if longest + 3 > listed.shape[1]:
-            at[0], at[2] = number, longest + 3
-            return NEED_LISTS
-        tied = _tied_from(room, count, intervals)
         last_time = min(latest, hi[0] + window - 1)
         rows = max(last_time - window + 1 - lo[0], 0) + 1
-        needed = max(latest - base, rows)
-        if needed > numbers.shape[1]:
-            at[0], at[2] = number, needed
-            return NEED_TIMES
         wide = 0
         for level in range(count - 1):
             wide = max(wide, hi[level] - lo[level] + 1)
@@ -321,27 +286,29 @@ def score_next(task, batch, conditions, room, scores, others, at):
         shares_at = firsts_at + 3 * wide
         tables_at = shares_at + longest + 3
         needed = tables_at + (2 * longest + 2) * max(wide, width)
-        if needed > len(grid):
-            at[0], at[2] = number, needed
-            return NEED_GRID
+        at[2], at[3], at[4] = longest + 3, max(latest - base, rows), needed
+        if at[2] > listed.shape[1] or at[3] > numbers.shape[1] or needed > len(grid):
+            at[0] = number
+            return NEED_ROOM
+        tied = _tied_from(room, count, intervals)
         survival = Survival(grid[:used], since, base, width)
         joint = Survival(grid[used:chains_at], since, base, width)
         tables = RivalTables(
             grid[firsts_at + 2 * wide : shares_at], grid[tables_at:needed],
             grid[shares_at:tables_at], listed[count + 1],
         )  # fmt: skip
-        size = numbers[SIZES, count - 1]
         if tied == -FAR:
             for place in range(number, end):
                 others[at[1]] = order[place]
                 at[1] += 1
             number = end
             continue
-        if known != event or not _is_same(listed[count - 1], size, listed[count], known_size):
-            fill_survival(survival, listed[count - 1, :size], latest, tables, intervals)
-            known, known_size = event, size
-            for i in range(size):
-                listed[count, i] = listed[count - 1, i]
+        rivals = listed[count - 1, : numbers[SIZES, count - 1]]
+        if known != event or not _is_same(rivals, listed[count, :known_size]):
+            fill_survival(survival, rivals, latest, tables, intervals)
+            known, known_size = event, len(rivals)
+            for i in range(known_size):
+                listed[count, i] = rivals[i]
         # Two sets of chains, of which each is made from the other.
         half, now = rows * wide, newest % 2
         even = Chains(grid[chains_at : chains_at + half], grid[firsts_at : firsts_at + wide])

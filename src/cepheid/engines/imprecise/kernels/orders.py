@@ -1,15 +1,15 @@
-"""Event-based evaluation by selectivity: rare components first [Zhang10 §5.2].
+"""Event-based evaluation in any order of components, such as rare ones first [Zhang10 §5.2].
 
-The components of a pattern are bound in an order that is not that of the query. The times that
-a bound event can have, from ``vlb`` to ``vub``, follow from its bound neighbours, each unbound
-component between two taking at least an instant. The conditions across events are tested for
-the components at the beginning of the pattern as soon as all of them are bound.
+Two events of a match are at least ``apart[i, j]`` instants apart, from component i to component j.
+This follows from the order of the components, total or partial, and from the window. So the times
+that a bound event can have, from ``vlb`` to ``vub``, follow from the other bound events. The
+conditions across events are tested for the components at the beginning of the pattern as soon as
+all of them are bound.
 """
 
 from __future__ import annotations
 
 from cepheid.codegen.layout import NONE, TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import (
     Conditions,
     clear_registers,
@@ -17,22 +17,11 @@ from cepheid.engines.base.kernels.conditions import (
     holds,
     select_event,
 )
+from cepheid.engines.imprecise import layout
 from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_reaching, mass_between
-from cepheid.engines.imprecise.layout import (
-    DEPTH,
-    IDS,
-    LEAST_TIME,
-    MATCHES,
-    NEED_OUTPUT,
-    ONLY_FRESH,
-    PARTITION,
-    PATHS,
-    WINDOW,
-    Batch,
-    OrderLevels,
-    Signatures,
-)
+from cepheid.engines.imprecise.layout import Batch, OrderLevels, Signatures
 from cepheid.jit.decorators import F64S, I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import DONE
 
 LEVEL_ROWS = 5
 """The rows of numbers of the levels of a search."""
@@ -40,35 +29,32 @@ UNBOUND = -1
 
 
 @helper
-def fit(events, vlb, vub, slot, event, intervals, window):
+def bounds_of(events, vlb, vub, slot, apart):
+    """The times that an event of this slot can have, given the events that are bound."""
+    low, high = -FAR, FAR
+    for i in range(len(events)):
+        if events[i] != UNBOUND:
+            low = max(low, vlb[i] + apart[i, slot])
+            high = min(high, vub[i] - apart[slot, i])
+    return low, high
+
+
+@helper
+def fit(events, vlb, vub, slot, event, apart, intervals):
     """Bind an event to a slot and tighten the bounds of all; whether each still has a time.
 
-    ``events`` has the event of each slot, or UNBOUND; all but ``slot`` have their bounds.
+    ``events`` has the event of each slot, or UNBOUND. One pass is enough: what follows from two
+    distances is in ``apart``.
     """
-    count = len(events)
-    vlb[slot], vub[slot] = intervals.lower[event], intervals.upper[event]
-    events[slot] = event
-    first, last = -1, -1
-    for i in range(count):
-        if events[i] != UNBOUND:
-            if first < 0:
-                first = i
-            else:
-                vlb[i] = max(vlb[i], vlb[last] + i - last)
-            last = i
-    if last - first >= window:
+    low, high = bounds_of(events, vlb, vub, slot, apart)
+    low, high = max(low, intervals.lower[event]), min(high, intervals.upper[event])
+    if low > high:
         return False
-    later = last
-    vub[last] = min(vub[last], vub[first] + window - 1)
-    for i in range(last - 1, first - 1, -1):
+    for i in range(len(events)):
         if events[i] != UNBOUND:
-            vub[i] = min(vub[i], vub[later] - (later - i))
-            later = i
-    vub[last] = min(vub[last], vub[first] + window - 1)
-    vlb[first] = max(vlb[first], vlb[last] - window + 1)
-    for i in range(first, last + 1):
-        if events[i] != UNBOUND and vlb[i] > vub[i]:
-            return False
+            vlb[i] = max(vlb[i], low + apart[slot, i])
+            vub[i] = min(vub[i], high - apart[i, slot])
+    events[slot], vlb[slot], vub[slot] = event, low, high
     return True
 
 
@@ -78,7 +64,7 @@ def satisfies(events, done, bound, conditions):
     for slot in range(done, bound):
         if not holds(conditions, conditions.steps[slot].begin, events[slot], slot):
             return False
-        copy_registers(conditions, slot)
+        copy_registers(conditions, slot, slot + 1)
         select_event(conditions, slot, False, events[slot], slot + 1)
     return True
 
@@ -97,17 +83,14 @@ def write_signature(events, out, written, matches):
     )
 )  # fmt: skip
 def search_in_order(control, batch, conditions, bound_at, least_confidence, out):
-    """Write the signatures, binding the components in the given order; resumes where it stopped.
-
-    The components without an event take at least an instant each.
-    """
-    window = control[WINDOW]
-    partition, depth = control[PARTITION], control[DEPTH]
-    written, matches = control[IDS], control[MATCHES]
+    """Write the signatures, binding the components in the given order; resumes where it stopped."""
+    window = control[layout.WINDOW]
+    partition, depth = control[layout.PARTITION], control[layout.DEPTH]
+    written, matches = control[layout.IDS], control[layout.MATCHES]
     intervals, candidates, fresh = batch.intervals, batch.candidates, batch.fresh
     lower, upper = intervals.lower, intervals.upper
     places, borders = candidates.places, candidates.borders
-    order, events, vlb, vub, levels = bound_at
+    order, apart, events, vlb, vub, levels = bound_at
     count = len(order)
     cursors, bound, freshness = levels[0], levels[1], levels[2]
     earliest, limits = levels[3], levels[4]
@@ -125,7 +108,7 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
             for slot in range(count):
                 events[0, slot] = UNBOUND
         if written + count > len(out.ids) or matches + 2 > len(out.offsets):
-            status = NEED_OUTPUT
+            status = layout.NEED_OUTPUT
             break
         slot = order[depth]
         row, limit = 2 * slot, limits[depth]
@@ -136,7 +119,7 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
             continue
         event = places[cursors[depth]]
         cursors[depth] += 1
-        if upper[event] < earliest[depth] or upper[event] + window - 1 < control[LEAST_TIME]:
+        if upper[event] < earliest[depth] or upper[event] + window - 1 < control[layout.LEAST_TIME]:
             continue
         is_used = False
         for i in range(count):
@@ -147,8 +130,8 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
             # The bounds of the level say all about an event that is the last to be bound.
             events[depth, slot] = event
             if not has_tests or satisfies(events[depth], bound[depth], count, conditions):
-                control[PATHS] += 1
-                if freshness[depth] | fresh[event] != 0 or control[ONLY_FRESH] == 0:
+                control[layout.PATHS] += 1
+                if freshness[depth] | fresh[event] != 0 or control[layout.ONLY_FRESH] == 0:
                     write_signature(events[depth], out, written, matches)
                     written += count
                     matches += 1
@@ -158,7 +141,7 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
             events[depth + 1, i] = events[depth, i]
             vlb[depth + 1, i], vub[depth + 1, i] = vlb[depth, i], vub[depth, i]
         if not fit(
-            events[depth + 1], vlb[depth + 1], vub[depth + 1], slot, event, intervals, window
+            events[depth + 1], vlb[depth + 1], vub[depth + 1], slot, event, apart, intervals
         ):
             continue
         if least_confidence[0] > 0.0:
@@ -176,10 +159,10 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
             high += 1
         if has_tests and not satisfies(events[depth + 1], done, high, conditions):
             continue
-        control[PATHS] += 1
+        control[layout.PATHS] += 1
         is_fresh = freshness[depth] | fresh[event]
         if depth + 1 == count:
-            if is_fresh != 0 or control[ONLY_FRESH] == 0:
+            if is_fresh != 0 or control[layout.ONLY_FRESH] == 0:
                 write_signature(events[depth + 1], out, written, matches)
                 written += count
                 matches += 1
@@ -187,20 +170,9 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
         depth += 1
         bound[depth], freshness[depth] = high, is_fresh
         slot = order[depth]
-        first, limit = -FAR, FAR
-        for i in range(count):
-            if events[depth, i] != UNBOUND:
-                if i < slot:
-                    first = max(first, vlb[depth, i] + slot - i)
-                    limit = min(limit, vub[depth, i] - i + window - count + slot)
-                else:
-                    first = max(first, vlb[depth, i] - i - window + count + slot)
-                    limit = min(limit, vub[depth, i] - (i - slot))
-        if first > limit:
-            limit = -FAR
+        first, limits[depth] = bounds_of(events[depth], vlb[depth], vub[depth], slot, apart)
         earliest[depth] = first
-        limits[depth] = limit
         cursors[depth] = first_reaching(candidates, 2 * slot, partition, lower, first)
-    control[PARTITION], control[DEPTH] = partition, depth
-    control[IDS], control[MATCHES] = written, matches
+    control[layout.PARTITION], control[layout.DEPTH] = partition, depth
+    control[layout.IDS], control[layout.MATCHES] = written, matches
     return status

@@ -1,4 +1,4 @@
-"""Signatures of patterns whose order is partial, AND, and their confidences.
+"""The confidences of signatures of patterns whose order is partial: AND.
 
 Events without an order between them may be at the same instant. The confidence is a sum over the
 first time t and, from there on, over the sets of events that have happened by each instant:
@@ -11,111 +11,9 @@ by inclusion and exclusion, since several hold together where their orders do.
 
 from __future__ import annotations
 
-from cepheid.codegen.layout import TAG_SHIFT
-from cepheid.engines.base.drive import DONE
-from cepheid.engines.base.kernels.conditions import (
-    Conditions,
-    clear_registers,
-    copy_registers,
-    holds,
-    select_event,
-)
-from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_reaching, point_mass
-from cepheid.engines.imprecise.layout import (
-    DEPTH,
-    IDS,
-    LEAST_TIME,
-    MATCHES,
-    NEED_OUTPUT,
-    ONLY_FRESH,
-    PARTITION,
-    PATHS,
-    WINDOW,
-    Batch,
-    Intervals,
-    Scores,
-    Signatures,
-)
+from cepheid.engines.imprecise.kernels.interval_masses import FAR, point_mass
+from cepheid.engines.imprecise.layout import Intervals, Scores
 from cepheid.jit.decorators import F64S, I64, I64S, I64S_2D, helper, kernel, type_of
-
-LEVEL_ROWS = 5
-"""The rows of numbers of the levels of a search."""
-
-
-@kernel(
-    I64(
-        I64S, type_of(Batch), type_of(Conditions), I64S, I64S_2D, type_of(Signatures),
-    )
-)  # fmt: skip
-def search_partial_order(control, batch, conditions, predecessors, levels, out):
-    """Write signatures whose events may fit together; resumes where it stopped.
-
-    ``predecessors`` has the components that come before each, as bits. The rows of ``levels``
-    are the cursor, the event, whether a fresh one is bound, and the latest beginning and the
-    earliest end of the events before.
-    """
-    window, count = control[WINDOW], len(conditions.steps)
-    intervals, candidates = batch.intervals, batch.candidates
-    lower, upper, places = intervals.lower, intervals.upper, candidates.places
-    borders, ids, offsets = candidates.borders, out.ids, out.offsets
-    partition, depth = control[PARTITION], control[DEPTH]
-    written, matches = control[IDS], control[MATCHES]
-    cursors, path, freshness, begins, ends = levels[0], levels[1], levels[2], levels[3], levels[4]
-    offsets[0] = 0
-    status = DONE
-    while partition < borders.shape[1] - 1:
-        if depth < 0:
-            depth = 0
-            cursors[0], freshness[0], begins[0], ends[0] = borders[0, partition], 0, -FAR, FAR
-            clear_registers(conditions, 0)
-        if written + count > len(ids) or matches + 2 > len(offsets):
-            status = NEED_OUTPUT
-            break
-        if (
-            cursors[depth] == borders[2 * depth, partition + 1]
-            or lower[places[cursors[depth]]] - ends[depth] >= window
-        ):
-            depth -= 1
-            if depth < 0:
-                partition += 1
-            continue
-        event = places[cursors[depth]]
-        cursors[depth] += 1
-        if begins[depth] - upper[event] >= window or (
-            depth == 0 and upper[event] + window - 1 < control[LEAST_TIME]
-        ):
-            continue
-        fits = True
-        for i in range(depth):
-            other = path[i]
-            if (
-                other == event
-                or ((predecessors[depth] >> i) & 1 and lower[other] >= upper[event])
-                or ((predecessors[i] >> depth) & 1 and lower[event] >= upper[other])
-            ):
-                fits = False
-        if not fits or not holds(conditions, conditions.steps[depth].begin, event, depth):
-            continue
-        control[PATHS] += 1
-        path[depth] = event
-        is_fresh = freshness[depth] | batch.fresh[event]
-        if depth + 1 == count:
-            if is_fresh != 0 or control[ONLY_FRESH] == 0:
-                for i in range(count):
-                    ids[written + i] = (path[i] << TAG_SHIFT) | i
-                written += count
-                matches += 1
-                offsets[matches] = written
-            continue
-        copy_registers(conditions, depth)
-        select_event(conditions, depth, False, event, depth + 1)
-        begin, end = max(begins[depth], lower[event]), min(ends[depth], upper[event])
-        depth += 1
-        freshness[depth], begins[depth], ends[depth] = is_fresh, begin, end
-        cursors[depth] = first_reaching(candidates, 2 * depth, partition, lower, begin - window + 1)
-    control[PARTITION], control[DEPTH] = partition, depth
-    control[IDS], control[MATCHES] = written, matches
-    return status
 
 
 @helper

@@ -10,7 +10,6 @@ cannot all lie in order in one window.
 from __future__ import annotations
 
 from cepheid.codegen.layout import NONE, TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import (
     Conditions,
     clear_registers,
@@ -18,28 +17,16 @@ from cepheid.engines.base.kernels.conditions import (
     holds,
     select_event,
 )
+from cepheid.engines.imprecise import layout
 from cepheid.engines.imprecise.kernels.interval_masses import (
     FAR,
     first_bound,
     first_reaching,
     mass_between,
 )
-from cepheid.engines.imprecise.layout import (
-    DEPTH,
-    IDS,
-    IS_NEXT,
-    LEAST_TIME,
-    MATCHES,
-    NEED_DEPTH,
-    NEED_OUTPUT,
-    ONLY_FRESH,
-    PARTITION,
-    PATHS,
-    WINDOW,
-    Batch,
-    Signatures,
-)
+from cepheid.engines.imprecise.layout import Batch, Signatures
 from cepheid.jit.decorators import F64S, I64, I64S, I64S_2D, helper, kernel, type_of
+from cepheid.jit.drive import DONE
 
 TAKE, BEGIN, OVER = 0, 1, 2
 """What a path looks for: one more event of its last component, one of the next, or nothing."""
@@ -95,17 +82,17 @@ def search_in_query_order(control, batch, conditions, paths, least_confidence, o
     Under skip_till_next_match an event extends a path only up to the NELT, the end of the first
     event that is certain to come in between [Zhang10 §4].
     """
-    window, is_next = control[WINDOW], control[IS_NEXT] != 0
+    window, is_next = control[layout.WINDOW], control[layout.IS_NEXT] != 0
     intervals, candidates, fresh = batch.intervals, batch.candidates, batch.fresh
     lower, upper = intervals.lower, intervals.upper
     places, borders, steps = candidates.places, candidates.borders, conditions.steps
     ids, offsets = out.ids, out.offsets
-    partition, depth = control[PARTITION], control[DEPTH]
+    partition, depth = control[layout.PARTITION], control[layout.DEPTH]
     last_component = len(steps) - 1
     path, component, count, vlb = paths[_EVENT], paths[_COMPONENT], paths[_COUNT], paths[_VLB]
     first, options, cursors = paths[_FIRST], paths[_OPTION], paths[_CURSOR]
     nelts, freshness = paths[_NELT], paths[_FRESHNESS]
-    written, matches = control[IDS], control[MATCHES]
+    written, matches = control[layout.IDS], control[layout.MATCHES]
     status = DONE
     offsets[0] = 0
     last = steps[last_component]
@@ -121,10 +108,10 @@ def search_in_query_order(control, batch, conditions, paths, least_confidence, o
                 partition += 1
             continue
         if depth + 2 >= paths.shape[1]:
-            status = NEED_DEPTH
+            status = layout.NEED_DEPTH
             break
         if written + depth + 1 > len(ids) or matches + 2 > len(offsets):
-            status = NEED_OUTPUT
+            status = layout.NEED_OUTPUT
             break
         here = 0 if depth == 0 else component[depth - 1] + (options[depth] == BEGIN)
         row = 2 * here + (options[depth] == TAKE)
@@ -139,7 +126,7 @@ def search_in_query_order(control, batch, conditions, paths, least_confidence, o
         cursors[depth] += 1
         earliest = lower[event]
         if depth == 0:
-            if upper[event] + window - 1 < control[LEAST_TIME]:
+            if upper[event] + window - 1 < control[layout.LEAST_TIME]:
                 continue
         else:
             earliest = max(earliest, vlb[depth - 1] + 1)
@@ -161,8 +148,8 @@ def search_in_query_order(control, batch, conditions, paths, least_confidence, o
         if here == last_component and depth > 0 and is_simple:
             # It lies behind the others and in their window: that is all, unless they fill it.
             if depth < window and vlb[depth - 1] + 1 <= first[depth - 1] + window - 1:
-                control[PATHS] += 1
-                if fresh[event] | freshness[depth - 1] != 0 or control[ONLY_FRESH] == 0:
+                control[layout.PATHS] += 1
+                if fresh[event] | freshness[depth - 1] != 0 or control[layout.ONLY_FRESH] == 0:
                     path[depth], component[depth] = event, here
                     for i in range(depth + 1):
                         ids[written + i] = (path[i] << TAG_SHIFT) | component[i]
@@ -183,15 +170,15 @@ def search_in_query_order(control, batch, conditions, paths, least_confidence, o
             share = _upper_confidence(path, vlb, depth, intervals, latest)
             if share < least_confidence[0]:
                 continue
-        control[PATHS] += 1
-        copy_registers(conditions, depth)
+        control[layout.PATHS] += 1
+        copy_registers(conditions, depth, depth + 1)
         select_event(conditions, here, options[depth] == TAKE, event, depth + 1)
         depth += 1
         _open(depth, TAKE, steps, paths, candidates, partition, lower)
         if (
             here == last_component
             and (not step.is_kleene or count[depth - 1] >= step.least)
-            and (freshness[depth - 1] != 0 or control[ONLY_FRESH] == 0)
+            and (freshness[depth - 1] != 0 or control[layout.ONLY_FRESH] == 0)
             and holds(conditions, step.final, event, depth)
         ):
             for i in range(depth):
@@ -199,6 +186,6 @@ def search_in_query_order(control, batch, conditions, paths, least_confidence, o
             written += depth
             matches += 1
             offsets[matches] = written
-    control[PARTITION], control[DEPTH] = partition, depth
-    control[IDS], control[MATCHES] = written, matches
+    control[layout.PARTITION], control[layout.DEPTH] = partition, depth
+    control[layout.IDS], control[layout.MATCHES] = written, matches
     return status

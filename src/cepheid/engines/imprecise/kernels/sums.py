@@ -11,12 +11,9 @@ No number is subtracted from another, so that small confidences keep their digit
 from __future__ import annotations
 
 from cepheid.codegen.layout import TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.imprecise.kernels.interval_masses import point_mass, valid_bounds
 from cepheid.engines.imprecise.layout import Intervals, Match, Scores, Signatures, SumRoom
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
-
-NEED_ROOM = 1
 
 
 @helper
@@ -141,37 +138,24 @@ def _last_end(match, intervals):
 
 @kernel(
     I64(
-        type_of(Signatures), type_of(Intervals), I64, I64S, type_of(SumRoom), type_of(Scores), I64S,
+        type_of(Signatures), type_of(Intervals), I64, I64S, type_of(SumRoom), type_of(Scores),
     )
 )  # fmt: skip
-def sum_matches(signatures, intervals, window, wanted, room, scores, at):
-    """Write the scores of matches ``wanted``, which have no rivals.
-
-    If there is too little room, ``at[0]`` is the place in ``wanted`` to resume at, ``at[1]`` the
-    events and ``at[2]`` the instants that need room.
-    """
+def sum_matches(signatures, intervals, window, wanted, room, scores):
+    """Write the scores of matches ``wanted``, which have no rivals."""
     ids, offsets = signatures.ids, signatures.offsets
     confidences, starts, ends = scores
-    runs, front = room.runs, room.front
-    for number in range(at[0], len(wanted)):
-        m = wanted[number]
+    for m in wanted:
         match = Match(ids[offsets[m] : offsets[m + 1]], room.bounds[0], room.bounds[1], window)
         count = len(match.tags)
         confidences[m], starts[m], ends[m] = 0.0, 0, 0
-        if count + 1 > runs.shape[1]:
-            at[0], at[1], at[2] = number, count + 1, 0
-            return NEED_ROOM
         if valid_bounds(match, intervals) == 0:
             continue
-        duration = match.hi[count - 1] - match.lo[0]
-        if duration + 2 > len(front):
-            at[0], at[1], at[2] = number, count + 1, duration + 2
-            return NEED_ROOM
-        if count == 1 or duration < window:
-            total = _whole(match, runs, intervals)
+        if count == 1 or match.hi[count - 1] - match.lo[0] < window:
+            total = _whole(match, room.runs, intervals)
         else:
-            total = _sliding(match, runs, front, intervals)
+            total = _sliding(match, room.runs, room.front, intervals)
         if total > 0.0:
             confidences[m] = total
             starts[m], ends[m] = _first_start(match, intervals), _last_end(match, intervals)
-    return DONE
+    return 0

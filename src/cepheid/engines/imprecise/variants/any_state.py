@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from cepheid.codegen.layout import NONE
-from cepheid.engines.imprecise.layout import NEED_RUNS, Signatures
+from cepheid.engines.imprecise.layout import NEED_RUNS, Runs, Signatures
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.engines.imprecise.variants.kernels.any_state import run_from_any_state
-from cepheid.engines.imprecise.variants.layout import Runs
 from cepheid.errors import LimitError
 from cepheid.events.arrays import grown, int64s
 from cepheid.tuning import tuning
@@ -36,7 +35,7 @@ def search_from_any_state(search: SignatureSearch) -> Iterator[Signatures]:
 
     return search.run(
         lambda out: run_from_any_state(
-            search.control, search.batch, search.mask, search.conditions, runs, out
+            search.control, search.batch, search.mask, search.conditions, search.apart, runs, out
         ),
         {NEED_RUNS: more_runs},
     )

@@ -6,11 +6,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cepheid.engines.imprecise.layout import NEED_RUNS, RESUME_AT, Batch, Scores, Signatures
+from cepheid.engines.imprecise.layout import (
+    NEED_RUNS,
+    RESUME_AT,
+    Batch,
+    PointRoom,
+    Points,
+    Scores,
+    Signatures,
+)
 from cepheid.engines.imprecise.signatures import SignatureSearch
-from cepheid.engines.imprecise.variants.kernels.points import expand_points, match_points
-from cepheid.engines.imprecise.variants.layout import PointRoom, Points
+from cepheid.engines.imprecise.variants.kernels.points import match_points
 from cepheid.events.arrays import int64s
+from cepheid.matches.positions import offsets_of
 from cepheid.tuning import tuning
 
 
@@ -57,12 +65,12 @@ def _points_of(batch: Batch, components: int) -> Points:
         row = candidates.borders[2 * component]
         places = candidates.places[row[0] : row[-1]]
         sizes = upper[places] - lower[places] + 1
-        times, events = int64s(int(sizes.sum())), int64s(int(sizes.sum()))
-        expand_points(lower, upper, candidates.places, row[0], row[-1], times, events)
+        ends = offsets_of(sizes)
+        events = np.repeat(places, sizes)
+        times = np.arange(len(events)) + np.repeat(lower[places] - ends[:-1], sizes)
         order = np.lexsort((times, batch.partition_of[events]))
         all_times.append(times[order])
         all_events.append(events[order])
-        ends = np.concatenate([[0], np.cumsum(sizes)])
         borders[component] = ends[row - row[0]] + begun
         begun += len(times)
     return Points(np.concatenate(all_times), np.concatenate(all_events), borders)

@@ -14,10 +14,12 @@ called again.
 
 from __future__ import annotations
 
+from cepheid.engines.base.kernels.conditions import clear_registers
+from cepheid.engines.base.kernels.registers import apply_updates
 from cepheid.engines.lazy.kernels.instances import (
     add_event,
-    apply_updates,
     copied,
+    expire_waiting,
     free_instance,
     is_in,
     new_instance,
@@ -83,7 +85,7 @@ def _bind(tables, plans, state, events, out, instance_ix, event):
     instances.slots[copy_ix, component] = event
     new.bound = members
     if tables.components[component].has_done != 0 and not holds_when_complete(
-        tables, state, events.groups, copy_ix, component, row.bound
+        tables, state, events, copy_ix, component, row.bound
     ):
         free_instance(control, instances, copy_ix)
         return
@@ -119,7 +121,8 @@ def _extend_list(tables, state, events, instance_ix, event, place):
     else:
         nodes[node].previous = slots[instance_ix, SLOT_NODE * count + component]
         low, high = part.take_low, part.take_high
-    apply_updates(tables.updates, low, high, state.context, instances, copy_ix, event)
+    registers = instances.registers
+    apply_updates(tables.updates, low, high, state.context, event, copy_ix, registers)
     slots[copy_ix, SLOT_NODE * count + component] = node
     new.node = node
     new.count += 1
@@ -158,36 +161,19 @@ def _leave(components, state, instance_ix):
 
 
 @helper
-def _lacks_room(state, out, instance_ix):
-    """What is too full for one more step of an instance, or DONE."""
+def _lacks_room(state, out, count, length):
+    """What is too full for a step of ``count`` instances to ``length`` events each, or DONE."""
     ctl = state.control[0]
-    length = state.instances.table[instance_ix].length + 1
-    if ctl.free_count < 2 + ctl.fanout:
+    most = count * (2 + ctl.fanout)
+    if ctl.free_count < most:
         return NEED_INSTANCES
-    if ctl.nodes >= len(state.nodes):
+    if ctl.nodes + count > len(state.nodes):
         return NEED_NODES
-    if ctl.ids + length > len(out.ids) or ctl.matches + 1 >= len(out.offsets):
+    if ctl.ids + count * length > len(out.ids) or ctl.matches + count >= len(out.offsets):
         return NEED_OUTPUT
-    if ctl.top + 2 + ctl.fanout > len(state.stack):
+    if ctl.top + most > len(state.stack):
         return NEED_STACK
     if WORK + length > len(state.work):
-        return NEED_WORK
-    return DONE
-
-
-@helper
-def _lacks_room_to_begin(state, out):
-    """What is too full to begin an instance for each plan, or DONE."""
-    ctl = state.control[0]
-    if ctl.free_count < 4 + 2 * ctl.fanout:
-        return NEED_INSTANCES
-    if ctl.nodes + 2 >= len(state.nodes):
-        return NEED_NODES
-    if ctl.ids + 2 > len(out.ids) or ctl.matches + 2 >= len(out.offsets):
-        return NEED_OUTPUT
-    if len(state.stack) < 4 + 2 * ctl.fanout:
-        return NEED_STACK
-    if len(state.work) < WORK + 2:
         return NEED_WORK
     return DONE
 
@@ -200,7 +186,7 @@ def _complete(tables, plans, state, events, out, instance_ix):
     if row.count < part.least:
         return
     if part.has_done != 0 and not holds_when_complete(
-        tables, state, events.groups, instance_ix, row.next, row.bound
+        tables, state, events, instance_ix, row.next, row.bound
     ):
         return
     members = row.bound | (1 << row.next)
@@ -222,10 +208,10 @@ def _work_off(tables, plans, state, events, out):
     testing = Testing(tables.tests, state.evaluations, ctl.predicate, ctl.context)
     while ctl.top > 0:
         instance_ix = state.stack[ctl.top - 1]
-        lacking = _lacks_room(state, out, instance_ix)
+        row = instances.table[instance_ix]
+        lacking = _lacks_room(state, out, 1, row.length + 1)
         if lacking != DONE:
             return lacking
-        row = instances.table[instance_ix]
         component = row.next
         part = components[component]
         if row.stage == COMPLETE:
@@ -273,9 +259,7 @@ def _begin(tables, plans, state, events, out, plan, step, event):
     row.node, row.waits = NONE, ctl.waits
     for slot in range(instances.slots.shape[1]):
         instances.slots[instance_ix, slot] = 0
-    for register in range(instances.ints.shape[1]):
-        instances.ints[instance_ix, register] = 0
-    instances.valid[instance_ix] = 0
+    clear_registers(instances, instance_ix)
     part = tables.components[component]
     testing = Testing(tables.tests, state.evaluations, ctl.predicate, ctl.context)
     phase = phase_of(part.is_kleene, 0)
@@ -353,12 +337,9 @@ def read_events(tables, plans, state, events, out):
             row = instances.table[instance_ix]
             if now - row.start >= ctl.window:
                 ctl.current = row.link
-                if ctl.before == NONE:
-                    waiting[listed, component] = row.link
-                else:
-                    instances.table[ctl.before].link = row.link
-                free_instance(control, instances, instance_ix)
-                ctl.instances_expired += 1
+                expire_waiting(
+                    control, instances, waiting, listed, component, ctl.before, instance_ix
+                )
                 continue
             # An instance has bound the event already only if that is its last one.
             phase = phase_of(is_kleene, row.count)
@@ -367,7 +348,7 @@ def read_events(tables, plans, state, events, out):
             ):
                 ctl.before, ctl.current = instance_ix, row.link
                 continue
-            lacking = _lacks_room(state, out, instance_ix)
+            lacking = _lacks_room(state, out, 1, row.length + 1)
             if lacking != DONE:
                 return lacking
             ctl.before, ctl.current = instance_ix, row.link
@@ -377,7 +358,7 @@ def read_events(tables, plans, state, events, out):
         if term + 1 < part.term_high:
             ctl.list, ctl.current = ctl.list + 1, UNSEEN
             continue
-        lacking = _lacks_room_to_begin(state, out)
+        lacking = _lacks_room(state, out, len(plans.table), 1)
         if lacking != DONE:
             return lacking
         for plan in range(len(plans.table)):

@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 from cepheid.codegen.layout import TAG_SHIFT
-from cepheid.engines.base.kernels.registers import apply_updates as update
-from cepheid.engines.base.layout import RegisterArrays
-from cepheid.engines.lazy.layout import (
-    BEGIN,
-    BIND,
-    FAR,
-    FREE,
-    NONE,
-    SLOT_NODE,
-    TAKE,
-)
+from cepheid.engines.base.kernels.conditions import copy_registers
+from cepheid.engines.lazy.layout import BEGIN, BIND, FAR, FREE, NONE, SLOT_NODE, TAKE
 from cepheid.jit.decorators import helper, small
 
 
@@ -66,6 +57,18 @@ def free_instance(control, instances, instance_ix):
 
 
 @helper
+def expire_waiting(control, instances, waiting, listed, component, before, instance_ix):
+    """Free a waiting instance; ``before`` is the one before it in its list, or NONE."""
+    link = instances.table[instance_ix].link
+    if before == NONE:
+        waiting[listed, component] = link
+    else:
+        instances.table[before].link = link
+    free_instance(control, instances, instance_ix)
+    control[0].instances_expired += 1
+
+
+@helper
 def copied(control, instances, source_ix):
     """A copy of an instance."""
     copy_ix = new_instance(control, instances)
@@ -74,14 +77,10 @@ def copied(control, instances, source_ix):
     new.start, new.finish, new.first, new.last = old.start, old.finish, old.first, old.last
     new.partition, new.row, new.plan, new.step = old.partition, old.row, old.plan, old.step
     new.node, new.waits = NONE, control[0].waits
-    slots, ints, floats, valid = instances.slots, instances.ints, instances.floats, instances.valid
+    slots = instances.slots
     for slot in range(slots.shape[1]):
         slots[copy_ix, slot] = slots[source_ix, slot]
-    for register in range(ints.shape[1]):
-        ints[copy_ix, register] = ints[source_ix, register]
-    for register in range(floats.shape[1]):
-        floats[copy_ix, register] = floats[source_ix, register]
-    valid[copy_ix] = valid[source_ix]
+    copy_registers(instances, source_ix, copy_ix)
     return copy_ix
 
 
@@ -93,13 +92,6 @@ def add_event(row, event, axis):
         row.first, row.start = event, axis[event]
     if event > row.last:
         row.last, row.finish = event, axis[event]
-
-
-@helper
-def apply_updates(updates, low, high, context, instances, instance_ix, event):
-    """Apply updates[low:high] to the registers of an instance, for an event that it binds."""
-    kept = RegisterArrays(instances.ints, instances.floats, instances.valid)
-    update(updates, low, high, context, event, instance_ix, kept)
 
 
 @small

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cepheid.engines.lazy.kernels.instances import free_instance
+from cepheid.engines.lazy.kernels.instances import expire_waiting
 from cepheid.engines.lazy.layout import (
     COMPONENT,
     FREE,
@@ -43,12 +43,7 @@ def free_expired(state):
             while current != NONE:
                 link = table[current].link
                 if now - table[current].start >= ctl.window:
-                    if before == NONE:
-                        waiting[listed, component] = link
-                    else:
-                        table[before].link = link
-                    free_instance(control, instances, current)
-                    ctl.instances_expired += 1
+                    expire_waiting(control, instances, waiting, listed, component, before, current)
                 else:
                     before = current
                 current = link

@@ -10,33 +10,25 @@ from cepheid.jit.decorators import helper
 
 
 @helper
-def slot_of_first(components, component):
-    """The slot with the first event of a bound component."""
-    if components[component].is_kleene != 0:
-        return SLOT_FIRST * len(components) + component
-    return component
+def last_of(components, slots, instance_ix, members):
+    """The last event of these bound components, or NONE."""
+    last = NONE
+    for other in range(len(components)):
+        if (members >> other) & 1:
+            last = max(last, slots[instance_ix, other])
+    return last
 
 
 @helper
-def lower_bound(components, slots, instance_ix, bound, component):
-    """The last event that must come before an event of the component, or NONE."""
-    lower = NONE
-    earlier = components[component].earlier & bound
+def first_of(components, slots, instance_ix, members):
+    """The first event of these bound components, or FAR."""
+    first = FAR
     for other in range(len(components)):
-        if (earlier >> other) & 1 and slots[instance_ix, other] > lower:
-            lower = slots[instance_ix, other]
-    return lower
-
-
-@helper
-def upper_bound(components, slots, instance_ix, bound, component):
-    """The first event that must come after an event of the component, or FAR."""
-    upper = FAR
-    later = components[component].later & bound
-    for other in range(len(components)):
-        if (later >> other) & 1:
-            upper = min(upper, slots[instance_ix, slot_of_first(components, other)])
-    return upper
+        if (members >> other) & 1:
+            is_kleene = components[other].is_kleene != 0
+            slot = SLOT_FIRST * len(components) + other if is_kleene else other
+            first = min(first, slots[instance_ix, slot])
+    return first
 
 
 @helper
@@ -131,8 +123,9 @@ def choose_next(tables, parts, instances, inputs, events, window, instance_ix):
             return component
         buffer = inputs.buffers[looked_up, component]
         low, high = buffer.low, buffer.low + buffer.count
-        after = lower_bound(components, instances.slots, instance_ix, row.bound, component)
-        upper = upper_bound(components, instances.slots, instance_ix, row.bound, component)
+        part, slots = components[component], instances.slots
+        after = last_of(components, slots, instance_ix, part.earlier & row.bound)
+        upper = first_of(components, slots, instance_ix, part.later & row.bound)
         if upper != FAR:
             # No later event can be taken: the buffer has all there will be.
             low = first_place(pool, axis, low, high, after, row.finish, window)
@@ -140,7 +133,7 @@ def choose_next(tables, parts, instances, inputs, events, window, instance_ix):
         else:
             low = first_place(pool, axis, low, high, NONE, row.finish, window)
         found = high - low
-        if components[component].is_kleene != 0 and components[component].most > 1:
+        if part.is_kleene != 0 and part.most > 1:
             found = 1 << min(found, 40)
         fitting = float(found)
         for other in range(count):

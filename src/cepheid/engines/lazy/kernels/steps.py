@@ -5,10 +5,10 @@ from __future__ import annotations
 from cepheid.engines.lazy.kernels.instances import copied
 from cepheid.engines.lazy.kernels.search import (
     choose_next,
+    first_of,
     first_place,
-    lower_bound,
+    last_of,
     row_of,
-    upper_bound,
 )
 from cepheid.engines.lazy.layout import NONE, SEARCH
 from cepheid.jit.decorators import helper, small
@@ -18,11 +18,11 @@ from cepheid.jit.decorators import helper, small
 def search_buffer(components, control, instances, inputs, axis, instance_ix):
     """Let an instance read the buffer of its next component from the first event that can fit."""
     slots, row = instances.slots, instances.table[instance_ix]
-    component = row.next
-    after = lower_bound(components, slots, instance_ix, row.bound, component)
+    component, part = row.next, components[row.next]
+    after = last_of(components, slots, instance_ix, part.earlier & row.bound)
     if row.count > 0:
         after = max(after, slots[instance_ix, component])
-    row.upper = upper_bound(components, slots, instance_ix, row.bound, component)
+    row.upper = first_of(components, slots, instance_ix, part.later & row.bound)
     if row.row == NONE:
         row.cursor = 0
         return

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from cepheid.engines.lazy.kernels.instances import apply_updates
-from cepheid.engines.lazy.kernels.search import row_of, slot_of_first
+from cepheid.engines.base.kernels.registers import apply_updates
+from cepheid.engines.lazy.kernels.search import first_of, first_place, last_of, row_of
 from cepheid.engines.lazy.layout import (
     ABSENT,
     COMPLETED,
-    FAR,
     MAX_RANGES,
     NONE,
     SLOT_CURRENT,
@@ -46,7 +45,7 @@ def fits(testing, low, high, phase, bound, event, instance_ix):
 
 
 @helper
-def holds_when_complete(tables, state, groups, instance_ix, component, bound):
+def holds_when_complete(tables, state, events, instance_ix, component, bound):
     """Whether the tests hold that have to wait until a component is complete; it is now."""
     part = tables.components[component]
     for t in range(part.test_low, part.test_high):
@@ -57,13 +56,13 @@ def holds_when_complete(tables, state, groups, instance_ix, component, bound):
             if not _holds_for_all(tables, state, instance_ix, t):
                 return False
         elif test.phase == ABSENT:
-            if not _is_absent(tables, state, groups, instance_ix, t):
+            if not _is_absent(tables, state, events, instance_ix, t):
                 return False
     return True
 
 
 @helper
-def _is_absent(tables, state, groups, instance_ix, t):
+def _is_absent(tables, state, events, instance_ix, t):
     """Whether no event violates a negation between events that are bound."""
     ctl, components, slots = state.control[0], tables.components, state.instances.slots
     buffers, pool = state.inputs.buffers, state.inputs.pool
@@ -73,24 +72,15 @@ def _is_absent(tables, state, groups, instance_ix, t):
         return True
     negation.tested += 1
     count = len(components)
-    lower, upper = NONE, FAR
-    for other in range(count):
-        if (negation.after >> other) & 1:
-            lower = max(lower, slots[instance_ix, other])
-        if (negation.before >> other) & 1:
-            upper = min(upper, slots[instance_ix, slot_of_first(components, other)])
-    row = row_of(tables.terms, groups, buffers, state.instances, instance_ix, count + number)
+    lower = last_of(components, slots, instance_ix, negation.after)
+    upper = first_of(components, slots, instance_ix, negation.before)
+    row = row_of(tables.terms, events.groups, buffers, state.instances, instance_ix, count + number)
     if row == NONE:
         return True
     buffer = buffers[row, count + number]
-    low, high = buffer.low, buffer.low + buffer.count
-    end = high
-    while low < high:
-        middle = (low + high) >> 1
-        if pool[middle] > lower:
-            high = middle
-        else:
-            low = middle + 1
+    end = buffer.low + buffer.count
+    finish = state.instances.table[instance_ix].finish
+    low = first_place(pool, events.axis, buffer.low, end, lower, finish, ctl.window)
     while low < end and pool[low] < upper:
         state.evaluations[t] += 1
         event = pool[low]
@@ -109,10 +99,11 @@ def _is_absent(tables, state, groups, instance_ix, t):
 def _reset(tables, state, instance_ix, each, at):
     """Set a range to its first element."""
     instances, work, elements = state.instances, state.work, state.work[2 * MAX_RANGES + at]
-    instances.valid[instance_ix] &= ~each.registers
-    for register in range(instances.ints.shape[1]):
+    ints, _, valid = instances.registers
+    valid[instance_ix] &= ~each.registers
+    for register in range(ints.shape[1]):
         if (each.registers >> register) & 1:
-            instances.ints[instance_ix, register] = 0
+            ints[instance_ix, register] = 0
     work[at] = 0
     while work[at] < each.first - 1:
         _step(tables, state, instance_ix, each, at)
@@ -123,12 +114,13 @@ def _reset(tables, state, instance_ix, each, at):
 @helper
 def _step(tables, state, instance_ix, each, at):
     """Set a range to its next element, and add the one it leaves to the registers."""
-    slots, work, elements = state.instances.slots, state.work, state.work[2 * MAX_RANGES + at]
+    slots, registers = state.instances.slots, state.instances.registers
+    work, elements = state.work, state.work[2 * MAX_RANGES + at]
     event = work[elements + work[at]]
     low, high = each.take_low, each.take_high
     if work[at] == 0:
         low, high = each.begin_low, each.begin_high
-    apply_updates(tables.updates, low, high, state.context, state.instances, instance_ix, event)
+    apply_updates(tables.updates, low, high, state.context, event, instance_ix, registers)
     count = len(tables.components)
     slots[instance_ix, SLOT_PREVIOUS * count + each.component] = event
     work[at] += 1

@@ -118,7 +118,7 @@ class VersionedEngine(NfaBEngine):
         while status == versioned_matches.FULL:
             begun = perf_counter()
             status = versioned_matches.list_matches(self._state, self._shared, retrieval)
-            self._lister.seconds += perf_counter() - begun
+            self._lister.drive.seconds += perf_counter() - begun
             assert status != versioned_matches.BROKEN, "an entry lacks a compatible pointer"
             tags, matches = cursor[versioned_matches.AT_TAG], cursor[versioned_matches.AT_MATCH]
             if matches:

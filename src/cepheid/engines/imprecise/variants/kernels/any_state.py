@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import Conditions, clear_registers
+from cepheid.engines.imprecise import layout
 from cepheid.engines.imprecise.kernels.orders import UNBOUND, fit, satisfies, write_signature
-from cepheid.engines.imprecise.layout import (
-    IDS,
-    MATCHES,
-    NEED_OUTPUT,
-    NEED_RUNS,
-    ONLY_FRESH,
-    PATHS,
-    RESUME_AT,
-    WINDOW,
-    Batch,
-    Signatures,
-)
-from cepheid.engines.imprecise.variants.layout import Runs
-from cepheid.jit.decorators import I64, I64S, kernel, type_of
+from cepheid.engines.imprecise.layout import Batch, Runs, Signatures
+from cepheid.jit.decorators import I64, I64S, I64S_2D, kernel, type_of
+from cepheid.jit.drive import DONE
 
 
 @kernel(
     I64(
-        I64S, type_of(Batch), I64S, type_of(Conditions), type_of(Runs), type_of(Signatures),
+        I64S, type_of(Batch), I64S, type_of(Conditions), I64S_2D, type_of(Runs),
+        type_of(Signatures),
     )
 )  # fmt: skip
-def run_from_any_state(control, batch, mask, conditions, runs, out):
+def run_from_any_state(control, batch, mask, conditions, apart, runs, out):
     """Write the signatures that runs find which begin at any component; resumes where it stopped.
 
     Events come in the order of their lower bounds; bit 2c of ``mask`` says that an event can be
     component c. A run is dropped when no later event can complete it: its window is over, or a
     component before one of its events has no event and none can come any more [Zhang10 §B.2].
     """
-    window, count = control[WINDOW], len(conditions.steps)
+    window, count = control[layout.WINDOW], len(conditions.steps)
     intervals = batch.intervals
     events, vlb, vub, freshness, following, first_of, free = runs
-    written, matches = control[IDS], control[MATCHES]
+    written, matches = control[layout.IDS], control[layout.MATCHES]
     scratch = len(events) - 1
     out.offsets[0] = 0
-    for event in range(control[RESUME_AT], len(mask)):
+    for event in range(control[layout.RESUME_AT], len(mask)):
         partition = batch.partition_of[event]
         if mask[event] == 0 or partition < 0:
             continue
@@ -67,15 +57,15 @@ def run_from_any_state(control, batch, mask, conditions, runs, out):
                 previous = run
                 live += 1
             run = after
-        control[RESUME_AT] = event
+        control[layout.RESUME_AT] = event
         if free[1] < live * count + count:
-            control[IDS], control[MATCHES] = written, matches
-            return NEED_RUNS
+            control[layout.IDS], control[layout.MATCHES] = written, matches
+            return layout.NEED_RUNS
         if written + (live + 1) * count * count > len(out.ids) or matches + (
             live + 1
         ) * count + 2 > len(out.offsets):
-            control[IDS], control[MATCHES] = written, matches
-            return NEED_OUTPUT
+            control[layout.IDS], control[layout.MATCHES] = written, matches
+            return layout.NEED_OUTPUT
         head, run = first_of[partition], first_of[partition]
         is_first = True
         while run >= 0 or is_first:
@@ -93,14 +83,14 @@ def run_from_any_state(control, batch, mask, conditions, runs, out):
                 if events[scratch, slot] != UNBOUND:
                     continue
                 if not fit(
-                    events[scratch], vlb[scratch], vub[scratch], slot, event, intervals, window
+                    events[scratch], vlb[scratch], vub[scratch], slot, event, apart, intervals
                 ):
                     continue
-                control[PATHS] += 1
+                control[layout.PATHS] += 1
                 is_fresh = batch.fresh[event] | (freshness[run] if run >= 0 else 0)
                 if missing == 1:
                     clear_registers(conditions, 0)
-                    if (is_fresh != 0 or control[ONLY_FRESH] == 0) and satisfies(
+                    if (is_fresh != 0 or control[layout.ONLY_FRESH] == 0) and satisfies(
                         events[scratch], 0, count, conditions
                     ):
                         write_signature(events[scratch], out, written, matches)
@@ -119,6 +109,6 @@ def run_from_any_state(control, batch, mask, conditions, runs, out):
             if run >= 0:
                 run = following[run]
         first_of[partition] = head
-    control[RESUME_AT] = len(mask)
-    control[IDS], control[MATCHES] = written, matches
+    control[layout.RESUME_AT] = len(mask)
+    control[layout.IDS], control[layout.MATCHES] = written, matches
     return DONE

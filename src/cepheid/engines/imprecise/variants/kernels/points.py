@@ -7,8 +7,9 @@ the product of the intervals: this is the simple method, and the one to compare 
 
 from __future__ import annotations
 
+import numpy as np
+
 from cepheid.codegen.layout import TAG_SHIFT
-from cepheid.engines.base.drive import DONE
 from cepheid.engines.base.kernels.conditions import (
     Conditions,
     clear_registers,
@@ -16,47 +17,11 @@ from cepheid.engines.base.kernels.conditions import (
     holds,
     select_event,
 )
+from cepheid.engines.imprecise import layout
 from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_from, mass_between
-from cepheid.engines.imprecise.layout import (
-    IDS,
-    IS_NEXT,
-    LEAST_TIME,
-    MATCHES,
-    NEED_OUTPUT,
-    NEED_RUNS,
-    ONLY_FRESH,
-    PATHS,
-    RESUME_AT,
-    WINDOW,
-    Batch,
-    Scores,
-    Signatures,
-)
-from cepheid.engines.imprecise.variants.layout import PointRoom, Points
+from cepheid.engines.imprecise.layout import Batch, PointRoom, Points, Scores, Signatures
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
-
-
-@kernel(I64(I64S, I64S, I64S, I64, I64, I64S, I64S))
-def expand_points(lower, upper, candidates, begin, end, times, events):
-    """Write every instant of candidates[begin:end] as a point; they are to be sorted by time."""
-    written = 0
-    for place in range(begin, end):
-        event = candidates[place]
-        for time in range(lower[event], upper[event] + 1):
-            times[written], events[written] = time, event
-            written += 1
-    return written
-
-
-@helper
-def _first_after(times, begin, end, time):
-    while begin < end:
-        middle = (begin + end) >> 1
-        if times[middle] > time:
-            end = middle
-        else:
-            begin = middle + 1
-    return begin
+from cepheid.jit.drive import DONE
 
 
 @helper
@@ -112,25 +77,25 @@ def match_points(control, batch, conditions, points, room, out, scores):
     The matches that begin with one event, the anchor, are collapsed together.
     """
     steps = conditions.steps
-    window, count, is_next = control[WINDOW], len(steps), control[IS_NEXT] != 0
+    window, count, is_next = control[layout.WINDOW], len(steps), control[layout.IS_NEXT] != 0
     intervals, candidates = batch.intervals, batch.candidates
     lower, upper = intervals.lower, intervals.upper
     paths, table, entries, sums = room
     ids, offsets = out.ids, out.offsets
     path, times, cursors, nelts = paths[0], paths[1], paths[2], paths[3]
-    written, matches = control[IDS], control[MATCHES]
+    written, matches = control[layout.IDS], control[layout.MATCHES]
     offsets[0] = 0
     last_anchor = candidates.borders[0, candidates.borders.shape[1] - 1]
-    for anchor_place in range(control[RESUME_AT], last_anchor):
+    for anchor_place in range(control[layout.RESUME_AT], last_anchor):
         anchor = candidates.places[anchor_place]
-        control[RESUME_AT] = anchor_place
-        if upper[anchor] + window - 1 < control[LEAST_TIME]:
+        control[layout.RESUME_AT] = anchor_place
+        if upper[anchor] + window - 1 < control[layout.LEAST_TIME]:
             continue
         partition = batch.partition_of[anchor]
         clear_registers(conditions, 0)
         if not holds(conditions, steps[0].begin, anchor, 0):
             continue
-        copy_registers(conditions, 0)
+        copy_registers(conditions, 0, 1)
         select_event(conditions, 0, False, anchor, 1)
         table[:] = -1
         used = 0
@@ -147,8 +112,8 @@ def match_points(control, batch, conditions, points, room, out, scores):
                 if depth == count:
                     entry = _collapse(table, entries, used, path, depth, len(table))
                     if entry < 0:
-                        control[IDS], control[MATCHES] = written, matches
-                        return NEED_RUNS
+                        control[layout.IDS], control[layout.MATCHES] = written, matches
+                        return layout.NEED_RUNS
                     if entry == used:
                         used += 1
                         sums[1, entry], sums[2, entry] = 0.0, float(first_time)
@@ -163,8 +128,9 @@ def match_points(control, batch, conditions, points, room, out, scores):
                     continue
                 end = points.borders[depth, partition + 1]
                 if opened:
-                    cursors[depth] = _first_after(
-                        points.times, points.borders[depth, partition], end, times[depth - 1]
+                    begin = points.borders[depth, partition]
+                    cursors[depth] = begin + np.searchsorted(
+                        points.times[begin:end], times[depth - 1], "right"
                     )
                     nelts[depth] = FAR
                     if is_next:
@@ -190,21 +156,21 @@ def match_points(control, batch, conditions, points, room, out, scores):
                 share = mass_between(intervals, event, time, time)
                 if share == 0.0:
                     continue
-                control[PATHS] += 1
+                control[layout.PATHS] += 1
                 path[depth], times[depth] = event, time
                 sums[0, depth] = sums[0, depth - 1] * share
-                copy_registers(conditions, depth)
+                copy_registers(conditions, depth, depth + 1)
                 select_event(conditions, depth, False, event, depth + 1)
                 depth += 1
                 opened = True
         if written + used * count > len(ids) or matches + used + 2 > len(offsets):
-            control[IDS], control[MATCHES] = written, matches
-            return NEED_OUTPUT
+            control[layout.IDS], control[layout.MATCHES] = written, matches
+            return layout.NEED_OUTPUT
         for entry in range(used):
             is_fresh = 0
             for i in range(count):
                 is_fresh |= batch.fresh[entries[entry, i]]
-            if is_fresh == 0 and control[ONLY_FRESH] != 0:
+            if is_fresh == 0 and control[layout.ONLY_FRESH] != 0:
                 continue
             for i in range(count):
                 ids[written + i] = (entries[entry, i] << TAG_SHIFT) | i
@@ -214,6 +180,6 @@ def match_points(control, batch, conditions, points, room, out, scores):
             scores.ends[matches] = int(sums[3, entry])
             matches += 1
             offsets[matches] = written
-    control[RESUME_AT] = last_anchor
-    control[IDS], control[MATCHES] = written, matches
+    control[layout.RESUME_AT] = last_anchor
+    control[layout.IDS], control[layout.MATCHES] = written, matches
     return DONE

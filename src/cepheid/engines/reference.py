@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,32 +10,53 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as arrow
 
+from cepheid.engines.base.query_session import SessionTask, WholeRun
 from cepheid.errors import LimitError
 from cepheid.events.events import Events
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, bindings_from_rows
+from cepheid.matches.metrics import Metrics
 from cepheid.matches.modes.mode import CompletedMatches
-from cepheid.matches.modes.registry import output_mode
+from cepheid.matches.modes.registry import output_mode, refuse_query
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
 
 
-def run_reference(
-    query: ast.Query,
-    events: Events,
-    window: int | None,
-    output: str,
-    max_matches: int | None = None,
-) -> Bindings:
-    """All matches, by the definition."""
-    stream = python_events(events, attributes_tested(query))
-    mode = output_mode(output)
-    matches = reference.evaluate(query, stream, window)
-    if mode.definition is not None:
-        matches = mode.definition(query, matches)
-    if max_matches is not None and len(matches) > max_matches:
-        raise LimitError(f"there are {len(matches)} matches, more than {max_matches}")
+class ReferenceRun(WholeRun):
+    """A query over a whole stream, by the definition."""
+
+    def __init__(self, task: SessionTask) -> None:
+        super().__init__(task.query)
+        self._mode = output_mode(task.output)
+        refuse_query(self._mode, task.query)
+        self._window = task.window
+        self._max_matches = task.options.max_matches
+        self._metrics = Metrics()
+
+    @property
+    def metrics(self) -> Metrics:
+        """The number of events and of matches."""
+        return self._metrics
+
+    def run(self, events: Events) -> list[Bindings]:
+        """All matches of a whole stream, in one part."""
+        query, mode, limit = self._query.query, self._mode, self._max_matches
+        stream = python_events(events, attributes_tested(query))
+        matches = reference.evaluate(query, stream, self._window)
+        if mode.definition is not None:
+            matches = mode.definition(query, matches)
+        if limit is not None and len(matches) > limit:
+            raise LimitError(f"there are {len(matches)} matches, more than {limit}")
+        found = bindings_of(query, matches)
+        if mode.make_chooser is not None and mode.definition is None:
+            found = mode.make_chooser().choose(_completed(query, matches, found))
+        self._metrics = Metrics(events=len(events), matches=len(found))
+        return [found]
+
+
+def bindings_of(query: ast.Query, matches: Sequence[reference.Match]) -> Bindings:
+    """The matches of the definition as columns."""
     rows = [
         {
             name: [event.position for event in bound] if isinstance(bound, list) else bound.position
@@ -45,16 +67,19 @@ def run_reference(
     starts = [match.events()[0].ticks for match in matches]
     # A window longer than the axis ends with it.
     ends = [min(match.completed[0], MAX_TICKS) for match in matches]
-    found = bindings_from_rows(query.pattern, rows, starts, ends)
-    if mode.make_chooser is None or mode.definition is not None:
-        return found
+    return bindings_from_rows(query.pattern, rows, starts, ends)
+
+
+def _completed(
+    query: ast.Query, matches: Sequence[reference.Match], found: Bindings
+) -> CompletedMatches:
+    """The matches as a chooser reads them."""
     found = replace(found, completed_at=np.array([each.completed[1] for each in matches], np.int64))
     numbers: dict[tuple[Any, ...], int] = {}
     partitions = [
         numbers.setdefault(reference.partition_of(query, match), len(numbers)) for match in matches
     ]
-    completed = CompletedMatches(found, np.array(partitions, dtype=np.int64), len(numbers))
-    return mode.make_chooser().choose(completed)
+    return CompletedMatches(found, np.array(partitions, dtype=np.int64), len(numbers))
 
 
 def attributes_tested(query: ast.Query) -> set[str]:

@@ -1,0 +1,109 @@
+"""What a query needs of its events: columns, string operations, and types that occur."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from cepheid.aggregates import AGGREGATES
+from cepheid.analysis.model import AnalysedQuery
+from cepheid.errors import closest, list_words, warn
+from cepheid.language import syntax as ast
+from cepheid.schema import Kind
+
+RANK = "rank"
+STRING_FUNCTIONS = ("lower", "upper", "length")
+
+
+def needed_columns(
+    query: ast.Query,
+    columns: Sequence[str],
+    always: Sequence[str],
+    *,
+    whole_events: bool | None = None,
+) -> list[str]:
+    """The columns that the query reads or returns, and ``always``, in the order of ``columns``.
+
+    Only these are read from a Parquet file or leave the JVM.
+    A query that returns whole events, as it does without RETURN, needs every column.
+    ``whole_events`` overrides what the query returns.
+
+    >>> from cepheid.language.parser import parse
+    >>> query = parse("PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x RETURN b.y")
+    >>> needed_columns(query, ["ts", "type", "id", "x", "y", "z"], ["ts", "type"])
+    ['ts', 'type', 'id', 'x', 'y']
+    """
+    named = attributes_named(query, whole_events=whole_events)
+    return [name for name in columns if named is None or name in named or name in always]
+
+
+def attributes_named(query: ast.Query, *, whole_events: bool | None = None) -> set[str] | None:
+    """The attributes that a query names, or None if it returns whole events."""
+    nodes = [*query.returns.walk()] if query.returns is not None else []
+    if whole_events is None:
+        is_whole = any(isinstance(node, ast.EventReference) for node in nodes)
+        whole_events = query.returns is None or is_whole
+    if whole_events:
+        return None
+    if query.condition is not None:
+        nodes.extend(query.condition.walk())
+    named = (getattr(node, "attribute", None) for node in nodes)
+    return {name for name in named if name is not None}
+
+
+def string_operations(query: AnalysedQuery) -> frozenset[str]:
+    """The string functions that conditions call, and ``rank`` if they order strings.
+
+    >>> from cepheid.analysis.analyse import analyse
+    >>> from cepheid.language.parser import parse
+    >>> from cepheid.schema import Schema
+    >>> schema = Schema.declared({"A": {"s": "string"}, "B": {"s": "string"}})
+    >>> text = "PATTERN SEQ(A a, B b) WHERE a.s < upper(b.s)"
+    >>> sorted(string_operations(analyse(parse(text), schema)))
+    ['rank', 'upper']
+    """
+    return frozenset(
+        operation
+        for alternative in query.alternatives
+        for clause in (
+            *alternative.clauses,
+            *(clause for negated in alternative.negations for clause in negated.clauses),
+        )
+        for literal in clause.literals
+        for node in literal.walk()
+        for operation in _asked(node, query)
+    )
+
+
+def _asked(node: ast.Node, query: AnalysedQuery) -> Iterator[str]:
+    match node:
+        case ast.Call(function, _) if function.lower() in STRING_FUNCTIONS:
+            yield function.lower()
+        case ast.Comparison("=" | "!=", _, _):
+            pass
+        case ast.Aggregate(function, _, _, _) if not AGGREGATES[function].compares:
+            pass
+        case ast.Comparison() | ast.Between() | ast.Aggregate():
+            if any(_is_string(each, query) for each in node.walk()):
+                yield RANK
+
+
+def _is_string(node: ast.Node, query: AnalysedQuery) -> bool:
+    attribute = getattr(node, "attribute", None)
+    assert query.schema is not None
+    return attribute is not None and query.schema.kind(attribute) is Kind.STRING
+
+
+def warn_of_absent_types(named: set[str], known: Iterable[str], made: Iterable[str] = ()) -> None:
+    """Warn of a type that no event has, if its name is close to a type that events have.
+
+    ``made`` are the types that queries of a script make.
+    """
+    there = {*known, *made}
+    unused = there - named
+    for name in sorted(named - there):
+        near = closest(name, unused | {*made})
+        if near:
+            warn(
+                f"no event has type '{name}'; there are events of type "
+                f"{list_words(sorted(unused | {*made})[:10])}. Did you mean '{near[0]}'?"
+            )

@@ -1,1 +1,0 @@
-"""The methods of [Kolchinsky17] that the main path of the lazy engine does without."""

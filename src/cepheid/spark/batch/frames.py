@@ -1,0 +1,73 @@
+"""DataFrames of events: one for all event types, and columns with names of any characters.
+
+Spark reads a dot in a name as access to a field of a struct, and ``mapInArrow`` refers to every
+column by its name. So columns such as ``user.id``, which a flattened document has, are renamed on
+their way to the workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
+from pyspark.sql.types import StructType
+
+from cepheid.errors import OptionError
+
+Run = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""The function that a worker applies to the batches of a partition."""
+
+
+def quoted(name: str) -> str:
+    """The name of a column as Spark reads it.
+
+    >>> quoted("user.id")
+    '`user.id`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def column(name: str) -> Column:
+    """A column by its name."""
+    return F.col(quoted(name))
+
+
+def map_in_arrow(events: DataFrame, run: Run, result: StructType | str) -> DataFrame:
+    """``events.mapInArrow(run, result)`` that also supports names that Spark would misread."""
+    if not any(mark in name for name in events.columns for mark in ".`"):
+        return events.mapInArrow(run, result)
+    names = events.columns
+    numbered = (column(name).alias(f"c{ix}") for ix, name in enumerate(names))
+
+    def renamed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return run(batch.rename_columns(names) for batch in batches)
+
+    return events.select(*numbered).mapInArrow(renamed, result)
+
+
+def one_frame(
+    events: DataFrame | Mapping[str, DataFrame], keywords: Mapping[str, Any]
+) -> tuple[DataFrame, dict[str, Any]]:
+    """All events in one DataFrame, and the keywords of ``match`` for it.
+
+    DataFrames for each type are combined with a type column, and a schema that says which columns
+    each type has.
+    """
+    if not isinstance(events, Mapping):
+        return events, dict(keywords)
+    type = keywords.get("type") or "type"
+    for name, table in events.items():
+        if type in table.columns:
+            raise OptionError(
+                f"table {name!r} has a column {type!r}, in which the type of an event is kept "
+                "when the tables are joined; name another one with type="
+            )
+    named = [table.withColumn(type, F.lit(name)) for name, table in events.items()]
+    joined = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), named)
+    columns = {name: table.columns for name, table in events.items()}
+    schema = keywords.get("schema")
+    return joined, {**keywords, "type": type, "schema": columns if schema is None else schema}
