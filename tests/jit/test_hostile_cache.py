@@ -3,124 +3,141 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from cepheid import CepheidWarning
+from cepheid.jit import cache
+
 PROGRAM = """
 import cepheid as cep
-query = cep.query("PATTERN SEQ(A a, B b) WHERE a.x + b.x > {constant} WITHIN 10")
+query = cep.query("PATTERN SEQ(A a, B b) WHERE a.x + b.x > 3 WITHIN 10")
+{query}
 events = {{"ts": [1, 2], "type": ["A", "B"], "x": [1, 5]}}
-print(len(query.match(events, evaluation="nfa_b")))
+print(len(query.match(events, evaluation="instance_stacks")))
 from cepheid.jit import cache
 print(cache.FOLDER)
 """
-Run = Callable[..., tuple[str, Path, str]]
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(root: Path, query: str = "", prelude: str = "") -> tuple[str, Path, str]:
     """Run a query in a process of its own: its answer, its cache folder and its warnings."""
-
-    def run(root: Path, constant: int = 3, prelude: str = "", **environment: str | None):
-        variables = os.environ | {"CEPHEID_CACHE_DIR": str(root), "PYTHONWARNINGS": "always"}
-        for name, value in environment.items():
-            variables.pop(name, None)
-            if value is not None:
-                variables[name] = value
-        done = subprocess.run(
-            [sys.executable, "-c", prelude + PROGRAM.format(constant=constant)],
-            env=variables,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        answer, folder = done.stdout.splitlines()
-        return answer, Path(folder), done.stderr
-
-    return run
+    done = subprocess.run(
+        [sys.executable, "-c", prelude + PROGRAM.format(query=query)],
+        env=os.environ | {"CEPHEID_CACHE_DIR": str(root), "PYTHONWARNINGS": "always"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answer, folder = done.stdout.splitlines()
+    return answer, Path(folder), done.stderr
 
 
-def test_a_new_folder_is_private(run: Run, tmp_path: Path) -> None:
-    root = tmp_path / "some" / "cache"
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that the query has filled."""
+    root = tmp_path_factory.mktemp("cache") / "filled"
     answer, folder, warnings = run(root)
     assert (answer, folder.parent, warnings) == ("1", root, "")
     assert [path.stat().st_mode & 0o777 for path in (root, folder)] == [0o700, 0o700]
+    return root
+
+
+@pytest.fixture
+def warm(filled: Path, tmp_path: Path) -> Path:
+    root = tmp_path / "warm"
+    shutil.copytree(filled, root)
+    root.chmod(0o700)
+    run(root)  # The code of generated modules belongs to the folder that they are in.
+    return root
+
+
+def folder_below(monkeypatch: pytest.MonkeyPatch, root: Path) -> Path:
+    monkeypatch.setenv("CEPHEID_CACHE_DIR", str(root))
+    return cache.cache_folder()
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
-def test_a_folder_that_others_can_write_is_not_used(run: Run, tmp_path: Path, mode: int) -> None:
+def test_a_folder_that_others_can_write_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: int
+) -> None:
     root = tmp_path / "cache"
     root.mkdir()
     root.chmod(mode)
-    answer, folder, warnings = run(root)
-    assert (answer, folder.parent == root) == ("1", False)
-    assert not folder.exists()  # It was private and temporary.
-    assert warnings.count("CepheidWarning") == 1
-    assert f"others can write to the cache folder {root}" in warnings
+    with pytest.warns(CepheidWarning, match="others can write to") as warned:
+        folder = folder_below(monkeypatch, root)
+    assert folder.parent != root
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert len(warned) == 1
+    assert not list(root.iterdir())
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
-def test_a_folder_of_another_user_is_not_used(run: Run, tmp_path: Path) -> None:
+def test_a_folder_of_another_user_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     root = tmp_path / "cache"
-    root.mkdir()
+    root.mkdir(mode=0o700)
     os.chown(root, 12345, 12345)
-    answer, folder, warnings = run(root)
-    assert (answer, folder.parent == root) == ("1", False)
-    assert warnings.count("CepheidWarning") == 1
+    with pytest.warns(CepheidWarning, match="others can write"):
+        assert folder_below(monkeypatch, root).parent != root
 
 
-def test_a_generated_module_that_was_exchanged_is_not_executed(run: Run, tmp_path: Path) -> None:
-    root, witness = tmp_path / "cache", tmp_path / "executed"
-    _, folder, _ = run(root)
-    (module,) = folder.glob("q_*.py")
+def test_the_folder_of_this_version_must_be_private_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = folder_below(monkeypatch, tmp_path / "cache")
+    folder.chmod(0o777)
+    with pytest.warns(CepheidWarning, match="others can write"):
+        assert cache.cache_folder() != folder
+
+
+def test_without_a_home_folder_a_temporary_one_is_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("CEPHEID_CACHE_DIR", "HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    with pytest.warns(CepheidWarning, match="cannot be used: .*home"):
+        assert cache.cache_folder().is_dir()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_where_the_folder_should_be(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.warns(CepheidWarning, match="cannot be used: "):
+        assert folder_below(monkeypatch, tmp_path / "file").is_dir()
+
+
+def test_a_generated_module_that_was_exchanged_is_not_executed(warm: Path, tmp_path: Path) -> None:
+    witness = tmp_path / "executed"
+    (module,) = warm.glob("*/q_*.py")
     source = module.read_text()
     module.write_text(f"open({str(witness)!r}, 'w').close()\n{source}")
-    answer, _, warnings = run(root)
+    answer, _, warnings = run(warm)
     assert (answer, witness.exists(), warnings) == ("1", False, "")
     assert module.read_text() == source
 
 
-@pytest.mark.parametrize("suffix", ["nbi", "nbc", "py"])
 @pytest.mark.parametrize("part", [0.0, 0.5])
-def test_empty_and_truncated_files_are_repaired(
-    run: Run, tmp_path: Path, suffix: str, part: float
-) -> None:
-    root = tmp_path / "cache"
-    _, folder, _ = run(root)
-    files = list(folder.rglob(f"*.{suffix}"))
-    assert files
+def test_empty_and_truncated_files_are_repaired(warm: Path, part: float) -> None:
+    files = [*warm.glob("*/q_*.py"), *warm.glob("*/kernels_*/*.nb*")]
+    assert len(files) > 4
     for file in files:
         data = file.read_bytes()
         file.write_bytes(data[: int(len(data) * part)])
-    assert run(root)[0] == "1"
+    answer, _, warnings = run(warm)
+    assert (answer, warnings) == ("1", "")
     assert all(file.stat().st_size > 20 for file in files)
 
 
-def test_without_a_home_folder_a_temporary_one_is_used(run: Run, tmp_path: Path) -> None:
-    nowhere = "import os; os.path.expanduser = lambda path: path\n"
-    answer, folder, warnings = run(
-        tmp_path, prelude=nowhere, CEPHEID_CACHE_DIR=None, HOME=None, XDG_CACHE_HOME=None
-    )
-    assert (answer, folder.exists()) == ("1", False)
-    assert warnings.count("CepheidWarning") == 1
-    assert "there is no home folder" in warnings
-    assert not (tmp_path / "~").exists()
-
-
-def test_a_file_where_the_folder_should_be(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    answer, _, warnings = run(tmp_path / "file")
-    assert answer == "1"
-    assert warnings.count("CepheidWarning") == 1
-
-
-def test_a_full_disk_costs_a_warning(run: Run, tmp_path: Path) -> None:
+def test_a_full_disk_costs_a_warning(tmp_path: Path) -> None:
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
     answer, _, warnings = run(tmp_path / "cache", prelude=full)
     assert answer == "1"
@@ -128,19 +145,26 @@ def test_a_full_disk_costs_a_warning(run: Run, tmp_path: Path) -> None:
     assert "cannot be stored" in warnings
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can run a process as another user")
-def test_a_read_only_warm_cache_is_read(run: Run, tmp_path: Path) -> None:
-    root = tmp_path / "cache"
-    _, folder, _ = run(root)
-    for path in (tmp_path, *tmp_path.parents[:-2]):
-        path.chmod(path.stat().st_mode | 0o555)
-    for path in (root, *root.rglob("*")):
+READ_ONLY = """
+import os, sys
+def refuse(event, arguments):
+    if event == "open" and str(arguments[0]).startswith({root!r}):
+        mode, flags = arguments[1] or "", arguments[2] or 0
+        if set(mode) & set("wax+") or flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            raise PermissionError(13, "Permission denied")
+sys.addaudithook(refuse)
+"""
+
+
+def test_a_read_only_warm_cache_is_read(warm: Path) -> None:
+    for path in (warm, *warm.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    other = "import os; os.setgid(12345); os.setuid(12345)\n"
-    before = sorted(path for path in root.rglob("*"))
-    answer, used, warnings = run(root, prelude=other, HOME=None)
-    assert (answer, used, warnings) == ("1", folder, "")
-    answer, used, warnings = run(root, constant=4, prelude=other)
-    assert (answer, used) == ("1", folder)
+    read_only = READ_ONLY.format(root=str(warm))
+    before = sorted(warm.rglob("*"))
+    answer, folder, warnings = run(warm, prelude=read_only)
+    assert (answer, folder.parent, warnings) == ("1", warm, "")
+    another = "query = cep.query('PATTERN SEQ(A a, B b) WHERE a.x * b.x > 3 WITHIN 10')\n"
+    answer, folder, warnings = run(warm, prelude=read_only, query=another)
+    assert (answer, folder.parent) == ("1", warm)
     assert warnings.count("CepheidWarning") == 1
-    assert sorted(path for path in root.rglob("*")) == before
+    assert sorted(warm.rglob("*")) == before

@@ -45,34 +45,32 @@ def cache_folder() -> Path:
         digest.update(source.read_bytes())
     digest.update(f"{numba.__version__} {np.__version__} {sys.version} {CHECKED}".encode())
     given = os.environ.get("CEPHEID_CACHE_DIR")
-    root = Path(given) if given else user_cache_path("cepheid", appauthor=False)
-    folder = root / digest.hexdigest()[:16]
-    why_not = _why_not_used(folder)
-    if why_not is None:
+    try:
+        root = Path(given) if given else user_cache_path("cepheid", appauthor=False)
+        folder = root / digest.hexdigest()[:16]
+        _make_private(folder)
+    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder.
+        why_not = getattr(error, "strerror", None) or error
+    else:
         return folder
     warn(
-        f"{why_not}. Compiled code is kept for this process only; CEPHEID_CACHE_DIR names another "
-        "folder"
+        f"the cache folder cannot be used: {why_not}. Compiled code is kept for this process only; "
+        "CEPHEID_CACHE_DIR names another folder"
     )
     private = Path(tempfile.mkdtemp(prefix="cepheid-"))
     atexit.register(shutil.rmtree, private, ignore_errors=True)
     return private
 
 
-def _why_not_used(folder: Path) -> str | None:
-    """Make a folder and its parent, for their user alone; why they cannot be used, or None."""
-    root = folder.parent
-    if not root.is_absolute() and str(root).startswith("~"):
-        return "there is no home folder for a cache of compiled code"
-    try:
-        root.parent.mkdir(parents=True, exist_ok=True)
-        for each in (root, folder):
-            each.mkdir(mode=0o700, exist_ok=True)
-            if not _is_private(each.stat()):
-                return f"others can write to the cache folder {each}, and it is not used"
-    except OSError as error:
-        return f"the cache folder {folder} cannot be made ({error.strerror})"
-    return None
+def _make_private(folder: Path) -> None:
+    """Make a folder and its parent, for their user alone; an error if others can write there."""
+    if not folder.parent.is_absolute() and str(folder).startswith("~"):
+        raise OSError("there is no home folder")
+    folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    for each in (folder.parent, folder):
+        each.mkdir(mode=0o700, exist_ok=True)
+        if not _is_private(each.stat()):
+            raise OSError(f"others can write to {each}")
 
 
 def _is_private(status: os.stat_result) -> bool:
