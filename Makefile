@@ -5,13 +5,15 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-cluster test-kafka check fmt bench figures docs clean
+.PHONY: help demo test test-checked test-cluster test-kafka fuzz check fmt bench figures docs clean
 
 help:
 	@echo 'make demo          run three sample queries on Spark (needs Java 17 or later)'
 	@echo 'make test          run all checks, tests and documentation examples'
+	@echo 'make test-checked  run the agreement tests with kernels that check every index'
 	@echo 'make test-cluster  run a query on a local Spark cluster of three JVMs'
 	@echo 'make test-kafka    run a query between two topics of a local Kafka broker (needs Maven)'
+	@echo 'make fuzz          run the fuzzers for MINUTES (default: 3); findings are in build/fuzz'
 	@echo 'make check         run the linter, the type checker and the import rules'
 	@echo 'make fmt           format the code and apply automatic lint fixes'
 	@echo 'make bench         measure speed and memory (several minutes); writes build/benchmarks'
@@ -26,6 +28,14 @@ demo: $(VENV)/.installed
 
 test: check
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+CHECKED := tests/agreement tests/engines tests/sessions
+test-checked: $(VENV)/.installed-dev
+	CEPHEID_CHECKED=1 $(BIN)/pytest -n 2 --dist loadgroup $(CHECKED)
+
+MINUTES ?= 3
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python -m fuzz --minutes $(MINUTES)
 
 test-cluster: $(VENV)/.installed-dev
 	CEPHEID_CLUSTER=1 $(BIN)/pytest tests/cluster

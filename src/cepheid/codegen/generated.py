@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from cepheid.codegen.fingerprints import PASSING
-from cepheid.jit.cache import FOLDER
+from cepheid.jit.cache import FOLDER, warn_not_stored
 from cepheid.jit.decorators import c_function
+
+_NO_FILE = "<predicate>"
 
 _SOURCES: dict[int, str] = {}
 """The source of each predicate function, by its address."""
@@ -24,7 +26,7 @@ _SOURCES: dict[int, str] = {}
 @cache
 def predicate_address(source: str) -> int:
     """The address of the compiled ``predicate`` function of a generated module."""
-    address = _compiled(_module_of(source).predicate, source)
+    address = _compiled(_module_of(source).predicate)
     _SOURCES[address] = source
     return address
 
@@ -33,12 +35,13 @@ def predicate_address(source: str) -> int:
 def marks_address(predicate: int) -> int:
     """The address of the ``marks`` function in the same module as a predicate function."""
     source = _SOURCES[predicate]
-    return _compiled(_module_of(source).marks, source)
+    return _compiled(_module_of(source).marks)
 
 
-def _compiled(function: Callable[..., Any], source: str) -> int:
+def _compiled(function: Callable[..., Any]) -> int:
+    is_stored = function.__code__.co_filename != _NO_FILE
     try:
-        return c_function(function, cached=PASSING not in source)
+        return c_function(function, cached=is_stored)
     except ImportError:
         # The cached code calls a function of a module that this process does not have, such as
         # a function that was sent to a Spark worker.
@@ -47,33 +50,38 @@ def _compiled(function: Callable[..., Any], source: str) -> int:
 
 @cache
 def _module_of(source: str) -> ModuleType:
-    return _passing_module(source) if PASSING in source else _module(source)
+    """The module of a source; numba caches its code if the source is also in a file.
 
-
-def _passing_module(source: str) -> ModuleType:
-    """The module of code that is valid in this process only."""
-    module = ModuleType("q_passing")
-    exec(compile(source, "<predicate>", "exec"), module.__dict__)
-    return module
-
-
-def _module(source: str) -> ModuleType:
-    """The module, from a real file: numba caches compiled code for files only."""
+    Code that is valid in this process only is in no file. What is executed is always the source
+    at hand, and never what somebody may have written into the file.
+    """
     name = "q_" + hashlib.sha256(source.encode()).hexdigest()[:24]
     path = FOLDER / f"{name}.py"
-    if not path.exists():
-        _write_atomically(path, source)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
+    is_stored = PASSING not in source and _is_in_file(path, source)
+    module = sys.modules[name] = ModuleType(name)  # Cached code finds its module by its name.
+    exec(compile(source, str(path) if is_stored else _NO_FILE, "exec"), module.__dict__)
     return module
+
+
+def _is_in_file(path: Path, source: str) -> bool:
+    """Whether a file has this source, after it was written if need be."""
+    with suppress(OSError, UnicodeDecodeError):
+        if path.read_text(encoding="utf-8") == source:
+            return True
+    try:
+        _write_atomically(path, source)
+    except OSError as error:
+        warn_not_stored(error.strerror)
+        return False
+    return True
 
 
 def _write_atomically(path: Path, text: str) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(temporary, path)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

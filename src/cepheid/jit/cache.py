@@ -1,22 +1,35 @@
 """The folder that keeps compiled code between processes, and the lock for filling it.
 
+What is in the folder is executed: numba's index files are pickles. The folder is therefore used
+only if nobody but its user and root can write to it. Where there is no such folder, a private one
+lasts as long as the process. What cannot be stored is compiled again by the next process.
+
 Numba notices a change of a kernel's own file, but not of a helper in another module. The folder
 is therefore named after a hash of all kernel sources.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import numba
 import numpy as np
 from platformdirs import user_cache_path
+
+from cepheid.errors import warn
+
+CHECKED = os.environ.get("CEPHEID_CHECKED", "") not in ("", "0")
+"""Whether kernels are compiled with tests of every index. They are then several times slower."""
 
 
 def cache_folder() -> Path:
@@ -30,25 +43,50 @@ def cache_folder() -> Path:
     digest = hashlib.sha256()
     for source in sorted(sources):
         digest.update(source.read_bytes())
-    digest.update(f"{numba.__version__} {np.__version__} {sys.version}".encode())
-    return _cache_root() / digest.hexdigest()[:16]
-
-
-def _cache_root() -> Path:
+    digest.update(f"{numba.__version__} {np.__version__} {sys.version} {CHECKED}".encode())
     given = os.environ.get("CEPHEID_CACHE_DIR")
-    if given:
-        return Path(given)
-    root = user_cache_path("cepheid", appauthor=False)
     try:
-        root.mkdir(parents=True, exist_ok=True)
-    except OSError:  # A user without a home folder, as in many containers.
-        return Path(tempfile.gettempdir()) / f"cepheid-{os.getuid()}"
-    return root
+        root = Path(given) if given else user_cache_path("cepheid", appauthor=False)
+        folder = root / digest.hexdigest()[:16]
+        _make_private(folder)
+    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder.
+        why_not = getattr(error, "strerror", None) or error
+    else:
+        return folder
+    warn(
+        f"the cache folder cannot be used: {why_not}. Compiled code is kept for this process only; "
+        "CEPHEID_CACHE_DIR names another folder"
+    )
+    private = Path(tempfile.mkdtemp(prefix="cepheid-"))
+    atexit.register(shutil.rmtree, private, ignore_errors=True)
+    return private
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder and its parent, for their user alone; an error if others can write there."""
+    if not folder.parent.is_absolute() and str(folder).startswith("~"):
+        raise OSError("there is no home folder")
+    folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    for each in (folder.parent, folder):
+        each.mkdir(mode=0o700, exist_ok=True)
+        if not _is_private(each.stat()):
+            raise OSError(f"others can write to {each}")
+
+
+def _is_private(status: os.stat_result) -> bool:
+    if not hasattr(os, "getuid"):  # Windows has no owners and modes of this kind.
+        return True
+    return status.st_uid in (os.getuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 FOLDER = cache_folder()
-FOLDER.mkdir(parents=True, exist_ok=True)
 setattr(numba.config, "CACHE_DIR", str(FOLDER))  # noqa: B010 - not a declared name
+
+
+@cache
+def warn_not_stored(reason: str) -> None:
+    """Warn, once, that compiled code could not be stored."""
+    warn(f"compiled code cannot be stored in {FOLDER} ({reason}); each process compiles it again")
 
 
 @contextmanager
@@ -63,6 +101,15 @@ def first_time(task: str) -> Iterator[bool]:
         return
     from filelock import FileLock  # Costs some 10 ms, which a filled cache does not need.
 
-    with FileLock(done.with_suffix(".lock")):
+    lock = FileLock(done.with_suffix(".lock"))
+    try:
+        lock.acquire()
+    except OSError:  # The folder is read-only, or the disk is full.
+        yield True
+        return
+    try:
         yield not done.exists()
-        done.touch()
+        with suppress(OSError):
+            done.touch()
+    finally:
+        lock.release()

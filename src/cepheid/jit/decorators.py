@@ -23,6 +23,7 @@ from cepheid.jit.numba_internals import (
     KERNEL_OPTIONS,
     compiled_once_for_all_constants,
     fast_compilation,
+    tolerant_cache,
 )
 
 _njit: Any = numba.njit
@@ -160,7 +161,7 @@ def c_function(python: Callable[..., Any], cached: bool = True) -> int:
     compiles it again.
     """
     signature = I64(I64, I64, I64, I64)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), tolerant_cache():
         warnings.filterwarnings("ignore", "Cannot cache", NumbaWarning)
         compiled = numba.cfunc(signature, cache=cached, error_model="numpy")(python)
     _KEPT.append(compiled)  # its code lives as long as this object

@@ -10,8 +10,10 @@ from __future__ import annotations
 import inspect
 import logging
 import operator
+import os
+import pickle
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from types import SimpleNamespace
@@ -19,6 +21,8 @@ from typing import Any
 
 import numba
 from numba import types
+
+from cepheid.jit.cache import CHECKED, warn_not_stored
 
 _LOCK = {"numba.core.compiler_lock:global_compiler_lock": None}
 
@@ -34,6 +38,12 @@ _PARTS: dict[str, dict[str, tuple[str, ...] | None]] = {
     },
     "helpers compiled once for all constants": {
         "numba.core.dispatcher:Dispatcher.get_call_template": ("self", "args", "kws"),
+    },
+    "a cache that may fail": {
+        **_LOCK,
+        "numba.core.caching:Cache.load_overload": ("self", "sig", "target_context"),
+        "numba.core.caching:Cache.save_overload": ("self", "sig", "data"),
+        "numba.core.caching:_CacheLocator.ensure_cache_path": ("self",),
     },
     "operators looked up once": {
         **_LOCK,
@@ -199,11 +209,56 @@ def _operators_remembered() -> Any:
     return _replaced(BaseFunction, "get_call_type", remembered)
 
 
+def _tolerant_cache() -> Iterator[Any]:
+    """Compile what cannot be read from the cache, and go on if it cannot be stored there.
+
+    Numba would stop at a file that is empty or truncated, at a full disk, and at a folder that
+    cannot be written.
+    """
+    from numba.core.caching import Cache, _CacheLocator
+
+    load, save, ensure = Cache.load_overload, Cache.save_overload, _CacheLocator.ensure_cache_path
+
+    def load_or_not(cache: Any, signature: Any, context: Any) -> Any:
+        try:
+            return load(cache, signature, context)
+        except ImportError:
+            raise
+        except Exception:  # Whatever unpickling a damaged file leads to.
+            with suppress(OSError, AttributeError):
+                os.unlink(cache._cache_file._index_path)
+            return None
+
+    def save_or_not(cache: Any, signature: Any, data: Any) -> None:
+        try:
+            save(cache, signature, data)
+        except (OSError, EOFError, pickle.PickleError) as error:
+            warn_not_stored(getattr(error, "strerror", None) or str(error))
+
+    def ensure_or_not(locator: Any) -> None:
+        with suppress(OSError):
+            ensure(locator)
+
+    yield _replaced(Cache, "load_overload", load_or_not)
+    yield _replaced(Cache, "save_overload", save_or_not)
+    yield _replaced(_CacheLocator, "ensure_cache_path", ensure_or_not)
+
+
+@contextmanager
+def tolerant_cache() -> Iterator[None]:
+    """Within this, code is compiled whatever state the cache on disk is in."""
+    with ExitStack() as stack:
+        if _has("a cache that may fail"):
+            for replaced in _tolerant_cache():
+                stack.enter_context(replaced)
+        yield
+
+
 @contextmanager
 def fast_compilation() -> Iterator[None]:
     """Within this, kernels compile sooner, and no array index in them may be negative."""
-    with ExitStack() as stack:
-        if _has("no negative indices"):
+    with tolerant_cache(), ExitStack() as stack:
+        if _has("no negative indices") and not CHECKED:
             stack.enter_context(_indices_from_zero())
         if _has("operators looked up once"):
             stack.enter_context(_operators_remembered())
@@ -212,7 +267,7 @@ def fast_compilation() -> Iterator[None]:
 
 # Kernels own no memory, so that references need no counting. Numba would count them at every
 # call that passes an array, at several times the cost of the work itself.
-KERNEL_OPTIONS = _known_options(_nrt=False)
+KERNEL_OPTIONS = _known_options(_nrt=False, boundscheck=CHECKED)
 
 HELPER_OPTIONS = {
     **KERNEL_OPTIONS,

@@ -1,0 +1,43 @@
+"""The fuzzers run, and a short run finds nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+from fuzz.targets import TARGETS, Target, run_case
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_the_same_cases_find_nothing(target: Target) -> None:
+    found = [run_case(target, seed) for seed in range(30)]
+    assert [each for each in found if each is not None] == []
+
+
+def test_a_raw_exception_is_a_finding() -> None:
+    def make(_: Random) -> tuple[str, object]:
+        return "a case", lambda: [][1]
+
+    found = run_case(Target("broken", make, 1.0), 0)  # type: ignore[arg-type]
+    assert found is not None
+    assert found[0] == "a case"
+    assert "IndexError" in found[1]
+
+
+def test_a_run_tells_what_it_did(tmp_path: Path) -> None:
+    options = ["--target", "texts", "--minutes", "0.05", "--output", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "fuzz", *options],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "texts: " in done.stdout, done.stderr
+    assert json.loads((tmp_path / "texts.progress").read_text())["cases"] > 0
