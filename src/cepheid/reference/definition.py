@@ -147,7 +147,7 @@ class Evaluation:
         self.events = events
         self.ticks = [event.ticks for event in events]
         self.extent = window
-        self.measure = query.window.measure if query.window else ast.WindowMeasure.TIME
+        self.measure = query.measure
         self.strategy = query.strategy
         self.equivalences = _equivalences(query)
         negated = {component.variable for component in flat.negatives}

@@ -80,13 +80,12 @@ def _is_implied(
 
     An equality of floats is not implied: keys compare their bits, and NaN is not equal to itself.
     """
-    match clause.literals:
-        case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
-            places = {part.variable: ix for ix, part in enumerate(alternative.components)}
-            terms = [(places[side.variable], side.attribute) for side in (left, right)]
-            return any(
-                all(key.attributes[ix] == attribute for ix, attribute in terms) for key in keys
-            ) and (schema is None or schema.kind(left.attribute) is not Kind.FLOAT)
+    places = {part.variable: ix for ix, part in enumerate(alternative.components)}
+    for sides in clause.equal_attributes[:1]:
+        terms = [(places[side.variable], side.attribute) for side in sides]
+        return any(
+            all(key.attributes[ix] == attribute for ix, attribute in terms) for key in keys
+        ) and (schema is None or schema.kind(sides[0].attribute) is not Kind.FLOAT)
     return False
 
 

@@ -46,7 +46,7 @@ class Stream:
     @property
     def measure(self) -> ast.WindowMeasure:
         """The measure of the window."""
-        return self.query.window.measure if self.query.window else ast.WindowMeasure.TIME
+        return self.query.measure
 
     @cached_property
     def attributes(self) -> set[str]:
