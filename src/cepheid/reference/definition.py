@@ -14,13 +14,14 @@ from itertools import pairwise, product
 from typing import Any
 
 from cepheid.language import syntax as ast
+from cepheid.language.naming import variables_in
 from cepheid.reference.interpreter import (
     Binding,
     Event,
     Interpreter,
+    all_bound,
     compare,
     list_of,
-    variables_in,
 )
 
 
@@ -449,10 +450,7 @@ def _shared_value(events: list[Event], attribute: str) -> Any:
 
 
 def _events_of(binding: Binding) -> list[Event]:
-    events: list[Event] = []
-    for bound in binding.values():
-        events.extend(bound if isinstance(bound, list) else [bound])
-    return sorted(events, key=lambda event: event.position)
+    return sorted(all_bound(binding), key=lambda event: event.position)
 
 
 def sort_key(query: ast.Query, match: Match) -> tuple[tuple[int, ...], ...]:

@@ -123,6 +123,14 @@ def pushed_key(
     return sizes.index(max(sizes))
 
 
+def key_text(components: Sequence[ast.Component], attributes: Sequence[str]) -> str:
+    """The attributes of a key, as equalities: ``a.id = b[i].id``."""
+    return " = ".join(
+        f"{component.variable}{'[i]' if component.is_kleene else ''}.{attribute}"
+        for component, attribute in zip(components, attributes, strict=True)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class SequencePlan:
     """The operators of one alternative, as lines of text."""
@@ -251,9 +259,4 @@ class SequencePlan:
         return print_expression(clause.expression, self.query.query)
 
     def _equal(self, key: PartitionKey) -> str:
-        return " = ".join(
-            f"{component.variable}.{attribute}"
-            for component, attribute in zip(
-                self.alternative.components, key.attributes, strict=True
-            )
-        )
+        return key_text(self.alternative.components, key.attributes)
