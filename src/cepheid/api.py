@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
@@ -19,11 +18,12 @@ from cepheid.language import syntax as ast
 from cepheid.language.builder import PatternBuilder
 from cepheid.language.grouping import NO_GROUPS, GroupBy, with_groups
 from cepheid.language.naming import ParameterValue
-from cepheid.language.parser import NO_PARAMETERS, parse
+from cepheid.language.parser import NO_PARAMETERS, check_characters, parse
 from cepheid.language.printer import print_query
 from cepheid.schema import schema_of
 from cepheid.sessions.run_settings import MatchKeywords, RunSettings
 from cepheid.sessions.script import Script
+from cepheid.visible import html_text
 
 if TYPE_CHECKING:
     from cepheid.events.events import Events
@@ -67,7 +67,9 @@ def query(
         text = text.build()
     if isinstance(text, ast.Query):
         grouped = with_groups(text, group_by)
-        return CompiledQuery(grouped, print_query(grouped), source)
+        printed = print_query(grouped)
+        check_characters(printed, source)
+        return CompiledQuery(grouped, printed, source)
     if not isinstance(text, str):
         raise OptionError(f"a query is a string or a built pattern, not {type(text).__name__}")
     return CompiledQuery(with_groups(parse(text, source, parameters), group_by), text, source)
@@ -110,7 +112,7 @@ class CompiledQuery(Compiled["QueryStream"]):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the query, and its automaton if it has one."""
-        text = f"<pre>{escape(str(self))}</pre>"
+        text = f"<pre>{html_text(str(self))}</pre>"
         try:
             return text + self.automaton("svg")
         except EvaluationError:

@@ -17,7 +17,13 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from cepheid.visible import message_text, shortened, visible_lines
+
 DEFAULT_SOURCE = "query"
+
+_MOST_AROUND = 400
+"""The number of characters that are shown before and after a fault in a long line; a longer word is
+no misspelt name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,10 @@ class Fault:
 
 
 class CepheidError(Exception):
-    """The base class of all exceptions of cepheid."""
+    """The base class of all exceptions of cepheid; its text has no control characters."""
+
+    def __str__(self) -> str:
+        return message_text(super().__str__())
 
 
 class QueryError(CepheidError):
@@ -117,17 +126,29 @@ def render(fault: Fault, text: str | None, source: str = DEFAULT_SOURCE) -> str:
     line = text.splitlines()[line_number - 1] if text.splitlines() else ""
     line_end = fault.span.start - (column - 1) + len(line)
     width = max(1, min(fault.span.end, line_end) - fault.span.start)
+    parts = line[: column - 1], line[column - 1 : column - 1 + width], line[column - 1 + width :]
+    before, marked, after = map(visible_lines, _around(*parts))
     gutter = str(line_number)
     # Tabs are kept before the caret, so that it is below the right character.
-    lead = "".join("\t" if char == "\t" else " " for char in line[: column - 1])
+    lead = "".join("\t" if char == "\t" else " " for char in before)
     shown = [
         f"{source}:{line_number}:{column}: {fault.message}",
-        f"  {gutter} | {line}",
-        f"  {' ' * len(gutter)} | {lead}{'^' * width}",
+        f"  {gutter} | {before}{marked}{after}",
+        f"  {' ' * len(gutter)} | {lead}{'^' * max(1, len(marked))}",
     ]
     if advice:
         shown.append(advice)
     return "\n".join(shown)
+
+
+def _around(before: str, marked: str, after: str) -> tuple[str, str, str]:
+    """The parts of a line, without what is far from the marked one."""
+    most = _MOST_AROUND
+    return (
+        before if len(before) <= most else f"…{before[-most:]}",
+        shortened(marked, most),
+        after if len(after) <= most else f"{after[:most]}…",
+    )
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
@@ -155,6 +176,8 @@ def closest(word: str, known: Iterable[str]) -> tuple[str, ...]:
     >>> closest("volume", ["price"])
     ()
     """
+    if len(word) > _MOST_AROUND:
+        return ()
     by_folded = {other.casefold(): other for other in known if other != word}
     near = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.7)
     return tuple(by_folded[name] for name in near)
@@ -165,7 +188,7 @@ def warn(message: str, category: type[Warning] = CepheidWarning) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(message_text(message), category, stacklevel=level)
 
 
 def _is_ours(module: object) -> bool:

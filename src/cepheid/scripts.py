@@ -18,6 +18,7 @@ from cepheid.language.parser import NO_PARAMETERS, parse_script
 from cepheid.schema import schema_of
 from cepheid.sessions.run_settings import MatchKeywords
 from cepheid.sessions.script import Script
+from cepheid.visible import visible
 
 if TYPE_CHECKING:
     from cepheid.explain.diagnosis import Diagnosis
@@ -133,7 +134,7 @@ class CompiledScript(Compiled["ScriptStream"]):
             heading = f"--- {each.name}: query {number + 1} of {len(queries)}, reads " + list_words(
                 ["the events", *read]
             )
-            texts.append(f"{heading}\n{explain(analysed, choice)}")
+            texts.append(f"{visible(heading)}\n{explain(analysed, choice)}")
         return "\n\n".join(texts)
 
     def match(self, events: Any, **keywords: Unpack[MatchKeywords]) -> ScriptMatches:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
-from cepheid.errors import OptionError, list_words
+from cepheid.errors import list_words
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_names
 
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
     from cepheid.matches.matches import Match, Matches
 
 
+# What a spreadsheet would take for a formula; a number is none.
+_FORMULA = r"^[\t\r\n]|^\s*[=+\-@＝＋－＠]"
+_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+
+
 class Format(StrEnum):
     """The format of written matches."""
 
@@ -34,6 +40,25 @@ class Format(StrEnum):
     CSV = "csv"
     PARQUET = "parquet"
     TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How matches are written: the format, how many, and the attributes that a table hides.
+
+    ``spreadsheet``: CSV in which no cell is a formula.
+    """
+
+    format: Format
+    limit: int | None
+    hidden: Sequence[str] = ()
+    spreadsheet: bool = False
+
+    def __post_init__(self) -> None:
+        if self.spreadsheet and self.format is not Format.CSV:
+            raise typer.BadParameter(
+                "only CSV has it: add --format csv", param_hint="--spreadsheet"
+            )
 
 
 FORMAT_OF_SUFFIX = {
@@ -64,37 +89,28 @@ def choose_format(wanted: Format | None, file: Path | None) -> Format:
     return wanted or (Format.TABLE if sys.stdout.isatty() else Format.JSONL)
 
 
-def open_binary(file: Path | None) -> AbstractContextManager[BinaryIO]:
-    """The file to write to, or stdout."""
-    if file is None:
-        return nullcontext(sys.stdout.buffer)
-    try:
-        return file.open("wb")
-    except OSError as error:
-        raise OptionError(f"cannot write {str(file)!r}: {error.strerror}") from None
-
-
 def write_matches(
     matches: Matches | MatchStream,
     query: ast.Query,
-    chosen: Format,
+    output: Output,
     sink: BinaryIO,
-    limit: int | None,
     name: str | None = None,
 ) -> None:
     """Write all matches, or the first ones, as JSON lines, CSV or Parquet.
 
     ``name`` is the name of the query, if the matches of several go to the same place.
     """
-    if chosen is Format.JSONL:
+    if output.format is Format.JSONL:
         names = item_names(query) if query.returns is not None else None
-        for match in islice(matches, limit):
+        for match in islice(matches, output.limit):
             line = json.dumps(_json_object(match, names, name), ensure_ascii=False)
-            sink.write(line.encode("utf-8", "replace") + b"\n")
+            sink.write(line.encode("utf-8", "backslashreplace") + b"\n")
         return
-    tables, writer_of = _tables(matches, limit), _writer_of(chosen)
-    if chosen is Format.CSV:
+    tables, writer_of = _tables(matches, output.limit), _writer_of(output.format)
+    if output.format is Format.CSV:
         tables = map(_flat, tables)
+    if output.spreadsheet:
+        tables = map(_without_formulas, tables)
     with writer_of(sink, next(tables).schema) as writer:
         for table in tables:
             writer.write_table(table)
@@ -184,4 +200,28 @@ def _flat(table: pa.Table) -> pa.Table:
         elif arrow.is_dictionary(kind):
             column = column.cast(kind.value_type)
         table = table.set_column(index, field.name, column)
+    return table
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """The table with an apostrophe before each string, and each name, that would be a formula.
+
+    >>> import pyarrow as pa
+    >>> _without_formulas(pa.table({"-a.x": ["=1+1", "-5", "a"], "y": [-1, 2, 3]})).to_pydict()
+    {"'-a.x": ["'=1+1", '-5', 'a'], 'y': [-1, 2, 3]}
+    """
+    import pyarrow.compute as pc
+    import pyarrow.types as arrow
+
+    for index, field in enumerate(table.schema):
+        column, name = table.column(index), field.name
+        if arrow.is_string(field.type) or arrow.is_large_string(field.type):
+            is_formula = pc.and_not(
+                pc.match_substring_regex(column, _FORMULA),
+                pc.match_substring_regex(column, _NUMBER),
+            )
+            quoted = pc.binary_join_element_wise("'", column, "")
+            column = pc.if_else(is_formula, quoted, column)
+        name = f"'{name}" if re.match(_FORMULA, name) and not re.match(_NUMBER, name) else name
+        table = table.set_column(index, name, column)
     return table

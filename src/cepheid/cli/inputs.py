@@ -92,7 +92,12 @@ def _text_of(file: str | None, text: str | None) -> str:
     if text is not None:
         return text
     assert file is not None
-    return sys.stdin.read() if file == STDIN else read_text(file)
+    if file != STDIN:
+        return read_text(file)
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError:
+        raise OptionError("cannot read the query from stdin: it is not UTF-8 text") from None
 
 
 def read_groups(settings: Iterable[str]) -> dict[str, list[str]]:
@@ -186,9 +191,12 @@ def _stdin_as_file() -> str:
     start = sys.stdin.buffer.read(_SNIFFED_BYTES)
     first = start.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
     path = Path(folder.name, "stdin.jsonl" if first in (b"{", b"[") else "stdin.csv")
-    with path.open("wb") as file:
-        file.write(start)
-        shutil.copyfileobj(sys.stdin.buffer, file)
+    try:
+        with path.open("wb") as file:
+            file.write(start)
+            shutil.copyfileobj(sys.stdin.buffer, file)
+    except OSError as error:
+        raise OptionError(f"cannot copy stdin to {folder.name!r}: {error.strerror}") from None
     return str(path)
 
 

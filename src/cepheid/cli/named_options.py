@@ -17,6 +17,7 @@ from cepheid.cli.inputs import read_json, split_setting
 from cepheid.cli.reporting import say
 from cepheid.engines.base.options import CHOICES
 from cepheid.errors import OptionError, list_words, unknown_name
+from cepheid.visible import message_text
 
 
 def read_domains(text: str) -> dict[str, int]:
@@ -109,6 +110,18 @@ def _variant(name: str, meaning: str) -> NamedOption:
     return NamedOption(name, "NAME", f"{meaning}: {list_words(CHOICES[name], 'or')}")
 
 
+def _read_switch(text: str) -> bool:
+    return text.lower() in ("", "true", "1", "yes")
+
+
+RESULT = (
+    NamedOption(
+        "spreadsheet",
+        "",
+        "csv: an apostrophe before strings that a spreadsheet would run as formulas",
+        _read_switch,
+    ),
+)
 LIMITS = (
     NamedOption("max_matches", "N", "stop with an error at more than N matches", _read_whole),
     NamedOption("max_runs", "N", "stop with an error at more than N runs", _read_whole),
@@ -147,7 +160,7 @@ ON_SPARK = (
         "in_place",
         "",
         "workers read time-ordered Parquet files directly",
-        lambda text: text.lower() in ("", "true", "1", "yes"),
+        _read_switch,
     ),
 )
 STACKS_VARIANTS = (
@@ -163,10 +176,14 @@ VARIANTS = (
     _variant("method", "imprecise"),
 )
 
+# Typer does not export it.
+_UsageError: Any = typer.BadParameter.__base__
+
 Groups = Mapping[str, tuple[NamedOption, ...]]
 
 NO_OPTIONS: Groups = {}
 OF_MATCH: Groups = {
+    "Result": RESULT,
     "Limits": LIMITS,
     "Planning": PLANNING,
     "Uncertain times": UNCERTAIN_TIMES,
@@ -185,7 +202,8 @@ def named_values(settings: Iterable[str], groups: Groups) -> dict[str, Any]:
     values: dict[str, Any] = {}
     variants: dict[str, Any] = {}
     for setting in settings:
-        is_switch = setting.replace("-", "_") == "in_place"
+        option = known.get(setting.replace("-", "_"))
+        is_switch = option is not None and not option.metavar
         name, text = (setting, "") if is_switch else split_setting(setting, "--option")
         name = name.replace("-", "_")
         if name not in known:
@@ -210,7 +228,13 @@ def command_with(groups: Groups) -> type[TyperCommand]:
 
     class Command(TyperCommand):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            plain: list[str] = super().parse_args(ctx, list(_without_short_forms(args, options)))
+            try:
+                plain: list[str] = super().parse_args(
+                    ctx, list(_without_short_forms(args, options))
+                )
+            except _UsageError as error:
+                error.message = message_text(error.message)
+                raise
             return plain
 
         def format_options(self, ctx: Any, formatter: Any) -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from cepheid.errors import (
     did_you_mean,
     list_words,
 )
+from cepheid.visible import message_text
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -58,7 +59,7 @@ def reporting() -> Iterator[None]:
             _silence_stdout()
             raise typer.Exit from None
         except Exception as error:
-            fault = spark_fault(error)
+            fault = spark_fault(error) or _system_fault(error)
             if fault is None:
                 raise
             report(fault)
@@ -66,8 +67,9 @@ def reporting() -> Iterator[None]:
 
 
 def say(message: str) -> None:
-    """Write a message to stderr."""
-    typer.echo(message, err=True)
+    """Write a message to stderr, if it can be written."""
+    with suppress(OSError):
+        typer.echo(message_text(message), err=True)
 
 
 def report(error: CepheidError) -> None:
@@ -141,6 +143,16 @@ def _warning_shown_by(otherwise: Callable[..., None]) -> Callable[..., None]:
             shown.add(str(message))
 
     return show
+
+
+def _system_fault(error: Exception) -> CepheidError | None:
+    """The error of a file, or else of stdout: other files have messages of their own."""
+    if not isinstance(error, OSError) or error.errno is None:
+        return None
+    if error.filename is not None:
+        return OptionError(f"cannot use {error.filename!r}: {error.strerror}")
+    _silence_stdout()
+    return OptionError(f"cannot write to standard output: {error.strerror}")
 
 
 def _silence_stdout() -> None:

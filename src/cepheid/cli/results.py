@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
-from cepheid.cli.formats import Format, open_binary, write_matches
+from cepheid.cli.formats import Format, Output, write_matches
+from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import plural
 from cepheid.errors import list_words
 from cepheid.language import syntax as ast
@@ -25,15 +25,6 @@ MOST_TABLE_ROWS = 50
 """The number of matches in a table without a limit."""
 FILE_TABLE_WIDTH = 160
 """The width of a table in a file."""
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """How matches are written: the format, how many, and the attributes that a table hides."""
-
-    format: Format
-    limit: int | None
-    hidden: Sequence[str] = ()
 
 
 def write_results(
@@ -55,7 +46,7 @@ def write_results(
         limit = MOST_TABLE_ROWS if limit is None else limit
         write_table(list(islice(matches, limit)), query, file, sink, output.hidden)
     else:
-        write_matches(matches, query, output.format, sink, limit, name)
+        write_matches(matches, query, output, sink, name)
     count = len(matches) if isinstance(matches, Matches) else matches.exhaust()
     return found(count, count if limit is None else min(limit, count))
 
@@ -65,8 +56,8 @@ def write_text(text: str, file: Path | None) -> None:
     if file is None:
         typer.echo(text, nl=False)
         return
-    with open_binary(file) as sink:
-        sink.write(text.encode())
+    with open_output(file) as sink:
+        sink.write(text.encode("utf-8", "backslashreplace"))
 
 
 def found(count: int, shown: int) -> str:
@@ -118,6 +109,6 @@ def write_table(
     shown = matches_table(matches, query, limit=len(matches), width=console.width, hidden=hidden)
     console.print(shown)
     if isinstance(console.file, io.StringIO):
-        sink.write(console.file.getvalue().encode())
+        sink.write(console.file.getvalue().encode("utf-8", "backslashreplace"))
     else:
         console.file.flush()

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_names, print_pattern
+from cepheid.visible import shortened, visible, visible_lines
 
 if TYPE_CHECKING:
     from cepheid.matches.matches import Match
@@ -33,6 +34,15 @@ class PipedConsole(Console):
     def on_broken_pipe(self) -> None:
         """Raise instead of exiting with code 1, as Rich does."""
         raise BrokenPipeError
+
+
+def visible_text(text: str, style: str = "") -> Text:
+    """A string as Rich shows it, without control characters.
+
+    >>> visible_text("\\x1b[31m").plain
+    '\\\\x1b[31m'
+    """
+    return Text(visible_lines(text), style)
 
 
 def matches_table(
@@ -57,7 +67,7 @@ def matches_table(
     for name in fitting:
         kinds = {type(value) for value in columns[name] if value is not None}
         table.add_column(
-            Text(name, overflow="ellipsis"),
+            Text(visible(name), overflow="ellipsis"),
             justify="right" if kinds and kinds <= {int, float} else "left",
             no_wrap=True,
             width=widths[name],
@@ -66,7 +76,7 @@ def matches_table(
         table.add_row(*(Text(text, overflow="ellipsis") for text in row))
     if len(fitting) < len(columns):
         rest = ", ".join(name for name in columns if name not in widths)
-        table.caption = Text(f"no room for {rest}")
+        table.caption = Text(visible(f"no room for {rest}"))
         table.caption_justify = "left"
     return table
 
@@ -105,7 +115,7 @@ def _widths(
     wanted: dict[str, int] = {}
     widths: dict[str, int] = {}
     for name in sorted(columns, key=lambda name: name in ("start", "end")):
-        wanted[name] = max(map(len, (name, *texts[name])))
+        wanted[name] = max(map(len, (visible(name), *texts[name])))
         is_string = any(isinstance(value, str | list | dict) for value in columns[name])
         least = min(wanted[name], LEAST_STRING_WIDTH) if is_string else wanted[name]
         gap = GAP if widths else 0
@@ -148,8 +158,8 @@ def cell(value: Any) -> str:
         case dict():
             return _attributes(value)
         case list():
-            return ", ".join(map(cell, value))
-    return str(value)
+            return shortened(", ".join(map(cell, value)))
+    return visible(shortened(str(value)))
 
 
 def _events(match: Match, variable: str, hidden: Sequence[str]) -> str | None:
@@ -167,7 +177,7 @@ def _events(match: Match, variable: str, hidden: Sequence[str]) -> str | None:
 
 def _attributes(event: Mapping[str, Any], hidden: Sequence[str] = ()) -> str:
     named = [
-        f"{name} {cell(value)}"
+        f"{visible(name)} {cell(value)}"
         for name, value in event.items()
         if name not in hidden and value is not None
     ]

@@ -10,6 +10,7 @@ import math
 from xml.sax.saxutils import escape, quoteattr
 
 from cepheid.explain.formula import text_width, wrap
+from cepheid.visible import visible
 
 WIDTH = 960
 """The greatest width of a drawing, unless a name is longer."""
@@ -67,6 +68,7 @@ class Canvas:
 
     def text(self, x: float, y: float, text: str, style: str = "") -> None:
         """Write a text that begins at ``x``, or is centred there if its style is ``middle``."""
+        text = visible(text)
         styled = f" class={quoteattr(style)}" if style else ""
         self._elements.append(f'<text x="{px(x)}" y="{px(y)}"{styled}>{escape(text)}</text>')
         if "middle" not in style:
@@ -95,7 +97,7 @@ class Canvas:
                 f'<svg xmlns="http://www.w3.org/2000/svg" class="{self._kind}" width="{width}"'
                 f' height="{height}" viewBox="0 0 {width} {height}" role="img"'
                 ' xml:space="preserve">',
-                f"<title>{escape(title)}</title>",
+                f"<title>{escape(visible(title))}</title>",
                 f"<style>\n{self._style}\n</style>",
                 f"<defs>\n{self._markers}\n</defs>",
                 f'<rect width="{width}" height="{height}" fill="#ffffff"/>',

@@ -12,10 +12,11 @@ from dataclasses import replace
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent, Place
 from cepheid.codegen.edges import EventUnit, equivalences_at, first_event, last_event
 from cepheid.errors import list_words
-from cepheid.explain.formula import Formula, visible
+from cepheid.explain.formula import Formula
 from cepheid.language import syntax as ast
 from cepheid.language.naming import default_variable
 from cepheid.language.printer import print_expression, print_pattern
+from cepheid.visible import shortened, visible
 
 Conjuncts = Iterator[tuple[str, ...]]
 
@@ -110,7 +111,7 @@ class ConditionText:
         return f"({printed})" if isinstance(literal, ast.And | ast.Or) else printed
 
     def _printed(self, expression: ast.Expression) -> str:
-        return visible(print_expression(expression, self._printed_as))
+        return visible(shortened(print_expression(expression, self._printed_as)))
 
 
 def at_first(clause: Clause, variable: str) -> Clause:

@@ -14,9 +14,9 @@ from cepheid.engines.base.statistics import check_statistics
 from cepheid.errors import OptionError, list_words
 from cepheid.explain.automaton import Automaton, EdgeKind, nfa_b_automata
 from cepheid.explain.chain import lazy_chains
-from cepheid.explain.formula import visible
 from cepheid.explain.svg import draw_automata
 from cepheid.language.printer import print_pattern
+from cepheid.visible import visible
 
 _WIDTH = 90
 _HEAD = '%%{init: {"flowchart": {"wrappingWidth": 900}}}%%\nflowchart TB\n'
@@ -60,7 +60,7 @@ def write_mermaid(query: AnalysedQuery, automata: Sequence[Automaton]) -> str:
         if len(automata) > 1:
             shown = f"alternative {number}: {print_pattern(automaton.pattern)}"
         lines += [
-            f"subgraph states_{number}[{_quoted([visible(shown)])}]",
+            f"subgraph states_{number}[{_quoted([shown])}]",
             *_indented(["direction LR", *_states(automaton, f"s{number}_")]),
             "end",
             f"formulas_{number}[{_quoted(_formulas(automaton))}]",
@@ -99,7 +99,7 @@ def _formulas(automaton: Automaton) -> Iterator[str]:
 
 
 def _quoted(lines: Iterable[str]) -> str:
-    return '"' + "<br/>".join(line.strip().translate(_ENTITIES) for line in lines) + '"'
+    return '"' + "<br/>".join(visible(line.strip()).translate(_ENTITIES) for line in lines) + '"'
 
 
 def _indented(lines: Iterable[str]) -> list[str]:

@@ -23,6 +23,7 @@ from cepheid.language.printer import print_expression, print_pattern, print_quer
 from cepheid.planning.choice import Choice
 from cepheid.planning.estimates import estimate_lines
 from cepheid.planning.registry import EVALUATIONS
+from cepheid.visible import visible, visible_lines
 
 _MOST_ALTERNATIVES = 10
 _WIDTH = 90
@@ -38,7 +39,7 @@ def explain(
     uncertain: UncertainTime | None = None,
 ) -> str:
     """The query, the evaluation that runs it, and the pattern and conditions that it runs."""
-    lines = [print_query(query.query), ""]
+    lines = [visible_lines(print_query(query.query)), ""]
     evaluation = choice.evaluation
     lines += _section("evaluation", [f"{evaluation.name}: {evaluation.summary}", *choice.refusals])
     if options.statistics is not None:
@@ -77,7 +78,7 @@ def explain(
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
     """A title and its lines; nothing if there are no lines."""
-    shown = [f"  {line}" for line in lines]
+    shown = [f"  {visible(line)}" for line in lines]
     return [f"{title}:", *shown] if shown else []
 
 

@@ -96,11 +96,3 @@ def wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(
         text, letters, subsequent_indent=_INDENT, break_on_hyphens=False, expand_tabs=False
     )
-
-
-def visible(text: str) -> str:
-    """The text with escapes for invisible characters, such as a line break in a literal."""
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in text
-    )

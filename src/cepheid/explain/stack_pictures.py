@@ -17,11 +17,12 @@ from cepheid.engines.stacks.layout import NONE
 from cepheid.errors import OptionError
 from cepheid.events.events import Events
 from cepheid.explain.canvas import LETTER, LINE, MARGIN, MARKER, WIDTH, Canvas, px
-from cepheid.explain.formula import text_width, visible
+from cepheid.explain.formula import text_width
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_pattern, print_window
 from cepheid.sessions.plan import PlannedQuery, new_run
 from cepheid.sessions.session import Session
+from cepheid.visible import visible
 
 MOST_EVENTS = 60
 CELL = 30

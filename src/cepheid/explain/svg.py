@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.explain.automaton import Automaton, Edge, EdgeKind, Filter, State
 from cepheid.explain.canvas import LETTER, LINE, MARGIN, MARKER, WIDTH, Canvas, px
-from cepheid.explain.formula import text_width, visible
+from cepheid.explain.formula import text_width
 from cepheid.language.printer import print_pattern, print_window
+from cepheid.visible import visible
 
 RADIUS = 24
 GAP = 86

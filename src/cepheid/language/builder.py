@@ -59,6 +59,7 @@ from cepheid.language.expressions import (
 from cepheid.language.naming import Prior, WholeElement, default_variable, name_components
 from cepheid.language.parser import parse
 from cepheid.language.printer import print_pattern, print_query
+from cepheid.visible import visible
 
 __all__ = [
     "EventVariable",
@@ -96,7 +97,7 @@ class PatternBuilder:
         return print_query(self.build())
 
     def __repr__(self) -> str:
-        return f"<{print_pattern(name_components(self._query.pattern))}>"
+        return visible(f"<{print_pattern(name_components(self._query.pattern))}>")
 
     def where(self, *conditions: Expression) -> PatternBuilder:
         """Add conditions; all of them must hold, and those given before."""

@@ -21,6 +21,7 @@ from cepheid.language import syntax as ast
 from cepheid.language.naming import Prior, aggregate_over
 from cepheid.language.printer import print_expression
 from cepheid.language.units import NANOSECONDS_PER
+from cepheid.visible import visible
 
 _Operator = Callable[["Expression", object], "Expression"]
 
@@ -78,8 +79,8 @@ class Expression:
 
     def __repr__(self) -> str:
         if isinstance(self.node, Prior):
-            return f"{self.node.variable}[..i-1].{self.node.attribute}"
-        return print_expression(self.node, ast.Query(ast.Component(("",), "event")))
+            return visible(f"{self.node.variable}[..i-1].{self.node.attribute}")
+        return visible(print_expression(self.node, ast.Query(ast.Component(("",), "event"))))
 
     def is_in(self, *options: object) -> Expression:
         """``x IN (…)``."""
@@ -111,7 +112,7 @@ class Events:
     _attribute: Callable[[str], ast.Node]
 
     def __repr__(self) -> str:
-        return self._text
+        return visible(self._text)
 
     def __getitem__(self, attribute: str) -> Expression:
         return Expression(self._attribute(checked_name(attribute)))

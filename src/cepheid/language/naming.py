@@ -17,6 +17,7 @@ from cepheid.aggregates import AGGREGATES
 from cepheid.errors import Fault, OptionError, Span
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
+from cepheid.visible import LONE_SURROGATE
 
 ParameterValue = int | float | str | bool | None
 """The value of a parameter of a query."""
@@ -37,6 +38,8 @@ def plain_parameters(parameters: Mapping[str, ParameterValue]) -> dict[str, Para
 
 
 def _plain_value(name: str, value: Any) -> Any:
+    if isinstance(value, str) and LONE_SURROGATE.search(value):
+        raise OptionError(f"the parameter {name!r} has a lone surrogate, which is not a character")
     if isinstance(value, bool) or not isinstance(value, Real):
         return value
     if not isinstance(value, Integral):

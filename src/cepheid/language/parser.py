@@ -23,6 +23,7 @@ from cepheid.errors import (
 )
 from cepheid.language.naming import ParameterValue, plain_parameters
 from cepheid.language.syntax import Query, SelectionStrategy
+from cepheid.visible import LONE_SURROGATE
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -81,6 +82,7 @@ def parse_script(
     from cepheid.language.assembly import assemble
     from cepheid.language.mistakes import explain
 
+    check_characters(text, source)
     try:
         tree = _grammar().parse(text)
     except UnexpectedInput as error:
@@ -100,6 +102,18 @@ def parse_script(
                 stacklevel=4,
             )
     return queries
+
+
+def check_characters(text: str, source: str = DEFAULT_SOURCE) -> None:
+    """Reject lone surrogates, which no name and no string of events can hold."""
+    found = LONE_SURROGATE.search(text)
+    if found:
+        fault = Fault(
+            "a lone surrogate is not a character",
+            Span(found.start(), found.end()),
+            hint="It usually comes from bytes that are not UTF-8.",
+        )
+        raise QuerySyntaxError([fault], text, source)
 
 
 @cache

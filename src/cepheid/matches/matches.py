@@ -24,6 +24,7 @@ from cepheid.matches.metrics import Metrics
 from cepheid.matches.projection import project
 from cepheid.schema import Schema
 from cepheid.tuning import tuning
+from cepheid.visible import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -292,4 +293,5 @@ class ScriptMatches(dict[str, Matches]):
         raise KeyError(no_such_query(name, list(self)))
 
     def __repr__(self) -> str:
-        return "\n".join(f"{name}: {count_text(len(found))}" for name, found in self.items())
+        counts = {visible(name): count_text(len(found)) for name, found in self.items()}
+        return "\n".join(f"{name}: {count}" for name, count in counts.items())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+from cepheid.visible import html_text
 
 if TYPE_CHECKING:
     from cepheid.matches.matches import Match, Matches
@@ -29,7 +30,7 @@ def matches_html(matches: Matches) -> str:
     if not first:
         return f"<p>{count}</p>"
     names = ["start", "end", *(name for name in first[0].values if name not in ("start", "end"))]
-    header = "".join(f"<th {_CELL}>{escape(name)}</th>" for name in names)
+    header = "".join(f"<th {_CELL}>{html_text(name)}</th>" for name in names)
     rows = "".join(f"<tr>{_cells(match, names)}</tr>" for match in first[:ROWS])
     hidden = len(matches) - min(len(first), ROWS)
     more = f"<p>… and {hidden:,} more</p>" if hidden else ""
@@ -38,7 +39,7 @@ def matches_html(matches: Matches) -> str:
 
 def _cells(match: Match, names: list[str]) -> str:
     values = {**match.values, "start": match.start, "end": match.end}
-    return "".join(f"<td {_CELL}>{escape(_shown(values[name]))}</td>" for name in names)
+    return "".join(f"<td {_CELL}>{html_text(_shown(values[name]))}</td>" for name in names)
 
 
 def _shown(value: Any) -> str:

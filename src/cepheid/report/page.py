@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 from importlib import resources
 from typing import Any
 
@@ -23,6 +22,7 @@ from cepheid.explain.diagnosis.layout import (
 )
 from cepheid.explain.diagnosis.report import BranchDiagnosis, Stop
 from cepheid.report.timeline import Timeline
+from cepheid.visible import html_text, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class Report:
         (True, False)
         """
         parts = {
-            "TITLE": escape(self.title),
+            "TITLE": html_text(self.title),
             "STYLE": _resource("page.css"),
             "SECTIONS": "\n".join(self._sections()),
             # Otherwise a string in the data could end the script.
-            "DATA": json.dumps(self.timeline.to_dict(), ensure_ascii=False).replace("<", "\\u003c"),
+            "DATA": _json(self.timeline.to_dict()).replace("<", "\\u003c"),
             "SCRIPT": _resource("page.js"),
         }
         page = _resource("page.html")
@@ -65,11 +65,11 @@ class Report:
 
     def _sections(self) -> Iterator[str]:
         if self.query is not None:
-            yield _section("query", "Query", f"<pre>{escape(self.query)}</pre>")
+            yield _section("query", "Query", f"<pre>{html_text(self.query)}</pre>")
         if self.automata is not None:
             yield _section("automaton", "Automaton", f'<div class="drawing">{self.automata}</div>')
         if self.plan is not None:
-            yield _section("plan", "Plan", f"<pre>{escape(self.plan)}</pre>")
+            yield _section("plan", "Plan", f"<pre>{html_text(self.plan)}</pre>")
         if self.diagnosis is not None:
             yield _section("funnel", "Diagnosis", draw_funnel(self.diagnosis))
         if self.metrics is not None:
@@ -77,7 +77,23 @@ class Report:
 
 
 def _section(name: str, title: str, content: str) -> str:
-    return f'<section id="{name}"><h2>{escape(title)}</h2>\n{content}\n</section>'
+    return f'<section id="{name}"><h2>{html_text(title)}</h2>\n{content}\n</section>'
+
+
+def _json(data: dict[str, Any]) -> str:
+    return json.dumps(_visible(data), ensure_ascii=False)
+
+
+def _visible(value: Any) -> Any:
+    """JSON values with visible names and strings."""
+    match value:
+        case str():
+            return visible(value)
+        case dict():
+            return {visible(name): _visible(each) for name, each in value.items()}
+        case list():
+            return [_visible(each) for each in value]
+    return value
 
 
 def _metrics(metrics: dict[str, Any]) -> str:
@@ -87,8 +103,8 @@ def _metrics(metrics: dict[str, Any]) -> str:
             shown = ", ".join(f"{key} {_figure(each)}" for key, each in value.items()) or "–"
         else:
             shown = _figure(value)
-        label = escape(name.replace("_", " "))
-        rows.append(f"<tr><th>{label}</th><td>{escape(shown)}</td></tr>")
+        label = html_text(name.replace("_", " "))
+        rows.append(f"<tr><th>{label}</th><td>{html_text(shown)}</td></tr>")
     return f'<table class="figures">{"".join(rows)}</table>'
 
 
@@ -104,15 +120,15 @@ def _resource(name: str) -> str:
 
 def draw_funnel(diagnosis: Diagnosis) -> str:
     """The diagnosis as HTML: bars and reasons for each alternative, hints and notes."""
-    parts = [f"<p>{escape(headline(diagnosis))}</p>"]
+    parts = [f"<p>{html_text(headline(diagnosis))}</p>"]
     for number, branch in enumerate(diagnosis.branches, start=1):
         if len(diagnosis.branches) > 1:
-            parts.append(f"<h3>{escape(alternative_title(number, branch))}</h3>")
+            parts.append(f"<h3>{html_text(alternative_title(number, branch))}</h3>")
         parts.append(_bars(branch))
         parts += map(_stop, branch.stops)
     for title, texts in (("Hints", diagnosis.hints), ("Notes", diagnosis.notes)):
         if texts:
-            items = "".join(f"<li>{escape(each)}</li>" for each in texts)
+            items = "".join(f"<li>{html_text(each)}</li>" for each in texts)
             parts.append(f"<h3>{title}</h3><ul>{items}</ul>")
     return "\n".join(parts)
 
@@ -123,17 +139,17 @@ def _bars(branch: BranchDiagnosis) -> str:
     for component in branch.components:
         reached = str(component.runs[0].count) if component.runs else "negated"
         width, fitting = 100 * component.events / most, 100 * component.passing / most
-        failing = "".join(f"<small>{escape(line)}</small>" for line in failing_lines(component))
+        failing = "".join(f"<small>{html_text(line)}</small>" for line in failing_lines(component))
         goals = "".join(
-            f"<small>with {escape(goal.goal)}: {escape(str(goal.count))} partial matches</small>"
+            f"<small>{html_text(f'with {goal.goal}: {goal.count} partial matches')}</small>"
             for goal in component.runs[1:]
         )
         rows.append(
-            f"<tr><th><code>{escape(component.component)}</code>{failing}{goals}</th>"
+            f"<tr><th><code>{html_text(component.component)}</code>{failing}{goals}</th>"
             f'<td class="bar"><i style="width:{width:.2f}%"></i>'
             f'<b style="width:{fitting:.2f}%"></b></td>'
             f"<td>{component.events:,}</td><td>{component.passing:,}</td>"
-            f"<td>{escape(reached)}</td></tr>"
+            f"<td>{html_text(reached)}</td></tr>"
         )
     header = (
         "<tr><th>component</th><th></th><th>events of this type</th><th>that fit</th>"
@@ -144,12 +160,12 @@ def _bars(branch: BranchDiagnosis) -> str:
 
 def _stop(stop: Stop) -> str:
     reasons = "".join(
-        f"<tr><td>{escape(reason_count(stop, each))}</td><td>{escape(each.text)}</td></tr>"
+        f"<tr><td>{html_text(reason_count(stop, each))}</td><td>{html_text(each.text)}</td></tr>"
         for each in stop.reasons
     )
     examples = "".join(
-        f"<tr><td><code>{escape(each.place)}</code></td><td>{escape(each.explanation)}</td></tr>"
+        f"<tr><td><code>{html_text(each.place)}</code></td><td>{html_text(each.explanation)}</td></tr>"
         for each in stop.examples
     )
-    shown = f"<p>{escape(EXAMPLES)}</p><table>{examples}</table>" if examples else ""
-    return f"<h3>{escape(stop_title(stop))}</h3><table>{reasons}</table>{shown}"
+    shown = f"<p>{html_text(EXAMPLES)}</p><table>{examples}</table>" if examples else ""
+    return f"<h3>{html_text(stop_title(stop))}</h3><table>{reasons}</table>{shown}"

@@ -14,6 +14,7 @@ from cepheid.cli.reporting import EXIT_FAULT, report
 from cepheid.cli.request import Request, command
 from cepheid.cli.results import summary
 from cepheid.errors import CepheidError, warn
+from cepheid.visible import visible_lines
 
 
 @command(
@@ -50,7 +51,7 @@ def check(
             else:
                 query.explain(known)
                 shown = summary(query.tree)
-            typer.echo(f"{name_of(file)}: ok, {shown}")
+            typer.echo(visible_lines(f"{name_of(file)}: ok, {shown}"))
             for each in query.script.queries:
                 for line in unbounded_lines(each.query):
                     warn(line)

@@ -17,6 +17,7 @@ from cepheid.cli.request import Request, command
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
+    from rich.text import Text
 
     from cepheid.explain.diagnosis import Diagnosis
     from cepheid.explain.diagnosis.report import BranchDiagnosis, Stop
@@ -79,19 +80,18 @@ def diagnose(
 
 def show(diagnosis: Diagnosis, console: Console) -> None:
     """Print a diagnosis as tables."""
-    from rich.text import Text
-
+    from cepheid.cli.tables import visible_text
     from cepheid.explain.diagnosis.layout import alternative_title, headline
 
-    console.print(Text(diagnosis.query, style="dim"))
+    console.print(visible_text(diagnosis.query, style="dim"))
     console.print()
     console.print(
-        Text(headline(diagnosis), style="bold" if diagnosis.matches.number else "bold red")
+        visible_text(headline(diagnosis), style="bold" if diagnosis.matches.number else "bold red")
     )
     for number, branch in enumerate(diagnosis.branches, start=1):
         if len(diagnosis.branches) > 1:
             console.print()
-            console.print(Text(alternative_title(number, branch), style="bold"))
+            console.print(visible_text(alternative_title(number, branch), style="bold"))
         console.print()
         console.print(_funnel(branch))
         for stop in branch.stops:
@@ -99,41 +99,47 @@ def show(diagnosis: Diagnosis, console: Console) -> None:
     for title, texts in (("Hints", diagnosis.hints), ("Notes", diagnosis.notes)):
         if texts:
             console.print()
-            console.print(Text(title, style="bold"))
-            console.print(_table([(Text("•", style="yellow"), Text(text)) for text in texts]))
+            console.print(visible_text(title, style="bold"))
+            console.print(
+                _table([(visible_text("•", style="yellow"), visible_text(text)) for text in texts])
+            )
 
 
 def _show_stop(stop: Stop, console: Console) -> None:
-    from rich.text import Text
-
+    from cepheid.cli.tables import visible_text
     from cepheid.explain.diagnosis.layout import EXAMPLES, reason_count, stop_title
 
     console.print()
-    console.print(Text(stop_title(stop), style="bold"))
-    reasons = [(Text(reason_count(stop, r), style="red"), Text(r.text)) for r in stop.reasons]
+    console.print(visible_text(stop_title(stop), style="bold"))
+    reasons = [
+        (visible_text(reason_count(stop, r), style="red"), visible_text(r.text))
+        for r in stop.reasons
+    ]
     console.print(_table(reasons, right=(0,)))
     if stop.examples:
         console.print()
-        console.print(Text(EXAMPLES))
+        console.print(visible_text(EXAMPLES))
         examples = [
-            (Text(each.place, style="cyan"), Text(each.explanation)) for each in stop.examples
+            (visible_text(each.place, style="cyan"), visible_text(each.explanation))
+            for each in stop.examples
         ]
         console.print(_table(examples))
 
 
 def _funnel(branch: BranchDiagnosis) -> Table:
-    from rich.text import Text
-
+    from cepheid.cli.tables import visible_text
     from cepheid.explain.diagnosis.layout import funnel_header, funnel_rows
 
     header = funnel_header(branch)
     rows: list[tuple[Text, ...]] = []
     for row in funnel_rows(branch):
         if len(row) == 1:
-            rows.append((Text(row[0], style="dim"), *([Text()] * (len(header) - 1))))
+            rows.append(
+                (visible_text(row[0], style="dim"), *([visible_text("")] * (len(header) - 1)))
+            )
         else:
-            reached = Text(row[-1], style="bold red" if row[-1] == "0" else "")
-            rows.append((*map(Text, row[:-1]), reached))
+            reached = visible_text(row[-1], style="bold red" if row[-1] == "0" else "")
+            rows.append((*map(visible_text, row[:-1]), reached))
     return _table(rows, header, right=range(1, len(header)))
 
 

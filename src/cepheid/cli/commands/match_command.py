@@ -11,11 +11,12 @@ import typer
 
 from cepheid import CompiledScript
 from cepheid.cli.commands.scripts import match_script
-from cepheid.cli.formats import Format, choose_format, open_binary
+from cepheid.cli.formats import Format, Output, choose_format
 from cepheid.cli.named_options import OF_MATCH, UNCERTAIN_TIMES, named_values
+from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import busy, one_of, say, took, usage
 from cepheid.cli.request import Request, SparkMaster, command, result_option
-from cepheid.cli.results import Output, write_results, write_text
+from cepheid.cli.results import write_results, write_text
 from cepheid.errors import list_words
 from cepheid.matches.modes.registry import check_output, listed_outputs
 
@@ -90,6 +91,7 @@ def match(
     source, query = request.source(), request.query()
     named = named_values(request.option or (), OF_MATCH)
     slices, in_place = named.pop("slices", None), named.pop("in_place", False)
+    spreadsheet = named.pop("spreadsheet", False)
     keywords = {**request.keywords(), "output": output, **named}
     is_script = isinstance(query, CompiledScript)
     uncertain = [option.flags for option in UNCERTAIN_TIMES if option.name in named]
@@ -103,8 +105,8 @@ def match(
             "--slices and --tie-break cannot be combined with it"
         )
     if spark is not None:
-        if metrics or count:
-            flag = "--metrics" if metrics else "--count"
+        if metrics or count or spreadsheet:
+            flag = "--metrics" if metrics else "--count" if count else "--spreadsheet"
             raise typer.BadParameter(f"{flag} cannot be combined with --spark")
         from cepheid.cli.spark.spark_run import match_on_spark
 
@@ -114,7 +116,7 @@ def match(
         match_on_spark(spark, query, source, chosen, file, limit, keywords, in_place)
         return
     if isinstance(query, CompiledScript):
-        match_script(query, source, keywords, format, file, limit, metrics)
+        match_script(query, source, keywords, format, file, limit, metrics, spreadsheet)
         return
     chosen = choose_format(format, file)
     if count:
@@ -126,8 +128,8 @@ def match(
     started = clock.perf_counter()
     with busy("Matching"):
         matches = query.match_stream(source, whole_events=False if only_rows else None, **keywords)
-    way = Output(chosen, limit, hidden=(request.time, request.type))
-    with open_binary(file) as sink:
+    way = Output(chosen, limit, (request.time, request.type), spreadsheet)
+    with open_output(file) as sink:
         written = write_results(matches, query.tree, way, file, sink)
     say(f"{written} in {took(clock.perf_counter() - started)}")
     if metrics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time as clock
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import typer
 
 from cepheid import CompiledScript
-from cepheid.cli.formats import Format, choose_format, open_binary
+from cepheid.cli.formats import Format, Output, choose_format
+from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import busy, plural, say, took
-from cepheid.cli.results import Output, summary, write_results
+from cepheid.cli.results import summary, write_results
 from cepheid.errors import OptionError, list_words
+from cepheid.visible import visible
 
 if TYPE_CHECKING:
     from cepheid.matches.matches import ScriptMatches
@@ -70,15 +72,16 @@ def match_script(
     file: Path | None,
     limit: int | None,
     metrics: bool,
+    spreadsheet: bool = False,
 ) -> None:
     """Find all matches of each query of a script, write them, and report their number."""
     sinks = choose_sinks(script, wanted, file)
+    output = Output(sinks.format, limit, (keywords["time"], keywords["type"]), spreadsheet)
     started = clock.perf_counter()
     with busy("Matching"):
         results = script.match(source, **keywords)
     seconds = clock.perf_counter() - started
-    hidden = (keywords["time"], keywords["type"])
-    say(f"{write_script_results(results, script, sinks, limit, hidden)} in {took(seconds)}")
+    say(f"{write_script_results(results, script, sinks, output)} in {took(seconds)}")
     if metrics:
         say(json.dumps({name: matches.metrics.to_dict() for name, matches in results.items()}))
 
@@ -87,12 +90,10 @@ def write_script_results(
     results: ScriptMatches,
     script: CompiledScript,
     sinks: Sinks,
-    limit: int | None,
-    hidden: Sequence[str],
+    output: Output,
 ) -> str:
     """Write the matches of each query, and return a line with their numbers."""
     counts: list[str] = []
-    output = Output(sinks.format, limit, hidden)
     with ExitStack() as stack:
         opened: dict[Path | None, BinaryIO] = {}
         for name, query in script.queries.items():
@@ -100,11 +101,11 @@ def write_script_results(
             if file not in opened:
                 if file is not None and not sinks.are_shared:
                     _make_folder(file.parent)
-                opened[file] = stack.enter_context(open_binary(file))
+                opened[file] = stack.enter_context(open_output(file))
             if sinks.are_shared and sinks.format is Format.TABLE:
                 gap = "\n" if counts else ""
-                heading = f"{gap}{name}: {plural(len(matches), 'match', 'matches')}\n"
-                opened[file].write(heading.encode())
+                heading = f"{gap}{visible(name)}: {plural(len(matches), 'match', 'matches')}\n"
+                opened[file].write(heading.encode("utf-8", "backslashreplace"))
                 opened[file].flush()
             shown_name = name if sinks.are_shared else None
             written = write_results(matches, query, output, file, opened[file], shown_name)

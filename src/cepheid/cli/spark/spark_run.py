@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cepheid import CompiledQuery, CompiledScript
-from cepheid.cli.formats import Format, open_binary, plain
+from cepheid.cli.formats import Format, plain
+from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import busy, plural, say, took
 from cepheid.cli.results import MOST_TABLE_ROWS, write_table
 from cepheid.cli.spark.spark_faults import spark_reason
@@ -31,6 +32,7 @@ from cepheid.errors import OptionError, list_words
 from cepheid.events.sources.files import CSV_DELIMITERS, JSON_SUFFIXES, PARQUET_SUFFIXES
 from cepheid.language import syntax as ast
 from cepheid.matches.matches import Match, python_values
+from cepheid.visible import visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -284,7 +286,7 @@ def write_frame(
         most = MOST_TABLE_ROWS if limit is None else limit
         shown = list(found_matches(matches.limit(most).toArrow()))
         if name is not None:
-            typer.echo(name)
+            typer.echo(visible(name))
         write_table(shown, with_items(query), None, sys.stdout.buffer)
         return len(shown)
     if limit is not None:
@@ -324,13 +326,13 @@ def _write_lines(matches: DataFrame, query: ast.Query, also: Mapping[str, str]) 
     """Write one JSON object per match, as Spark finds them."""
     key = "events" if query.returns is None else "return"
     count = 0
-    with open_binary(None) as sink:
+    with open_output(None) as sink:
         for row in matches.toLocalIterator(prefetchPartitions=True):
             values: dict[str, Any] = row.asDict(recursive=True)
             times = {name: plain(values[name]) for name in islice(values, 2)}
             rest = {name: plain(values[name]) for name in islice(values, 2, None)}
             line = json.dumps({**also, **times, key: rest}, ensure_ascii=False)
-            sink.write(line.encode("utf-8", "replace") + b"\n")
+            sink.write(line.encode("utf-8", "backslashreplace") + b"\n")
             count += 1
     return count
 

@@ -199,7 +199,8 @@ def _table_of(columns: Mapping[Any, object]) -> pa.Table:
     if len(lengths) > 1:
         shown = [f"{name!r} has {len(array)}" for name, array in arrays.items()]
         raise EventError(f"the columns differ in length: {list_words(shown)}")
-    return pa.table(arrays)
+    with quoting("a column name"):
+        return pa.table(arrays)
 
 
 def _is_list_of(value: object, wanted: type) -> bool:

@@ -13,6 +13,7 @@ from cepheid.explain.diagnosis.report import (
     Reason,
     Stop,
 )
+from cepheid.visible import visible, visible_lines
 
 WIDTH = 100
 EXAMPLES = "For example, with rows counted from 0:"
@@ -34,7 +35,8 @@ def plain_text(diagnosis: Diagnosis) -> str:
     for title, texts in (("Hints", diagnosis.hints), ("Notes", diagnosis.notes)):
         if texts:
             lines += ["", title, *(line for text in texts for line in bullet(text))]
-    return "\n".join(line.rstrip() for line in lines)
+    query, *rest = lines
+    return "\n".join((visible_lines(query), *(visible(line).rstrip() for line in rest)))
 
 
 def headline(diagnosis: Diagnosis) -> str:
@@ -129,11 +131,12 @@ def counted(count: Count, noun: str) -> str:
 
 def bullet(text: str) -> list[str]:
     """A text as a list item."""
-    return wrap(text, WIDTH, initial_indent="  - ", subsequent_indent="    ")
+    return wrap(visible(text), WIDTH, initial_indent="  - ", subsequent_indent="    ")
 
 
 def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
     """Rows in aligned columns; a single cell takes a line. ``sides`` has l or r by column."""
+    rows = [[visible(cell) for cell in row] for row in rows]
     full = [row for row in rows if len(row) > 1]
     widths = [max(map(len, column)) for column in zip(*full, strict=True)]
     lines = []
