@@ -27,6 +27,7 @@ from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.engines.base.evaluation import AUTO
 from cepheid.events.events import Events, order_events
+from cepheid.events.read_options import ReadOptions
 from cepheid.language.parser import parse
 from cepheid.planning.choice import choose
 from cepheid.planning.frequencies import choose_by_cost
@@ -102,7 +103,7 @@ def cases(scale: float) -> Iterator[Case]:
 
 
 def _ordered(table: pa.Table, time_unit: str | None = None) -> Events:
-    return order_events(table, time="ts", type="type", time_unit=time_unit)
+    return order_events(table, ReadOptions(time_unit=time_unit))
 
 
 def measure(case: Case, rounds: int) -> Iterator[Row]:

@@ -76,7 +76,7 @@ class StockStream:
 
     def events(self, size: int) -> Events:
         """The next events, as a session reads them."""
-        return order_events(self.table(size), time="ts", type="type")
+        return order_events(self.table(size))
 
     def batches(self, count: int, size: int) -> Iterator[Events]:
         """So many batches of so many events."""

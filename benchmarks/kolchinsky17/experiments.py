@@ -23,6 +23,7 @@ from benchmarks.timing import time_in_turn
 from cepheid.analysis.analyse import analyse
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
 from cepheid.events.events import Events, order_events
+from cepheid.events.read_options import ReadOptions
 from cepheid.language.parser import parse
 from cepheid.matches.metrics import Metrics
 from cepheid.sessions.session import Session
@@ -110,7 +111,7 @@ def measure_ratios(settings: Settings) -> Iterator[Row]:
 def measure_changes(settings: Settings) -> Iterator[Row]:
     """§8.3: tests per event while the rarest type changes, for all chains and the tree."""
     table = changing_stream(6 * settings.switch, 100, settings.switch, settings.seed)
-    events = order_events(table, time="ts", type="type")
+    events = order_events(table)
     text = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 300"
     contestants = {"tree": Contestant("lazy_tree", text)}
     for order in permutations("ABC"):
@@ -152,7 +153,7 @@ def contestants_of(name: str, window: float) -> dict[str, Contestant]:
 def _measured(
     contestants: Mapping[str, Contestant], table: pa.Table, minutes: float, rounds: int
 ) -> Iterator[Row]:
-    events = order_events(table, time="ts", type="type", time_unit="s")
+    events = order_events(table, ReadOptions(time_unit="s"))
     window = events.time_axis.window_ticks(minutes, "minutes")
     metrics: dict[str, Metrics] = {}
 

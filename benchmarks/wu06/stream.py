@@ -49,7 +49,7 @@ class Sequence:
 
     def __init__(self, text: str, window: int, stream: pa.Table) -> None:
         self.window = window
-        self.events: Events = order_events(stream, time="ts", type="type")
+        self.events: Events = order_events(stream)
         self.query = analyse(parse(text, "benchmark", {}), self.events.schema, text, "benchmark")
 
     def session(self, **options: object) -> Session:

@@ -218,6 +218,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f". Did you mean {near[0]!r}?" if near else ""
 
 
+def no_such_query(name: str, known: Sequence[str]) -> str:
+    """A message that a script has no query with this name."""
+    advice = did_you_mean(name, known)
+    return f"the script has no query {name!r}; it has {list_words(known)}{advice}"
+
+
 def unknown_name(what: str, given: object, known: Sequence[str]) -> str:
     """A message that a name is unknown, with the known names and the probable one.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from cepheid.api import read_text
 from cepheid.compiled import Compiled
 from cepheid.engines.base.evaluation import AUTO, REFERENCE
-from cepheid.errors import DEFAULT_SOURCE, OptionError, did_you_mean, list_words
+from cepheid.errors import DEFAULT_SOURCE, OptionError, list_words, no_such_query
 from cepheid.events.sources.spark_frames import SPARK, are_spark_frames
 from cepheid.language import syntax as ast
 from cepheid.language.naming import ParameterValue
@@ -169,10 +169,7 @@ class CompiledScript(Compiled["ScriptStream"]):
 
         names = list(self.queries)
         if query not in names:
-            raise OptionError(
-                f"the script has no query {query!r}; it has {list_words(names)}"
-                + did_you_mean(query, names)
-            )
+            raise OptionError(no_such_query(query, names))
         settings = self.settings(keywords, without=["output"])
         read = self._read(events, settings)
         answer = run_script(self.script, *read, upto=names.index(query))[-1]

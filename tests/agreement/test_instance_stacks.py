@@ -77,7 +77,7 @@ def test_any_chunking_and_restart_gives_the_same(
     if not is_valid(case.query):
         return
     query = cep.query(case.query)
-    events = order_events(case.table(), time="ts", type="type")
+    events = order_events(case.table())
     analysed = analyse(query.tree, events.schema)
     if refuse_instance_stacks(analysed) is not None:
         return

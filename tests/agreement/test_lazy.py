@@ -108,7 +108,7 @@ def check_chunks(
 ) -> None:
     """The answer is that of the reference, however the stream is cut and begun again."""
     tree = cep.query(case.query).tree if is_valid(case.query) else None
-    events = order_events(case.table(), time="ts", type="type")
+    events = order_events(case.table())
     if tree is None:
         return
     analysed = analyse(tree, events.schema)
@@ -175,7 +175,7 @@ def long_stream(size: int = 400) -> pa.Table:
 def test_a_list_is_looked_up_by_what_its_events_agree_in(
     condition: str, attributes: list[str]
 ) -> None:
-    events = order_events(long_stream(), time="ts", type="type")
+    events = order_events(long_stream())
     query = cep.query(f"PATTERN SEQ(A a, B+ b[], C c) WHERE {condition} WITHIN 9").tree
     analysed = analyse(query, events.schema)
     links = compile_lazy(analysed, analysed.alternatives[0], NEGATIONS[0]).links

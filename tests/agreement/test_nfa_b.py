@@ -105,7 +105,7 @@ def test_any_chunking_and_restart_gives_the_same(
     output: str, case: Case, cuts: list[tuple[int, bool]]
 ) -> None:
     tree = cep.query(case.query).tree if is_valid(case.query) else None
-    events = order_events(case.table(), time="ts", type="type")
+    events = order_events(case.table())
     if tree is None:
         return
     analysed = analyse(tree, events.schema)

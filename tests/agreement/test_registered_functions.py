@@ -220,7 +220,7 @@ def test_nfa_b_agrees_however_the_stream_is_cut(
 ) -> None:
     case = data.draw(cases(pattern))
     query = cep.query(case.query)
-    events = order_events(case.table(), time="ts", type="type")
+    events = order_events(case.table())
     analysed = analyse(query.tree, events.schema)
     assert refuse_nfa_b(analysed) is None
     window = query.tree.window
@@ -266,7 +266,7 @@ def test_return_gives_what_the_interpreter_gives(columns: dict[str, list]) -> No
     items = ", ".join(f"{item} AS r{ix}" for ix, item in enumerate(RETURNED))
     query = cep.query(f"PATTERN SEQ(A a, B b) RETURN {items}")
     case = Case("", columns)
-    events = order_events(case.table(), time="ts", type="type")
+    events = order_events(case.table())
     stream = python_events(events, set(events.table.column_names))
     matches = reference.evaluate(query.tree, stream)
     with warnings.catch_warnings():

@@ -55,7 +55,7 @@ def plain(value: Any) -> Any:
 
 def defined(script: cep.CompiledScript, case: Case, output: str) -> dict[str, list[str]]:
     """What the definition gives for each query."""
-    events = order_events(case.table(), time="ts", type="type")
+    events = order_events(case.table())
     trees = script.queries
     stream = python_events(events, set(events.table.column_names))
     windows = [None if tree.window is None else int(tree.window.extent) for tree in trees.values()]

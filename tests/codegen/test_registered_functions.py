@@ -278,7 +278,7 @@ def test_what_is_kept_of_a_partition_need_not_follow_each_other():
         "WITHIN 3 EVENTS PER PARTITION"
     )
     query = cep.query(text)
-    events = order_events(table, time="ts", type="type")
+    events = order_events(table)
     analysed = analyse(query.tree, events.schema)
     running = Session(analysed, 3)
     found = []

@@ -20,7 +20,7 @@ COLUMNS = {
 
 
 def in_order(table: pa.Table) -> Events:
-    return order_events(table, time="ts", type="type")
+    return order_events(table)
 
 
 @pytest.mark.parametrize("cuts", [[], [2], [0, 2, 4], [1, 2, 3, 4]])

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 import cepheid as cep
 from cepheid.errors import EventError, OptionError
 from cepheid.events.events import order_events
+from cepheid.events.read_options import ReadOptions
 from cepheid.schema import Kind, Schema
 
 
 def order(source, **options):
-    return order_events(source, **{"time": "ts", "type": "type", **options})
+    return order_events(source, ReadOptions.of(options))
 
 
 def types_of(events):
@@ -464,7 +465,7 @@ def test_texts_that_are_times_are_computed_with_as_times() -> None:
 
 def message_of(source, **keywords) -> str:
     with pytest.raises(EventError) as raised:
-        order_events(source, **{"time": "ts", "type": "type", **keywords})
+        order_events(source, ReadOptions.of(keywords))
     return str(raised.value)
 
 

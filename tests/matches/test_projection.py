@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import cepheid as cep
 from cepheid.engines.reference import python_events
 from cepheid.events.events import order_events
+from cepheid.events.read_options import ReadOptions
 from cepheid.reference import definition as reference
 
 PATTERN = "PATTERN SEQ(A a, OR(B b, C c), ANY(D, E)* d[])"
@@ -225,7 +226,7 @@ def check(events: pa.Table, items: list[str]) -> None:
     query = cep.query(f"{PATTERN} RETURN {text}")
     table = query.match(events, schema=TYPES, evaluation="reference").to_arrow()
 
-    ordered = order_events(events, time="ts", type="type", schema=TYPES)
+    ordered = order_events(events, ReadOptions.of({"schema": TYPES}))
     stream = python_events(ordered, set(events.column_names))
     found = reference.evaluate(query.tree, stream)
     for number, item in enumerate(items):

@@ -47,7 +47,7 @@ def in_milliseconds(case: Case) -> tuple[str, pa.Table]:
 
 
 def worker_settings(query: cep.CompiledQuery, table: pa.Table, output: str) -> WorkerSettings:
-    empty = order_events(table.slice(0, 0), time="ts", type="type")
+    empty = order_events(table.slice(0, 0))
     return WorkerSettings(
         text=str(query),
         run=RunSettings.of({"tie_break": "seq", "output": output}),

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from cepheid.analysis.alternatives import Outline, outlines
 from cepheid.analysis.kinds import check_kinds
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent
-from cepheid.analysis.names import variables_in
 from cepheid.analysis.normal_form import conjuncts
 from cepheid.analysis.partitions import find_partition_keys
 from cepheid.analysis.patterns import check_pattern
@@ -15,6 +14,7 @@ from cepheid.analysis.placement import place_clauses
 from cepheid.analysis.scopes import check_scopes
 from cepheid.errors import DEFAULT_SOURCE, QuerySemanticError
 from cepheid.language import syntax as ast
+from cepheid.language.naming import variables_in
 from cepheid.schema import Schema
 
 

@@ -1,4 +1,4 @@
-"""The names in a query: their declarations, uses and places in the text."""
+"""The names in a query: their declarations and places in the text."""
 
 from __future__ import annotations
 
@@ -20,16 +20,6 @@ def declarations(pattern: ast.Pattern) -> Declared:
     for component, _ in ast.components(pattern):
         declared.setdefault(component.variable, []).append(component)
     return declared
-
-
-def variables_in(node: ast.Node) -> set[str]:
-    """The variables that an expression names.
-
-    >>> from cepheid.language.parser import parse
-    >>> sorted(variables_in(parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x").condition))
-    ['a', 'b']
-    """
-    return {part.variable for part in node.walk() if hasattr(part, "variable")}
 
 
 def undeclared(name: str, span: Span | None, declared: Iterable[str]) -> Fault:

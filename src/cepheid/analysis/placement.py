@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.model import Clause, Edge
-from cepheid.analysis.names import variables_in
 from cepheid.analysis.normal_form import clauses
 from cepheid.language import syntax as ast
+from cepheid.language.naming import variables_in
 
 _EDGES = (Edge.BEGIN, Edge.TAKE, Edge.PROCEED)
 

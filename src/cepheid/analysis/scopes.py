@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cepheid.aggregates import AGGREGATES
-from cepheid.analysis.names import Declared, declarations, first_word, undeclared, variables_in
+from cepheid.analysis.names import Declared, declarations, first_word, undeclared
 from cepheid.analysis.normal_form import conjuncts, predicates
 from cepheid.errors import Fault, Span, closest, list_words
 from cepheid.functions import Function, find_function, function_names
 from cepheid.language import syntax as ast
+from cepheid.language.naming import variables_in
 from cepheid.language.parser import STRATEGIES
 from cepheid.language.printer import item_name, print_expression
 

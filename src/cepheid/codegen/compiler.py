@@ -40,6 +40,13 @@ def is_on_event(literals: Literals, component: ast.Component, phase: Phase) -> b
     return True
 
 
+def is_on_each_event(clause: Clause, component: ast.Component) -> bool:
+    """Whether the clause is a condition on each event of the component alone."""
+    if component.is_kleene and clause.ranges.get(component.variable) != 1:
+        return False
+    return not clause.least_lengths and is_on_event(clause.literals, component, Phase.TAKE)
+
+
 class AlternativeCompiler:
     """Compiles the conditions of one alternative; an evaluation adds what its kernels need.
 

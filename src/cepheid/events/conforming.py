@@ -7,7 +7,7 @@ where earlier batches had floats. It is converted if nothing is lost, and refuse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,6 @@ from cepheid.schema import Kind, Schema, kind_of
 if TYPE_CHECKING:
     from cepheid.events.events import Events
 
-Declaration = Mapping[str, Mapping[str, str | Kind] | Iterable[str]]
 
 # The Arrow type of a column without values, by its declared kind.
 ARROW_TYPE = {
@@ -38,7 +37,7 @@ _ALIKE = ({Kind.INTEGER, Kind.FLOAT}, {Kind.DATE, Kind.TIMESTAMP})
 
 
 def schema_of_events(
-    given: Schema | Declaration | None,
+    declared: Schema | None,
     found: pa.Schema,
     type_columns: Mapping[str, frozenset[str]] | None,
     always: Sequence[str],
@@ -48,9 +47,8 @@ def schema_of_events(
     ``type_columns`` are the columns of each type, or None if every type has every column.
     """
     columns = Schema.from_arrow(found)
-    if given is None:
+    if declared is None:
         return Schema(columns.attributes, type_columns)
-    declared = given if isinstance(given, Schema) else Schema.declared(given, columns=columns)
     for type_name, attributes in (declared.types or {"": frozenset(declared.attributes)}).items():
         has = columns.attributes
         if type_columns is not None and type_name:

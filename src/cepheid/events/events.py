@@ -23,10 +23,10 @@ from cepheid.events.columns.arrow_arrays import (
     one_array,
     without_dictionary,
 )
-from cepheid.events.conforming import Declaration, schema_of_events, with_kinds_of
+from cepheid.events.conforming import schema_of_events, with_kinds_of
 from cepheid.events.event_types import read_types
 from cepheid.events.order import stream_order
-from cepheid.events.read_options import tie_columns
+from cepheid.events.read_options import DEFAULT_READING, ReadOptions
 from cepheid.events.sources.files import refuse_other_encoding
 from cepheid.events.sources.tables import (
     NeededColumns,
@@ -122,56 +122,41 @@ class _Input:
 
 
 def order_events(
-    source: object,
-    *,
-    time: str,
-    type: str | None = None,
-    tie_break: str | Sequence[str] | None = None,
-    time_unit: str | None = None,
-    schema: Schema | Declaration | None = None,
-    needed: NeededColumns | None = None,
+    source: object, read: ReadOptions = DEFAULT_READING, needed: NeededColumns | None = None
 ) -> Events:
     """The events of a source in stream order.
 
     Args:
         source: what :func:`read_source` reads, or a mapping from event type to such a table.
-        time: the column with the time of an event.
-        type: the column with the name of its type; not needed with a table per type.
-        tie_break: the column or columns that order events of equal time; default: input row.
-        time_unit: the unit of a numeric time column, such as "ms".
-        schema: the attributes of each type, if types do not have every column.
+        read: how it is read; a table per type needs no column with the type.
         needed: selects the columns to read from Parquet files; default: all.
 
-    >>> events = order_events(
-    ...     {"ts": [3, 1, 1], "kind": ["Exit", "Shelf", "Exit"]}, time="ts", type="kind"
-    ... )
-    >>> events.ticks.tolist(), events.rows.tolist(), events.table["kind"].to_pylist()
+    >>> events = order_events({"ts": [3, 1, 1], "type": ["Exit", "Shelf", "Exit"]})
+    >>> events.ticks.tolist(), events.rows.tolist(), events.table["type"].to_pylist()
     ([1, 1, 3], [1, 2, 0], ['Shelf', 'Exit', 'Exit'])
-    >>> events = order_events({"A": {"t": [2]}, "B": {"t": [1], "x": [5]}}, time="t")
+    >>> events = order_events({"A": {"t": [2]}, "B": {"t": [1], "x": [5]}}, ReadOptions(time="t"))
     >>> [events.type_names[code] for code in events.type_codes]
     ['B', 'A']
     """
+    time, type, ties = read.time, read.type, read.tie_break
     if time == type:
         raise OptionError(
             f"the time and the type of an event cannot both be in column {time!r}; "
             "name one column for each"
         )
-    if type is not None and not isinstance(type, str):
-        raise OptionError(f"type is the name of a column, not {type!r}")
-    ties = tie_columns(tie_break)
     if is_type_mapping(source):
         found = _read_table_per_type(source, time, ties, needed)
     else:
         found = _read_one_table(source, time, type, ties, needed)
     always = [time, type] if type and found.type_columns is None else [time]
-    events_schema = schema_of_events(schema, found.columns, found.type_columns, always)
+    events_schema = schema_of_events(read.schema, found.columns, found.type_columns, always)
     with_kinds_of(empty_table(found.columns), events_schema)
     table = _with_parsed_time(with_kinds_of(found.table, events_schema), time, found.place)
     moments = table.schema.field(time).type
     if events_schema.kind(time) is not kind_of(moments):  # Strings that were parsed as times.
         kinds = {**events_schema.attributes, time: kind_of(moments)}
         events_schema = replace(events_schema, attributes=kinds)
-    axis = TimeAxis.of(time, moments, time_unit)
+    axis = TimeAxis.of(time, moments, read.time_unit)
     ticks = axis.encode(table.column(time), found.place)
     order = stream_order(
         ticks, [_tie_array(name, table.column(name), found.place) for name in ties]

@@ -180,15 +180,7 @@ class ReadOptions:
         """The events of a source in stream order; ``needed`` limits the columns that are read."""
         from cepheid.events.events import order_events
 
-        return order_events(
-            source,
-            time=self.time,
-            type=self.type,
-            tie_break=self.tie_break,
-            time_unit=self.time_unit,
-            schema=self.schema,
-            needed=needed,
-        )
+        return order_events(source, self, needed)
 
 
 DEFAULT_READING = ReadOptions()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, NegatedComponent
-from cepheid.analysis.names import variables_in
 from cepheid.analysis.needs import unbounded_lines
 from cepheid.analysis.normal_form import conjuncts
 from cepheid.analysis.placement import indices_in
@@ -13,12 +12,13 @@ from cepheid.engines.base.evaluation import INSTANCE_STACKS, LAZY_CHAIN
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
 from cepheid.engines.imprecise.plan import method_line, uncertainty_lines
 from cepheid.engines.lazy.sharing import sharing_lines
-from cepheid.engines.stacks.plan import SequencePlan
+from cepheid.engines.stacks.plan import SequencePlan, key_text
 from cepheid.errors import list_words
 from cepheid.events.read_options import UncertainTime
 from cepheid.explain.automaton import nfa_b_automaton
 from cepheid.explain.conditions import place_of
 from cepheid.language import syntax as ast
+from cepheid.language.naming import variables_in
 from cepheid.language.printer import print_expression, print_pattern, print_query
 from cepheid.planning.choice import Choice
 from cepheid.planning.estimates import estimate_lines
@@ -84,10 +84,8 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
 
 def _selection(query: AnalysedQuery) -> Iterator[str]:
     yield query.query.strategy.value
-    window = query.query.window
-    counts_partition = window and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION
     partitioned = query.query.strategy is ast.SelectionStrategy.PARTITION_CONTIGUITY
-    if (partitioned or counts_partition) and not query.equivalences:
+    if (partitioned or query.counts_partitions) and not query.equivalences:
         yield "without an equivalence test, the whole stream is one partition"
 
 
@@ -142,24 +140,21 @@ class _Explained:
         return f"in order: {', '.join(direct)}" if direct else "in any order"
 
     def _partitions(self) -> Iterator[str]:
-        keys = {key.attributes: key for key in self._alternative.partition_keys}
+        keys = {
+            key.attributes: key_text(self._components, key.attributes)
+            for key in self._alternative.partition_keys
+        }
         for test in self._query.equivalences:
             key = keys.pop((test.attribute,) * len(self._names), None)
             value = f" = {self._printed(test.value)}" if test.value else ""
             if key is not None:
-                yield f"partition key: {self._equal(key.attributes)}{value} (equivalence test)"
+                yield f"partition key: {key}{value} (equivalence test)"
             else:
                 yield (
                     f"condition: {self._printed(test)}, for events of types with {test.attribute}"
                 )
-        for attributes in keys:
-            yield f"partition key: {self._equal(attributes)} (found in the conditions)"
-
-    def _equal(self, attributes: tuple[str, ...]) -> str:
-        return " = ".join(
-            f"{component.variable}{'[i]' if component.is_kleene else ''}.{attribute}"
-            for component, attribute in zip(self._components, attributes, strict=True)
-        )
+        for key in keys.values():
+            yield f"partition key: {key} (found in the conditions)"
 
     def _moment(self, clause: Clause) -> str:
         """The moment when the clause is tested, in words."""

@@ -148,7 +148,6 @@ I64S = array_of(np.int64)
 I32S = array_of(np.int32)
 I64S_2D = array_of(np.int64, 2)
 F64S = array_of(np.float64)
-F64S_2D = array_of(np.float64, 2)
 
 
 _KEPT: list[Any] = []

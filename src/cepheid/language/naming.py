@@ -182,3 +182,13 @@ def aggregate_over(
         case ast.EventReference(variable) if function == "count":
             return ast.Aggregate(function, variable, ast.Scope.WHOLE, None, span=span)
     return None
+
+
+def variables_in(node: ast.Node) -> set[str]:
+    """The variables that an expression names.
+
+    >>> from cepheid.language.parser import parse
+    >>> sorted(variables_in(parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x").condition))
+    ['a', 'b']
+    """
+    return {part.variable for part in node.walk() if hasattr(part, "variable")}

@@ -429,6 +429,11 @@ class Query(Node):
     strategy_span: Span | None = field(default=None, compare=False, repr=False)
     confidence: Confidence | None = None
 
+    @property
+    def measure(self) -> WindowMeasure:
+        """What the window measures; time if there is none."""
+        return WindowMeasure.TIME if self.window is None else self.window.measure
+
 
 def joined(
     kind: type[And] | type[Or], parts: Iterable[Expression], span: Span | None = None

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.types as arrow
 
 from cepheid.budget import Budget
-from cepheid.errors import did_you_mean, list_words
+from cepheid.errors import no_such_query
 from cepheid.events.event_view import EventView
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
@@ -290,11 +290,7 @@ class ScriptMatches(dict[str, Matches]):
     """
 
     def __missing__(self, name: str) -> Matches:
-        known = list(self)
-        raise KeyError(
-            f"the script has no query {name!r}; it has {list_words(known)}"
-            + did_you_mean(name, known)
-        )
+        raise KeyError(no_such_query(name, list(self)))
 
     def __repr__(self) -> str:
         counts = {visible(name): count_text(len(found)) for name, found in self.items()}

@@ -14,16 +14,16 @@ import numpy.typing as npt
 class EngineMetrics:
     """Metrics of the runs of one automaton."""
 
-    runs_created: int
-    runs_merged: int
-    runs_expired: int
-    runs_peak: int
-    nodes_created: int
-    matches: int
-    events_in_matches: int
-    evaluations: dict[str, int]
-    seconds_matching: float
-    seconds_construction: float
+    runs_created: int = 0
+    runs_merged: int = 0
+    runs_expired: int = 0
+    runs_peak: int = 0
+    nodes_created: int = 0
+    matches: int = 0
+    events_in_matches: int = 0
+    evaluations: dict[str, int] = field(default_factory=dict)
+    seconds_matching: float = 0.0
+    seconds_construction: float = 0.0
     sequences: int = 0
     memory: int = 0
 

@@ -17,10 +17,10 @@ from cepheid.events.columns.vectorised import Bools, Leaf, Vectorised, whole_num
 from cepheid.events.event_view import EventView
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
+from cepheid.language.naming import variables_in
 from cepheid.language.printer import item_name
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.positions import ABSENT, ListPositions, SinglePositions
-from cepheid.reference.interpreter import variables_in
 
 
 def project(

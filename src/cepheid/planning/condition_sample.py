@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause
 from cepheid.events.arrays import Int64s
+from cepheid.events.columns.arrow_arrays import one_array
 from cepheid.events.columns.vectorised import Bools, Leaf, Vectorised
 from cepheid.events.events import Events
 from cepheid.functions import find_function
@@ -74,9 +75,7 @@ class _Sample:
         """The values of an attribute."""
         if attribute not in self._columns:
             taken = self._events.table.column(attribute).take(self._rows)
-            self._columns[attribute] = (
-                taken.chunk(0) if taken.num_chunks == 1 else taken.combine_chunks()
-            )
+            self._columns[attribute] = one_array(taken)
         return self._columns[attribute]
 
     def may_lack(self, attribute: str) -> bool:

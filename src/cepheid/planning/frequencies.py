@@ -93,8 +93,7 @@ def _share_of_window(query: AnalysedQuery, events: Events, window: int | None) -
     """The fraction of all events in one window."""
     if window is None:
         return 1.0
-    measure = query.query.window.measure if query.query.window else ast.WindowMeasure.TIME
-    if measure is ast.WindowMeasure.TIME:
+    if query.query.measure is ast.WindowMeasure.TIME:
         span = int(events.ticks[-1]) - int(events.ticks[0]) + 1
         return min(window / span, 1.0)
     return min(window / len(events), 1.0)

@@ -15,13 +15,14 @@ from typing import Any
 
 from cepheid.budget import charge
 from cepheid.language import syntax as ast
+from cepheid.language.naming import variables_in
 from cepheid.reference.interpreter import (
     Binding,
     Event,
     Interpreter,
+    all_bound,
     compare,
     list_of,
-    variables_in,
 )
 
 _MATCH_BYTES, _EVENT_BYTES = 600, 60
@@ -152,7 +153,7 @@ class Evaluation:
         self.events = events
         self.ticks = [event.ticks for event in events]
         self.extent = window
-        self.measure = query.window.measure if query.window else ast.WindowMeasure.TIME
+        self.measure = query.measure
         self.strategy = query.strategy
         self.equivalences = _equivalences(query)
         negated = {component.variable for component in flat.negatives}
@@ -454,10 +455,7 @@ def _shared_value(events: list[Event], attribute: str) -> Any:
 
 
 def _events_of(binding: Binding) -> list[Event]:
-    events: list[Event] = []
-    for bound in binding.values():
-        events.extend(bound if isinstance(bound, list) else [bound])
-    return sorted(events, key=lambda event: event.position)
+    return sorted(all_bound(binding), key=lambda event: event.position)
 
 
 def sort_key(query: ast.Query, match: Match) -> tuple[tuple[int, ...], ...]:

@@ -10,13 +10,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 from cepheid.aggregates import AGGREGATES
 from cepheid.functions import answer, find_function
 from cepheid.language import syntax as ast
+from cepheid.language.naming import variables_in
 from cepheid.language.units import microseconds
 
+T = TypeVar("T")
 Truth = bool | None
 """True, False, or None for unknown."""
 
@@ -33,11 +36,6 @@ class Event:
 
 Binding = Mapping[str, "Event | list[Event]"]
 """The event of each variable, or the events of a Kleene variable."""
-
-
-def variables_in(node: ast.Node) -> set[str]:
-    """The variables that an expression names."""
-    return {part.variable for part in node.walk() if hasattr(part, "variable")}
 
 
 class _Missing(Exception):
@@ -167,6 +165,12 @@ class Interpreter:
         present = [value for value in values if value is not None]
         aggregate = AGGREGATES[node.function]
         return answer(aggregate.python(present)) if present else aggregate.of_nothing
+
+
+def all_bound(binding: Mapping[str, T | list[T]]) -> list[T]:
+    """All events of a binding, or their positions."""
+    each = (bound if isinstance(bound, list) else [bound] for bound in binding.values())
+    return list(chain.from_iterable(each))
 
 
 def list_of(binding: Binding, variable: str) -> list[Event]:

@@ -36,7 +36,7 @@ from cepheid.matches.modes.registry import output_mode, refuse_query
 from cepheid.matches.stored import load_matches, store_matches
 from cepheid.schema import Kind
 from cepheid.sessions.alternative_run import AlternativeRun
-from cepheid.sessions.session_window import SessionWindow, measure_of
+from cepheid.sessions.session_window import SessionWindow
 from cepheid.snapshots import Arrays, Parts, part, prefixed
 from cepheid.tuning import tuning
 
@@ -72,7 +72,7 @@ class Session(QuerySession):
     ) -> None:
         self._mode = output_mode(output)
         refuse_query(self._mode, query)
-        measure = measure_of(query)
+        measure = query.query.measure
         by_partition = measure is ast.WindowMeasure.EVENTS_PER_PARTITION
         # Once an event is read, its partition matters only to an output mode that chooses, a
         # negation, or a window that counts the events of partitions.

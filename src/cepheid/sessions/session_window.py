@@ -38,7 +38,7 @@ class SessionWindow:
 
     def __init__(self, query: AnalysedQuery, extent: int | None, retained: Retained) -> None:
         self.extent = MAX_TICKS if extent is None else extent
-        measure = measure_of(query)
+        measure = query.query.measure
         self.is_time = measure is ast.WindowMeasure.TIME
         self.is_per_partition = measure is ast.WindowMeasure.EVENTS_PER_PARTITION
         self.is_open = self.extent == MAX_TICKS
@@ -136,12 +136,6 @@ class SessionWindow:
         """Restore the state of a snapshot."""
         self._counts = arrays["counts"]
         self.partitions.load(part("partitions", arrays))
-
-
-def measure_of(query: AnalysedQuery) -> ast.WindowMeasure:
-    """What the window of a query measures; time if it has none."""
-    window = query.query.window
-    return ast.WindowMeasure.TIME if window is None else window.measure
 
 
 def _types_that_matter(query: ast.Query) -> frozenset[str] | None:

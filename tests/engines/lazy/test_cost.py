@@ -69,18 +69,18 @@ def skewed(size: int = 12_000) -> pa.Table:
 
 def test_frequencies_are_those_of_a_window() -> None:
     table = skewed()
-    events = order_events(table, time="ts", type="type")
+    events = order_events(table)
     query = analysed("PATTERN SEQ(A a, B b) WITHIN 1200")
     found = observe(query, events, 1_200)
     assert found.per_window["a"] == pytest.approx(600, rel=0.1)
     assert found.per_window["b"] < 10
     assert not found.drifts
     rising = pa.table({"ts": np.arange(40_000), "type": ["A"] * 20_000 + ["B"] * 20_000})
-    assert observe(query, order_events(rising, time="ts", type="type"), 100).drifts
+    assert observe(query, order_events(rising), 100).drifts
 
 
 def test_conditions_are_tested_on_a_sample() -> None:
-    events = order_events(skewed(400_000), time="ts", type="type")
+    events = order_events(skewed(400_000))
     query = analysed("PATTERN SEQ(A a, C c) WHERE a.x < 0.1 AND a.x < c.x AND c.x > 0.5 WITHIN 100")
     found = observe(query, events, 100).per_window
     assert found["a"] == pytest.approx(5, rel=0.9)

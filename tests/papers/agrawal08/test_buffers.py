@@ -28,7 +28,7 @@ def buffer_after(query: str, table: pa.Table, options: Options) -> tuple[set[str
 
     A pointer is shown as ``e2 –1.0→ e1``; at the bottom of the first stack there is none.
     """
-    events = order_events(table, time="ts", type="type")
+    events = order_events(table)
     running = Session(analyse(cep.query(query).tree, events.schema), 60, "all", options)
     engine = running._alternatives[0].engine
     complete: list[np.void] = []
@@ -130,7 +130,7 @@ def test_a_search_that_backtracks_reads_events_again() -> None:
             "first": [True] + [False] * 5,
         }
     )
-    events = order_events(table, time="ts", type="type")
+    events = order_events(table)
     query = cep.query(
         """PATTERN SEQ(S+ a[], S b, S c)
         WHERE strict_contiguity { a[1].first = true AND b.x >= 2 AND c.x >= 3 }"""

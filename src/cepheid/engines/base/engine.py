@@ -67,17 +67,15 @@ class StandingStacks:
 
 
 class Engine(ABC):
-    """One alternative of a query over a stream, without its negations."""
+    """One alternative of a query over a stream, without its negations.
 
-    @property
-    @abstractmethod
-    def partition_attributes(self) -> tuple[str, ...]:
-        """The attributes on which all events of a match agree."""
+    All events of a match agree on the ``partition_attributes``. ``reads_partitions`` says whether
+    the engine reads partitions; otherwise all events are in partition 0.
+    """
 
-    @property
-    @abstractmethod
-    def reads_partitions(self) -> bool:
-        """Whether the engine reads partitions; otherwise all events are in partition 0."""
+    def __init__(self, partition_attributes: tuple[str, ...], *, reads_partitions: bool) -> None:
+        self.partition_attributes = partition_attributes
+        self.reads_partitions = reads_partitions
 
     @abstractmethod
     def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:

@@ -15,7 +15,7 @@ from cepheid.codegen.generated import marks_address
 from cepheid.codegen.steps import EventTest
 from cepheid.engines.base.kernels import event_masks
 from cepheid.events.arrays import Int64s, address_of, lent_numbers
-from cepheid.events.columns.arrow_arrays import to_numpy
+from cepheid.events.columns.arrow_arrays import one_array, to_numpy
 from cepheid.events.columns.encoding import EncodedColumn, encode_column
 from cepheid.events.columns.list_columns import ListColumns
 from cepheid.events.columns.string_codes import StringCodes
@@ -164,8 +164,7 @@ class EventBatch:
 
     def _leaf(self, leaf: Leaf) -> pa.Array:
         assert isinstance(leaf, ast.Attribute | ast.Element)
-        column = self.table.column(leaf.attribute)
-        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        return one_array(self.table.column(leaf.attribute))
 
     def _missing(self, leaf: Leaf) -> Bools:
         """The events of a type without the attribute."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from cepheid.codegen import layout
 from cepheid.codegen.expressions import Storage
 from cepheid.codegen.steps import Generated
+from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.kernels.conditions import Conditions
 from cepheid.engines.base.layout import RegisterArrays, Rows
 from cepheid.events.arrays import address_of, grown
@@ -73,6 +74,12 @@ class Registers:
         """Restore the state of a snapshot."""
         self.arrays = RegisterArrays(**{name: state[name] for name in RegisterArrays._fields})
         self.resize(len(self.arrays.valid))
+
+    def read(self, batch: EventBatch) -> list[EncodedColumn]:
+        """Point the context at the columns of a batch that the predicates read; these columns."""
+        columns = [batch.column(name) for name, _ in self._columns]
+        self.point_at(columns, batch.strings, batch.lists)
+        return columns
 
     def point_at(
         self,

@@ -30,7 +30,7 @@ def refuse_imprecise(query: AnalysedQuery) -> str | None:
             f"{tree.strategy.value} needs to know which events are adjacent; with uncertain times "
             "the strategies are skip_till_any_match and skip_till_next_match"
         )
-    if tree.window is not None and tree.window.measure is not ast.WindowMeasure.TIME:
+    if tree.measure is not ast.WindowMeasure.TIME:
         return (
             "a window cannot count events if their order is uncertain; give a length of time, "
             "such as WITHIN 10 seconds"

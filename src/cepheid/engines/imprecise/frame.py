@@ -45,10 +45,8 @@ class FrameTests:
 
     def registers(self, frame: Frame, runs: int) -> Registers:
         """Registers of this many runs, for conditions across the events of a frame."""
-        compiled, batch = self._compiled, frame.batch
-        registers = Registers(compiled, runs)
-        columns = [batch.column(name) for name, _ in compiled.columns]
-        registers.point_at(columns, batch.strings, batch.lists)
+        registers = Registers(self._compiled, runs)
+        registers.read(frame.batch)
         return registers
 
     def conditions(self, registers: Registers) -> Conditions:

@@ -39,6 +39,8 @@ class LazyEngine(Engine):
     """
 
     def __init__(self, automaton: LazyAutomaton, task: EngineTask, *, is_tree: bool) -> None:
+        attributes = automaton.placement.partition_attributes
+        super().__init__(attributes, reads_partitions=bool(attributes))
         self._automaton = automaton
         # Each engine counts what its negations have refused.
         negations = automaton.tables.negations.copy()
@@ -59,16 +61,6 @@ class LazyEngine(Engine):
             layout.NEED_WORK: partial(memory.double, "work"),
             layout.NEED_SWEEP: memory.free_expired,
         }
-
-    @property
-    def partition_attributes(self) -> tuple[str, ...]:
-        """The attributes on which all events of a match agree."""
-        return self._automaton.placement.partition_attributes
-
-    @property
-    def reads_partitions(self) -> bool:
-        """Whether buffers and instances are kept by partition."""
-        return bool(self.partition_attributes)
 
     def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk; the matches that it completes, in blocks."""
@@ -106,8 +98,7 @@ class LazyEngine(Engine):
         """Add the events of a chunk that fit a component or a negation to the store."""
         memory, batch = self._memory, chunk.events
         predicate = int(memory.arrays.control[0]["predicate"])
-        columns = [batch.column(name) for name, _ in self._automaton.columns]
-        self._batch.point_at(columns, batch.strings, batch.lists)
+        columns = self._batch.read(batch)
         mask = batch.mask(self._automaton.event_tests, predicate, self._batch.context)
         is_late = np.flatnonzero(self._tables.negations["is_late"])
         if len(is_late):
@@ -194,7 +185,6 @@ class LazyEngine(Engine):
             evaluations[label] += number
         return EngineMetrics(
             runs_created=int(control["instances_created"]),
-            runs_merged=0,
             runs_expired=int(control["instances_expired"]),
             runs_peak=int(control["instances_peak"]),
             nodes_created=int(control["nodes_created"]) + int(control["buffered"]),
@@ -202,7 +192,6 @@ class LazyEngine(Engine):
             events_in_matches=int(control["ids_found"]),
             evaluations=dict(evaluations),
             seconds_matching=self._drive.seconds,
-            seconds_construction=0.0,
             memory=self._memory.bytes_used,
         )
 

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, NegatedComponent
 from cepheid.analysis.partitions import Term, find_equal_attributes
-from cepheid.codegen.compiler import is_on_event
+from cepheid.codegen.compiler import is_on_each_event
 from cepheid.codegen.edges import least_events, most_events
 from cepheid.codegen.sequences import partition_attributes
-from cepheid.codegen.steps import Phase
 from cepheid.engines.base.options import BY_COST, FIRST_CHANCE
 from cepheid.engines.base.statistics import given_part, given_rates
 from cepheid.engines.base.workload import Workload, best_orders
@@ -186,7 +185,7 @@ def place_components(
         named = [ix for ix, part in enumerate(parts) if part.variable in clause.variables]
         if not named:
             on_event[0].append(clause)
-        elif len(named) == 1 and _is_on_event(clause, parts[named[0]]):
+        elif len(named) == 1 and is_on_each_event(clause, parts[named[0]]):
             on_event[named[0]].append(clause)
         else:
             label = print_expression(clause.expression, query.query)
@@ -220,13 +219,6 @@ def place_components(
         )
     )
     return LazyPlacement(alternatives, components, early, partitions, kept)
-
-
-def _is_on_event(clause: Clause, component: ast.Component) -> bool:
-    """Whether the clause is a condition on each event of the component alone."""
-    if component.is_kleene and clause.ranges.get(component.variable) != 1:
-        return False
-    return not clause.least_lengths and is_on_event(clause.literals, component, Phase.TAKE)
 
 
 def _assumed(clause: Clause) -> float:

@@ -75,19 +75,11 @@ class SharedPart(Engine):
     def __init__(
         self, shared: SharedLazyEngine, place: int, components: Sequence[ast.Component]
     ) -> None:
+        engine = shared.engine
+        super().__init__(engine.partition_attributes, reads_partitions=engine.reads_partitions)
         self._shared = shared
         self._place = place
         self._components = components
-
-    @property
-    def partition_attributes(self) -> tuple[str, ...]:
-        """The attributes on which all events of a match agree."""
-        return self._shared.engine.partition_attributes
-
-    @property
-    def reads_partitions(self) -> bool:
-        """Whether buffers and instances are kept by partition."""
-        return self._shared.engine.reads_partitions
 
     def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk, or take the matches that were found when the first alternative read it."""
@@ -127,4 +119,4 @@ class SharedPart(Engine):
         matches, events = int(shared.matches[place]), int(shared.events_in_matches[place])
         if place == 0:
             return replace(shared.engine.metrics, matches=matches, events_in_matches=events)
-        return EngineMetrics(0, 0, 0, 0, 0, matches, events, {}, 0.0, 0.0)
+        return EngineMetrics(matches=matches, events_in_matches=events)

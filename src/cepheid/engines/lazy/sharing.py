@@ -103,12 +103,10 @@ def place_shared(query: AnalysedQuery, shared: SharedAlternatives) -> LazyPlacem
     return place_components(query, shared.union, shared.places, (), _equal_in_all(query, shared))
 
 
-def chain_orders(
-    query: AnalysedQuery, statistics: Mapping[str, float], negation: str = BY_COST
-) -> Orders:
+def chain_orders(query: AnalysedQuery, statistics: Mapping[str, float]) -> Orders:
     """The order in which lazy_chain binds the components of each alternative of a query."""
     found: dict[int, tuple[int, ...]] = {}
-    for group in shared_alternatives(query, negation):
+    for group in shared_alternatives(query):
         orders = place_shared(query, group).given_orders(statistics)
         for number, places, order in zip(group.numbers, group.places, orders, strict=True):
             found[number] = tuple(places.index(ix) for ix in order)

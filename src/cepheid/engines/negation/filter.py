@@ -58,8 +58,7 @@ class NegationFilter:
     def read(self, batch: EventBatch, partitions: Int64s, axis: Int64s) -> None:
         """Keep the events that can violate a match."""
         test = self._test
-        columns = [batch.column(name) for name, _ in test.columns]
-        self._columns.point_at(columns, batch.strings, batch.lists)
+        columns = self._columns.read(batch)
         mask = batch.mask([test.test], self._predicate, self._columns.context)
         places = np.flatnonzero((mask != 0) & (partitions >= 0))
         if not len(places):

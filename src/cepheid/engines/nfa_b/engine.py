@@ -38,10 +38,12 @@ class NfaBEngine(Engine):
     """
 
     def __init__(self, automaton: NfaB, task: EngineTask) -> None:
+        by_partition = automaton.lists_by_partition
+        super().__init__(automaton.partition_attributes, reads_partitions=by_partition)
         max_runs = task.options.max_runs
         # A match prunes the runs of its partition if runs are listed by what must not overlap.
         tests = tuple(test.attribute for test in task.query.equivalences)
-        listed_by = automaton.partition_attributes if automaton.lists_by_partition else ()
+        listed_by = automaton.partition_attributes if by_partition else ()
         self.automaton = automaton
         self._lister = MatchLister([step.component for step in automaton.steps])
         self._drive = Drive()
@@ -79,16 +81,6 @@ class NfaBEngine(Engine):
         self._grow_runs(tuning().first_runs)
 
     @property
-    def partition_attributes(self) -> tuple[str, ...]:
-        """The attributes on which all events of a match agree."""
-        return self.automaton.partition_attributes
-
-    @property
-    def reads_partitions(self) -> bool:
-        """Whether runs are listed by partition."""
-        return self.automaton.lists_by_partition
-
-    @property
     def _control(self) -> npt.NDArray[np.void]:
         return self._state.control
 
@@ -117,8 +109,7 @@ class NfaBEngine(Engine):
         """Let predicates read a chunk; its events as kernels read them."""
         self._grow_partitions(chunk.partitions)
         events, registers = chunk.events, self._registers
-        columns = [events.column(name) for name, _ in self.automaton.columns]
-        registers.point_at(columns, events.strings, events.lists)
+        registers.read(events)
         control = self._control[0]
         control["base_event"] = events.first_event
         self._next_event = events.first_event + len(events)

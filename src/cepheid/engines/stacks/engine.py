@@ -57,6 +57,7 @@ class InstanceStacksEngine(Engine):
         self._task = task
         self._components = count = len(stacks.steps)
         self._keys = Keys(stacks, task.by_partition, task.options.domains)
+        super().__init__(stacks.partition_attributes, reads_partitions=self._keys.are_partitions)
         self._registers = Registers(stacks, 1)
         self._tables = Tables(
             self._planned(), *step_tables(stacks.steps, stacks.columns), self._registers.context
@@ -119,22 +120,11 @@ class InstanceStacksEngine(Engine):
     def _tested_keys(self) -> int:
         return int(self._plan["keys"] - self._plan["pushed"])
 
-    @property
-    def partition_attributes(self) -> tuple[str, ...]:
-        """Attributes in which all events of a match agree."""
-        return self._compiled.partition_attributes
-
-    @property
-    def reads_partitions(self) -> bool:
-        """Whether the partitions of the session are those of the stacks."""
-        return self._keys.are_partitions
-
     def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk; the matches that it completes, in blocks."""
         events, axis = chunk.events, chunk.axis
         self._now = int(axis[-1]) if len(axis) else self._now
-        columns = [events.column(name) for name, _ in self._compiled.columns]
-        self._registers.point_at(columns, events.strings, events.lists)
+        self._registers.read(events)
         self._plan["context"] = self._registers.context.ctypes.data
         span = np.array([(events.first_event, first_event, 0)], dtype=SPAN)
         tests = self._compiled.tests, int(self._plan["predicate"]), self._registers.context
@@ -311,16 +301,12 @@ class InstanceStacksEngine(Engine):
         matches = int(control["matches_found"])
         counts = self._state.evaluations
         return EngineMetrics(
-            runs_created=0,
-            runs_merged=0,
-            runs_expired=0,
             runs_peak=int(max(control["peak"], control["used"])),
             nodes_created=int(control["pushed"]),
             matches=matches,
             events_in_matches=matches * self._components,
             evaluations={edge: int(counts[ix]) for ix, edge in self._compiled.edges},
             seconds_matching=self._drive.seconds,
-            seconds_construction=0.0,
             sequences=int(control["constructed"]),
             memory=bytes_of(
                 *self._pool,

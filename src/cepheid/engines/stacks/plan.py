@@ -80,13 +80,12 @@ def _is_implied(
 
     An equality of floats is not implied: keys compare their bits, and NaN is not equal to itself.
     """
-    match clause.literals:
-        case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
-            places = {part.variable: ix for ix, part in enumerate(alternative.components)}
-            terms = [(places[side.variable], side.attribute) for side in (left, right)]
-            return any(
-                all(key.attributes[ix] == attribute for ix, attribute in terms) for key in keys
-            ) and (schema is None or schema.kind(left.attribute) is not Kind.FLOAT)
+    places = {part.variable: ix for ix, part in enumerate(alternative.components)}
+    for sides in clause.equal_attributes[:1]:
+        terms = [(places[side.variable], side.attribute) for side in sides]
+        return any(
+            all(key.attributes[ix] == attribute for ix, attribute in terms) for key in keys
+        ) and (schema is None or schema.kind(sides[0].attribute) is not Kind.FLOAT)
     return False
 
 
@@ -122,6 +121,14 @@ def pushed_key(
         for key, count in zip(keys, counted, strict=True)
     ]
     return sizes.index(max(sizes))
+
+
+def key_text(components: Sequence[ast.Component], attributes: Sequence[str]) -> str:
+    """The attributes of a key, as equalities: ``a.id = b[i].id``."""
+    return " = ".join(
+        f"{component.variable}{'[i]' if component.is_kleene else ''}.{attribute}"
+        for component, attribute in zip(components, attributes, strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +259,4 @@ class SequencePlan:
         return print_expression(clause.expression, self.query.query)
 
     def _equal(self, key: PartitionKey) -> str:
-        return " = ".join(
-            f"{component.variable}.{attribute}"
-            for component, attribute in zip(
-                self.alternative.components, key.attributes, strict=True
-            )
-        )
+        return key_text(self.alternative.components, key.attributes)

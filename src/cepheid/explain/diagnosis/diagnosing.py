@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cepheid.analysis.analyse import analyse
-from cepheid.analysis.names import variables_in
 from cepheid.events.events import Events
 from cepheid.explain.diagnosis.counting import Count, Counting, Partials
 from cepheid.explain.diagnosis.event_conditions import event_conditions
@@ -29,6 +28,7 @@ from cepheid.explain.diagnosis.report import (
 )
 from cepheid.explain.diagnosis.stream import Stream
 from cepheid.language import syntax as ast
+from cepheid.language.naming import variables_in
 from cepheid.language.printer import print_pattern, print_query
 from cepheid.tuning import tuning
 

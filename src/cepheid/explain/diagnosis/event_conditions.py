@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.analysis.names import variables_in
 from cepheid.codegen.edges import current_event
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.errors import CepheidError
@@ -19,6 +18,7 @@ from cepheid.explain.diagnosis.prefixes import conditions_of, equivalences_of, p
 from cepheid.explain.diagnosis.report import ConditionCount
 from cepheid.explain.diagnosis.stream import Stream, extended
 from cepheid.language import syntax as ast
+from cepheid.language.naming import variables_in
 
 Bools = npt.NDArray[np.bool_]
 

@@ -9,13 +9,13 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from cepheid.analysis.names import variables_in
 from cepheid.analysis.placement import Indices, indices_in
 from cepheid.explain.diagnosis.prefixes import equivalences_of
 from cepheid.language import syntax as ast
+from cepheid.language.naming import variables_in
 from cepheid.language.printer import print_expression
 from cepheid.language.units import NANOSECONDS_PER
-from cepheid.reference.interpreter import Binding, Event, Interpreter, compare, list_of
+from cepheid.reference.interpreter import Binding, Interpreter, all_bound, compare, list_of
 
 MOST_CHARACTERS = 40
 """The number of characters of a string that are shown."""
@@ -107,7 +107,7 @@ def _agreed_value(test: ast.Equivalence, binding: Binding) -> Any:
     """The value that the events of a binding share, or None if none of them has one."""
     if test.value is not None:
         return test.value.value
-    for event in _events(binding):
+    for event in all_bound(binding):
         if event.values.get(test.attribute) is not None:
             return event.values[test.attribute]
     return None
@@ -116,7 +116,9 @@ def _agreed_value(test: ast.Equivalence, binding: Binding) -> Any:
 def _disagreeing(test: ast.Equivalence, binding: Binding) -> tuple[Any, ...] | None:
     """Two values that should be equal, or a null; None if all agree."""
     values = [
-        event.values[test.attribute] for event in _events(binding) if test.attribute in event.values
+        event.values[test.attribute]
+        for event in all_bound(binding)
+        if test.attribute in event.values
     ]
     wanted = _agreed_value(test, binding)
     for value in reversed(values):
@@ -188,10 +190,3 @@ def literal(value: Any) -> str:
     """
     nowhere = ast.Query(ast.Component(("A",), "a"))
     return print_expression(_as_literal(value), nowhere)
-
-
-def _events(binding: Binding) -> list[Event]:
-    events: list[Event] = []
-    for bound in binding.values():
-        events += bound if isinstance(bound, list) else [bound]
-    return events

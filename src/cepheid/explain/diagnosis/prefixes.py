@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from cepheid.analysis.alternatives import choices
-from cepheid.analysis.names import variables_in
 from cepheid.analysis.normal_form import conjuncts
 from cepheid.analysis.placement import indices_in, reads_whole_list
 from cepheid.language import syntax as ast
+from cepheid.language.naming import variables_in
 
 
 class Goal(Enum):

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cepheid.analysis.model import Alternative
-from cepheid.analysis.names import variables_in
 from cepheid.errors import list_words
 from cepheid.explain.conditions import place_of
 from cepheid.explain.diagnosis.candidates import Surroundings
@@ -19,6 +18,7 @@ from cepheid.explain.diagnosis.failures import Tests
 from cepheid.explain.diagnosis.prefixes import Goal, Stage, conditions_of, known_at
 from cepheid.explain.diagnosis.stream import Positions, Stream, extended, positions_of
 from cepheid.language import syntax as ast
+from cepheid.language.naming import variables_in
 from cepheid.language.printer import print_pattern
 from cepheid.reference.interpreter import Binding
 

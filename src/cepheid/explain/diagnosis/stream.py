@@ -22,7 +22,7 @@ from cepheid.events.partition_numbers import PartitionNumbers
 from cepheid.explain.diagnosis.prefixes import equivalences_of
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
-from cepheid.reference.interpreter import Event
+from cepheid.reference.interpreter import Event, all_bound
 
 _LARGEST_FIRST = tuple(reversed(NANOSECONDS_PER.items()))
 
@@ -46,7 +46,7 @@ class Stream:
     @property
     def measure(self) -> ast.WindowMeasure:
         """The measure of the window."""
-        return self.query.window.measure if self.query.window else ast.WindowMeasure.TIME
+        return self.query.measure
 
     @cached_property
     def attributes(self) -> set[str]:
@@ -204,10 +204,7 @@ def _amount(number: str, unit: str) -> str:
 
 def all_positions(binding: Positions) -> list[int]:
     """The positions of all events of a binding, in order."""
-    found: list[int] = []
-    for bound in binding.values():
-        found += bound if isinstance(bound, list) else [bound]
-    return sorted(found)
+    return sorted(all_bound(binding))
 
 
 def positions_of(binding: Positions, variable: str) -> list[int]:

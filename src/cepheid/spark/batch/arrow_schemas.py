@@ -131,7 +131,7 @@ def result_schema(query: ast.Query, events: Events, has_confidence: bool = False
 
     >>> from cepheid.language.parser import parse
     >>> from cepheid.events.events import order_events
-    >>> events = order_events({"ts": [1], "type": ["A"]}, time="ts", type="type")
+    >>> events = order_events({"ts": [1], "type": ["A"]})
     >>> result_schema(parse("PATTERN A+ a[] RETURN a.LEN AS n"), events).names
     ['start', 'end', 'n']
     """

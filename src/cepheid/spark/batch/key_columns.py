@@ -74,7 +74,7 @@ def equivalence_keys(query: AnalysedQuery) -> list[str]:
 
 def _is_about_more_than_matches(query: ast.Query, output: str) -> bool:
     """Whether a match depends on the order or number of other events."""
-    counts = query.window is not None and query.window.measure is not ast.WindowMeasure.TIME
+    counts = query.measure is not ast.WindowMeasure.TIME
     return not query.strategy.skips or counts or output_mode(output).needs_whole_partitions
 
 
@@ -118,18 +118,14 @@ def _equated(
         ast.Attribute(component.variable, attribute): component
         for component, attribute in zip(alternative.components, key.attributes, strict=True)
     }
-    for clause in negated.clauses:
-        match clause.literals:
-            case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
-                for own, other in ((left, right), (right, left)):
-                    types = negated.component.types
-                    if (
-                        own.variable == negated.component.variable
-                        and other in keys
-                        and schema.kind(own.attribute) is schema.kind(other.attribute)
-                        and all(schema.has_attribute(name, own.attribute) for name in types)
-                    ):
-                        return own.attribute
+    for own, other in (pair for clause in negated.clauses for pair in clause.equal_attributes):
+        if (
+            own.variable == negated.component.variable
+            and other in keys
+            and schema.kind(own.attribute) is schema.kind(other.attribute)
+            and all(schema.has_attribute(name, own.attribute) for name in negated.component.types)
+        ):
+            return own.attribute
     return None
 
 

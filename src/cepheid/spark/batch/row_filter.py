@@ -19,6 +19,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
 from cepheid.analysis.model import AnalysedQuery, Clause, Edge
+from cepheid.codegen.compiler import is_on_each_event
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind, Schema
 from cepheid.spark.batch.frames import column
@@ -70,8 +71,7 @@ def relevant_rows(
 
 def relevant_types(query: AnalysedQuery) -> frozenset[str] | None:
     """The types of the rows that some component can bind; None if all rows matter."""
-    window = query.query.window
-    counts_events = window is not None and window.measure is not ast.WindowMeasure.TIME
+    counts_events = query.query.measure is not ast.WindowMeasure.TIME
     if not query.query.strategy.skips or counts_events:
         return None
     return frozenset(name for component, _ in _components(query) for name in component.types)
@@ -91,21 +91,14 @@ def _components(query: AnalysedQuery) -> Iterator[tuple[ast.Component, list[Clau
             *((negated.component, negated.clauses) for negated in alternative.negations),
         ]
         for component, clauses in parts:
-            yield component, [each for each in clauses if _tests_each_event(each, component)]
-
-
-def _tests_each_event(clause: Clause, component: ast.Component) -> bool:
-    """Whether the clause tests a single event, and all events of the component must pass it."""
-    if clause.variables != {component.variable} or clause.least_lengths:
-        return False
-    leaves = [
-        node for literal in clause.literals for node in literal.walk() if hasattr(node, "variable")
-    ]
-    if not component.is_kleene:
-        return all(isinstance(leaf, ast.Attribute) for leaf in leaves)
-    return set(clause.ranges.values()) == {1} and all(
-        isinstance(leaf, ast.Element) and leaf.index is ast.Index.CURRENT for leaf in leaves
-    )
+            yield (
+                component,
+                [
+                    each
+                    for each in clauses
+                    if each.variables == {component.variable} and is_on_each_event(each, component)
+                ],
+            )
 
 
 class _Untranslated(Exception):
