@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 
 from cepheid.language import syntax as ast
 
@@ -15,6 +16,19 @@ class Outline:
     components: tuple[ast.Component, ...] = ()
     negated: frozenset[int] = frozenset()
     before: frozenset[tuple[int, int]] = frozenset()
+
+
+def count_alternatives(pattern: ast.Pattern) -> int:
+    """The number of alternatives of a pattern, computed without building them."""
+    match pattern:
+        case ast.Component(_, _, bounds):
+            return 2 if bounds and bounds.least == 0 else 1
+        case ast.Negation():
+            return 1
+        case ast.Disjunction(parts):
+            return sum(map(count_alternatives, parts))
+        case ast.Sequence(parts) | ast.Conjunction(parts):
+            return prod(map(count_alternatives, parts))
 
 
 def outlines(pattern: ast.Pattern) -> list[Outline]:

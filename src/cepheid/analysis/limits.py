@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
+from cepheid.analysis.alternatives import count_alternatives
 from cepheid.analysis.normal_form import MAX_CLAUSES, conjuncts, predicates
 from cepheid.language import syntax as ast
 from cepheid.language.limits import Limits
 
 _Size = tuple[int, int, int]
-"""The number of combinations, and of the elements and the terms in all of them together."""
+"""The number of clauses of a normal form, of their literals, and of the terms in those."""
 
 
 def check_limits(queries: Sequence[ast.Query], limits: Limits) -> None:
@@ -26,7 +27,7 @@ def check_limits(queries: Sequence[ast.Query], limits: Limits) -> None:
         limits.check("depth", _depth(query), "the query is nested too deeply", advice)
         count = sum(1 for _ in ast.components(query.pattern))
         limits.check("components", count, "the pattern has too many components", advice)
-        alternatives, components, _ = _expanded(query.pattern)
+        alternatives = count_alternatives(query.pattern)
         limits.check(
             "alternatives",
             alternatives,
@@ -36,7 +37,7 @@ def check_limits(queries: Sequence[ast.Query], limits: Limits) -> None:
         _, tests, terms = _sum(map(_normal_form, conjuncts(query.condition)))
         limits.check("tests", tests, "WHERE has too many tests", advice)
         limits.check("terms", terms, "the conditions of WHERE are too long", advice)
-        expanded += components + alternatives * terms
+        expanded += _expanded_components(query.pattern) + alternatives * terms
     limits.check(
         "expanded",
         expanded,
@@ -54,21 +55,22 @@ def _depth(query: ast.Query) -> int:
     return depth
 
 
-def _expanded(pattern: ast.Pattern) -> _Size:
-    """The number of alternatives, and of their components; they have no terms."""
+def _expanded_components(pattern: ast.Pattern) -> int:
+    """The number of components in all alternatives together."""
     match pattern:
-        case ast.Component(_, _, bounds):
-            return (2 if bounds and bounds.least == 0 else 1), 1, 0
-        case ast.Negation():
-            return 1, 1, 0
+        case ast.Component() | ast.Negation():
+            return 1
         case ast.Disjunction(parts):
-            return _sum(map(_expanded, parts))
+            return sum(map(_expanded_components, parts))
         case ast.Sequence(parts) | ast.Conjunction(parts):
-            return _product(list(map(_expanded, parts)))
+            count = count_alternatives(pattern)
+            return sum(
+                count // count_alternatives(part) * _expanded_components(part) for part in parts
+            )
 
 
 def _normal_form(condition: ast.Expression) -> _Size:
-    """The number of clauses in the normal form of a condition, of their literals, and of terms."""
+    """The size of the conjunctive normal form of a condition, without building it."""
     if not isinstance(condition, ast.And | ast.Or):
         return 1, 1, _count(condition)
     parts = list(map(_normal_form, condition.operands))
@@ -83,12 +85,12 @@ def _count(expression: ast.Expression) -> int:
 
 
 def _sum(parts: Iterable[_Size]) -> _Size:
-    counts, elements, terms = zip((0, 0, 0), *parts, strict=True)
-    return sum(counts), sum(elements), sum(terms)
+    clauses, literals, terms = zip((0, 0, 0), *parts, strict=True)
+    return sum(clauses), sum(literals), sum(terms)
 
 
 def _product(parts: Sequence[_Size]) -> _Size:
-    """The sizes of all combinations of one choice from each part."""
+    """The size of all combinations of a clause from each part."""
     count = prod(each for each, _, _ in parts)
-    elements = sum(count // each * own for each, own, _ in parts)
-    return count, elements, sum(count // each * own for each, _, own in parts)
+    literals = sum(count // each * own for each, own, _ in parts)
+    return count, literals, sum(count // each * own for each, _, own in parts)
