@@ -56,7 +56,7 @@ LARGE = [
     f"{PAIR} WHERE a.x{'+b.x' * 15_000} > 1",
     f"{PAIR} WHERE {'NOT ' * 15_000} a.x = 1",
     f"{PAIR} WHERE {'- ' * 30_000} a.x = 1",
-    f"{PAIR} WHERE {nested('a.x = b.x', '({} IN (true, false))', 40)}",
+    f"{PAIR} WHERE {nested('(a.x = b.x)', '({} IN (true, false))', 40)}",
     f"{PAIR} WHERE {listed(300, '(a.x = {0} AND b.x > 1 OR a.y = {0} AND b.y > 1)', ' AND ')}",
     f"{PAIR} RETURN {listed(300, '+'.join(['a.x'] * 45) + '+{0}')}",
     f"{PAIR} RETURN {'a.x, ' * 9_000} b.x",
