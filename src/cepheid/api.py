@@ -277,10 +277,10 @@ class CompiledQuery(Compiled["QueryStream"]):
                 Other keywords are ``statistics``, by which ``auto`` chooses: the number of events
                 of a type or variable in a window, and how often conditions hold, such as
                 ``{"A": 0.1, "B": 5, "a.x < b.x": 0.2}``; ``domains``, the number of values of
-                attributes, such as ``{"id": 10_000}``; and the limits ``max_runs`` and
-                ``max_matches``. For uncertain times: ``uncertainty``, ``probabilities``,
-                ``granularity``, ``max_uncertainty``, ``min_confidence`` and ``top_k``; see the
-                guide on uncertain times.
+                attributes, such as ``{"id": 10_000}``; and the limits ``max_runs``,
+                ``max_matches`` and ``max_memory``, such as ``"2 GiB"``. For uncertain times:
+                ``uncertainty``, ``probabilities``, ``granularity``, ``max_uncertainty``,
+                ``min_confidence`` and ``top_k``; see the guide on uncertain times.
 
         >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
         >>> events = {

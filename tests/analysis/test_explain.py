@@ -17,8 +17,8 @@ def explained(text: str, schema: Schema | None = None, refusals: tuple[str, ...]
 
 
 def pattern_of(text: str, schema: Schema | None = None) -> str:
-    """What stands below the evaluation."""
-    return explained(text, schema).split("  some: runs everything\n")[1]
+    """What stands below the evaluation, without warnings."""
+    return explained(text, schema).split("  some: runs everything\n")[1].split("warnings:\n")[0]
 
 
 def test_query_3_of_agrawal08() -> None:
@@ -212,4 +212,4 @@ def test_only_the_first_of_many_alternatives_are_shown() -> None:
     shown = explained("PATTERN SEQ(A* a[], B* b[], C* c[], D* d[])")
     assert "alternative 10:" in shown
     assert "alternative 11:" not in shown
-    assert shown.endswith("and 5 more alternatives\n")
+    assert "and 5 more alternatives\n" in shown

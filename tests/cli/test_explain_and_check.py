@@ -143,3 +143,10 @@ def test_statistics_are_read_from_a_file(run, folder):
     file.write_text('{"A": 900, "B": 1, "a.x < b.y": 0.2}', encoding="utf-8")
     refused = run("explain", "-q", text, "--statistics", file)
     assert "'a.x < b.y', which is no condition of the query; there is 'a.x < b.x'" in refused.err
+
+
+def test_check_warns_of_a_component_that_nothing_bounds(run):
+    outcome = run("check", "-q", "PATTERN SEQ(Shelf a, Exit+ b[])")
+    assert outcome.code == 0
+    assert outcome.err.startswith("warning: nothing bounds 'Exit+ b[]': ")
+    assert run("check", "-q", "PATTERN SEQ(Shelf a, Exit+ b[]) WITHIN 1 hour").err == ""

@@ -8,6 +8,7 @@ from cepheid.aggregates import AGGREGATES
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import closest, list_words, warn
 from cepheid.language import syntax as ast
+from cepheid.language.printer import print_pattern
 from cepheid.schema import Kind
 
 RANK = "rank"
@@ -91,6 +92,34 @@ def _is_string(node: ast.Node, query: AnalysedQuery) -> bool:
     attribute = getattr(node, "attribute", None)
     assert query.schema is not None
     return attribute is not None and query.schema.kind(attribute) is Kind.STRING
+
+
+def unbounded_components(query: ast.Query) -> list[ast.Component]:
+    """The Kleene components of which every choice of events of the stream is a match of its own.
+
+    Neither a window nor an upper bound limits how many there are.
+    """
+    any_match = query.strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH
+    return [
+        component
+        for component, negated in ast.components(query.pattern)
+        if any_match and query.window is None and not negated
+        if component.bounds is not None and component.bounds.most is None
+    ]
+
+
+def unbounded_lines(query: ast.Query) -> list[str]:
+    """A warning for each component that nothing bounds.
+
+    >>> from cepheid.language.parser import parse
+    >>> unbounded_lines(parse("PATTERN SEQ(A a, B+ b[])"))[0]
+    "nothing bounds 'B+ b[]': n events for it have 2^n - 1 choices, and each is a match ..."
+    """
+    return [
+        f"nothing bounds '{print_pattern(each)}': n events for it have 2^n - 1 choices, and each "
+        "is a match of its own; add WITHIN, an upper bound or skip_till_next_match"
+        for each in unbounded_components(query)
+    ]
 
 
 def warn_of_absent_types(named: set[str], known: Iterable[str], made: Iterable[str] = ()) -> None:

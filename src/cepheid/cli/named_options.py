@@ -112,6 +112,7 @@ def _variant(name: str, meaning: str) -> NamedOption:
 LIMITS = (
     NamedOption("max_matches", "N", "stop with an error at more than N matches", _read_whole),
     NamedOption("max_runs", "N", "stop with an error at more than N runs", _read_whole),
+    NamedOption("max_memory", "SIZE", "stop with an error before more is used: '2 GiB'"),
 )
 PLANNING = (
     NamedOption(

@@ -16,6 +16,7 @@ from cepheid.events.events import Events
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, bindings_from_rows
+from cepheid.matches.held import charge_matches, naming_component
 from cepheid.matches.metrics import Metrics
 from cepheid.matches.modes.mode import CompletedMatches
 from cepheid.matches.modes.registry import output_mode, refuse_query
@@ -32,6 +33,7 @@ class ReferenceRun(WholeRun):
         refuse_query(self._mode, task.query)
         self._window = task.window
         self._max_matches = task.options.max_matches
+        self._budget = task.budget
         self._metrics = Metrics()
 
     @property
@@ -42,8 +44,9 @@ class ReferenceRun(WholeRun):
     def run(self, events: Events) -> list[Bindings]:
         """All matches of a whole stream, in one part."""
         query, mode, limit = self._query.query, self._mode, self._max_matches
-        stream = python_events(events, attributes_tested(query))
-        matches = reference.evaluate(query, stream, self._window)
+        stream, before = python_events(events, attributes_tested(query)), self._budget.used
+        with naming_component(self._budget, query, None), self._budget.in_force():
+            matches = reference.evaluate(query, stream, self._window)
         if mode.definition is not None:
             matches = mode.definition(query, matches)
         if limit is not None and len(matches) > limit:
@@ -52,6 +55,8 @@ class ReferenceRun(WholeRun):
         if mode.make_chooser is not None and mode.definition is None:
             found = mode.make_chooser().choose(_completed(query, matches, found))
         self._metrics = Metrics(events=len(events), matches=len(found))
+        self._budget.release(self._budget.used - before)
+        charge_matches(self._budget, found, query)
         return [found]
 
 

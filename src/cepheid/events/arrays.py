@@ -7,19 +7,45 @@ as much as the work that is done with it.
 
 from __future__ import annotations
 
+import math
+import weakref
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from cepheid.budget import budget_in_force
 
 Int64s = npt.NDArray[np.int64]
 PositionArray = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 """Positions of events; those of a window or a file usually fit into four bytes."""
 
 
+_SMALL = 1 << 16
+"""Smaller arrays are not charged to a budget."""
+
+
+def zeros(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """An array of zeros, charged to the budget in force until it is freed.
+
+    Raises:
+        OverBudget: the run may not take this much memory.
+    """
+    budget = budget_in_force()
+    if budget is None:
+        return np.zeros(shape, dtype=dtype)
+    size = np.dtype(dtype).itemsize * math.prod(shape if isinstance(shape, tuple) else (shape,))
+    if size < _SMALL:
+        return np.zeros(shape, dtype=dtype)
+    budget.charge(size)
+    new = np.zeros(shape, dtype=dtype)
+    weakref.finalize(new, budget.release, size).atexit = False
+    return new
+
+
 def int64s(size: int) -> Int64s:
     """An array of zeros."""
-    return np.zeros(size, dtype=np.int64)
+    return zeros(size, np.int64)
 
 
 def no_rows(dtype: npt.DTypeLike, dimensions: int = 1) -> npt.NDArray[Any]:
@@ -29,7 +55,7 @@ def no_rows(dtype: npt.DTypeLike, dimensions: int = 1) -> npt.NDArray[Any]:
 
 def grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     """A copy of the array with room for ``size`` rows."""
-    new = np.zeros((size, *array.shape[1:]), dtype=array.dtype)
+    new = zeros((size, *array.shape[1:]), array.dtype)
     new[: len(array)] = array
     return new
 

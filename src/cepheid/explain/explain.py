@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, NegatedComponent
 from cepheid.analysis.names import variables_in
+from cepheid.analysis.needs import unbounded_lines
 from cepheid.analysis.normal_form import conjuncts
 from cepheid.analysis.placement import indices_in
 from cepheid.engines.base.evaluation import INSTANCE_STACKS, LAZY_CHAIN
@@ -70,6 +71,7 @@ def explain(
     if hidden > 0:
         lines.append(f"and {hidden} more alternative{'s' if hidden > 1 else ''}")
     lines += _section("never tested", _untested(query))
+    lines += _section("warnings", unbounded_lines(query.query))
     return "\n".join(lines)
 
 

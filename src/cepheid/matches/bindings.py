@@ -191,6 +191,18 @@ class Bindings:
         """The total number of events in all matches."""
         return sum(len(column.positions) for column in self.variables.values())
 
+    @property
+    def nbytes(self) -> int:
+        """The memory that the matches keep: all of the arrays that their columns are parts of."""
+        columns = self.variables.values()
+        arrays = [column.positions for column in columns]
+        arrays += [column.offsets for column in columns if isinstance(column, ListPositions)]
+        owners = {id(each.base): each.base for each in arrays if each.base is not None}
+        kept = sum(getattr(owner, "nbytes", 0) for owner in owners.values())
+        kept += sum(each.nbytes for each in arrays if each.base is None)
+        # Matches that know when they are complete know their times; others look them up.
+        return kept + (24 * self.count if self.completed_at is not None else 0)
+
     def first_events(self) -> PositionArray:
         """The position of the first event of each match."""
         columns = list(self.variables.values())

@@ -13,11 +13,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.budget import Budget
 from cepheid.errors import OptionError
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, MatchTimes
+from cepheid.matches.held import building
 from cepheid.matches.kernels.match_columns import count_finals
 from cepheid.matches.layout import FINAL, Chains
 from cepheid.matches.match_columns import MatchLister
@@ -49,8 +51,10 @@ class CompressedMatches:
         variables: Mapping[str, ast.Component],
         chains: Chains,
         metrics: Metrics,
+        budget: Budget,
     ) -> None:
         self.metrics = metrics
+        self._budget = budget
         self._query = query
         self._events = events
         self._variables = variables
@@ -74,7 +78,12 @@ class CompressedMatches:
     def expand(self) -> Matches:
         """All matches, built: the result of ``output="all"``."""
         empty = self._bindings(int64s(0), int64s(1))
-        return self._matches(list(self._blocks()) or [empty])
+        parts: list[Bindings] = []
+        with building(self._budget, self._query) as charge:
+            for block in self._blocks():
+                charge(block.nbytes)
+                parts.append(block)
+        return self._matches(parts or [empty])
 
     def sample(self, size: int, seed: int | None = None) -> Matches:
         """Matches drawn uniformly at random, with replacement."""

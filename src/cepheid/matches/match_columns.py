@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.events.arrays import Int64s, PositionArray, lent
+from cepheid.events.arrays import Int64s, PositionArray, int64s, lent, zeros
 from cepheid.jit.drive import Drive
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings
@@ -93,7 +93,7 @@ class MatchLister:
         nodes, longest = len(chains.nodes), chains.longest
         if len(self._listing.memo) < nodes:
             self._listing = self._listing._replace(
-                memo=np.zeros(2 * nodes, np.int64), stack=np.empty((2 * nodes + 2, 3), np.int64)
+                memo=int64s(2 * nodes), stack=zeros((2 * nodes + 2, 3), np.int64)
             )
         if len(self._path) <= longest or self._path.dtype != width:
             self._path = np.empty(2 * longest + 2, width)

@@ -13,11 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as arrow
 
+from cepheid.budget import Budget
 from cepheid.errors import did_you_mean, list_words
 from cepheid.events.event_view import EventView
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings
+from cepheid.matches.held import building
 from cepheid.matches.metrics import Metrics
 from cepheid.matches.projection import project
 from cepheid.schema import Schema
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 _SHOWN = 10
+_MATCH_BYTES, _EVENT_BYTES = 320, 40
+"""The size of a match in Python values, and of each event in it."""
 
 Rows = dict[str, int | str | list[int | str]]
 """The input row or rows that each variable is bound to; a string if the event is no input row."""
@@ -75,12 +79,14 @@ class Matches:
         parts: Sequence[Bindings],
         metrics: Metrics | None = None,
         name_row: Callable[[int], int | str] = int,
+        budget: Budget | None = None,
     ) -> None:
         self.metrics = metrics or Metrics()
         self._query = query
         self._given = events
         self._parts = parts
         self._name_row = name_row
+        self._budget = Budget() if budget is None else budget
 
     @cached_property
     def _events(self) -> Events:
@@ -123,7 +129,7 @@ class Matches:
             low += len(part)
         backwards = place.step is not None and place.step < 0
         ordered = parts[::-1] if backwards else parts
-        return Matches(self._query, self._given, ordered, self.metrics, self._name_row)
+        return self._like(parts=ordered)
 
     def __repr__(self) -> str:
         shown = [repr(binding) for binding, _ in zip(self._row_numbers(), range(_SHOWN))]  # noqa: B905
@@ -132,7 +138,11 @@ class Matches:
 
     def bindings(self) -> list[Rows]:
         """For each match, the zero-based input rows that each variable is bound to."""
-        return list(self._row_numbers())
+        with building(self._budget, self._query) as charge:
+            charge(
+                sum(_MATCH_BYTES * len(part) + _EVENT_BYTES * part.events for part in self._parts)
+            )
+            return list(self._row_numbers())
 
     @property
     def columns(self) -> list[str]:
@@ -146,8 +156,7 @@ class Matches:
 
     def with_events(self) -> Matches:
         """The same matches with the events of each variable, regardless of RETURN."""
-        query = replace(self._query, returns=None)
-        return Matches(query, self._given, self._parts, self.metrics, self._name_row)
+        return self._like(query=replace(self._query, returns=None))
 
     def _repr_html_(self) -> str:
         from cepheid.matches.notebook import matches_html
@@ -161,7 +170,12 @@ class Matches:
 
     def to_arrow(self) -> pa.Table:
         """The matches as an Arrow table: start, end, and the variables or RETURN's items."""
-        return pa.concat_tables(map(self._table, self._parts))
+        tables: list[pa.Table] = []
+        with building(self._budget, self._query) as charge:
+            for part in self._pieces() if len(self) > tuning().batch_matches else self._parts:
+                tables.append(self._table(part))
+                charge(tables[-1].nbytes)
+        return pa.concat_tables(tables)
 
     def to_batches(self, size: int | None = None) -> Iterator[pa.RecordBatch]:
         """The matches as Arrow batches; only one batch is in memory at a time."""
@@ -182,7 +196,18 @@ class Matches:
 
     def with_rows_named(self, name_row: Callable[[int], int | str]) -> Matches:
         """The same matches; their bindings name the row of an event with ``name_row``."""
-        return Matches(self._query, self._given, self._parts, self.metrics, name_row)
+        return self._like(name_row=name_row)
+
+    def _like(self, **changes: Any) -> Matches:
+        kept = {
+            "query": self._query,
+            "events": self._given,
+            "parts": self._parts,
+            "metrics": self.metrics,
+            "name_row": self._name_row,
+            "budget": self._budget,
+        }
+        return Matches(**{**kept, **changes})
 
     def pieces(
         self, size: int | None = None, wanted: Collection[str] | None = None

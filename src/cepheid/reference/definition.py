@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any
 
+from cepheid.budget import charge
 from cepheid.language import syntax as ast
 from cepheid.reference.interpreter import (
     Binding,
@@ -22,6 +23,9 @@ from cepheid.reference.interpreter import (
     list_of,
     variables_in,
 )
+
+_MATCH_BYTES, _EVENT_BYTES = 600, 60
+"""What a match, and each of its events, takes at most until it is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ def evaluate(
     """
     found: dict[Any, Match] = {}
     for match in find(query, events, window):
+        charge(_MATCH_BYTES + _EVENT_BYTES * len(match.events()))
         key = sort_key(query, match)
         if key not in found or match.completed < found[key].completed:
             found[key] = match

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cepheid.budget import OverBudget
 from cepheid.codegen.sequences import compile_negation
 from cepheid.engines.base.engine import Chunk, EngineTask
 from cepheid.engines.base.limits import too_many_matches
@@ -24,6 +25,7 @@ from cepheid.matches.bindings import (
     joined_bindings,
     no_matches,
 )
+from cepheid.matches.held import charge_matches, over_budget
 from cepheid.matches.stored import load_matches, store_matches
 from cepheid.planning.registry import evaluation_named
 from cepheid.snapshots import Arrays, part, prefixed
@@ -48,6 +50,10 @@ def _filtered(
     return matches, partitions
 
 
+_COPIES = 6
+"""Pending matches are joined, compared, chosen from and ordered before they are reported."""
+
+
 class AlternativeRun:
     """One alternative of a query: its engine, and the matches pending on its negations."""
 
@@ -61,6 +67,8 @@ class AlternativeRun:
         self._components = alternative.components
         self._strategy = query.query.strategy
         self._max_matches = task.options.max_matches
+        self._budget, self._query = task.budget, query.query
+        self._charged = 0
         self._window = task.window
         self._ends_by_time = self.waits and measure is ast.WindowMeasure.TIME
         self._filters: list[NegationFilter] = []
@@ -163,6 +171,7 @@ class AlternativeRun:
             last = found.last_events() - first_event
             kept = _filtered(direct, found, partitions[last], retained, strings)
             if len(kept[0]):
+                self._charged += charge_matches(self._budget, kept[0], self._query, _COPIES)
                 self._parts.append(kept)
 
     def found(self, chunk: Chunk, retained: Retained) -> Iterator[Bindings]:
@@ -179,10 +188,21 @@ class AlternativeRun:
     def _blocks(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """The matches of the positive components, in blocks without times."""
         limit = self._max_matches
-        for block in self.engine.feed(chunk, first_event):
+        blocks = self.engine.feed(chunk, first_event)
+        while (block := self._next(blocks)) is not None:
             if limit is not None and self.engine.metrics.matches > limit:
                 raise too_many_matches(limit, self._components, self._strategy)
             yield replace(block, in_order=self._is_sequence)
+
+    def _next(self, blocks: Iterator[Bindings]) -> Bindings | None:
+        """The next block, if there is one; what the engine allocates is charged to the budget."""
+        try:
+            with self._budget.in_force():
+                return next(blocks, None)
+        except OverBudget:
+            crowded = self.engine.crowded()
+            variable = None if crowded is None else crowded.variable
+            raise over_budget(self._budget, self._query, variable) from None
 
     def _with_own_partitions(self, chunk: Chunk) -> Chunk:
         """The chunk with the partitions that the engine reads."""
@@ -218,12 +238,15 @@ class AlternativeRun:
         """The pending matches that no event has violated and no later event can violate."""
         ready, partitions = self._pending
         self._parts = [self._nothing]
+        self._budget.release(self._charged)
+        self._charged = 0
         if self.waits and not at_end and len(ready):
             first = retained.places(ready.first_events())
             counted = np.maximum(retained.partition[first], 0)
             is_closed = following[counted] - retained.axis[first] >= self._window
             open_, closed = np.flatnonzero(~is_closed), np.flatnonzero(is_closed)
             self._parts = [(ready.pick(open_), partitions[open_])]
+            self._charged = charge_matches(self._budget, self._parts[0][0], self._query, _COPIES)
             ready, partitions = ready.pick(closed), partitions[closed]
         waiting = [test for test in self._filters if test.waits]
         ready, _ = _filtered(waiting, ready, partitions, retained, strings)

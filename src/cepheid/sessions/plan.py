@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.scripts import ScriptQuery
+from cepheid.budget import Budget
 from cepheid.engines.base.evaluation import AUTO, Evaluation
 from cepheid.engines.base.query_session import QuerySession, SessionTask, Stored, WholeRun
 from cepheid.errors import EvaluationError, LimitError, OptionError, SnapshotError
@@ -38,7 +39,8 @@ class PlannedQuery:
 
     ``sample`` has no events, but the columns of the events that the query reads. ``stream`` merges
     these with composite events; it is None if the query reads only the input. ``makes`` has the
-    columns of the query's composite events; it is None if no query reads them.
+    columns of the query's composite events; it is None if no query reads them. ``budget`` is
+    shared by the queries of a script.
     """
 
     settings: RunSettings
@@ -52,6 +54,7 @@ class PlannedQuery:
     sample: Events
     stream: MergedStream | None
     makes: pa.Table | None
+    budget: Budget
 
     @property
     def task(self) -> SessionTask:
@@ -64,6 +67,7 @@ class PlannedQuery:
             settings.options,
             settings.read.uncertain or UncertainTime(),
             self.evaluation.name,
+            self.budget,
         )
 
     def no_composites(self) -> Composites:
@@ -101,6 +105,7 @@ def plan(
     script.check_reserved(read)
     refuse_taken_types(script.queries, events)
     planned: list[PlannedQuery] = []
+    budget = Budget(settings.options.max_memory)
     made: dict[int, pa.Table] = {}
     kinds: dict[int, dict[str, Kind]] = {}
     for number, each in enumerate(script.queries):
@@ -136,6 +141,7 @@ def plan(
                 sample,
                 stream,
                 makes,
+                budget,
             )
         )
     return planned
@@ -148,7 +154,14 @@ def new_run(task: SessionTask) -> WholeRun:
         return make(task)
     from cepheid.sessions.session import Session
 
-    return Session(task.query, task.window, task.output, task.options, evaluation=task.evaluation)
+    return Session(
+        task.query,
+        task.window,
+        task.output,
+        task.options,
+        evaluation=task.evaluation,
+        budget=task.budget,
+    )
 
 
 def open_session(task: SessionTask, stored: Stored | None = None) -> QuerySession:

@@ -86,7 +86,7 @@ def run_script(
             places = np.arange(len(stream), dtype=np.int64)
             whole, found = Unsettled.of(tree, stream, joined_bindings(parts), hooks, places)
             parts, made[query.number] = [whole], found.settled(None, 0)[0]
-        matches = Matches(tree, stream, parts, session.metrics)
+        matches = Matches(tree, stream, parts, session.metrics, budget=query.budget)
         answers.append(Answered(query, stream, query.named(matches, script.queries)))
     return answers
 
@@ -106,7 +106,12 @@ def run_count(planned: PlannedQuery, events: Events) -> int:
     from cepheid.sessions.session import Session
 
     session = Session(
-        task.query, task.window, options=task.options, evaluation=task.evaluation, counts=True
+        task.query,
+        task.window,
+        options=task.options,
+        evaluation=task.evaluation,
+        counts=True,
+        budget=task.budget,
     )
     count = session.count(events)
     if count is None:
@@ -128,7 +133,12 @@ def run_compressed(planned: PlannedQuery, events: Events) -> CompressedMatches:
     task = planned.task
     merging = replace(task.options, algorithm=MERGING)
     session = Session(
-        task.query, task.window, options=merging, evaluation=task.evaluation, keeps_all=True
+        task.query,
+        task.window,
+        options=merging,
+        evaluation=task.evaluation,
+        keeps_all=True,
+        budget=task.budget,
     )
     return session.run_compressed(events)
 

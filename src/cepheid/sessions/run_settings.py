@@ -26,6 +26,7 @@ class MatchKeywords(ReadKeywords, total=False):
     domains: Mapping[str, int]
     max_runs: int | None
     max_matches: int | None
+    max_memory: int | str | None
     negation: str
     statistics: Mapping[str, float] | None
     method: str

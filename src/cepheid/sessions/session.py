@@ -13,6 +13,7 @@ import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needs import string_operations
+from cepheid.budget import Budget
 from cepheid.codegen.compiler import compiled_once
 from cepheid.engines.base.engine import Chunk, EngineTask
 from cepheid.engines.base.evaluation import NFA_B
@@ -27,6 +28,7 @@ from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, joined_bindings, with_variables
 from cepheid.matches.duplicates import ReportedMatches, without_duplicates
+from cepheid.matches.held import charge_matches
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics, joined_metrics
 from cepheid.matches.modes.mode import CompletedMatches
@@ -66,6 +68,7 @@ class Session(QuerySession):
         evaluation: str = NFA_B,
         keeps_all: bool = False,
         counts: bool = False,
+        budget: Budget | None = None,
     ) -> None:
         self._mode = output_mode(output)
         refuse_query(self._mode, query)
@@ -83,6 +86,8 @@ class Session(QuerySession):
         self._window = SessionWindow(query, window, self._retained)
         self._strings = StringCodes(_string_operations(query))
         self._strings_kept = 0
+        self._budget = Budget(options.max_memory) if budget is None else budget
+        self._charged = 0
         is_simple = len(query.alternatives) == 1 and not query.alternatives[0].negations
         shared: dict[tuple[int, ...], Any] = {}
         self._alternatives = [
@@ -98,6 +103,7 @@ class Session(QuerySession):
                     counts,
                     prunes=self._mode.can_prune and is_simple,
                     shared=shared,
+                    budget=self._budget,
                 ),
                 measure,
             )
@@ -125,7 +131,9 @@ class Session(QuerySession):
         return self._reported_now([*parts, self._places(chosen)])
 
     def _reported_now(self, parts: list[Bindings]) -> Matches:
-        matches = Matches(self._query.query, self._retained.view, parts)
+        self._budget.release(self._charged)
+        self._charged = 0
+        matches = Matches(self._query.query, self._retained.view, parts, budget=self._budget)
         self._evict()
         return matches
 
@@ -206,7 +214,9 @@ class Session(QuerySession):
 
         self._feed(events)
         chains = self._alternatives[0].engine.buffer
-        return CompressedMatches(self._query.query, events, self._variables, chains, self.metrics)
+        return CompressedMatches(
+            self._query.query, events, self._variables, chains, self.metrics, self._budget
+        )
 
     def run(self, events: Events) -> list[Bindings]:
         """All matches of a whole stream, in parts, in the order of their completion."""
@@ -259,9 +269,16 @@ class Session(QuerySession):
 
     def _feed(self, batch: Events) -> list[Bindings]:
         if self._is_plain:
-            return [block for block in self.found(batch) if len(block)] or [self.nothing]
+            return list(self._held_blocks(batch)) or [self.nothing]
         self._read(batch)
         return [self._places(self._choose(self._release(at_end=False)))]
+
+    def _held_blocks(self, batch: Events) -> Iterator[Bindings]:
+        """The matches as they are found, charged to the budget until they are reported."""
+        for block in self.found(batch):
+            if len(block):
+                self._charged += charge_matches(self._budget, block, self._query.query)
+                yield block
 
     def _read(self, batch: Events) -> None:
         for chunk in self._chunks(batch):

@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 from cepheid import CompiledScript
+from cepheid.analysis.needs import unbounded_lines
 from cepheid.cli.commands.scripts import script_summary
 from cepheid.cli.inputs import find_schema, looks_like_events, name_of, read_queries, split_query
 from cepheid.cli.reporting import EXIT_FAULT, report
 from cepheid.cli.request import Request, command
 from cepheid.cli.results import summary
-from cepheid.errors import CepheidError
+from cepheid.errors import CepheidError, warn
 
 
 @command(
@@ -50,6 +51,9 @@ def check(
                 query.explain(known)
                 shown = summary(query.tree)
             typer.echo(f"{name_of(file)}: ok, {shown}")
+            for each in query.script.queries:
+                for line in unbounded_lines(each.query):
+                    warn(line)
         except CepheidError as error:
             report(error)
             faulty = True

@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.budget import Budget
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import Options
 from cepheid.events.arrays import Int64s
+from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.layout import Chains
 from cepheid.matches.metrics import EngineMetrics
@@ -28,7 +30,7 @@ class EngineTask:
     ``keeps_all`` lists no matches: its buffer is the answer. An engine that ``counts`` only has to
     count the matches. An engine that ``prunes`` may leave out matches that overlap an earlier
     match of their partition; an engine that cannot prune finds all. ``shared`` has the engines
-    that several alternatives of the query share.
+    that several alternatives of the query share. ``budget`` counts the memory of the run.
     """
 
     query: AnalysedQuery
@@ -40,6 +42,7 @@ class EngineTask:
     counts: bool = False
     prunes: bool = False
     shared: dict[tuple[int, ...], Any] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +103,10 @@ class Engine(ABC):
     def counted(self) -> float:
         """The number of matches, for an engine that counts; exact below 2 ** 53."""
         return float(self.metrics.matches)
+
+    def crowded(self) -> ast.Component | None:
+        """The component at which there are most partial matches, if the engine knows."""
+        return None
 
     @property
     def buffer(self) -> Chains:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from cepheid.budget import read_size
 from cepheid.engines.base.statistics import check_statistics
 from cepheid.errors import OptionError, closest, list_words, unknown_name, warn
 from cepheid.events.read_options import UNCERTAIN_KEYWORDS
@@ -32,7 +34,9 @@ CHOICES = {
     "method": METHODS,
     "negation": NEGATIONS,
 }
-LIMITS = ("max_runs", "max_matches")
+_MAX_MEMORY = "CEPHEID_MAX_MEMORY"
+"""The environment variable with the default of ``max_memory``."""
+LIMITS = ("max_runs", "max_matches", "max_memory")
 READING = (
     "time",
     "type",
@@ -68,8 +72,8 @@ class Options:
     [Kolchinsky17]. ``negation``: whether a negation is tested as soon as the variables around it
     are bound, or when a match is complete, or whichever has the lower estimated cost.
     ``statistics``: the number of events of types or variables in a window, and how often
-    conditions hold, if known. ``max_runs`` (instances, for other evaluations) and ``max_matches``
-    are limits that end the evaluation with an error.
+    conditions hold, if known. ``max_runs`` (instances, for other evaluations), ``max_matches`` and
+    ``max_memory``, in bytes, are limits that end the evaluation with an error.
 
     The others are for imprecise: ``method`` is how signatures are found [Zhang10 §4, §5];
     ``min_confidence`` drops matches with less confidence, and ``top_k`` all but the k matches
@@ -84,6 +88,7 @@ class Options:
     domains: Mapping[str, int] = field(default_factory=dict)
     max_runs: int | None = None
     max_matches: int | None = None
+    max_memory: int | None = None
     negation: str = BY_COST
     statistics: Mapping[str, float] | None = None
     method: str = AUTO_METHOD
@@ -130,6 +135,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
         if name in keywords:
             raise OptionError(f"{name} is given twice: as a keyword and in options")
     options = Options(**keywords, **nested)
+    options = replace(options, max_memory=memory_limit(options.max_memory))
     for name, choices in CHOICES.items():
         chosen = getattr(options, name)
         if chosen not in choices:
@@ -152,6 +158,21 @@ def read_options(given: Mapping[str, Any]) -> Options:
             raise OptionError(f"{name} is a positive whole number, not {limit!r}")
     _check_domains(options.domains)
     return options
+
+
+def memory_limit(given: object = None) -> int | None:
+    """The limit that ``max_memory`` or the environment gives, in bytes; None if neither does.
+
+    >>> memory_limit("2 GiB")
+    2147483648
+    """
+    name = "max_memory"
+    if given is None:
+        name, given = _MAX_MEMORY, os.environ.get(_MAX_MEMORY)
+    try:
+        return read_size(given) if given is not None else None
+    except ValueError as error:
+        raise OptionError(f"{name} is {error}") from None
 
 
 def _unknown(name: str, known: Sequence[str]) -> OptionError:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.budget import Budget
 from cepheid.engines.base.evaluation import NFA_B
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
 from cepheid.errors import SnapshotError
@@ -36,7 +37,10 @@ _CERTAIN = UncertainTime()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SessionTask:
-    """A query, its window in ticks or events, and how it is run."""
+    """A query, its window in ticks or events, and how it is run.
+
+    ``budget`` counts the memory of the run; the queries of a script share one.
+    """
 
     query: AnalysedQuery
     window: int | None = None
@@ -44,6 +48,7 @@ class SessionTask:
     options: Options = DEFAULT_OPTIONS
     uncertain: UncertainTime = _CERTAIN
     evaluation: str = NFA_B
+    budget: Budget = field(default_factory=Budget)
 
     def check_made(self, header: Mapping[str, Any]) -> None:
         """Refuse the snapshot of another query, or one made with other options."""

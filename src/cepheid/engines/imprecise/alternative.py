@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
+from cepheid.budget import charge
 from cepheid.codegen.sequences import compile_negation
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.options import Options
@@ -43,6 +44,10 @@ class Threshold:
     def bound(self) -> float:
         """The confidence that a signature must be able to reach."""
         return max(self.more_than, self.at_least) * _SLACK
+
+
+_COPIES = 3
+"""Matches are joined, moved and ordered before they are reported."""
 
 
 class ImpreciseAlternative:
@@ -104,6 +109,7 @@ class ImpreciseAlternative:
                 known = self._scoring.score(frame, signatures)
             chosen = np.flatnonzero(self._threshold.passed(known.confidences))
             parts.append(self._kept(signatures, known, chosen))
+            charge(_COPIES * parts[-1].nbytes)
             self.count += len(chosen)
             if self._max_matches is not None and self.count > self._max_matches:
                 raise too_many_matches(self._max_matches, self._components, self._strategy)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from cepheid.analysis.needs import string_operations
+from cepheid.budget import Budget
 from cepheid.engines.base.evaluation import IMPRECISE
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.query_session import QuerySession, SessionTask
@@ -38,6 +39,7 @@ from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, MatchTimes, joined_bindings, with_variables
+from cepheid.matches.held import naming_component
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
 from cepheid.matches.modes.registry import refuse_output
@@ -55,6 +57,7 @@ class ImpreciseSession(QuerySession):
         refuse_output(task.output)
         super().__init__(task.query, task.options, Retained(keeps_partitions=False))
         self.nothing = replace(self.nothing, confidences=np.zeros(0))
+        self._budget = Budget()
         self._window_ticks = task.window
         self._uncertain = task.uncertain
         self._strings = StringCodes(string_operations(task.query))
@@ -83,7 +86,7 @@ class ImpreciseSession(QuerySession):
         """The matches of fresh events and those that are decided now; other events are evicted."""
         settled = max(settled, self._settled, self._begun - self._longest)
         bindings = self._evaluate(first_fresh, settled)
-        matches = Matches(self._query.query, self._retained.events, [bindings])
+        matches = Matches(self._query.query, self._retained.events, [bindings], budget=self._budget)
         self._evict()
         return matches
 
@@ -220,6 +223,12 @@ class ImpreciseSession(QuerySession):
 
     def _evaluate(self, first_fresh: int, settled: int) -> Bindings:
         """The matches of fresh events and those that are decided now."""
+        # No matches and no partial matches are kept between evaluations.
+        self._budget = Budget(self._options.max_memory)
+        with naming_component(self._budget, self._query.query, None), self._budget.in_force():
+            return self._found(first_fresh, settled)
+
+    def _found(self, first_fresh: int, settled: int) -> Bindings:
         retained = self._retained
         found = [self.nothing]
         base = 0

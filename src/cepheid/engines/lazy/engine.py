@@ -19,6 +19,7 @@ from cepheid.engines.lazy.memory import Memory
 from cepheid.engines.lazy.plans import LazyPlans
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.jit.drive import Drive
+from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays, part, prefixed
@@ -91,6 +92,10 @@ class LazyEngine(Engine):
                 self._leave_rare_to_filter()
         if memory.arrays.control[0]["matches"]:
             yield self._drained()
+
+    def crowded(self) -> ast.Component | None:
+        """The component that most instances wait for."""
+        return self._memory.crowded()
 
     @property
     def kinds(self) -> Int64s:

@@ -22,6 +22,7 @@ from cepheid.engines.lazy.store import EventStore, Groups
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, grown, int64s
 from cepheid.events.partition_numbers import PartitionNumbers
+from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern
 from cepheid.matches.metrics import bytes_of
 from cepheid.snapshots import Arrays, part, prefixed
@@ -115,16 +116,22 @@ class Memory:
 
     def _too_many_instances(self) -> LimitError:
         """The error for more instances than allowed; it names what most of them wait for."""
-        table = self.arrays.instances.table
-        live = table[table["bound"] != layout.FREE]
-        components, counts = np.unique(live["next"], return_counts=True)
-        place = int(components[counts.argmax()])
-        component = print_pattern(self._automaton.placement.components[place].component)
+        component = self.crowded()
+        assert component is not None
         return LimitError(
             f"there are more than {self._max_runs} instances, most of them waiting for "
-            f"'{component}'; a shorter window, an equivalence test such as [id] or a condition on "
-            "that component makes them fewer, and max_runs allows more"
+            f"'{print_pattern(component)}'; a shorter window, an equivalence test such as [id] or "
+            "a condition on that component makes them fewer, and max_runs allows more"
         )
+
+    def crowded(self) -> ast.Component | None:
+        """The component that most instances wait for."""
+        table = self.arrays.instances.table
+        live = table["next"][table["bound"] != layout.FREE]
+        components, counts = np.unique(live[live >= 0], return_counts=True)
+        if not len(components):
+            return None
+        return self._automaton.placement.components[int(components[counts.argmax()])].component
 
     def _add_rows(self, count: int) -> None:
         """Make room for this many partitions and groups."""

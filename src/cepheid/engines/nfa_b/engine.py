@@ -20,6 +20,7 @@ from cepheid.engines.nfa_b.layout import Batch, Merging, Output, State, Tables
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, address_of, grown, int64s, lent_numbers
 from cepheid.jit.drive import Drive
+from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.layout import FINAL, NODE, Chains
@@ -205,15 +206,23 @@ class NfaBEngine(Engine):
         control = self._control[0]
         if control["live"] <= control["max_runs"]:
             return
+        component = self.crowded()
+        assert component is not None
+        raise LimitError(
+            f"there are more than {self._max_runs} runs, most of them at "
+            f"'{print_pattern(component)}'; a shorter window, an equivalence test such as [id], a "
+            "condition on that component or skip_till_next_match makes them fewer, and max_runs "
+            "allows more"
+        )
+
+    def crowded(self) -> ast.Component | None:
+        """The component at which most runs are."""
         states = self._state.runs["state"]
         components, counts = np.unique(states[states >= 0] >> 1, return_counts=True)
+        if not len(components):
+            return None
         place = min(int(components[counts.argmax()]), len(self.automaton.steps) - 1)
-        component = print_pattern(self.automaton.steps[place].component)
-        raise LimitError(
-            f"there are more than {self._max_runs} runs, most of them at '{component}'; a shorter "
-            "window, an equivalence test such as [id], a condition on that component or "
-            "skip_till_next_match makes them fewer, and max_runs allows more"
-        )
+        return self.automaton.steps[place].component
 
     def _grow_runs(self, size: int) -> None:
         old = len(self._state.runs)

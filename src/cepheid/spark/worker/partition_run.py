@@ -33,7 +33,7 @@ def run_partition(
         whole = list(batches)
         if whole:
             compiled = settings.compiled()
-            found = compiled.run(pa.Table.from_batches(whole), settings.run)
+            found = compiled.run(pa.Table.from_batches(whole), settings.run_here())
             answers = Answers(compiled.script, settings)
             yield from answers.batches([each.matches for each in found], starts)
         return

@@ -34,7 +34,7 @@ class WorkerSession:
         starts: tuple[float, float] | None = None,
     ) -> None:
         script = settings.compiled().script
-        self.session: StreamSession[Any, Any] = StreamSession(script, settings.run, snapshot)
+        self.session: StreamSession[Any, Any] = StreamSession(script, settings.run_here(), snapshot)
         self._answers = Answers(script, settings)
         self._starts = starts
         self._task = f"{settings.text} {settings.run}"

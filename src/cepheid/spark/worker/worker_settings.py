@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FunctionType
 
@@ -11,7 +12,9 @@ import pyarrow as pa
 
 from cepheid.aggregates import AGGREGATES, BUILT_IN, Aggregate
 from cepheid.api import CompiledQuery, query
+from cepheid.budget import default_limit
 from cepheid.codegen.registered import register_function, registered_python
+from cepheid.engines.base.options import memory_limit
 from cepheid.errors import OptionError
 from cepheid.functions import REGISTERED
 from cepheid.language import syntax as ast
@@ -86,6 +89,14 @@ class WorkerSettings:
         """The column with the type of an event."""
         assert self.run.read.type is not None
         return self.run.read.type
+
+    def run_here(self) -> RunSettings:
+        """How the query is run in this worker: its share of the machine's memory is its limit."""
+        limit = memory_limit(self.run.options.max_memory)
+        if limit is None:
+            # A machine runs about as many workers as it has cores.
+            limit = default_limit(workers=os.cpu_count() or 1)
+        return replace(self.run, options=replace(self.run.options, max_memory=limit))
 
     def compiled(self) -> CompiledQuery | CompiledScript:
         """The query or the script, compiled in this process."""

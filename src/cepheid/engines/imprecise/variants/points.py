@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from cepheid.budget import charge
 from cepheid.engines.imprecise.layout import (
     NEED_RUNS,
     RESUME_AT,
@@ -17,7 +18,7 @@ from cepheid.engines.imprecise.layout import (
 )
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.engines.imprecise.variants.kernels.points import match_points
-from cepheid.events.arrays import int64s
+from cepheid.events.arrays import int64s, zeros
 from cepheid.matches.positions import offsets_of
 from cepheid.tuning import tuning
 
@@ -50,9 +51,13 @@ def _room(entries: int, components: int) -> PointRoom:
     return PointRoom(
         np.zeros((4, components + 1), dtype=np.int64),
         int64s(4 * entries),
-        np.zeros((entries, components), dtype=np.int64),
+        zeros((entries, components), np.int64),
         np.zeros((4, max(entries, components))),
     )
+
+
+_POINT_BYTES = 64
+"""What an instant of a candidate takes while the instants are sorted."""
 
 
 def _points_of(batch: Batch, components: int) -> Points:
@@ -65,6 +70,7 @@ def _points_of(batch: Batch, components: int) -> Points:
         row = candidates.borders[2 * component]
         places = candidates.places[row[0] : row[-1]]
         sizes = upper[places] - lower[places] + 1
+        charge(_POINT_BYTES * int(sizes.sum()))
         ends = offsets_of(sizes)
         events = np.repeat(places, sizes)
         times = np.arange(len(events)) + np.repeat(lower[places] - ends[:-1], sizes)
