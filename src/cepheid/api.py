@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
+from cepheid.analysis.limits import check_limits
 from cepheid.compiled import Compiled
 from cepheid.engines.base.evaluation import AUTO, INSTANCE_STACKS, REFERENCE
 from cepheid.engines.base.options import READING
@@ -17,6 +18,7 @@ from cepheid.events.sources.spark_frames import SPARK, are_spark_frames, refuse_
 from cepheid.language import syntax as ast
 from cepheid.language.builder import PatternBuilder
 from cepheid.language.grouping import NO_GROUPS, GroupBy, with_groups
+from cepheid.language.limits import read_limits
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, check_characters, parse
 from cepheid.language.printer import print_query
@@ -44,6 +46,7 @@ def query(
     parameters: Mapping[str, ParameterValue] = NO_PARAMETERS,
     group_by: GroupBy = NO_GROUPS,
     source: str = DEFAULT_SOURCE,
+    limits: Mapping[str, int] | None = None,
 ) -> CompiledQuery:
     """A query from its text, or from a pattern built in Python.
 
@@ -53,8 +56,11 @@ def query(
         group_by: attributes in which the events of a list agree: ``{"b": "x"}`` is the same as
             the condition ``b[i].x = b[i-1].x``, and ``{"b": ["x", "y"]}`` is two such conditions.
         source: the name of the text in error messages, for instance its file name.
+        limits: other limits than the defaults, such as ``{"components": 500}``; see the page on
+            limits.
 
     Raises:
+        LimitError: the query is too large.
         QuerySyntaxError: the query text does not parse.
         QuerySemanticError: the query has no meaning for any events.
 
@@ -65,14 +71,18 @@ def query(
     """
     if isinstance(text, PatternBuilder):
         text = text.build()
+    allowed = read_limits(limits)
     if isinstance(text, ast.Query):
+        check_limits([text], allowed)
         grouped = with_groups(text, group_by)
         printed = print_query(grouped)
         check_characters(printed, source)
         return CompiledQuery(grouped, printed, source)
     if not isinstance(text, str):
         raise OptionError(f"a query is a string or a built pattern, not {type(text).__name__}")
-    return CompiledQuery(with_groups(parse(text, source, parameters), group_by), text, source)
+    tree = parse(text, source, parameters, allowed)
+    check_limits([tree], allowed)
+    return CompiledQuery(with_groups(tree, group_by), text, source)
 
 
 def read_query(
@@ -80,10 +90,11 @@ def read_query(
     *,
     parameters: Mapping[str, ParameterValue] = NO_PARAMETERS,
     group_by: GroupBy = NO_GROUPS,
+    limits: Mapping[str, int] | None = None,
 ) -> CompiledQuery:
     """A query from a file, usually called ``something.sase``; arguments as for :func:`query`."""
     text, source = read_text(path), Path(path).name
-    return query(text, parameters=parameters, group_by=group_by, source=source)
+    return query(text, parameters=parameters, group_by=group_by, source=source, limits=limits)
 
 
 def read_text(path: str | Path) -> str:

@@ -7,12 +7,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from cepheid.analysis.limits import check_limits
 from cepheid.api import read_text
 from cepheid.compiled import Compiled
 from cepheid.engines.base.evaluation import AUTO, REFERENCE
 from cepheid.errors import DEFAULT_SOURCE, OptionError, list_words, no_such_query
 from cepheid.events.sources.spark_frames import SPARK, are_spark_frames
 from cepheid.language import syntax as ast
+from cepheid.language.limits import read_limits
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, parse_script
 from cepheid.schema import schema_of
@@ -31,6 +33,7 @@ def script(
     *,
     parameters: Mapping[str, ParameterValue] = NO_PARAMETERS,
     source: str = DEFAULT_SOURCE,
+    limits: Mapping[str, int] | None = None,
 ) -> CompiledScript:
     """A script: queries with ``;`` between them.
 
@@ -39,6 +42,7 @@ def script(
     :func:`~cepheid.query`.
 
     Raises:
+        LimitError: the script is too large.
         QuerySyntaxError: the text is not a script.
         QuerySemanticError: a query has no meaning, or reads events that it or a later query makes.
 
@@ -66,14 +70,21 @@ def script(
     """
     if not isinstance(text, str):
         raise OptionError(f"a script is a string, not {type(text).__name__}")
-    return CompiledScript(parse_script(text, source, parameters), text, source)
+    allowed = read_limits(limits)
+    trees = parse_script(text, source, parameters, allowed)
+    check_limits(trees, allowed)
+    return CompiledScript(trees, text, source)
 
 
 def read_script(
-    path: str | Path, *, parameters: Mapping[str, ParameterValue] = NO_PARAMETERS
+    path: str | Path,
+    *,
+    parameters: Mapping[str, ParameterValue] = NO_PARAMETERS,
+    limits: Mapping[str, int] | None = None,
 ) -> CompiledScript:
     """A script from a file, usually called ``something.sase``."""
-    return script(read_text(path), parameters=parameters, source=Path(path).name)
+    text, source = read_text(path), Path(path).name
+    return script(text, parameters=parameters, source=source, limits=limits)
 
 
 class CompiledScript(Compiled["ScriptStream"]):

@@ -8,9 +8,6 @@ from math import prod
 
 from cepheid.language import syntax as ast
 
-MAX_ALTERNATIVES = 1_000
-"""A pattern with more alternatives is refused."""
-
 
 @dataclass(frozen=True, slots=True)
 class Outline:

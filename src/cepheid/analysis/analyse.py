@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, islice
 
 from cepheid.analysis.alternatives import Outline, outlines
 from cepheid.analysis.kinds import check_kinds
@@ -15,6 +16,7 @@ from cepheid.analysis.scopes import check_scopes
 from cepheid.errors import DEFAULT_SOURCE, QuerySemanticError
 from cepheid.language import syntax as ast
 from cepheid.language.naming import variables_in
+from cepheid.language.parser import MAX_FAULTS
 from cepheid.schema import Schema
 
 
@@ -34,15 +36,16 @@ def analyse(
     >>> [clause.component_ix for clause in analysed.alternatives[0].clauses]
     [1]
     """
-    faults = (*check_pattern(query), *check_scopes(query), *check_kinds(query, schema))
+    ways = outlines(query.pattern)
+    found = chain(check_pattern(query, ways), check_scopes(query), check_kinds(query, schema))
+    faults = list(islice(found, MAX_FAULTS))
     if faults:
         raise QuerySemanticError(faults, text, source)
     conditions = conjuncts(query.condition)
     equivalences = tuple(test for test in conditions if isinstance(test, ast.Equivalence))
     others = [test for test in conditions if not isinstance(test, ast.Equivalence)]
     alternatives = tuple(
-        _alternative(outline, query, others, equivalences, schema)
-        for outline in outlines(query.pattern)
+        _alternative(outline, query, others, equivalences, schema) for outline in ways
     )
     return AnalysedQuery(query, alternatives, equivalences, schema)
 
@@ -82,8 +85,8 @@ def _alternative(
         )
         for place in sorted(outline.negated)
     )
-    before = frozenset(
-        (number[i], number[j]) for i, j in outline.before if i in number and j in number
-    )
+    before = outline.before
+    if outline.negated:
+        before = frozenset((number[i], number[j]) for i, j in before if {i, j} <= number.keys())
     keys = find_partition_keys(components, equivalences, clauses, schema, at_every_event=greedy)
     return Alternative(components, negations, before, tuple(clauses), keys)

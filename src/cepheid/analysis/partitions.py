@@ -14,6 +14,7 @@ partitions out of the run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from cepheid.analysis.model import Clause, Edge, PartitionKey
 from cepheid.language import syntax as ast
@@ -36,16 +37,16 @@ def find_partition_keys(
     Without a schema every type is assumed to have every attribute. With ``at_every_event``, a key
     must compare each event with the earlier ones as soon as it is selected.
     """
-    finder = _Finder(components, schema)
+    finder = _Finder(components, clauses, schema)
     tests = [(test.attribute,) * len(components) for test in equivalences]
     keys = {
         attributes: PartitionKey(attributes, True)
         for attributes in tests
         if all(map(finder.has_attribute, enumerate(attributes)))
     }
-    for attributes in finder.connected(clauses):
-        if not at_every_event or finder.is_connected_at_every_event(attributes, clauses):
-            keys.setdefault(attributes, PartitionKey(attributes, False))
+    found = list(finder.connected())
+    for attributes in finder.connected_at_every_event(found) if at_every_event else found:
+        keys.setdefault(attributes, PartitionKey(attributes, False))
     return tuple(keys.values())
 
 
@@ -57,21 +58,79 @@ def find_equal_attributes(
     A list is in a group if all its events have that value. A group of a single list means that its
     events agree with each other, as with ``b[i].x = b[i-1].x`` or ``b[i].x = b[1].x``.
     """
-    finder = _Finder(components, schema)
-    found = []
-    for group in finder.equal(clauses):
+    finder = _Finder(components, clauses, schema)
+    found, agreeing = [], finder.agreeing()
+    for group in finder.equal():
         by_component = dict(sorted(group, reverse=True))
         terms = tuple(sorted(by_component.items()))
-        if len(terms) > 1 or terms[0] in finder.agreeing(clauses):
+        if len(terms) > 1 or terms[0] in agreeing:
             found.append(terms)
     return tuple(sorted(found))
 
 
+@dataclass(frozen=True, slots=True)
+class _Equality:
+    """An equality, the attributes that it makes the same in a list, and its two sides."""
+
+    test: ast.Comparison
+    clause: Clause
+    uniform: tuple[Term, ...]
+    sides: set[Term | None]
+
+    def is_prompt(self, component_ix: int) -> bool:
+        """Whether it is tested as soon as an event of a component up to this one is bound."""
+        clause = self.clause
+        return (
+            clause.edge is not Edge.PROCEED
+            and all(length == 1 for length in clause.least_lengths.values())
+            and clause.component_ix is not None
+            and clause.component_ix <= component_ix
+        )
+
+
+class _Groups:
+    """Disjoint sets of attributes; the one that was merged last is the last."""
+
+    def __init__(self, terms: Iterable[Term]) -> None:
+        self._group_of = {term: {term} for term in terms}
+        self._in_order = {id(group): group for group in self._group_of.values()}
+
+    def merge(self, one: Term, other: Term) -> None:
+        """Make one set of the sets of two attributes."""
+        small, large = sorted(
+            (self._group_of.setdefault(term, {term}) for term in (one, other)), key=len
+        )
+        for group in (small, large):
+            self._in_order.pop(id(group), None)
+        if small is not large:
+            large |= small
+            self._group_of.update(dict.fromkeys(small, large))
+        self._in_order[id(large)] = large
+
+    def all(self) -> list[set[Term]]:
+        """The sets."""
+        return list(self._in_order.values())
+
+
 class _Finder:
-    def __init__(self, components: Sequence[ast.Component], schema: Schema | None) -> None:
+    def __init__(
+        self,
+        components: Sequence[ast.Component],
+        clauses: Iterable[Clause],
+        schema: Schema | None,
+    ) -> None:
         self._components = components
         self._places = {component.variable: ix for ix, component in enumerate(components)}
         self._schema = schema
+        self._equalities = [
+            _Equality(
+                equality,
+                clause,
+                tuple(self._uniform(equality, clause)),
+                {self._term(equality.left), self._term(equality.right)},
+            )
+            for equality, clause in self._find_equalities(clauses)
+        ]
 
     def has_attribute(self, term: Term) -> bool:
         """Whether all types of the component have the attribute."""
@@ -80,70 +139,73 @@ class _Finder:
         schema = self._schema
         return schema is None or all(schema.has_attribute(name, attribute) for name in types)
 
-    def connected(self, clauses: Iterable[Clause]) -> Iterator[tuple[str, ...]]:
+    def connected(self) -> Iterator[tuple[str, ...]]:
         """For each group with every component, one attribute per component."""
-        for group in self.equal(clauses):
+        for group in self.equal():
             # Of several attributes of a component, take the first by name.
             by_component = dict(sorted(group, reverse=True))
             if len(by_component) == len(self._components):
                 yield tuple(by_component[ix] for ix in range(len(self._components)))
 
-    def agreeing(self, clauses: Iterable[Clause]) -> set[Term]:
+    def agreeing(self) -> set[Term]:
         """The attributes of lists on which the events agree because they are compared.
 
         Events that are equal to a constant agree too, but they are not compared with each other.
         """
         return {
             term
-            for equality, clause in self._equalities(clauses)
-            if all(any(self._terms_in(side)) for side in (equality.left, equality.right))
-            for term in self._uniform(equality, clause)
+            for each in self._equalities
+            if all(any(self._terms_in(side)) for side in (each.test.left, each.test.right))
+            for term in each.uniform
         }
 
-    def is_connected_at_every_event(
-        self, attributes: tuple[str, ...], clauses: Iterable[Clause]
-    ) -> bool:
-        """Whether the events so far agree whenever one more is bound, in pattern order."""
-        prompt = [
-            clause
-            for clause in clauses
-            if clause.edge is not Edge.PROCEED
-            and all(length == 1 for length in clause.least_lengths.values())
-        ]
-        terms = list(enumerate(attributes))
+    def connected_at_every_event(self, keys: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """The keys on which the events so far agree whenever one more is bound, in order."""
         for last_ix, component in enumerate(self._components):
             if last_ix == 0 and not component.is_kleene:
                 continue
-            tested = [
-                clause
-                for clause in prompt
-                if clause.component_ix is not None and clause.component_ix <= last_ix
-            ]
-            bound = terms[: last_ix + 1]
-            if not any(group.issuperset(bound) for group in self.equal(tested)):
-                return False
-        return True
-
-    def equal(self, clauses: Iterable[Clause]) -> list[set[Term]]:
-        """Groups of attributes that these clauses make equal in every match."""
-        equalities = list(self._equalities(clauses))
-        uniform = {
-            term for equality, clause in equalities for term in self._uniform(equality, clause)
-        }
-        groups = [{term} for term in sorted(uniform)]
-        for equality, clause in equalities:
-            sides = (self._term(equality.left), self._term(equality.right))
-            # A list is connected by x only if all its events have the same x.
-            terms = {
-                side
-                for side in sides
-                if side and (side in uniform or not self._components[side[0]].is_kleene)
+            if not keys:
+                break
+            group_of = {
+                term: number
+                for number, group in enumerate(self.equal(prompt_until=last_ix))
+                for term in group
             }
-            if len(terms) == 2 and _always_applies(clause) and self._same_kind(terms):
-                _merge(groups, terms)
-        return groups
+            keys = [
+                key
+                for key in keys
+                if len({group_of.get(term, term) for term in enumerate(key[: last_ix + 1])}) == 1
+                and (0, key[0]) in group_of
+            ]
+        return keys
 
-    def _equalities(self, clauses: Iterable[Clause]) -> Iterator[tuple[ast.Comparison, Clause]]:
+    def equal(self, prompt_until: int | None = None) -> list[set[Term]]:
+        """Groups of attributes that the clauses make equal in every match.
+
+        With ``prompt_until``, only by clauses that are tested as soon as an event of a component
+        up to this one is bound.
+        """
+        equalities = [
+            each
+            for each in self._equalities
+            if prompt_until is None or each.is_prompt(prompt_until)
+        ]
+        uniform = {term for each in equalities for term in each.uniform}
+        groups = _Groups(sorted(uniform))
+        for each in equalities:
+            # A list is connected by x only if all its events have the same x.
+            terms = [
+                side
+                for side in each.sides
+                if side and (side in uniform or not self._components[side[0]].is_kleene)
+            ]
+            if len(terms) == 2 and _always_applies(each.clause) and self._same_kind(terms):
+                groups.merge(*terms)
+        return groups.all()
+
+    def _find_equalities(
+        self, clauses: Iterable[Clause]
+    ) -> Iterator[tuple[ast.Comparison, Clause]]:
         """The clauses that are equalities of attributes that all types have."""
         for clause in clauses:
             match clause.literals:
@@ -203,11 +265,3 @@ def _is_of_those_before(node: ast.Expression, current: ast.Element) -> bool:
         ):
             return (variable, attribute) == (current.variable, current.attribute)
     return False
-
-
-def _merge(groups: list[set[Term]], terms: set[Term]) -> None:
-    merged = set(terms)
-    for group in [group for group in groups if group & merged]:
-        merged |= group
-        groups.remove(group)
-    groups.append(merged)

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from cepheid.analysis.alternatives import MAX_ALTERNATIVES, Outline, count_alternatives, outlines
+from cepheid.analysis.alternatives import Outline
 from cepheid.analysis.names import Declared, declarations, undeclared
 from cepheid.errors import Fault, list_words
 from cepheid.language import syntax as ast
 
 
-def check_pattern(query: ast.Query) -> Iterator[Fault]:
+def check_pattern(query: ast.Query, alternatives: list[Outline]) -> Iterator[Fault]:
     """The faults of a query apart from its conditions and results."""
     pattern = query.pattern
     declared = declarations(pattern)
-    number = count_alternatives(pattern)
-    if number > MAX_ALTERNATIVES:
-        yield Fault(
-            f"the pattern has {number} alternatives, more than {MAX_ALTERNATIVES}",
-            pattern.span,
-            hint="Every OR and every star multiplies the number: split the query.",
-        )
-        alternatives = []
-    else:
-        alternatives = outlines(pattern)
     yield from _check_variables(alternatives, declared)
     yield from _check_positive(pattern)
     yield from _check_strategy(query, declared)
@@ -42,8 +33,8 @@ def _check_variables(alternatives: list[Outline], declared: Declared) -> Iterato
                 )
     twice: dict[str, None] = {}
     for outline in alternatives:
-        names = [component.variable for component in outline.components]
-        twice.update(dict.fromkeys(name for name in names if names.count(name) > 1))
+        names = Counter(component.variable for component in outline.components)
+        twice.update(dict.fromkeys(name for name, count in names.items() if count > 1))
     for variable in twice:
         yield Fault(
             f"the variable '{variable}' is declared twice",

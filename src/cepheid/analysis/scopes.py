@@ -33,10 +33,12 @@ def check_scopes(query: ast.Query) -> Iterator[Fault]:
 
 def _nodes(tree: ast.Node) -> Iterator[ast.Node]:
     """The nodes of a tree, except those below a wrong aggregate, which has one fault as a whole."""
-    yield tree
-    if not _is_bad_aggregate(tree):
-        for child in tree.children():
-            yield from _nodes(child)
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        yield node
+        if not _is_bad_aggregate(node):
+            pending += [*node.children()][::-1]
 
 
 def _is_bad_aggregate(node: ast.Node) -> bool:

@@ -16,6 +16,7 @@ from cepheid.analysis.kinds import return_kind
 from cepheid.analysis.names import type_span
 from cepheid.errors import DEFAULT_SOURCE, Fault, QuerySemanticError, Span, list_words
 from cepheid.language import syntax as ast
+from cepheid.language.parser import MAX_FAULTS
 from cepheid.language.printer import item_name, item_names
 from cepheid.schema import Kind, Schema
 
@@ -63,6 +64,8 @@ def link_queries(
             analyse(query)
         except QuerySemanticError as error:
             faults += error.faults
+        if len(faults) >= MAX_FAULTS:
+            raise QuerySemanticError(faults, text, source)
     made = [query.returns.type_name if query.returns else None for query in queries]
     reads: list[tuple[int, ...]] = []
     for number, query in enumerate(queries):
@@ -183,13 +186,15 @@ def _faults_of_order(
 
 def _way(start: int, goal: int, reads: Sequence[tuple[int, ...]]) -> list[tuple[int, int]] | None:
     """The path of reads from one query to another, or None if there is none."""
-    for ix in reads[start]:
-        if ix == goal:
-            return [(start, ix)]
-        rest = _way(ix, goal, reads)
-        if rest is not None:
-            return [(start, ix), *rest]
-    return None
+    ways: dict[int, list[tuple[int, int]]] = {start: []}
+    pending = [start]
+    while pending and goal not in ways:
+        at = pending.pop()
+        for ix in reads[at]:
+            if ix not in ways:
+                ways[ix] = [*ways[at], (at, ix)]
+                pending.append(ix)
+    return ways.get(goal)
 
 
 def _faults_of_shared_types(

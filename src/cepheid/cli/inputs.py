@@ -20,6 +20,7 @@ import typer
 from cepheid import CompiledQuery, CompiledScript, query, script
 from cepheid.api import read_text
 from cepheid.errors import DEFAULT_SOURCE, OptionError
+from cepheid.language.limits import read_limits
 from cepheid.language.parser import parse_script
 from cepheid.schema import Schema
 
@@ -64,10 +65,16 @@ def read_query(
     text: str | None,
     parameters: Iterable[str] = (),
     group_by: Iterable[str] = (),
+    limits: Iterable[str] = (),
 ) -> CompiledQuery:
     """The query from a file, stdin or its text; messages name it by its file."""
-    values, groups = dict(map(parameter, parameters)), read_groups(group_by)
-    return query(_text_of(file, text), parameters=values, group_by=groups, source=name_of(file))
+    return query(
+        _text_of(file, text),
+        parameters=dict(map(parameter, parameters)),
+        group_by=read_groups(group_by),
+        source=name_of(file),
+        limits=dict(map(_limit, limits)),
+    )
 
 
 def read_queries(
@@ -75,17 +82,27 @@ def read_queries(
     text: str | None,
     parameters: Iterable[str] = (),
     group_by: Iterable[str] = (),
+    limits: Iterable[str] = (),
 ) -> CompiledQuery | CompiledScript:
     """The query, or the script if there are several queries."""
     text, values, source = _text_of(file, text), dict(map(parameter, parameters)), name_of(file)
-    if len(parse_script(text, source, values)) == 1:
-        return read_query(file, text, parameters, group_by)
+    allowed = dict(map(_limit, limits))
+    # Without a semicolon there is no need to parse it twice.
+    if ";" not in text or len(parse_script(text, source, values, read_limits(allowed))) == 1:
+        return read_query(file, text, parameters, group_by, limits)
     if read_groups(group_by):
         raise OptionError(
             "--group-by needs a single query; in a script, add the condition b[i].x = b[i-1].x "
             "to the query with the variable"
         )
-    return script(text, parameters=values, source=source)
+    return script(text, parameters=values, source=source, limits=allowed)
+
+
+def _limit(setting: str) -> tuple[str, int]:
+    name, number = split_setting(setting, "--limit")
+    if not number.isdecimal():
+        raise OptionError(f"--limit needs NAME=N, such as components=500, not {setting!r}")
+    return name, int(number)
 
 
 def _text_of(file: str | None, text: str | None) -> str:

@@ -120,6 +120,14 @@ class Request:
             "b[i].x = b[i-1].x; repeatable.",
         ),
     ] = None
+    limits: Annotated[
+        list[str] | None,
+        query_option(
+            "--limit",
+            metavar="NAME=N",
+            help="Accept a larger query, or only a smaller one: components=500; repeatable.",
+        ),
+    ] = None
     schema: Annotated[
         str | None,
         events_option(
@@ -160,7 +168,13 @@ class Request:
 
     def query(self) -> CompiledQuery | CompiledScript:
         """The query, or the script if there are several."""
-        return read_queries(self.file, self.query_text, self.settings or (), self.group_by or ())
+        return read_queries(
+            self.file,
+            self.query_text,
+            self.settings or (),
+            self.group_by or (),
+            self.limits or (),
+        )
 
     def known_schema(self) -> Schema | None:
         """The schema of the events and of ``--schema``, read without matching the events."""

@@ -68,7 +68,7 @@ class AlternativeCompiler:
     def _check_components(self) -> None:
         """Refuse too many components, and types that lack the attribute of an equivalence test."""
         if len(self._components) > layout.MAX_COMPONENTS:
-            raise Untranslatable(f"it has more than {layout.MAX_COMPONENTS} components")
+            raise Untranslatable(layout.TOO_MANY_COMPONENTS)
         types = [name for component in self._components for name in component.types]
         is_contiguous = self._query.query.strategy is ast.SelectionStrategy.PARTITION_CONTIGUITY
         if is_contiguous or self._query.counts_partitions:

@@ -32,6 +32,9 @@ _EXACT = {
 }
 """Whether the result fits into 64 bits; otherwise its sign is wrong, or it is off by 2**64."""
 
+_MOST_OPTIONS = 256
+"""A longer IN would take long to compile; on single events, vectorised code is as fast."""
+
 _GUARDED = {
     "sqrt": ("math.sqrt", "{0} >= 0"),
     "ln": ("math.log", "{0} > 0"),
@@ -144,11 +147,16 @@ class Statements:
             case ast.Comparison(operator, left, right):
                 return self._comparison(operator, value_of(left), value_of(right))
             case ast.Between(operand, low, high):
-                ends = (ast.Comparison(">=", operand, low), ast.Comparison("<=", operand, high))
-                return value_of(ast.And(ends))
+                value = self._used_often(value_of(operand))
+                ends = ((">=", low), ("<=", high))
+                tests = [self._comparison(sign, value, value_of(end)) for sign, end in ends]
+                return self._logic(True, tests)
             case ast.In(operand, options):
-                tests = tuple(ast.Comparison("=", operand, option) for option in options)
-                return value_of(tests[0] if len(tests) == 1 else ast.Or(tests))
+                if len(options) > _MOST_OPTIONS:
+                    raise Untranslatable(f"IN has more than {_MOST_OPTIONS} values")
+                value = self._used_often(value_of(operand))
+                tests = [self._comparison("=", value, value_of(option)) for option in options]
+                return self._logic(False, tests)
             case ast.IsNull(operand):
                 value = value_of(operand)
                 return Value(f"(not {value.known})", "True", Kind.BOOLEAN)
@@ -160,6 +168,12 @@ class Statements:
             case ast.Like():
                 raise Untranslatable("LIKE is tested on single events only")
         raise Untranslatable(f"{type(node).__name__} is not tested across events")
+
+    def _used_often(self, value: Value) -> Value:
+        """The value under a name, so that its code is not repeated at each use."""
+        if value.code.isidentifier() or value.known == "False":
+            return value
+        return self._named(value.code, value.known, value.kind)
 
     def _literal(self, value: int | float | str | bool | None) -> Value:
         assert value is not None

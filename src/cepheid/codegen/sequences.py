@@ -41,6 +41,11 @@ def refuse_nfa_b(query: AnalysedQuery) -> str | None:
     return untranslatable(query, compile_nfa_b)
 
 
+def has_too_many_components(query: AnalysedQuery) -> bool:
+    """Whether an alternative has more components than native code can number."""
+    return any(len(each.components) > layout.MAX_COMPONENTS for each in query.alternatives)
+
+
 def untranslatable(
     query: AnalysedQuery, compiled: Callable[[AnalysedQuery, Alternative], object]
 ) -> str | None:
@@ -48,6 +53,8 @@ def untranslatable(
 
     Without a schema nothing is compiled yet.
     """
+    if has_too_many_components(query):
+        return layout.TOO_MANY_COMPONENTS
     if query.schema is None:
         return None
     try:

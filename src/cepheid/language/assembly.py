@@ -199,6 +199,7 @@ class _Assembler(ExpressionAssembler):
         if condition is not None:
             condition = ast.rewrite(condition, names.in_condition)
         if returns is not None:
+            self._refuse_strategies(returns)
             returns = ast.rewrite(returns, names.in_return)
         names.refuse_loose(condition)
         names.refuse_loose(returns)
@@ -233,15 +234,18 @@ class _Assembler(ExpressionAssembler):
         for other in found[1:]:
             self._fault("a query can have only one selection strategy", other.span)
         for conjunct in rest:
-            for node in conjunct.walk():
-                if isinstance(node, StrategyClause):
-                    self._fault(
-                        "a selection strategy applies to the whole query",
-                        node.span,
-                        "Put it first in WHERE, or join it to the conditions with AND.",
-                    )
+            self._refuse_strategies(conjunct)
         others = ast.joined(ast.And, rest, condition.span) if rest else None
         return (found[0] if found else None), others
+
+    def _refuse_strategies(self, tree: ast.Node) -> None:
+        for node in tree.walk():
+            if isinstance(node, StrategyClause):
+                self._fault(
+                    "a selection strategy applies to the whole query",
+                    node.span,
+                    "Put it first in WHERE, or join it to the conditions with AND.",
+                )
 
 
 def _composite(item: ast.ReturnItem) -> RawCall | None:

@@ -21,6 +21,7 @@ from cepheid.errors import (
     Span,
     did_you_mean,
 )
+from cepheid.language.limits import DEFAULT_LIMITS, Limits
 from cepheid.language.naming import ParameterValue, plain_parameters
 from cepheid.language.syntax import Query, SelectionStrategy
 from cepheid.visible import LONE_SURROGATE
@@ -36,8 +37,7 @@ STRATEGIES = tuple(strategy.value for strategy in SelectionStrategy)
 
 NO_PARAMETERS: Mapping[str, ParameterValue] = MappingProxyType({})
 
-MAX_DEPTH = 100
-"""The deepest nesting of an expression, far below the limit of Python's stack."""
+_NESTED = "Write it with fewer brackets and shorter sums, or split the condition."
 
 MAX_FAULTS = 20
 """The number of faults in one error message."""
@@ -47,6 +47,7 @@ def parse(
     text: str,
     source: str = DEFAULT_SOURCE,
     parameters: Mapping[str, ParameterValue] = NO_PARAMETERS,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Query:
     """Parse a query; ``parameters`` are the values of bare names in it.
 
@@ -55,7 +56,7 @@ def parse(
     >>> parse("PATTERN SEQ(A a, B b) WHERE a.x > T", parameters={"T": 5}).condition.right
     Literal(value=5)
     """
-    queries = parse_script(text, source, parameters)
+    queries = parse_script(text, source, parameters, limits)
     if len(queries) > 1:
         span = queries[1].span
         fault = Fault(
@@ -71,8 +72,12 @@ def parse_script(
     text: str,
     source: str = DEFAULT_SOURCE,
     parameters: Mapping[str, ParameterValue] = NO_PARAMETERS,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[Query, ...]:
     """Parse queries that are separated by semicolons.
+
+    Raises:
+        LimitError: the text is too long, or nested too deeply.
 
     >>> len(parse_script("EVENT A; EVENT B;"))
     2
@@ -82,13 +87,14 @@ def parse_script(
     from cepheid.language.assembly import assemble
     from cepheid.language.mistakes import explain
 
+    limits.check("characters", len(text), "the query text is too long", "Split it.")
     check_characters(text, source)
     try:
         tree = _grammar().parse(text)
     except UnexpectedInput as error:
         raise QuerySyntaxError([explain(error, text)], text, source) from None
-    _check_depth(tree, text, source)
-    names = {str(token) for token in tree.scan_values(lambda _: True)}
+    limits.check("depth", _depth(tree), "the query is nested too deeply", _NESTED)
+    names = {str(token) for token in tree.scan_values(lambda _: True)} if parameters else set()
     faults: list[Fault] = []
     queries = assemble(tree, plain_parameters(parameters), faults)
     if faults:
@@ -130,18 +136,12 @@ def _grammar() -> Lark:
     )
 
 
-def _check_depth(tree: Tree[Token], text: str, source: str) -> None:
-    """Refuse nesting that would exhaust the stack of later passes, which recurse."""
+def _depth(tree: Tree[Token]) -> int:
+    """The number of levels; later passes recurse, so they must not meet too many."""
     from lark import Tree
 
-    pending = [(tree, 0)]
-    while pending:
-        node, depth = pending.pop()
-        if depth > MAX_DEPTH:
-            fault = Fault(
-                f"nested deeper than {MAX_DEPTH} levels",
-                Span(node.meta.start_pos, node.meta.start_pos + 1),
-                hint="Write it with fewer brackets and shorter sums, or split the condition.",
-            )
-            raise QuerySyntaxError([fault], text, source)
-        pending += [(child, depth + 1) for child in node.children if isinstance(child, Tree)]
+    level, depth = [tree], -1
+    while level:
+        level = [child for node in level for child in node.children if isinstance(child, Tree)]
+        depth += 1
+    return depth

@@ -32,9 +32,11 @@ class Node:
 
     def walk(self) -> Iterator[Node]:
         """This node and all nodes below it, parents first."""
-        yield self
-        for child in self.children():
-            yield from child.walk()
+        pending: list[Node] = [self]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending += [*node.children()][::-1]
 
 
 @cache

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.codegen.layout import TOO_MANY_COMPONENTS
 from cepheid.engines.base.evaluation import AUTO, IMPRECISE, REFERENCE, Evaluation
 from cepheid.engines.base.options import DEFAULT_OPTIONS, UNCERTAIN_ONLY, Options
 from cepheid.engines.imprecise.evaluation import refuse_method
@@ -114,8 +115,9 @@ def _refuse_uncertain(evaluation: str, is_uncertain: bool, options: Options) -> 
 
 
 def warn_of_reference(evaluation: Evaluation, refusals: Sequence[str], events: int) -> None:
-    """Warn that the slow reference evaluation is about to read many events, and say why."""
-    if evaluation.name == REFERENCE and events > _MANY_EVENTS:
+    """Warn that the slow reference evaluation runs a long pattern or many events, and say why."""
+    is_long = any(TOO_MANY_COMPONENTS in reason for reason in refusals)
+    if evaluation.name == REFERENCE and (is_long or events > _MANY_EVENTS):
         warn(
             f"no fast evaluation runs this query, and the reference evaluation may take long over "
             f"{events:,} events: {'; '.join(refusals)}"

@@ -252,5 +252,12 @@ def _point(value: date) -> datetime:
 
 
 def _like(pattern: str) -> re.Pattern[str]:
-    parts = (".*" if c == "%" else "." if c == "_" else re.escape(c) for c in pattern)
-    return re.compile("".join(parts), re.DOTALL)
+    first, *others = (
+        "".join("." if c == "_" else re.escape(c) for c in part) for part in pattern.split("%")
+    )
+    if others:
+        # Each part is at its first place after the one before: no other place is tried, which
+        # would take exponential time.
+        *middle, last = others
+        first += "".join(f"(?>.*?{part})" for part in middle if part) + f".*{last}"
+    return re.compile(first, re.DOTALL)

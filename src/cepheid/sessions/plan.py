@@ -18,7 +18,7 @@ from cepheid.errors import EvaluationError, LimitError, OptionError, SnapshotErr
 from cepheid.events.events import Events
 from cepheid.events.read_options import UncertainTime
 from cepheid.matches.matches import Matches
-from cepheid.planning.choice import Choice
+from cepheid.planning.choice import Choice, warn_of_reference
 from cepheid.planning.registry import EVALUATIONS, evaluation_named
 from cepheid.schema import Kind
 from cepheid.sessions.composites import Composites
@@ -123,6 +123,8 @@ def plan(
         chosen = choice.evaluation
         if script.is_single and not compressed:
             chosen = _cheapest(analysed, settings, events, window, choice)
+        if settings.evaluation == AUTO:
+            warn_of_reference(chosen, choice.refusals, len(events))
         makes = None
         if each.is_read:
             makes = made[number] = composite_columns(each, sample)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepheid.analysis.needs import warn_of_absent_types
-from cepheid.engines.base.evaluation import AUTO
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.options import BACKTRACK, MERGING, UNIONS, VERSIONED
 from cepheid.errors import OptionError, list_words
@@ -20,7 +19,7 @@ from cepheid.matches.match_stream import MatchStream
 from cepheid.matches.matches import Matches
 from cepheid.matches.modes.mode import COMPRESSED
 from cepheid.matches.modes.registry import output_mode
-from cepheid.planning.choice import warn_of_ignored, warn_of_reference
+from cepheid.planning.choice import warn_of_ignored
 from cepheid.planning.registry import EVALUATIONS
 from cepheid.sessions.composites import Composites, Unsettled
 from cepheid.sessions.plan import PlannedQuery, naming, new_run, plan
@@ -55,8 +54,6 @@ def prepare(
         uncertain = settings.read.uncertain
         if uncertain is not None and isinstance(uncertain.uncertainty, Mapping):
             warn_of_absent_types({*uncertain.uncertainty}, events.type_names)
-        if settings.evaluation == AUTO:
-            warn_of_reference(only.evaluation, only.refusals, len(events))
         warn_of_ignored(settings.options, only.evaluation)
     return planned
 

@@ -44,7 +44,7 @@ def check(
     for file in files:
         text = request.query_text if file is None else None
         try:
-            query = read_queries(file, text, request.settings or ())
+            query = read_queries(file, text, request.settings or (), limits=request.limits or ())
             if isinstance(query, CompiledScript):
                 query.explain(known, time=request.time, type=request.type)
                 shown = script_summary(query)

@@ -48,7 +48,11 @@ def report(
     else:
         source = request.source()
         query = read_query(
-            query_file, request.query_text, request.settings or (), request.group_by or ()
+            query_file,
+            request.query_text,
+            request.settings or (),
+            request.group_by or (),
+            request.limits or (),
         )
         title = title or Path(name_of(query_file)).stem
         with busy("Matching"):

@@ -19,7 +19,7 @@ from cepheid.analysis.partitions import Term
 from cepheid.analysis.placement import reads_whole_list
 from cepheid.codegen.compiler import AlternativeCompiler, compiled_once
 from cepheid.codegen.expressions import Resolve, Untranslatable
-from cepheid.codegen.layout import MAX_COMPONENTS
+from cepheid.codegen.layout import MAX_COMPONENTS, TOO_MANY_COMPONENTS
 from cepheid.codegen.sequences import untranslatable
 from cepheid.codegen.steps import EventTest, Generated, Phase, Update, update_table
 from cepheid.engines.base.options import BY_COST
@@ -70,6 +70,11 @@ def refuse_lazy(query: AnalysedQuery) -> str | None:
     """Why a lazy automaton cannot run the query, or None."""
     if query.query.strategy is not ast.SelectionStrategy.SKIP_TILL_ANY_MATCH:
         return f"it asks for {query.query.strategy.value}, and lazy automata find any match"
+    # A negated component has a number too.
+    if any(
+        len(each.components) + len(each.negations) > MAX_COMPONENTS for each in query.alternatives
+    ):
+        return TOO_MANY_COMPONENTS
     return untranslatable(query, lambda query, each: compile_lazy(query, each, BY_COST))
 
 
@@ -116,7 +121,7 @@ class _Compiler(AlternativeCompiler):
     ) -> None:
         super().__init__(query, alternative, SlotVector)
         if len(self._components) + len(alternative.negations) > MAX_COMPONENTS:
-            raise Untranslatable(f"it has more than {MAX_COMPONENTS} components")
+            raise Untranslatable(TOO_MANY_COMPONENTS)
         self._placement = placement
         self._places = {part.variable: ix for ix, part in enumerate(alternative.components)}
         self._updates: list[Update] = []

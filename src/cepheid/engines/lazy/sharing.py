@@ -161,6 +161,8 @@ class _Group:
 
     def takes(self, number: int, alternative: Alternative) -> bool:
         """Add the alternative if it has components in common with the members; whether it was."""
+        if len(self.members) == _MOST_ALTERNATIVES:
+            return False
         names = self._common(alternative)
         fresh = {part.variable for part in alternative.components} - names.keys()
         if (
@@ -168,7 +170,6 @@ class _Group:
             # Its other components must not have a name that the group uses for something else.
             or fresh & (self.components.keys() | set(names.values()))
             or len(self.components) + len(fresh) > _MOST_COMPONENTS
-            or len(self.members) == _MOST_ALTERNATIVES
         ):
             return False
         taken = _renamed(alternative, names)

@@ -47,32 +47,24 @@ def bound_conditions(query: AnalysedQuery, alternative: Alternative) -> tuple[Bo
     its components in pattern order, unless the equivalence keys imply it.
     """
     keys = usable_keys(query, alternative)
-    found = []
-    for ix, component in enumerate(alternative.components):
-        here = [clause for clause in alternative.clauses if _bound_at(clause, alternative) == ix]
-        alone = [c for c in here if is_on_event(c.literals, component, Phase.BEGIN)]
-        across = [
-            clause
-            for clause in here
-            if clause not in alone and not _is_implied(clause, alternative, query.schema, keys)
-        ]
-        found.append(BoundConditions(component, tuple(alone), tuple(across)))
-    return tuple(found)
-
-
-def _bound_at(clause: Clause, alternative: Alternative) -> int:
-    """The first component that the clause names."""
-    places = [
-        ix
+    places = {part.variable: ix for ix, part in enumerate(alternative.components)}
+    alone: list[list[Clause]] = [[] for _ in places]
+    across: list[list[Clause]] = [[] for _ in places]
+    for clause in alternative.clauses:
+        first = min((places[name] for name in clause.variables if name in places), default=0)
+        if is_on_event(clause.literals, alternative.components[first], Phase.BEGIN):
+            alone[first].append(clause)
+        elif not _is_implied(clause, places, query.schema, keys):
+            across[first].append(clause)
+    return tuple(
+        BoundConditions(component, tuple(alone[ix]), tuple(across[ix]))
         for ix, component in enumerate(alternative.components)
-        if component.variable in clause.variables
-    ]
-    return min(places, default=0)
+    )
 
 
 def _is_implied(
     clause: Clause,
-    alternative: Alternative,
+    places: Mapping[str, int],
     schema: Schema | None,
     keys: Sequence[PartitionKey],
 ) -> bool:
@@ -80,7 +72,6 @@ def _is_implied(
 
     An equality of floats is not implied: keys compare their bits, and NaN is not equal to itself.
     """
-    places = {part.variable: ix for ix, part in enumerate(alternative.components)}
     for sides in clause.equal_attributes[:1]:
         terms = [(places[side.variable], side.attribute) for side in sides]
         return any(

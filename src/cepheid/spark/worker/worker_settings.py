@@ -18,6 +18,7 @@ from cepheid.engines.base.options import memory_limit
 from cepheid.errors import OptionError
 from cepheid.functions import REGISTERED
 from cepheid.language import syntax as ast
+from cepheid.language.limits import NO_LIMITS
 from cepheid.matches.modes.mode import OutputMode
 from cepheid.matches.modes.registry import added_mode, all_outputs, register_mode
 from cepheid.scripts import CompiledScript, script
@@ -101,7 +102,9 @@ class WorkerSettings:
         """The query or the script, compiled in this process."""
         refuse_zip_file()
         self.additions.register()
-        return script(self.text) if self.is_script else query(self.text)
+        # The driver has checked the limits that the user gave.
+        compiled = script if self.is_script else query
+        return compiled(self.text, limits=NO_LIMITS)
 
 
 def refuse_zip_file() -> None:
