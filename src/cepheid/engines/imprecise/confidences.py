@@ -97,7 +97,10 @@ class Scoring:
             np.zeros((most + 1, most + 1)),
             np.zeros((window if is_cut else 0, most + 1)),
         )
-        sum_matches(signatures, intervals, window, others[:left], room, scores)
+        # In parts, so that signals are handled in between.
+        for low in range(0, left, tuning().scored_matches):
+            some = others[low : min(low + tuning().scored_matches, left)]
+            sum_matches(signatures, intervals, window, some, room, scores)
 
     def _sum_worlds(
         self, frame: Frame, signatures: Signatures, rivals: Rivals, wanted: Int64s, scores: Scores
@@ -124,14 +127,15 @@ class Scoring:
         def larger_grid() -> None:
             self._grid = larger(int(at[1]))
 
-        Drive().run(
+        drive = Drive()
+        drive.run(
             lambda: score_matches(
                 signatures,
                 frame.intervals,
                 self._window,
                 rivals,
                 wanted,
-                WorldRoom(numbers, work, self._grid, products),
+                WorldRoom(numbers, work, self._grid, products, drive.pace),
                 scores,
                 at,
             ),

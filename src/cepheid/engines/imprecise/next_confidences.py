@@ -13,7 +13,6 @@ from cepheid.engines.imprecise.kernels.survival import ROWS
 from cepheid.engines.imprecise.layout import NextRoom, NextTask, Scores
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s, int64s
-from cepheid.jit.drive import Drive
 from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class NextScoring:
                 grid = larger(int(at[4]))
             self._room = NextRoom(listed, numbers, grid, inverses)
 
-        Drive().run(
+        self._signatures.drive.run(
             lambda: score_next(task, batch, conditions, self._room, scores, others, at),
             {NEED_ROOM: more_room},
         )

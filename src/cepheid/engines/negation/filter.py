@@ -7,6 +7,7 @@ violate, and tests matches when no later event can violate them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,7 @@ from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.time_axis import MAX_TICKS
+from cepheid.jit.drive import Drive
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.positions import greatest, least
 from cepheid.matches.stored import tags_of
@@ -89,10 +91,12 @@ class NegationFilter:
         conditions = self._registers.conditions(self._tables, predicate)
         # Registers are filled from the events of a match, and conditions read those of a span.
         conditions = conditions._replace(context=self._columns.context)
+        drive = Drive()
         for span in self._index.spans:
             if test.is_across:
                 self._registers.point_at(span.columns, strings, lists)
-            find_violated(arrays, span.arrays, conditions, self._window, violated)
+            call = find_violated, arrays, span.arrays, conditions, self._window, int64s(1)
+            drive.run(partial(*call, drive.pace, violated), {})
         return np.asarray(violated != 0, dtype=np.bool_)
 
     def _bounds(self, matches: Bindings) -> tuple[Int64s, Int64s]:

@@ -37,6 +37,7 @@ from cepheid.engines.nfa_b.layout import (
 from cepheid.engines.nfa_b.variants.kernels.moves import BEGINS, STAYS, TAKES, moves_of
 from cepheid.events.arrays import no_rows
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import PAUSE
 
 POSTPONED = np.dtype(
     [
@@ -84,14 +85,16 @@ def _push(stack, top, run_ix, event_ix, moves):
 
 
 @helper
-def _lack(control, runs, nodes, finals):
-    """What there is not enough room for, whichever move a run makes."""
+def _lack(control, runs, nodes, out):
+    """What there is not enough room for, whichever move a run makes; PAUSE if it is time."""
     if control[0].live + 2 > len(runs):
         return NEED_RUNS
     if control[0].top_node - control[0].base_node + 4 > len(nodes):
         return NEED_NODES
-    if control[0].finals + 2 > len(finals):
+    if control[0].finals + 2 > len(out.finals):
         return NEED_FINALS
+    if out.pace[0] <= 0:
+        return PAUSE
     return DONE
 
 
@@ -136,11 +139,12 @@ def search_runs(tables, state, batch, search, out):
                     control[0].runs_expired += 1
                     free_run(state, run_ix)
                     break
-                status = _lack(control, runs, state.nodes, out.finals)
+                status = _lack(control, runs, state.nodes, out)
                 if status != DONE:
                     top = _push(stack, top, run_ix, at, moves)
                     break
                 cursor[READ] += 1
+                out.pace[0] -= 1
                 if moves == _UNKNOWN:
                     moves = moves_of(tables, state, out, run_ix, mask[at], at)
                 component = runs[run_ix].state >> 1
@@ -175,7 +179,7 @@ def search_runs(tables, state, batch, search, out):
             if status != DONE:
                 break
         if status == DONE and done == _RESUMED and mask[i] & steps[0].begin_bit != 0:
-            status = _lack(control, runs, state.nodes, out.finals)
+            status = _lack(control, runs, state.nodes, out)
             if status == DONE:
                 done = _STARTED
                 run_ix = start_run(state, axis[i])
