@@ -89,8 +89,9 @@ class Scoring:
             return
         from cepheid.engines.imprecise.kernels.sums import sum_matches
 
-        events = signatures.ids >> TAG_SHIFT
-        firsts, lasts = events[signatures.offsets[:-1]], events[signatures.offsets[1:] - 1]
+        others, events = others[:left], signatures.ids >> TAG_SHIFT
+        offsets = signatures.offsets
+        firsts, lasts = events[offsets[others]], events[offsets[others + 1] - 1]
         is_cut = bool((intervals.upper[lasts] - intervals.lower[firsts] >= window).any())
         room = SumRoom(
             np.zeros((2, most), dtype=np.int64),
@@ -98,8 +99,8 @@ class Scoring:
             np.zeros((window if is_cut else 0, most + 1)),
         )
         # In parts, so that signals are handled in between.
-        for low in range(0, left, tuning().scored_matches):
-            some = others[low : min(low + tuning().scored_matches, left)]
+        for low in range(0, len(others), tuning().scored_matches):
+            some = others[low : low + tuning().scored_matches]
             sum_matches(signatures, intervals, window, some, room, scores)
 
     def _sum_worlds(
