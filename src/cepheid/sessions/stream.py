@@ -79,7 +79,7 @@ def _one_at_a_time(
     """
 
     @wraps(method)
-    def guarded(session: Any, *given: Given.args, **named: Given.kwargs) -> Returned:
+    def guarded(session: Any, /, *given: Given.args, **named: Given.kwargs) -> Returned:
         if not session._lock.acquire(blocking=False):
             raise SessionError(
                 "another call of this session is running; a session is used by one thread at a "

@@ -70,7 +70,7 @@ class PartialOrderSearch:
                 self._predecessors,
                 self._sequences,
                 np.zeros(1 << count),
-                Scores(*(each[part] for each in scores)),
+                Scores(scores.confidences[part], scores.starts[part], scores.ends[part]),
             )
         tags = (events << TAG_SHIFT) | np.arange(count)
         yield Signatures(tags.reshape(-1), np.arange(len(events) + 1) * count), scores

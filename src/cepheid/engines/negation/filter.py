@@ -93,8 +93,9 @@ class NegationFilter:
         for span in self._index.spans:
             if test.is_across:
                 self._registers.point_at(span.columns, strings, lists)
-            call = find_violated, arrays, span.arrays, conditions, self._window, int64s(1)
-            drive.run(partial(*call, drive.pace, violated), {})
+            at = int64s(1), drive.pace, violated
+            find = partial(find_violated, arrays, span.arrays, conditions, self._window, *at)
+            drive.run(find, {})
         return np.asarray(violated != 0, dtype=np.bool_)
 
     def _bounds(self, matches: Bindings) -> tuple[Int64s, Int64s]:
