@@ -19,7 +19,7 @@ from cepheid.events.events import Events
 from cepheid.jit.drive import Drive
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, MatchTimes
-from cepheid.matches.kernels import unions
+from cepheid.matches.kernels.match_columns import count_finals
 from cepheid.matches.layout import FINAL, Chains
 from cepheid.matches.match_columns import MatchLister
 from cepheid.matches.matches import Match, Matches, count_text
@@ -101,7 +101,7 @@ class CompressedMatches:
         counts = np.zeros(len(finals))
         stack = int64s(len(self._nodes) + 2)
         chains, at, drive = self._chains._replace(finals=finals), int64s(1), Drive()
-        drive.run(lambda: unions.count_finals(chains, stack, at, drive.pace, counts), {})
+        drive.run(lambda: count_finals(chains, stack, at, drive.pace, counts), {})
         return counts
 
     def _exact_count(self) -> int:

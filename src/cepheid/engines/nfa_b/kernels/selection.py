@@ -11,7 +11,7 @@ from cepheid.engines.base.kernels.registers import apply_updates
 from cepheid.jit.decorators import helper, inlined
 from cepheid.jit.pointers import call_predicate
 from cepheid.jit.window_edge import window_edge
-from cepheid.matches.kernels.unions import chains_after
+from cepheid.matches.kernels.match_columns import chains_after
 
 BEGINS, TAKES, STAYS = 1, 2, 4
 """The event begins the next component, continues this one, or is ignored; any of these."""
