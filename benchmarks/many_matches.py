@@ -45,11 +45,11 @@ def run_way(way: str, bursts: int, size: int) -> dict[str, Any]:
     elif way == "batches":
         found = sum(batch.num_rows for batch in query.match_stream(given).to_batches())
     else:
-        from cepheid.cli.formats import Format, write_matches
+        from cepheid.cli.formats import Format, Output, write_matches
 
         stream = query.match_stream(given)
         with Path(os.devnull).open("wb") as sink:
-            write_matches(stream, query.tree, Format.PARQUET, sink, None)
+            write_matches(stream, query.tree, Output(Format.PARQUET, None), sink)
         found = stream.found
     spent = process_time() - begun
     return {"matches": found, "seconds": spent, "peak_MiB": peak_bytes() / MEBI}
