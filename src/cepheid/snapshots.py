@@ -9,6 +9,7 @@ another magic word, and consists of parts that are written one after another.
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -65,11 +66,13 @@ def sealed(parts: Parts) -> bytes:
 
 
 def check_snapshot(snapshot: object) -> None:
-    """Refuse a value that cannot be a snapshot, such as None if nothing was stored."""
+    """Refuse a value that is not the result of ``snapshot()``, such as None."""
     if not isinstance(snapshot, bytes | bytearray | memoryview):
         raise SnapshotError(
             f"a snapshot is bytes, not {type(snapshot).__name__}; session() begins a new session"
         )
+    if bytes(memoryview(snapshot)[: len(_MAGIC)]) == _UNCHECKED:
+        raise SnapshotError("the snapshot has no checksum; store the bytes of snapshot()")
 
 
 def unpack(snapshot: bytes | memoryview) -> tuple[dict[str, Any], Arrays]:
@@ -95,15 +98,21 @@ def unpack(snapshot: bytes | memoryview) -> tuple[dict[str, Any], Arrays]:
     if is_checked and _word(zlib.crc32(data[_START:])) != data[len(_MAGIC) + 4 : _START]:
         raise SnapshotError("the snapshot is damaged: its checksum does not match")
     end = _START + 8 + int.from_bytes(data[_START : _START + 8], "little")
-    content = json.loads(bytes(data[_START + 8 : end]))
-    arrays: Arrays = {}
-    for name, (descr, shape) in content["arrays"].items():
-        dtype = np.lib.format.descr_to_dtype(_as_descr(descr))
-        start = end + -end % _ALIGNED
-        end = start + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-        array = np.frombuffer(data[start:end], dtype).reshape(shape)
-        arrays[name] = array if array.flags.writeable and array.flags.aligned else array.copy()
-    return content["header"], arrays
+    try:
+        content = json.loads(bytes(data[_START + 8 : end]))
+        arrays: Arrays = {}
+        for name, (descr, shape) in content["arrays"].items():
+            dtype = np.lib.format.descr_to_dtype(_as_descr(descr))
+            start = end + -end % _ALIGNED
+            end = start + dtype.itemsize * math.prod(shape)
+            array = np.frombuffer(data[start:end], dtype).reshape(shape)
+            arrays[name] = array if array.flags.writeable and array.flags.aligned else array.copy()
+        header = content["header"]
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise SnapshotError(f"the snapshot is damaged: {error}") from error
+    if end != len(data):
+        raise SnapshotError("the snapshot is damaged: its length does not match")
+    return header, arrays
 
 
 def _word(number: int) -> bytes:
@@ -139,5 +148,14 @@ def table_bytes(table: pa.Table) -> npt.NDArray[np.uint8]:
 
 
 def table_from(stored: npt.NDArray[np.uint8]) -> pa.Table:
-    """The table that :func:`table_bytes` wrote."""
-    return pa.ipc.open_stream(pa.py_buffer(stored)).read_all().combine_chunks()
+    """The table that :func:`table_bytes` wrote.
+
+    Raises:
+        SnapshotError: the bytes are not such a table.
+    """
+    try:
+        table = pa.ipc.open_stream(pa.py_buffer(stored)).read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise SnapshotError(f"the snapshot is damaged: {error}") from error
+    return table.combine_chunks()

@@ -17,6 +17,7 @@ from cepheid.errors import EvaluationError, LimitError, OptionError, SnapshotErr
 from cepheid.events.events import Events
 from cepheid.events.read_options import UncertainTime
 from cepheid.matches.matches import Matches
+from cepheid.matches.modes.registry import all_outputs
 from cepheid.planning.choice import Choice
 from cepheid.planning.registry import EVALUATIONS, evaluation_named
 from cepheid.schema import Kind
@@ -30,6 +31,7 @@ from cepheid.sessions.merged_stream import (
 )
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.sessions.script import Script
+from cepheid.snapshot_checks import check_values, require
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,6 +159,10 @@ def open_session(task: SessionTask, stored: Stored | None = None) -> QuerySessio
     """
     if stored is not None:
         header, _ = stored
+        check_values(header, {"evaluation": "string", "output": "string?", "window": "count?"})
+        is_known = any(each.name == header["evaluation"] for each in EVALUATIONS)
+        require(is_known, f"its evaluation is {header['evaluation']!r}")
+        require(header.get("output", task.output) in all_outputs(), "its output is unknown")
         made_by = evaluation_named(header["evaluation"])
         if made_by.has_confidence != evaluation_named(task.evaluation).has_confidence:
             raise SnapshotError(
