@@ -147,7 +147,7 @@ def table_bytes(table: pa.Table) -> npt.NDArray[np.uint8]:
     return np.frombuffer(sink.getvalue(), dtype=np.uint8)
 
 
-def table_from(stored: npt.NDArray[np.uint8]) -> pa.Table:
+def table_from(stored: bytes | npt.NDArray[np.uint8]) -> pa.Table:
     """The table that :func:`table_bytes` wrote.
 
     Raises:

@@ -237,7 +237,7 @@ class LazyPlans:
     def load(self, state: Arrays, live: Rows) -> None:
         """Take the state of a snapshot, for these instances."""
         check_plans(state, len(self._planned), self._members)
-        check_followed(state, live, len(self._members))
+        check_followed(state, live, self._members)
         self.arrays = Plans(**{name: state[name] for name in Plans._fields})
         places = iter(state["orders"].tolist())
         if len(state["orders"]):

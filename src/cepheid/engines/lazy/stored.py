@@ -193,34 +193,41 @@ def check_plans(state: Arrays, count: int, members: Sequence[frozenset[int]]) ->
             require({*order} == each, "an order has other components")
 
 
-def check_followed(plans: Arrays, live: Rows, alternatives: int) -> None:
+def check_followed(plans: Arrays, live: Rows, members: Sequence[frozenset[int]]) -> None:
     """Check the steps that instances follow: each plan that is in use is a tree of steps."""
     for plan in range(layout.PLANS):
         steps, here = plans["steps"][plan], live[live["plan"] == plan]
         if not len(here) and not plans["table"][plan]["is_alive"]:
             continue
-        tree = _tree_of(steps, len(plans["parts"]), 1 << alternatives)
+        bound = _bound_before(steps, members)
         if not plans["table"][plan]["is_tree"]:
-            require(np.isin(here["step"], tree).all(), "an instance is at an unknown step")
+            require((here["step"] < len(steps)).all(), "an instance is at an unknown step")
+            require((bound[here["step"]] == here["bound"]).all(), "an instance is at another step")
             are_next = steps["component"][here["step"]] == here["next"]
             require(are_next.all(), "an instance binds another component")
 
 
-def _tree_of(steps: Rows, count: int, finals: int) -> list[int]:
-    """The steps below the root. The children of a step have greater numbers, the latest first."""
-    found: list[int] = []
-    waiting = [(0, int(steps[0]["child"]))]
+def _bound_before(steps: Rows, members: Sequence[frozenset[int]]) -> Int64s:
+    """The components that are bound before each step, as bits; NONE where there is no step.
+
+    The children of a step have greater numbers, the latest first.
+    """
+    bound = np.full(len(steps), NONE, dtype=np.int64)
+    components = [sum(1 << component for component in each) for each in members]
+    waiting = [(0, int(steps[0]["child"]), 0)]
+    require(steps[0]["child"] != NONE, "a plan has no steps")
     while waiting:
-        parent, step = waiting.pop()
+        parent, step, before = waiting.pop()
         if step == NONE:
             continue
-        require(parent < step < len(steps) and step not in found, "a plan has no such step")
-        row = steps[step]
-        require(0 <= row["component"] < count, "a step binds no component")
-        require(0 <= row["finals"] < finals, "a step completes no alternative")
-        is_leaf = row["child"] == NONE
-        require(not is_leaf or row["finals"] > 0, "a plan ends without a match")
-        found.append(step)
-        waiting += [(parent, int(row["sibling"])), (step, int(row["child"]))]
-    require(bool(found), "a plan has no steps")
-    return found
+        require(parent < step < len(steps) and bound[step] == NONE, "a plan has no such step")
+        component, child, sibling, finals = steps[step].tolist()
+        is_new = 0 <= component < 32 and not (before >> component) & 1
+        require(is_new and 0 <= finals < 1 << len(members), "a step binds no component")
+        after = before | (1 << component)
+        ends = [each for number, each in enumerate(components) if (finals >> number) & 1]
+        are_ends = all(each == after for each in ends) and (child != NONE or bool(ends))
+        require(are_ends, "a plan ends without a match")
+        bound[step] = before
+        waiting += [(parent, sibling, before), (step, child, after)]
+    return bound

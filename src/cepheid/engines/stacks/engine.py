@@ -337,9 +337,14 @@ class InstanceStacksEngine(Engine):
         require((instances["stack"] < known * self._components).all(), "a stack has no partition")
         tested = counts[int(self._plan["pushed"]) :]
         require((state["instance_keys"] < np.maximum(tested, 1)).all(), "an instance has no key")
+        # The events of mere cells are unknown, and not read.
+        is_cell = instances["stack"] % self._components == self._components - 1
+        is_unknown = (instances["event"] < restored.events.start) & ~is_cell
+        is_unknown &= instances["start"] > restored.edge
+        require(not is_unknown.any(), "an instance has an unknown event")
         if not self._plan["basic"]:
             tops, starts_follow = state["stacks"], not self._plan["multi"]
-            check_links(instances, tops, self._components, restored, starts_follow)
+            check_links(instances, tops, self._components, starts_follow)
 
     def load(self, state: Arrays, restored: Restored) -> None:
         """Take the state of a snapshot."""
