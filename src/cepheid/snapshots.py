@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ _ALIGNED = 64
 
 Arrays = dict[str, npt.NDArray[Any]]
 Parts = Sequence[bytes | memoryview]
+Each = TypeVar("Each")
 
 
 def pack(header: dict[str, Any], arrays: Arrays) -> Parts:
@@ -126,8 +127,8 @@ def _as_descr(descr: Any) -> Any:
     return [(name, _as_descr(kind), *map(tuple, shape)) for name, kind, *shape in descr]
 
 
-def prefixed(name: str, arrays: Arrays) -> Arrays:
-    """The arrays, as the part ``name`` of a larger snapshot."""
+def prefixed(name: str, arrays: Mapping[str, Each]) -> dict[str, Each]:
+    """The arrays, or what is expected of them, as the part ``name`` of a larger snapshot."""
     return {f"{name}.{key}": array for key, array in arrays.items()}
 
 

@@ -162,7 +162,7 @@ class Unsettled:
     @classmethod
     def load(cls, state: Arrays) -> Unsettled:
         """The composite events of a snapshot."""
-        own = {name: state[name] for name in ("offsets", "keys") if name in state}
+        own: Arrays = {name: state[name] for name in ("offsets", "keys") if name in state}
         made = Composites.load({name: state[name] for name in state if name not in own})
         described = {
             "offsets": expected(np.int64, len(made) + 1, each=(0, FAR)),

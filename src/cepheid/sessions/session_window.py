@@ -146,11 +146,11 @@ class SessionWindow:
         """Restore the state of a snapshot."""
         self._counts = counts = arrays["counts"]
         self.partitions.load(part("partitions", arrays))
-        partition = self._retained.partition
-        are_numbers = (partition >= -1).all() and (partition < max(self.partitions.count, 1)).all()
+        partition, count = self._retained.partition, max(self.partitions.count, 1)
+        are_numbers = (partition >= -1).all() and (partition < count).all()
         require(are_numbers, "a retained event is in an unknown partition")
         least = int(partition.max(initial=-1)) + 1 if self.is_per_partition else 0
-        require(least <= len(counts) <= self.partitions.count, "the counts of partitions are wrong")
+        require(least <= len(counts) <= count, "the counts of partitions are wrong")
 
 
 def measure_of(query: AnalysedQuery) -> ast.WindowMeasure:

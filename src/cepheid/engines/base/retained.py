@@ -358,6 +358,9 @@ def events_from(state: Arrays, type_names: Sequence[str], axis: TimeAxis, schema
     table = table_from(state["table"])
     require(len(table) == len(state["ticks"]), "retained events have no times")
     require(len({*type_names}) == len(type_names), "two types have the same name")
+    names = {*table.column_names}
+    require(len(names) == table.num_columns, "two columns have the same name")
+    require(schema.attributes.keys() <= names, "retained events lack a column")
     for field in table.schema:
         kinds = {kind_of(field.type), schema.kind(field.name), Kind.UNKNOWN}
         require(len(kinds) < 3, f"column {field.name!r} is {field.type}")

@@ -140,9 +140,12 @@ class LazyPlans:
     def _retire(self, now: int) -> None:
         if self._retires is None or now < self._retires:
             return
-        self.arrays.table[1 - self._latest]["is_alive"] = 0
+        old = self.arrays.table[1 - self._latest]
+        if old["is_alive"]:
+            # Its last instances may have begun just now, whatever was read in between.
+            old["is_alive"], self._retires = 0, now
         # After one more window its last instances are gone, and its place is free.
-        if now - self._retires >= self._window:
+        elif now - self._retires >= self._window:
             self._retires = None
 
     def renumber(self, places: Int64s, count: int) -> None:

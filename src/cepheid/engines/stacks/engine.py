@@ -335,8 +335,6 @@ class InstanceStacksEngine(Engine):
         counts = [restored.partitions] if self._keys.are_partitions else self._keys.counts
         known = counts[0] if self._plan["pushed"] else 1
         require((instances["stack"] < known * self._components).all(), "a stack has no partition")
-        tested = counts[int(self._plan["pushed"]) :]
-        require((state["instance_keys"] < np.maximum(tested, 1)).all(), "an instance has no key")
         # The events of mere cells are unknown, and not read.
         is_cell = instances["stack"] % self._components == self._components - 1
         is_unknown = (instances["event"] < restored.events.start) & ~is_cell
