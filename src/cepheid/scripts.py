@@ -21,7 +21,7 @@ from cepheid.sessions.script import Script
 
 if TYPE_CHECKING:
     from cepheid.explain.diagnosis import Diagnosis
-    from cepheid.matches.script_matches import ScriptMatches
+    from cepheid.matches.matches import ScriptMatches
     from cepheid.sessions.stream import ScriptStream  # noqa: F401 - in a base class
 
 
@@ -145,7 +145,7 @@ class CompiledScript(Compiled["ScriptStream"]):
         """
         if are_spark_frames(events):
             return import_module(SPARK).match(self, events, **keywords)  # type: ignore[no-any-return]
-        from cepheid.matches.script_matches import ScriptMatches
+        from cepheid.matches.matches import ScriptMatches
 
         answers = self.run(events, self.settings(keywords))
         return ScriptMatches({each.planned.each.name: each.matches for each in answers})

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from cepheid.cli.app import app
 from cepheid.cli.spark import spark_run
-from cepheid.cli.spark.spark_seconds import in_seconds
+from cepheid.cli.spark.spark_run import in_seconds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

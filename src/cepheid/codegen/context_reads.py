@@ -83,8 +83,7 @@ def imports(lines: Sequence[str]) -> list[str]:
 
 
 _FUNCTIONS = {
-    "cepheid.engines.base.kernels.lists": ("list_at",),
-    "cepheid.engines.base.kernels.strings": ("string_value",),
+    "cepheid.engines.base.kernels.context_tables": ("list_at", "string_value"),
     "cepheid.jit.pointers": ("byte_pointer", "float64_pointer", "int64_pointer"),
 }
 

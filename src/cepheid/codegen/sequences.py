@@ -17,8 +17,7 @@ from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, NegatedComponent
 from cepheid.codegen import layout
-from cepheid.codegen.compiled_once import compiled_once
-from cepheid.codegen.compiler import AlternativeCompiler, Literals, is_on_event
+from cepheid.codegen.compiler import AlternativeCompiler, Literals, compiled_once, is_on_event
 from cepheid.codegen.context_reads import register_value
 from cepheid.codegen.edges import current_event, edges_of, first_event
 from cepheid.codegen.expressions import Storage, Untranslatable

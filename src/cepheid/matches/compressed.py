@@ -18,7 +18,7 @@ from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, MatchTimes
-from cepheid.matches.kernels import unions
+from cepheid.matches.kernels.match_columns import count_finals
 from cepheid.matches.layout import FINAL, Chains
 from cepheid.matches.match_columns import MatchLister
 from cepheid.matches.matches import Match, Matches, count_text
@@ -99,7 +99,7 @@ class CompressedMatches:
     def _count(self, finals: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
         counts = np.zeros(len(finals))
         stack = int64s(len(self._nodes) + 2)
-        unions.count_finals(self._chains._replace(finals=finals), stack, counts)
+        count_finals(self._chains._replace(finals=finals), stack, counts)
         return counts
 
     def _exact_count(self) -> int:

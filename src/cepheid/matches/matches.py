@@ -1,4 +1,4 @@
-"""The result of a query: its matches, as bindings, rows, tables or batches."""
+"""The result of a query: its matches, as bindings, rows, tables or batches; and of a script."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as arrow
 
+from cepheid.errors import did_you_mean, list_words
 from cepheid.events.event_view import EventView
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
@@ -25,7 +26,6 @@ from cepheid.tuning import tuning
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-
 
 _SHOWN = 10
 
@@ -255,3 +255,20 @@ def _to_microseconds(kind: pa.DataType) -> pa.DataType:
     if arrow.is_struct(kind):
         return pa.struct([field.with_type(_to_microseconds(field.type)) for field in kind])
     return kind
+
+
+class ScriptMatches(dict[str, Matches]):
+    """The matches of each query of a script, by the name of the query.
+
+    The name of a query is the composite type that it makes, or else its number: ``query_2``.
+    """
+
+    def __missing__(self, name: str) -> Matches:
+        known = list(self)
+        raise KeyError(
+            f"the script has no query {name!r}; it has {list_words(known)}"
+            + did_you_mean(name, known)
+        )
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {count_text(len(found))}" for name, found in self.items())

@@ -18,7 +18,7 @@ from cepheid.language import syntax as ast
 from cepheid.matches.bindings import joined_bindings
 from cepheid.matches.match_stream import MatchStream
 from cepheid.matches.matches import Matches
-from cepheid.matches.modes.compressed import COMPRESSED
+from cepheid.matches.modes.mode import COMPRESSED
 from cepheid.matches.modes.registry import output_mode
 from cepheid.planning.choice import warn_of_ignored, warn_of_reference
 from cepheid.planning.registry import EVALUATIONS

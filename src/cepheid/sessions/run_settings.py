@@ -9,7 +9,7 @@ from typing import Any
 from cepheid.engines.base.evaluation import AUTO
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options, read_options
 from cepheid.events.read_options import DEFAULT_READING, ReadKeywords, ReadOptions
-from cepheid.matches.modes.all import ALL
+from cepheid.matches.modes.mode import ALL
 
 
 class MatchKeywords(ReadKeywords, total=False):

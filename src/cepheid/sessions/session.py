@@ -13,7 +13,7 @@ import numpy as np
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needs import string_operations
-from cepheid.codegen.compiled_once import compiled_once
+from cepheid.codegen.compiler import compiled_once
 from cepheid.engines.base.engine import Chunk, EngineTask, Restored
 from cepheid.engines.base.evaluation import NFA_B
 from cepheid.engines.base.event_batch import EventBatch

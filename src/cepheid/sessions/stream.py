@@ -15,9 +15,8 @@ from cepheid.errors import STREAM_HAS_ENDED, EventError, OptionError, SnapshotEr
 from cepheid.events.conforming import like_earlier
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
-from cepheid.matches.matches import Matches
+from cepheid.matches.matches import Matches, ScriptMatches
 from cepheid.matches.metrics import Metrics
-from cepheid.matches.script_matches import ScriptMatches
 from cepheid.schema import Kind, Schema
 from cepheid.sessions.merged_stream import refuse_taken_types, without_places
 from cepheid.sessions.plan import naming, open_session, plan
@@ -63,7 +62,7 @@ class StreamSession(Generic[Found, Counted]):
 
     Make one with ``query.session()`` or ``script.session()``. The session of a query returns
     :class:`~cepheid.matches.matches.Matches`, and the session of a script
-    :class:`~cepheid.matches.script_matches.ScriptMatches`. They do not depend on how the stream
+    :class:`~cepheid.matches.matches.ScriptMatches`. They do not depend on how the stream
     is cut into batches, nor on whether the session was stored and restored in between.
 
     >>> import cepheid as cep

@@ -20,7 +20,7 @@ from cepheid.cli.results import Output, summary, write_results
 from cepheid.errors import OptionError, list_words
 
 if TYPE_CHECKING:
-    from cepheid.matches.script_matches import ScriptMatches
+    from cepheid.matches.matches import ScriptMatches
 
 PLACEHOLDER = "{query}"
 _NOT_IN_FILE_NAMES = re.compile(r"[^\w.-]")

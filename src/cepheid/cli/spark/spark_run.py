@@ -1,4 +1,7 @@
-"""``--spark``: reads events with Spark, and writes or shows the matches."""
+"""``--spark``: reads events with Spark, and writes or shows the matches.
+
+Durations in text are in seconds, as everywhere on the command line.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,6 @@ from cepheid.cli.formats import Format, open_binary, plain
 from cepheid.cli.reporting import busy, plural, say, took
 from cepheid.cli.results import MOST_TABLE_ROWS, write_table
 from cepheid.cli.spark.spark_faults import spark_reason
-from cepheid.cli.spark.spark_seconds import in_seconds
 from cepheid.errors import OptionError, list_words
 from cepheid.events.sources.files import CSV_DELIMITERS, JSON_SUFFIXES, PARQUET_SUFFIXES
 from cepheid.language import syntax as ast
@@ -32,7 +34,8 @@ from cepheid.matches.matches import Match, python_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 KIND_OF_SUFFIX = {
     **dict.fromkeys(PARQUET_SUFFIXES, "parquet"),
@@ -346,3 +349,46 @@ def _flat(matches: DataFrame, chosen: Format) -> DataFrame:
         if isinstance(field.dataType, StructType | ArrayType | MapType)
     }
     return matches.withColumns(nested) if nested and chosen is Format.CSV else matches
+
+
+_UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
+
+
+def in_seconds(matches: DataFrame) -> DataFrame:
+    """The matches with all durations in seconds, including those inside events and lists."""
+    columns = [
+        _seconds(matches[f"`{field.name}`"], field.dataType).alias(field.name)
+        for field in matches.schema.fields
+    ]
+    return matches.select(*columns)
+
+
+def _seconds(value: Column, kind: DataType) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
+    from pyspark.sql.types import ArrayType, DayTimeIntervalType, StructType
+
+    if isinstance(kind, DayTimeIntervalType):
+        whole = value.cast("interval day to second")
+        parts = [F.extract(F.lit(unit), whole) * count for unit, count in _UNITS.items()]
+        return (parts[0] + parts[1] + parts[2] + parts[3]).cast("double")
+    if not _has_duration(kind):
+        return value
+    if isinstance(kind, ArrayType):
+        inner = kind.elementType
+        return F.transform(value, lambda item: _seconds(item, inner))
+    assert isinstance(kind, StructType)
+    fields = [
+        _seconds(value.getField(field.name), field.dataType).alias(field.name)
+        for field in kind.fields
+    ]
+    return F.when(value.isNotNull(), F.struct(*fields))
+
+
+def _has_duration(kind: DataType) -> bool:
+    from pyspark.sql.types import ArrayType, DayTimeIntervalType, StructType
+
+    if isinstance(kind, ArrayType):
+        return _has_duration(kind.elementType)
+    if isinstance(kind, StructType):
+        return any(_has_duration(field.dataType) for field in kind.fields)
+    return isinstance(kind, DayTimeIntervalType)

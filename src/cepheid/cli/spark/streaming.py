@@ -16,8 +16,7 @@ from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.inputs import split_setting
 from cepheid.cli.reporting import plural, say
 from cepheid.cli.spark.spark_faults import spark_reason
-from cepheid.cli.spark.spark_run import KIND_OF_SUFFIX, start_spark
-from cepheid.cli.spark.spark_seconds import in_seconds
+from cepheid.cli.spark.spark_run import KIND_OF_SUFFIX, in_seconds, start_spark
 from cepheid.errors import OptionError
 
 if TYPE_CHECKING:

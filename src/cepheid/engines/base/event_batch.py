@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -162,12 +162,6 @@ class EventBatch:
         vectorised = Vectorised(len(self), self._leaf, self._missing)
         return to_numpy(vectorised.truth(condition).fill_null(False))
 
-    def _has_type(self, types: Iterable[str]) -> Bools:
-        wanted = np.array([name in types for name in self.type_names], dtype=np.bool_)
-        if wanted.all() or not wanted.any():
-            return np.full(len(self), len(wanted) > 0 and wanted[0], dtype=np.bool_)
-        return wanted[self.type_codes]
-
     def _leaf(self, leaf: Leaf) -> pa.Array:
         assert isinstance(leaf, ast.Attribute | ast.Element)
         column = self.table.column(leaf.attribute)
@@ -177,4 +171,7 @@ class EventBatch:
         """The events of a type without the attribute."""
         assert isinstance(leaf, ast.Attribute | ast.Element)
         has = self.schema.has_attribute
-        return self._has_type([name for name in self.type_names if not has(name, leaf.attribute)])
+        lacks = np.array([not has(name, leaf.attribute) for name in self.type_names], np.bool_)
+        if lacks.all() or not lacks.any():
+            return np.full(len(self), len(lacks) > 0 and lacks[0], dtype=np.bool_)
+        return lacks[self.type_codes]

@@ -22,7 +22,7 @@ from cepheid.language.printer import print_query
 from cepheid.matches.bindings import Bindings, no_matches
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
-from cepheid.matches.modes.all import ALL
+from cepheid.matches.modes.mode import ALL
 from cepheid.snapshot_checks import check_values
 from cepheid.snapshots import Arrays, Parts, pack, part, prefixed, sealed
 

@@ -87,27 +87,12 @@ class Registers:
         )
         self.resize(runs)
 
-    @property
-    def ints(self) -> npt.NDArray[np.int64]:
-        """The integers of all runs."""
-        return self.arrays.ints
-
-    @property
-    def floats(self) -> npt.NDArray[np.float64]:
-        """The floats of all runs."""
-        return self.arrays.floats
-
-    @property
-    def valid(self) -> npt.NDArray[np.int64]:
-        """For each run, which of its registers have a value."""
-        return self.arrays.valid
-
     def resize(self, runs: int) -> None:
         """Make room for this many runs; existing values are kept."""
         self.arrays = RegisterArrays(*(grown(array, runs) for array in self.arrays))
-        self.context[layout.CONTEXT_INTS] = self.ints.ctypes.data
-        self.context[layout.CONTEXT_FLOATS] = self.floats.ctypes.data
-        self.context[layout.CONTEXT_VALID] = self.valid.ctypes.data
+        self.context[layout.CONTEXT_INTS] = self.arrays.ints.ctypes.data
+        self.context[layout.CONTEXT_FLOATS] = self.arrays.floats.ctypes.data
+        self.context[layout.CONTEXT_VALID] = self.arrays.valid.ctypes.data
         self.context[layout.CONTEXT_INTS_STRIDE] = self._widths[0]
         self.context[layout.CONTEXT_FLOATS_STRIDE] = self._widths[1]
 
@@ -134,7 +119,7 @@ class Registers:
     def load(self, state: Arrays) -> None:
         """Restore the state of a snapshot, which was checked."""
         self.arrays = RegisterArrays(**{name: state[name] for name in RegisterArrays._fields})
-        self.resize(len(self.valid))
+        self.resize(len(self.arrays.valid))
 
     def point_at(
         self,

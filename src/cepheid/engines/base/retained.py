@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +57,8 @@ class Retained:
         self._whole = 0  # the length of the first piece when it arrived
         self._ticks, self._axis, self._partition = Tail(), Tail(), Tail()
         self._gaps: Int64s | None = None  # the numbers of the events, if some were dropped
-        self._latest: Events | None = None
+        self.latest: Events | None = None
+        """No events, with the columns, schema and time axis of the events so far."""
         self._lists: ListColumns | None = None
         self._type_names: dict[str, int] = {}
 
@@ -92,15 +94,10 @@ class Retained:
         return self._last_piece.time_axis
 
     @property
-    def latest(self) -> Events | None:
-        """No events, with the columns, schema and time axis of the events so far."""
-        return self._latest
-
-    @property
     def _last_piece(self) -> Events:
-        if self._latest is None:
+        if self.latest is None:
             raise EventError("a session must be fed, if only with no events, before it advances")
-        return self._latest
+        return self.latest
 
     @property
     def ticks(self) -> Int64s:
@@ -166,8 +163,8 @@ class Retained:
         self.next_number += len(batch)
         self._lists = None
         batch = self._with_known_types(batch)
-        if self._latest is None or not _have_same_schema(batch, self._latest):
-            self._latest = _empty_like(batch)
+        if self.latest is None or not _have_same_schema(batch, self.latest):
+            self.latest = _empty_like(batch)
         if not len(batch):
             return
         self._ticks.append(batch.ticks)
@@ -178,7 +175,7 @@ class Retained:
             self._pieces[-1]
         ):
             last = self._pieces.pop()
-            self._pieces.append(EventView([self._pieces.pop(), last], self._latest).events)
+            self._pieces.append(EventView([self._pieces.pop(), last], self.latest).events)
 
     def measured(self, axis: Int64s, partition: Int64s) -> None:
         """Add the places on the window axis and the partitions of the next appended events."""
@@ -303,7 +300,7 @@ class Retained:
         are_numbers = numbers[0] >= 0 and (np.diff(numbers) > 0).all()
         require(are_numbers and numbers[-1] <= self.next_number, "retained events have no numbers")
         self._type_names = {name: code for code, name in enumerate(type_names)}
-        self._latest = _empty_like(events)
+        self.latest = _empty_like(events)
         self._pieces = deque([events] if len(events) else [])
         self._whole = len(events)
         self._ticks = Tail(state["ticks"])
@@ -323,7 +320,7 @@ class Retained:
 
     def _with_known_types(self, batch: Events) -> Events:
         """The batch with the session's numbers for types, which never change."""
-        if self._latest is not None and batch.type_names == self._latest.type_names:
+        if self.latest is not None and batch.type_names == self.latest.type_names:
             return batch
         for name in batch.type_names:
             self._type_names.setdefault(name, len(self._type_names))
@@ -331,15 +328,7 @@ class Retained:
         type_codes = batch.type_codes
         if codes != list(range(len(codes))):
             type_codes = np.take(np.array(codes, dtype=np.int32), type_codes)
-        return Events(
-            batch.table,
-            batch.row_numbers,
-            batch.ticks,
-            batch.time_axis,
-            type_codes,
-            self.type_names,
-            batch.schema,
-        )
+        return replace(batch, type_codes=type_codes, type_names=self.type_names)
 
 
 def events_state(events: Events) -> Arrays:
@@ -387,12 +376,11 @@ def _have_same_schema(batch: Events, other: Events) -> bool:
 
 def _empty_like(events: Events) -> Events:
     """No events, with the columns and schema of these; a slice would keep them in memory."""
-    return Events(
-        empty_table(events.table.schema),
-        np.empty(0, dtype=np.int64),
-        np.empty(0, dtype=np.int64),
-        events.time_axis,
-        np.empty(0, dtype=np.int32),
-        events.type_names,
-        events.schema,
+    none = np.empty(0, dtype=np.int64)
+    return replace(
+        events,
+        table=empty_table(events.table.schema),
+        row_numbers=none,
+        ticks=none,
+        type_codes=np.empty(0, dtype=np.int32),
     )

@@ -110,21 +110,15 @@ def _in_order(before: frozenset[tuple[int, int]], members: frozenset[int]) -> fl
     return part
 
 
-def order_cost(workload: Workload, order: Sequence[int]) -> float:
-    """The number of events that are tested in a window, when components are bound in this order.
-
-    >>> rare_first = Workload([1.0, 100.0])
-    >>> order_cost(rare_first, (0, 1)) < order_cost(rare_first, (1, 0))
-    True
-    """
-    return orders_cost(workload, [order])
-
-
 def orders_cost(workload: Workload, orders: Sequence[Sequence[int]]) -> float:
-    """The cost of several orders; orders share the cost of a common prefix.
+    """The number of events that are tested in a window, when components are bound in these orders.
+
+    Orders share the cost of a common prefix:
 
     >>> both = Workload([2.0, 3.0, 4.0])
-    >>> orders_cost(both, [(0, 1), (0, 1, 2)]) == order_cost(both, (0, 1, 2))
+    >>> orders_cost(both, [(0, 1), (0, 1, 2)]) == orders_cost(both, [(0, 1, 2)])
+    True
+    >>> orders_cost(both, [(0, 1)]) < orders_cost(both, [(1, 0)])
     True
     """
     return work_of(workload, orders).tests

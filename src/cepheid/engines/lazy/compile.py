@@ -17,8 +17,7 @@ import numpy as np
 from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent
 from cepheid.analysis.partitions import Term
 from cepheid.analysis.placement import reads_whole_list
-from cepheid.codegen.compiled_once import compiled_once
-from cepheid.codegen.compiler import AlternativeCompiler
+from cepheid.codegen.compiler import AlternativeCompiler, compiled_once
 from cepheid.codegen.expressions import Resolve, Untranslatable
 from cepheid.codegen.layout import MAX_COMPONENTS
 from cepheid.codegen.sequences import untranslatable

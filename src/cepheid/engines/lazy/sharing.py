@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, PartitionKey
 from cepheid.analysis.partitions import Term, find_equal_attributes
-from cepheid.codegen.compiled_once import compiled_once
+from cepheid.codegen.compiler import compiled_once
 from cepheid.engines.base.options import BY_COST
 from cepheid.engines.lazy.placement import (
     LazyPlacement,

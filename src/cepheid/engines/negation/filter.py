@@ -7,9 +7,9 @@ violate, and tests matches when no later event can violate them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 
 from cepheid.codegen.expressions import Storage
 from cepheid.codegen.generated import predicate_address
@@ -19,9 +19,9 @@ from cepheid.engines.base.engine import Restored
 from cepheid.engines.base.event_batch import Bools, EventBatch
 from cepheid.engines.base.registers import Registers, step_tables
 from cepheid.engines.base.retained import Retained
-from cepheid.engines.negation.index import NegationIndex, Span
+from cepheid.engines.negation.index import NegationIndex, Span, taken
 from cepheid.engines.negation.kernels.violations import find_violated
-from cepheid.engines.negation.layout import MatchArrays
+from cepheid.engines.negation.layout import MatchArrays, SpanArrays
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.events.columns.string_codes import StringCodes
@@ -65,11 +65,9 @@ class NegationFilter:
         places = np.flatnonzero((mask != 0) & (partitions >= 0))
         if not len(places):
             return
-        kept = []
-        for column in columns if test.is_across else ():
-            valid = None if column.valid is None else column.valid[places]
-            kept.append(EncodedColumn(column.values[places], valid))
-        self._index.add(Span.of(places + batch.first_event, partitions[places], axis[places], kept))
+        kept = [taken(column, places) for column in columns] if test.is_across else []
+        arrays = SpanArrays(places + batch.first_event, partitions[places], axis[places])
+        self._index.add(Span.of(arrays, kept))
 
     def violated(
         self, matches: Bindings, partitions: Int64s, retained: Retained, strings: StringCodes
@@ -108,14 +106,10 @@ class NegationFilter:
     def _point_at(self, tags: Int64s, retained: Retained, strings: StringCodes) -> Int64s:
         """Point at the columns of the events of matches; the tags, with places in these columns."""
         places = retained.places(tags >> TAG_SHIFT)
-        chosen, inverse = np.unique(places, return_inverse=True)
+        chosen, inverse = np.unique(places.astype(np.int64, copy=False), return_inverse=True)
         names = [name for name, _ in self._test.columns]
-        table = retained.events.table.select(names).take(pa.array(chosen))
-        batch = EventBatch(
-            table, retained.events.ticks[chosen], retained.events.type_codes[chosen],
-            retained.events.type_names, 0, retained.events.schema, strings,
-            retained.lists(strings),
-        )  # fmt: skip
+        events = replace(retained.events, table=retained.events.table.select(names))
+        batch = EventBatch.of(events.take(chosen), 0, strings, retained.lists(strings))
         columns = []
         for name, storage in self._test.columns:
             column = batch.column(name)
@@ -136,7 +130,7 @@ class NegationFilter:
     @property
     def partitions(self) -> Int64s:
         """The partitions of the events that are kept."""
-        return np.concatenate([int64s(0), *(span.partitions for span in self._index.spans)])
+        return np.concatenate([int64s(0), *(span.arrays.partitions for span in self._index.spans)])
 
     def renumber_partitions(self, numbers: Int64s) -> None:
         """Give each partition p the number ``numbers[p]``; their order stays the same."""

@@ -32,49 +32,34 @@ class Span:
     ``columns`` are the attributes that conditions compare with those of a match.
     """
 
-    events: Int64s
-    partitions: Int64s
-    axis: Int64s
+    arrays: SpanArrays
     columns: tuple[EncodedColumn, ...]
     from_axis: int
     to_axis: int
 
     @classmethod
-    def of(
-        cls,
-        events: Int64s,
-        partitions: Int64s,
-        axis: Int64s,
-        columns: Sequence[EncodedColumn],
-    ) -> Span:
+    def of(cls, arrays: SpanArrays, columns: Sequence[EncodedColumn]) -> Span:
         """The span of some events, at least one, in any order."""
-        if (np.diff(partitions) < 0).any():
-            order = np.lexsort((events, partitions))
-            events, partitions, axis = events[order], partitions[order], axis[order]
-            columns = [_taken(column, order) for column in columns]
-        return cls(events, partitions, axis, tuple(columns), int(axis.min()), int(axis.max()))
+        if (np.diff(arrays.partitions) < 0).any():
+            order = np.lexsort((arrays.events, arrays.partitions))
+            arrays = SpanArrays(*(array[order] for array in arrays))
+            columns = [taken(column, order) for column in columns]
+        return cls(arrays, tuple(columns), int(arrays.axis.min()), int(arrays.axis.max()))
 
     def __len__(self) -> int:
-        return len(self.events)
-
-    @property
-    def arrays(self) -> SpanArrays:
-        """The span as kernels read it."""
-        return SpanArrays(self.events, self.partitions, self.axis)
+        return len(self.arrays.events)
 
     def followed_by(self, other: Span) -> Span:
         """One span of both."""
         return Span.of(
-            np.concatenate([self.events, other.events]),
-            np.concatenate([self.partitions, other.partitions]),
-            np.concatenate([self.axis, other.axis]),
+            SpanArrays(*map(np.concatenate, zip(self.arrays, other.arrays, strict=True))),
             [_joined(pair) for pair in zip(self.columns, other.columns, strict=True)],
         )
 
     def pick(self, places: Int64s) -> Span:
         """The span of some of its events, at least one."""
-        columns = [_taken(column, places) for column in self.columns]
-        return Span.of(self.events[places], self.partitions[places], self.axis[places], columns)
+        arrays = SpanArrays(*(array[places] for array in self.arrays))
+        return Span.of(arrays, [taken(column, places) for column in self.columns])
 
 
 class NegationIndex:
@@ -117,7 +102,9 @@ class NegationIndex:
         if held < 2 * self._swept:
             return
         for number, span in reversed(list(enumerate(self.spans))):
-            needed = np.flatnonzero(following[span.partitions] - span.axis < self._reach)
+            needed = np.flatnonzero(
+                following[span.arrays.partitions] - span.arrays.axis < self._reach
+            )
             if not len(needed):
                 del self.spans[number]
             elif 2 * len(needed) < len(span):
@@ -126,10 +113,9 @@ class NegationIndex:
 
     def renumber_partitions(self, numbers: Int64s) -> None:
         """Give each partition p the number ``numbers[p]``; their order stays the same."""
-        self.spans = [
-            replace(span, partitions=np.ascontiguousarray(numbers[span.partitions]))
-            for span in self.spans
-        ]
+        for number, span in enumerate(self.spans):
+            partitions = np.ascontiguousarray(numbers[span.arrays.partitions])
+            self.spans[number] = replace(span, arrays=span.arrays._replace(partitions=partitions))
 
     def state(self) -> Arrays:
         """All events as one span, for a snapshot."""
@@ -138,11 +124,7 @@ class NegationIndex:
         whole = self.spans[0]
         for span in self.spans[1:]:
             whole = whole.followed_by(span)
-        arrays: Arrays = {
-            "events": whole.events,
-            "partitions": whole.partitions,
-            "axis": whole.axis,
-        }
+        arrays: Arrays = whole.arrays._asdict()
         for number, column in enumerate(whole.columns):
             arrays[f"values{number}"] = column.values
             if column.valid is not None:
@@ -159,7 +141,7 @@ class NegationIndex:
                 "axis": expected(np.int64, "events"),
             }
             for number in range(columns):
-                described[f"values{number}"] = expected(np.number, "events")
+                described[f"values{number}"] = expected(np.generic, "events")
                 if f"valid{number}" in state:
                     described[f"valid{number}"] = expected(np.bool_, "events")
             partitions = restored.partitions
@@ -169,10 +151,12 @@ class NegationIndex:
                 EncodedColumn(state[f"values{number}"], state.get(f"valid{number}"))
                 for number in range(columns)
             ]
-            self.spans.append(Span.of(state["events"], state["partitions"], state["axis"], kept))
+            arrays = SpanArrays(*(state[name] for name in SpanArrays._fields))
+            self.spans.append(Span.of(arrays, kept))
 
 
-def _taken(column: EncodedColumn, places: Int64s) -> EncodedColumn:
+def taken(column: EncodedColumn, places: Int64s) -> EncodedColumn:
+    """The values of some events."""
     valid = None if column.valid is None else column.valid[places]
     return EncodedColumn(column.values[places], valid)
 

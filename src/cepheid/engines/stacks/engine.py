@@ -9,6 +9,7 @@ import numpy as np
 
 from cepheid.codegen.generated import predicate_address
 from cepheid.engines.base.engine import Chunk, Engine, EngineTask, Restored, StandingStacks
+from cepheid.engines.base.layout import Rows
 from cepheid.engines.base.registers import Registers, step_tables
 from cepheid.engines.stacks.kernels.plain_scan import advance_plain_stacks
 from cepheid.engines.stacks.kernels.pool import drop_instances
@@ -26,14 +27,13 @@ from cepheid.engines.stacks.layout import (
     UNUSED,
     Batch,
     Pool,
-    Rows,
     Search,
     State,
     Tables,
+    VariantState,
 )
 from cepheid.engines.stacks.stored import check_links
 from cepheid.engines.stacks.tables import InstanceStacks
-from cepheid.engines.stacks.variants.layout import VariantState
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, grown, int64s
 from cepheid.jit.drive import Drive
@@ -67,20 +67,16 @@ class InstanceStacksEngine(Engine):
             np.zeros(1, dtype=STATE), int64s(max(stacks.predicate_count, 1)), int64s(0), int64s(0)
         )
         self._control["level"] = NONE
+        registers = self._registers.arrays
         self._search = Search(
-            int64s(count),
-            int64s(count),
-            int64s(2 * len(self._keys) + 1),
-            self._registers.ints,
-            self._registers.floats,
-            self._registers.valid,
+            int64s(count), int64s(count), int64s(2 * len(self._keys) + 1), registers
         )
         shared = tuning().shared_rows if self._is_plain and count > 2 else 0
         self._older, self._newer = np.empty((2, count, shared), np.int32)
         self._pool = Pool(
             np.zeros(0, dtype=INSTANCE),
-            self._registers.ints[:0],
-            self._registers.floats[:0],
+            registers.ints[:0],
+            registers.floats[:0],
             int64s(0),
             np.zeros((0, self._tested_keys), dtype=np.int64),
         )

@@ -6,15 +6,13 @@ compiler.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cepheid.codegen.layout import STEP, UPDATE
+from cepheid.engines.base.layout import RegisterArrays, Rows
 from cepheid.events.arrays import no_rows
-
-Rows = npt.NDArray[Any]
 
 INSTANCE = np.dtype(
     [
@@ -102,10 +100,17 @@ class Search(NamedTuple):
     cursor: Rows = no_rows(np.int64)  # by component: the instance that is bound or comes next
     path: Rows = no_rows(np.int64)  # by component: the position that is bound
     here: Rows = no_rows(np.int64)  # the key values of the event, then the tops of other stacks
-    ints: Rows = no_rows(np.int64, 2)  # row 0: the registers of the match
-    floats: Rows = no_rows(np.float64, 2)
-    valid: Rows = no_rows(np.int64)
+    registers: RegisterArrays = RegisterArrays()  # row 0: those of the match
     marks: Rows = no_rows(np.int32)  # a number for each instance
+
+
+class VariantState(NamedTuple):
+    """What variants keep beside the pool and the stacks; empty on the default path."""
+
+    others: Rows = no_rows(np.int64, 2)  # Multi-PAIS, by instance: the one below it for each key
+    other_stacks: Rows = no_rows(np.int64, 2)  # Multi-PAIS, by key and stack: the top instance
+    cells: Rows = no_rows(np.int64)  # basic, by instance: the cell below it in the runtime stack
+    links: Rows = no_rows(np.int64, 2)  # basic: work space for linking the stacks
 
 
 class Batch(NamedTuple):

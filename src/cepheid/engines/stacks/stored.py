@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.engines.stacks.layout import NONE, Rows
+from cepheid.engines.base.layout import Rows
+from cepheid.engines.stacks.layout import NONE
 from cepheid.events.arrays import Int64s
 from cepheid.snapshot_checks import require
 

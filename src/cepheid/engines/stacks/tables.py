@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.codegen.compiled_once import compiled_once
+from cepheid.codegen.compiler import compiled_once
 from cepheid.codegen.sequences import SequenceCompiler, partition_attributes, untranslatable
 from cepheid.codegen.steps import EventTest, Generated, Phase, Step
 from cepheid.engines.stacks.plan import BoundConditions, bound_conditions, usable_keys

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.jit.decorators import I64, I64S, I64S_2D, array_of, kernel, small, type_of
+from cepheid.jit.decorators import I64, I64S, I64S_2D, array_of, inlined, kernel, type_of
 
 U8S = array_of(np.uint8)
 
@@ -27,7 +27,7 @@ _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _8, _32 = np.uint64(8), np.uint64(32)
 
 
-@small
+@inlined
 def _word(data, at):
     """Eight bytes as a number."""
     word = np.uint64(0)
@@ -36,7 +36,7 @@ def _word(data, at):
     return word
 
 
-@small
+@inlined
 def _hash(data, low, high):
     """A hash; different strings of the same length have different hashes if they fit in a word."""
     x = np.uint64(high - low) * _PRIME
@@ -56,7 +56,7 @@ def _hash(data, low, high):
     return np.int64(x)
 
 
-@small
+@inlined
 def _are_same(data, at, others, other_at, length):
     """Whether two strings of the same length and hash are equal."""
     if length <= WORD:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.jit.decorators import I64, I64S, array_of, kernel, small
+from cepheid.jit.decorators import I64, I64S, array_of, inlined, kernel
 
 U64 = array_of(np.uint64).dtype
 U64S = array_of(np.uint64)
@@ -21,7 +21,7 @@ _4, _15 = np.uint64(4), np.uint64(15)
 _DIGITS, _LETTERS, _TEN = np.uint64(ord("0")), np.uint64(ord("a") - 10), np.uint64(10)
 
 
-@small
+@inlined
 def mixed(number):
     """The number with its bits spread over all 64; different ones stay different."""
     number = np.uint64(number + GOLDEN)

@@ -1,4 +1,4 @@
-"""The matches of finals, written as columns: the events of each component.
+"""The matches of finals: counted, or written as columns, the events of each component.
 
 A *final* represents all chains that end in a node: a chain of event nodes in which a union
 has two branches. Only chains that start inside the window are matches. A chain is followed from
@@ -8,6 +8,9 @@ The part that a match shares with an earlier one is copied and not followed agai
 of a run are an earlier match and a few more events: a straight piece of a chain, from some node
 to the next union or the first event, is in the match that was written first with it, and the
 memo of the node says where.
+
+Every node knows how many chains end in it, and between which starts: to count matches, only unions
+with some chains outside the window are looked into.
 """
 
 from __future__ import annotations
@@ -19,7 +22,16 @@ import numpy.typing as npt
 
 from cepheid.codegen.layout import NONE, TAG_SHIFT
 from cepheid.events.arrays import no_rows
-from cepheid.jit.decorators import I64, I64S_2D, helper, kernel_of_widths, type_of
+from cepheid.jit.decorators import (
+    F64S,
+    I64,
+    I64S,
+    I64S_2D,
+    helper,
+    kernel,
+    kernel_of_widths,
+    type_of,
+)
 from cepheid.jit.drive import DONE
 from cepheid.jit.pointers import copy_numbers
 from cepheid.matches.layout import DEAD, Chains
@@ -178,3 +190,38 @@ def list_columns(chains, listing, first_event, path, positions, offsets):
         memo[memos[row, MEMO_NODE] - base] = 0
     cursor[AT_FINAL], cursor[AT_STACK], cursor[AT_MATCH], cursor[AT_MEMO] = final, top, match, 0
     return status
+
+
+@helper
+def chains_after(nodes, base, head, after, stack):
+    """The number of chains that end in a node and start after this; 1 where there is no node.
+
+    The first branch of a union has the younger chains.
+    """
+    if head < 0:
+        return 1.0
+    total = 0.0
+    top = 1
+    stack[0] = head
+    while top > 0:
+        top -= 1
+        node = stack[top]
+        while node >= 0 and nodes[node - base].youngest > after:
+            if nodes[node - base].oldest > after:
+                total += nodes[node - base].chains
+                break
+            tag = nodes[node - base].tag
+            if tag < 0:
+                stack[top] = -1 - tag
+                top += 1
+            node = nodes[node - base].previous
+    return total
+
+
+@kernel(I64(type_of(Chains), I64S, F64S))
+def count_finals(chains, stack, out):
+    """The number of matches of each final: its chains that start inside the window."""
+    finals = chains.finals
+    for f in range(len(finals)):
+        out[f] = chains_after(chains.nodes, chains.base, finals[f].head, finals[f].after, stack)
+    return 0

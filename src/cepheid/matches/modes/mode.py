@@ -1,4 +1,7 @@
-"""The description of an output mode: its name, why it refuses queries, how it chooses matches."""
+"""The description of an output mode: its name, why it refuses queries, how it chooses matches.
+
+The modes that choose nothing are here: ``all``, and ``compressed``, which lists no matches.
+"""
 
 from __future__ import annotations
 
@@ -88,3 +91,22 @@ class OutputMode:
         A choice can depend on any other match of the partition.
         """
         return self.chooses
+
+
+ALL = OutputMode("all", "every match")
+
+
+def _refusal(query: AnalysedQuery) -> str | None:
+    if len(query.alternatives) > 1:
+        return "it has OR or a star, which make several automata"
+    if query.alternatives[0].negations:
+        return "it has a negation, which removes matches one by one"
+    return None
+
+
+COMPRESSED = OutputMode(
+    "compressed",
+    "all matches in one structure, which counts, samples and lists them",
+    refusal=_refusal,
+    needs_buffer=True,
+)

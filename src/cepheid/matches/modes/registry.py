@@ -10,9 +10,7 @@ from collections.abc import Sequence
 
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import OptionError, unknown_name
-from cepheid.matches.modes.all import ALL
-from cepheid.matches.modes.compressed import COMPRESSED
-from cepheid.matches.modes.mode import OutputMode
+from cepheid.matches.modes.mode import ALL, COMPRESSED, OutputMode
 from cepheid.matches.modes.non_overlapping import NON_OVERLAPPING
 
 _BUILT_IN = (ALL, NON_OVERLAPPING, COMPRESSED)

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 
 from cepheid.api import CompiledQuery
 from cepheid.errors import OptionError, list_words
-from cepheid.matches.modes.all import ALL
+from cepheid.matches.modes.mode import ALL
 from cepheid.matches.modes.registry import all_outputs, listed_outputs, output_mode
 from cepheid.scripts import CompiledScript
 from cepheid.spark.batch.arrow_schemas import MATCH_ID

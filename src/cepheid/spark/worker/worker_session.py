@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.matches.ids import MatchIds
-from cepheid.matches.matches import Matches
-from cepheid.matches.script_matches import ScriptMatches
+from cepheid.matches.matches import Matches, ScriptMatches
 from cepheid.sessions.merged_stream import without_places
 from cepheid.sessions.script import Script
 from cepheid.sessions.stream import StreamSession

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepheid.codegen.layout import NONE, STEP, UPDATE
-from cepheid.engines.base.kernels.registers import apply_updates, fill_from_match
+from cepheid.codegen.layout import NONE, STEP, TAG_SHIFT, UPDATE
+from cepheid.engines.base.kernels.registers import apply_updates
 from cepheid.engines.base.layout import RegisterArrays, Rows
 from cepheid.events.arrays import Int64s, no_rows
 from cepheid.jit.decorators import helper
@@ -70,6 +70,10 @@ def select_event(conditions, component, is_later, event_ix, run_ix):
 
 @helper
 def select_match(conditions, ids, low, high):
-    """Give run 0 the registers of the match ``ids[low:high]``."""
-    steps, updates, context = conditions.steps, conditions.updates, conditions.context
-    fill_from_match(ids, low, high, 0, steps, updates, context, conditions.registers)
+    """Give run 0 the registers of a run that has selected the match ``ids[low:high]``."""
+    clear_registers(conditions, 0)
+    seen = 0  # below AND, the events of a list need not be next to each other
+    for at in range(low, high):
+        component, event_ix = ids[at] & ((1 << TAG_SHIFT) - 1), ids[at] >> TAG_SHIFT
+        select_event(conditions, component, (seen >> component) & 1, event_ix, 0)
+        seen |= 1 << component

@@ -18,10 +18,10 @@ from cepheid.codegen.layout import (
     SET_INT_AT,
     STRINGS_RANK,
     SUM_AS_FLOAT,
+    SUM_FLOAT,
     SUM_INT,
-    TAG_SHIFT,
 )
-from cepheid.engines.base.kernels.strings import string_value
+from cepheid.engines.base.kernels.context_tables import string_value
 from cepheid.jit.decorators import helper
 from cepheid.jit.pointers import byte_pointer, float64_pointer, int64_pointer
 
@@ -61,53 +61,33 @@ def apply_updates(updates, low, high, context, event_ix, run_ix, registers):
         elif known:
             first = valid[run_ix] & bit == 0
             valid[run_ix] |= bit
-            if operation == MIN_INT:
-                x = int64_pointer(values)[event_ix]
-                if first or x < ints[run_ix, register]:
-                    ints[run_ix, register] = x
-            elif operation == MAX_INT:
-                x = int64_pointer(values)[event_ix]
-                if first or x > ints[run_ix, register]:
-                    ints[run_ix, register] = x
-            elif operation == MIN_STRING or operation == MAX_STRING:
+            if operation == MIN_STRING or operation == MAX_STRING:
                 x, strings = int64_pointer(values)[event_ix], context[CONTEXT_STRINGS]
                 here = string_value(strings, STRINGS_RANK, x)
                 there = string_value(strings, STRINGS_RANK, ints[run_ix, register])
                 if first or (here < there if operation == MIN_STRING else here > there):
                     ints[run_ix, register] = x
-            elif operation == SUM_INT:
+            elif operation == MIN_INT or operation == MAX_INT or operation == SUM_INT:
                 x = int64_pointer(values)[event_ix]
-                ints[run_ix, register] = x if first else ints[run_ix, register] + x
-            elif operation == SUM_AS_FLOAT:
-                y = float(int64_pointer(values)[event_ix])
-                floats[run_ix, register] = y if first else floats[run_ix, register] + y
-            elif operation == MIN_FLOAT:
-                y = float64_pointer(values)[event_ix]
-                if first or y < floats[run_ix, register]:
-                    floats[run_ix, register] = y
-            elif operation == MAX_FLOAT:
-                y = float64_pointer(values)[event_ix]
-                if first or y > floats[run_ix, register]:
-                    floats[run_ix, register] = y
+                old = ints[run_ix, register]
+                if (
+                    first
+                    or (operation == MIN_INT and x < old)
+                    or (operation == MAX_INT and x > old)
+                ):
+                    ints[run_ix, register] = x
+                elif operation == SUM_INT:
+                    ints[run_ix, register] = old + x
             else:
                 y = float64_pointer(values)[event_ix]
-                floats[run_ix, register] = y if first else floats[run_ix, register] + y
-
-
-@helper
-def fill_from_match(ids, low, high, base, steps, updates, context, registers):
-    """Give run 0 the registers of the match ids[low:high], as a run that selected it has them."""
-    registers.valid[0] = 0
-    for register in range(registers.ints.shape[1]):
-        registers.ints[0, register] = 0
-    seen = 0  # below AND, the events of a list need not be next to each other
-    for at in range(low, high):
-        component = ids[at] & ((1 << TAG_SHIFT) - 1)
-        event_ix = (ids[at] >> TAG_SHIFT) - base
-        step = steps[component]
-        if (seen >> component) & 1 == 0:
-            first, end = step.begin_low, step.begin_high
-        else:
-            first, end = step.take_low, step.take_high
-        apply_updates(updates, first, end, context, event_ix, 0, registers)
-        seen |= 1 << component
+                if operation == SUM_AS_FLOAT:
+                    y = float(int64_pointer(values)[event_ix])
+                total = floats[run_ix, register]
+                if (
+                    first
+                    or (operation == MIN_FLOAT and y < total)
+                    or (operation == MAX_FLOAT and y > total)
+                ):
+                    floats[run_ix, register] = y
+                elif operation == SUM_FLOAT or operation == SUM_AS_FLOAT:
+                    floats[run_ix, register] = total + y

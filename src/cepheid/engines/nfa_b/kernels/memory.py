@@ -113,10 +113,8 @@ def keep_reachable(state, needed, moved):
         nodes[kept].youngest = nodes[place].youngest
         _recount(nodes, base, kept)
         kept += 1
-    for partition in range(len(partitions)):
-        run_ix = partitions[partition].first
-        while run_ix >= 0:
+    for run_ix in range(len(runs)):
+        if runs[run_ix].state >= 0:
             runs[run_ix].head = moved[runs[run_ix].head - base]
-            run_ix = runs[run_ix].next
     control[0].top_node = base + kept
     return used - kept

@@ -9,14 +9,34 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.codegen.layout import NONE, UNBOUNDED
-from cepheid.engines.nfa_b.layout import FREE, VERY_FEW_RUNS
-from cepheid.jit.decorators import helper, small
+from cepheid.engines.nfa_b.layout import (
+    DONE,
+    FREE,
+    NEED_FINALS,
+    NEED_NODES,
+    NEED_RUNS,
+    VERY_FEW_RUNS,
+)
+from cepheid.jit.decorators import helper, inlined
 
 _FRACTIONS = 1_048_576.0
 """The factor by which a float is multiplied before its integer part is hashed."""
 
 
-@small
+@inlined
+def lack(state, out, live):
+    """What there is not enough room for, where this many runs read an event."""
+    control = state.control
+    if control[0].live + 2 * live + 1 > len(state.runs):
+        return NEED_RUNS
+    if control[0].top_node - control[0].base_node + 4 * live + 4 > len(state.nodes):
+        return NEED_NODES
+    if control[0].finals + live + 2 > len(out.finals):
+        return NEED_FINALS
+    return DONE
+
+
+@inlined
 def _new_run(control, runs):
     """Take a run from the free list."""
     run_ix = control[0].free
@@ -28,7 +48,7 @@ def _new_run(control, runs):
     return run_ix
 
 
-@small
+@inlined
 def start_run(state, now):
     """A new run that has selected nothing."""
     runs, ints = state.runs, state.registers.ints
@@ -45,7 +65,7 @@ def start_run(state, now):
     return run_ix
 
 
-@small
+@inlined
 def clone_run(state, run_ix):
     """A new run in the same state, with the same past and registers."""
     return _clone_run(state.control, state.runs, state.registers, run_ix)
@@ -63,7 +83,7 @@ def _clone_run(control, runs, registers, run_ix):
     return copy
 
 
-@small
+@inlined
 def free_run(state, run_ix):
     """Give a run back to the free list."""
     control, runs = state.control, state.runs
@@ -83,7 +103,7 @@ def free_all(state, partition):
         run_ix = following
 
 
-@small
+@inlined
 def link_run(state, partition, run_ix):
     """Add a run to its partition."""
     runs, partitions = state.runs, state.partitions
@@ -92,7 +112,7 @@ def link_run(state, partition, run_ix):
     partitions[partition].live += 1
 
 
-@small
+@inlined
 def unlink_runs(state, partition):
     """Leave a partition without runs; the first of the runs that it had."""
     partitions = state.partitions
@@ -122,7 +142,7 @@ def _are_distinct(steps, runs, registers, until, run_ix, other):
     return False
 
 
-@small
+@inlined
 def _counted(steps, runs, run_ix):
     """The count of a Kleene component, as far as its bounds still depend on it."""
     here = runs[run_ix].state
@@ -154,7 +174,7 @@ def _fingerprint(steps, runs, registers, until, run_ix):
     return x
 
 
-@small
+@inlined
 def equivalent_run(steps, state, merging, run_ix):
     """The run in the hash table that is equivalent to this one; or NONE, and this one is added."""
     runs, registers, until = state.runs, state.registers, merging.until
@@ -171,7 +191,7 @@ def equivalent_run(steps, state, merging, run_ix):
     return NONE
 
 
-@small
+@inlined
 def join_run(steps, state, merging, partition, live, run_ix):
     """Link a run to its partition, or merge it with an equivalent one.
 

@@ -1,4 +1,4 @@
-"""What a run does with an event that it selects: its chain, its registers, and its matches.
+"""What a run does with an event: the edges that it may take, its chain, registers and matches.
 
 The events that a run has selected are a chain of nodes, from the latest back to the first;
 runs with a common past share its nodes.
@@ -6,15 +6,18 @@ runs with a common past share its nodes.
 
 from __future__ import annotations
 
-from cepheid.codegen.layout import NONE, TAG_SHIFT
+from cepheid.codegen.layout import ANY, NONE, PARTITION_CONTIGUITY, TAG_SHIFT
 from cepheid.engines.base.kernels.registers import apply_updates
-from cepheid.jit.decorators import helper, small
+from cepheid.jit.decorators import helper, inlined
 from cepheid.jit.pointers import call_predicate
 from cepheid.jit.window_edge import window_edge
-from cepheid.matches.kernels.unions import chains_after
+from cepheid.matches.kernels.match_columns import chains_after
+
+BEGINS, TAKES, STAYS = 1, 2, 4
+"""The event begins the next component, continues this one, or is ignored; any of these."""
 
 
-@small
+@inlined
 def holds(state, out, predicate, event_ix, run_ix):
     """Whether the predicate with this number, if there is one, holds for an event and a run."""
     if predicate < 0:
@@ -24,13 +27,46 @@ def holds(state, out, predicate, event_ix, run_ix):
     return call_predicate(c.predicate, predicate, c.context, event_ix, run_ix) != 0
 
 
-@small
+@helper
+def moves_of(tables, state, out, run_ix, bits, event_ix):
+    """All moves of a run at an event, as bits; a run without a move fails.
+
+    Under skip_till_next_match an event that can be taken is not ignored as well.
+    """
+    steps, runs, strategy = tables.steps, state.runs, state.control[0].strategy
+    component, inside = runs[run_ix].state >> 1, runs[run_ix].state & 1
+    takes = False
+    begins = True
+    target = component
+    if inside:
+        step = steps[component]
+        takes = bits & step.take_bit != 0 and holds(state, out, step.take, event_ix, run_ix)
+        target = component + 1
+        begins = target < len(steps) and runs[run_ix].count >= step.least
+    begins = (
+        begins
+        and bits & steps[target].begin_bit != 0
+        and holds(state, out, steps[target].begin, event_ix, run_ix)
+    )
+    moves = 0
+    if begins:
+        moves |= BEGINS
+    if takes:
+        moves |= TAKES
+    if strategy == ANY or (
+        strategy > PARTITION_CONTIGUITY and not takes and (inside == 1 or not begins)
+    ):
+        moves |= STAYS
+    return moves
+
+
+@inlined
 def tag_of(state, component, event_ix):
     """An event of the batch as an event of a component."""
     return ((state.control[0].base_event + event_ix) << TAG_SHIFT) | component
 
 
-@small
+@inlined
 def _select(state, run_ix, tag):
     """Add an event to the chain of a run."""
     control, runs, nodes = state.control, state.runs, state.nodes
@@ -57,7 +93,7 @@ def _select(state, run_ix, tag):
         control[0].longest = runs[run_ix].length
 
 
-@small
+@inlined
 def emit(state, out, head, tag, now):
     """Note the matches that end with a tagged event after the chains of a node, or count them.
 
@@ -99,7 +135,7 @@ def begin(tables, state, out, run_ix, component, event_ix, now):
     return _settle(tables, state, out, run_ix, component, event_ix, now)
 
 
-@small
+@inlined
 def take(tables, state, out, run_ix, component, event_ix, now):
     """A run takes a later event of the Kleene component that it is in; whether it lives on."""
     step = tables.steps[component]
@@ -113,7 +149,7 @@ def take(tables, state, out, run_ix, component, event_ix, now):
     return _settle(tables, state, out, run_ix, component, event_ix, now)
 
 
-@small
+@inlined
 def _settle(tables, state, out, run_ix, component, event_ix, now):
     """A Kleene component has taken an event: a trailing one yields a match, a full one ends."""
     step, run = tables.steps[component], state.runs[run_ix]

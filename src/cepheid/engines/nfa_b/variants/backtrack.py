@@ -22,7 +22,8 @@ class BacktrackEngine(NfaBEngine):
     Between batches it keeps what the basic algorithm keeps: the runs that still live.
     """
 
-    _events_read = 0
+    events_read = 0
+    """The number of times that a run has read an event since the engine was made."""
     _postponed = np.zeros(0, dtype=backtrack.POSTPONED)
 
     def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
@@ -49,13 +50,8 @@ class BacktrackEngine(NfaBEngine):
                 layout.NEED_FINALS: lambda: self._make_room_for_finals(first_event),
             },
         )
-        self._events_read += int(cursor[backtrack.READ])
+        self.events_read += int(cursor[backtrack.READ])
         yield from self._listed(first_event)
-
-    @property
-    def events_read(self) -> int:
-        """The number of times that a run has read an event since the engine was made."""
-        return self._events_read
 
     def load(self, state: Arrays, restored: Restored) -> None:
         """Take the state of a snapshot, in which no run is postponed."""

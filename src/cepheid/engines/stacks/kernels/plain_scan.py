@@ -26,12 +26,12 @@ from cepheid.engines.stacks.layout import (
     State,
     Tables,
 )
-from cepheid.jit.decorators import I64, kernel_of_widths, small, type_of
+from cepheid.jit.decorators import I64, inlined, kernel_of_widths, type_of
 from cepheid.jit.pointers import highest_bit
 from cepheid.jit.window_edge import window_edge
 
 
-@small
+@inlined
 def _below(instances, row):
     """The instance below another one in its stack, or NONE."""
     previous = instances[row].previous
@@ -40,7 +40,7 @@ def _below(instances, row):
     return previous
 
 
-@small
+@inlined
 def _construct(instances, cursor, path, found, ending, level, matches):
     """Search back from the last event; the number of matches, and where the search lacked room.
 

@@ -7,10 +7,9 @@ the oldest.
 
 from __future__ import annotations
 
-from cepheid.engines.stacks.layout import NONE, UNUSED, Pool, State, Tables
+from cepheid.engines.stacks.layout import NONE, UNUSED, Pool, State, Tables, VariantState
 from cepheid.engines.stacks.variants.kernels.basic import drop_cell
 from cepheid.engines.stacks.variants.kernels.multi_pais import drop_from_others
-from cepheid.engines.stacks.variants.layout import VariantState
 from cepheid.jit.decorators import I32S, I64, helper, kernel, type_of
 
 

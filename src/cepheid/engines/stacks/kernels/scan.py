@@ -26,27 +26,27 @@ from cepheid.engines.stacks.layout import (
     Search,
     State,
     Tables,
+    VariantState,
 )
 from cepheid.engines.stacks.variants.kernels.basic import add_cell, link_stacks, push_cell
 from cepheid.engines.stacks.variants.kernels.multi_pais import has_common_instance, push_on_others
-from cepheid.engines.stacks.variants.kernels.selection import is_selected
-from cepheid.engines.stacks.variants.layout import VariantState
 from cepheid.jit.decorators import I64, helper, kernel_of_widths, type_of
 from cepheid.jit.pointers import call_predicate, highest_bit
 
 
 @helper
-def _bind_registers(tables, pool, search, level, row):
+def _bind_registers(tables, pool, registers, level, row):
     """Give the registers of the match the values of the instance."""
+    ints, floats, valid = registers
     step = tables.steps[level]
     for u in range(step.begin_low, step.begin_high):
         register = tables.updates[u].register
         if tables.updates[u].operation == SET_FLOAT:
-            search.floats[0, register] = pool.kept_floats[row, register]
+            floats[0, register] = pool.kept_floats[row, register]
         else:
-            search.ints[0, register] = pool.kept_ints[row, register]
+            ints[0, register] = pool.kept_ints[row, register]
         bit = 1 << register
-        search.valid[0] = (search.valid[0] & ~bit) | (pool.kept_valid[row] & bit)
+        valid[0] = (valid[0] & ~bit) | (pool.kept_valid[row] & bit)
 
 
 @helper
@@ -85,7 +85,7 @@ def _construct(tables, state, pool, search, found, first_event, now):
             cursor[level] = instances[row].previous
             continue
         if steps[level].begin_low < steps[level].begin_high:
-            _bind_registers(tables, pool, search, level, row)
+            _bind_registers(tables, pool, search.registers, level, row)
         predicate = steps[level].begin
         if predicate >= 0:
             state.evaluations[predicate] += 1
@@ -101,7 +101,7 @@ def _construct(tables, state, pool, search, found, first_event, now):
             full = True
             break
         constructed += 1
-        if not selects or is_selected(plan, pool, search, last, now):
+        if not selects or _is_selected(plan, pool, search, last, now):
             for component in range(last + 1):
                 found[component, matches] = path[component]
             matches += 1
@@ -113,28 +113,36 @@ def _construct(tables, state, pool, search, found, first_event, now):
 
 
 @helper
+def _is_selected(plan, pool, search, last, now):
+    """Whether a sequence is in the window, and its events agree in the keys that are tested.
+
+    This is the operator *selection*, for what is not pushed down [Wu06 §3].
+    """
+    if now - pool.instances[search.cursor[0]].start >= plan[0].window:
+        return False
+    if plan[0].dynamic == 0:
+        for component in range(last):
+            if not _agrees(pool.instance_keys, search.cursor[component], search.here):
+                return False
+    return True
+
+
+@helper
 def _keep(tables, pool, here, row, component, event_ix):
     """Keep beside a new instance the values that later tests read."""
     for k in range(pool.instance_keys.shape[1]):
         pool.instance_keys[row, k] = here[k]
-    step = tables.steps[component]
-    if step.begin_low < step.begin_high:
-        pool.kept_valid[row] = 0
-        kept = RegisterArrays(pool.kept_ints, pool.kept_floats, pool.kept_valid)
-        low, high = step.begin_low, step.begin_high
-        apply_updates(tables.updates, low, high, tables.context, event_ix, row, kept)
+    kept = RegisterArrays(pool.kept_ints, pool.kept_floats, pool.kept_valid)
+    _set_registers(tables, component, event_ix, row, kept)
 
 
 @helper
-def _bind_last(tables, search, event_ix):
-    """Give the registers of the match the values of the last event."""
-    step = tables.steps[len(tables.steps) - 1]
-    if step.begin_low < step.begin_high:
-        for u in range(step.begin_low, step.begin_high):
-            search.valid[0] &= ~(1 << tables.updates[u].register)
-        registers = RegisterArrays(search.ints, search.floats, search.valid)
-        low, high = step.begin_low, step.begin_high
-        apply_updates(tables.updates, low, high, tables.context, event_ix, 0, registers)
+def _set_registers(tables, component, event_ix, row, registers):
+    """Give a row of registers the values of an event; other registers stay as they are."""
+    step = tables.steps[component]
+    low, high = step.begin_low, step.begin_high
+    if low < high:
+        apply_updates(tables.updates, low, high, tables.context, event_ix, row, registers)
 
 
 @kernel_of_widths(
@@ -229,7 +237,7 @@ def advance_stacks(tables, state, pool, search, variant, batch, found):
                 search.cursor[last - 1] = top
                 search.path[last] = event - first_event
                 control[0].level = last - 1
-            _bind_last(tables, search, i)
+            _set_registers(tables, last, i, 0, search.registers)
             if not _construct(tables, state, pool, search, found, first_event, now):
                 return NEED_OUTPUT
         if basic and control[0].used == used:

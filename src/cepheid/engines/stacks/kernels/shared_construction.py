@@ -13,14 +13,14 @@ as many rows as the one before.
 
 from __future__ import annotations
 
-from cepheid.jit.decorators import small
+from cepheid.jit.decorators import inlined
 from cepheid.jit.pointers import copy_numbers, write_sixteen
 
 BEYOND = 16
 """Rows are copied in blocks of this size; the surplus of the last block is overwritten later."""
 
 
-@small
+@inlined
 def _copy(source, low, target, at, count, columns):
     for done in range(0, count, BEYOND):
         for column in range(columns):
@@ -28,13 +28,13 @@ def _copy(source, low, target, at, count, columns):
             copy_numbers(target, there + at + done, source, here + low + done, BEYOND)
 
 
-@small
+@inlined
 def _fill(target, column, at, count, value):
     for row in range(at, at + count, BEYOND):
         write_sixteen(target, column * target.shape[1] + row, value)
 
 
-@small
+@inlined
 def construct_shared(instances, tops, marks, older, newer, found, ending, matches):
     """Write all matches of the last event; the number of matches then, or -1 without room.
 

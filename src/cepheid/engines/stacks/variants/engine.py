@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.engines.base.engine import EngineTask, Restored
+from cepheid.engines.base.layout import Rows
 from cepheid.engines.base.options import BASIC
 from cepheid.engines.stacks.engine import InstanceStacksEngine
-from cepheid.engines.stacks.layout import NONE, Rows
+from cepheid.engines.stacks.layout import NONE, VariantState
 from cepheid.engines.stacks.tables import InstanceStacks
-from cepheid.engines.stacks.variants.layout import VariantState
 from cepheid.events.arrays import grown, int64s
 from cepheid.snapshot_checks import ROW, Expected, expected, require
 from cepheid.snapshots import Arrays

@@ -19,22 +19,29 @@ from cepheid.engines.base.layout import Rows
 from cepheid.engines.nfa_b.kernels.runs import (
     clone_run,
     free_run,
+    lack,
     link_run,
     start_run,
     unlink_runs,
 )
-from cepheid.engines.nfa_b.kernels.selection import begin, emit, holds, tag_of, take
+from cepheid.engines.nfa_b.kernels.selection import (
+    BEGINS,
+    STAYS,
+    TAKES,
+    begin,
+    emit,
+    holds,
+    moves_of,
+    tag_of,
+    take,
+)
 from cepheid.engines.nfa_b.layout import (
     DONE,
-    NEED_FINALS,
-    NEED_NODES,
-    NEED_RUNS,
     Batch,
     Output,
     State,
     Tables,
 )
-from cepheid.engines.nfa_b.variants.kernels.moves import BEGINS, STAYS, TAKES, moves_of
 from cepheid.events.arrays import no_rows
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
 
@@ -83,18 +90,6 @@ def _push(stack, top, run_ix, event_ix, moves):
     return top + 1
 
 
-@helper
-def _lack(control, runs, nodes, finals):
-    """What there is not enough room for, whichever move a run makes."""
-    if control[0].live + 2 > len(runs):
-        return NEED_RUNS
-    if control[0].top_node - control[0].base_node + 4 > len(nodes):
-        return NEED_NODES
-    if control[0].finals + 2 > len(finals):
-        return NEED_FINALS
-    return DONE
-
-
 @kernel(I64(type_of(Tables), type_of(State), type_of(Batch), type_of(Search), type_of(Output)))
 def search_runs(tables, state, batch, search, out):
     """Search all runs through a batch, from where the cursor is."""
@@ -136,7 +131,7 @@ def search_runs(tables, state, batch, search, out):
                     control[0].runs_expired += 1
                     free_run(state, run_ix)
                     break
-                status = _lack(control, runs, state.nodes, out.finals)
+                status = lack(state, out, 1)
                 if status != DONE:
                     top = _push(stack, top, run_ix, at, moves)
                     break
@@ -175,7 +170,7 @@ def search_runs(tables, state, batch, search, out):
             if status != DONE:
                 break
         if status == DONE and done == _RESUMED and mask[i] & steps[0].begin_bit != 0:
-            status = _lack(control, runs, state.nodes, out.finals)
+            status = lack(state, out, 1)
             if status == DONE:
                 done = _STARTED
                 run_ix = start_run(state, axis[i])

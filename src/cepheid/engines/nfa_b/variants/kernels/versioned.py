@@ -22,7 +22,7 @@ from cepheid.engines.nfa_b.kernels.runs import (
     start_run,
     unlink_runs,
 )
-from cepheid.engines.nfa_b.kernels.selection import holds, tag_of
+from cepheid.engines.nfa_b.kernels.selection import BEGINS, STAYS, TAKES, holds, moves_of, tag_of
 from cepheid.engines.nfa_b.layout import (
     DONE,
     FEW_RUNS,
@@ -35,7 +35,6 @@ from cepheid.engines.nfa_b.layout import (
     State,
     Tables,
 )
-from cepheid.engines.nfa_b.variants.kernels.moves import BEGINS, STAYS, TAKES, moves_of
 from cepheid.engines.nfa_b.variants.kernels.versions import add_pointer, initiated, moved_on, stayed
 from cepheid.engines.nfa_b.variants.layout import COMBINED, Shared
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
@@ -78,32 +77,20 @@ def _complete(state, shared, version, head, tag, now):
 
 
 @helper
-def _begin(tables, state, shared, batch, out, run_ix, component, event_ix):
-    """A run takes its first event of a component; whether it lives on."""
-    step, stack, tag = tables.steps[component], 2 * component, tag_of(state, component, event_ix)
-    partition, now = batch.partition_of[event_ix], batch.axis[event_ix]
-    _select(state, shared, partition, run_ix, stack, tag, now)
-    apply_updates(
-        tables.updates, step.begin_low, step.begin_high, tables.context, event_ix, run_ix,
-        state.registers,
-    )  # fmt: skip
-    state.runs[run_ix].count = 1
-    return _settle(tables, state, shared, out, run_ix, component, event_ix, now)
+def _take(tables, state, shared, batch, out, run_ix, stack, event_ix):
+    """A run takes an event of a component; whether it lives on.
 
-
-@helper
-def _take(tables, state, shared, batch, out, run_ix, component, event_ix):
-    """A run takes a later event of the Kleene component that it is in; whether it lives on."""
-    step, stack, tag = (
-        tables.steps[component], 2 * component + 1, tag_of(state, component, event_ix),
-    )  # fmt: skip
-    partition, now = batch.partition_of[event_ix], batch.axis[event_ix]
-    _select(state, shared, partition, run_ix, stack, tag, now)
-    apply_updates(
-        tables.updates, step.take_low, step.take_high, tables.context, event_ix, run_ix,
-        state.registers,
-    )  # fmt: skip
-    state.runs[run_ix].count += 1
+    The stack of the event is 2 × component for the first one, and 1 more for a later one.
+    """
+    component, is_later = stack >> 1, stack & 1
+    step, now = tables.steps[component], batch.axis[event_ix]
+    tag = tag_of(state, component, event_ix)
+    _select(state, shared, batch.partition_of[event_ix], run_ix, stack, tag, now)
+    low, high = step.begin_low, step.begin_high
+    state.runs[run_ix].count = 1 + is_later * state.runs[run_ix].count
+    if is_later:
+        low, high = step.take_low, step.take_high
+    apply_updates(tables.updates, low, high, tables.context, event_ix, run_ix, state.registers)
     return _settle(tables, state, shared, out, run_ix, component, event_ix, now)
 
 
@@ -246,7 +233,7 @@ def advance_versioned_runs(tables, state, shared, merging, batch, at, out):
                     else:
                         selects = True
                     version_of[mover] = moved_on(shared, version)
-                    lives = _begin(tables, state, shared, batch, out, mover, target, i)
+                    lives = _take(tables, state, shared, batch, out, mover, 2 * target, i)
                     if not others:
                         stays = lives
                     elif lives:
@@ -260,7 +247,7 @@ def advance_versioned_runs(tables, state, shared, merging, batch, at, out):
                     version = version_of[run_ix]
                     version_of[taker] = moved_on(shared, version)
                     version_of[run_ix] = stayed(shared, version)
-                lives = _take(tables, state, shared, batch, out, taker, component, i)
+                lives = _take(tables, state, shared, batch, out, taker, 2 * component + 1, i)
                 if taker == run_ix:
                     selects = True
                     stays = lives
@@ -284,7 +271,7 @@ def advance_versioned_runs(tables, state, shared, merging, batch, at, out):
                 _complete(state, shared, NONE, NONE, tag_of(state, 0, i), now)
             else:
                 version_of[run_ix] = initiated(shared)
-                lives = _begin(tables, state, shared, batch, out, run_ix, 0, i)
+                lives = _take(tables, state, shared, batch, out, run_ix, 0, i)
             if lives:
                 _join(steps, state, shared, merging, partition, run_ix)
             else:

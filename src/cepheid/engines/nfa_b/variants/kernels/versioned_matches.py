@@ -159,12 +159,9 @@ def prune_buffer(state, shared, now, by_partition, moved):
     # A member refers to earlier members only: marked from the last to the first.
     for member in range(tops[0].members):
         moved_members[member] = NONE
-    for partition in range(len(partitions)):
-        run_ix = partitions[partition].first
-        while run_ix >= 0:
-            if runs[run_ix].head <= COMBINED:
-                moved_members[COMBINED - runs[run_ix].head] = 0
-            run_ix = runs[run_ix].next
+    for run_ix in range(len(runs)):
+        if runs[run_ix].state >= 0 and runs[run_ix].head <= COMBINED:
+            moved_members[COMBINED - runs[run_ix].head] = 0
     for pointer in range(tops[0].pointers):
         if pointers[pointer].previous <= COMBINED and moved_entries[pointers[pointer].entry] >= 0:
             moved_members[COMBINED - pointers[pointer].previous] = 0
@@ -214,11 +211,9 @@ def prune_buffer(state, shared, now, by_partition, moved):
         moved_versions[pointers[pointer].version] = 0
     for member in range(tops[0].members):
         moved_versions[members[member].version] = 0
-    for partition in range(len(partitions)):
-        run_ix = partitions[partition].first
-        while run_ix >= 0:
+    for run_ix in range(len(runs)):
+        if runs[run_ix].state >= 0:
             moved_versions[version_of[run_ix]] = 0
-            run_ix = runs[run_ix].next
     for version in range(tops[0].versions - 1, -1, -1):
         if moved_versions[version] == 0 and versions[version].parent >= 0:
             moved_versions[versions[version].parent] = 0
@@ -235,12 +230,10 @@ def prune_buffer(state, shared, now, by_partition, moved):
         pointers[pointer].version = moved_versions[pointers[pointer].version]
     for member in range(tops[0].members):
         members[member].version = moved_versions[members[member].version]
-    for partition in range(len(partitions)):
-        run_ix = partitions[partition].first
-        while run_ix >= 0:
+    for run_ix in range(len(runs)):
+        if runs[run_ix].state >= 0:
             version_of[run_ix] = moved_versions[version_of[run_ix]]
             runs[run_ix].head = _moved(runs[run_ix].head, moved)
             root = moved_entries[runs[run_ix].root]
             runs[run_ix].root = root if root >= 0 else 0
-            run_ix = runs[run_ix].next
     return 0
