@@ -141,7 +141,7 @@ class NegationIndex:
                 "axis": expected(np.int64, "events"),
             }
             for number in range(columns):
-                described[f"values{number}"] = expected(np.generic, "events")
+                described[f"values{number}"] = expected(np.number, "events")
                 if f"valid{number}" in state:
                     described[f"valid{number}"] = expected(np.bool_, "events")
             partitions = restored.partitions
