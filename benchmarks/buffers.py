@@ -18,11 +18,10 @@ from typing import Any
 from benchmarks.sessions import CompiledStocks, engine_of
 from benchmarks.stocks import QUERIES, SYMBOLS, StockStream, query_text
 from benchmarks.timing import median_ratio, print_table, time_in_turn, write_results
-from cepheid.engines.base import drive
 from cepheid.engines.base.options import Options
 from cepheid.engines.nfa_b.variants import versioned
 from cepheid.events.events import Events
-from cepheid.matches import match_columns
+from cepheid.jit import drive
 from cepheid.sessions.session import Session
 
 WAYS = {
@@ -72,7 +71,7 @@ def measure(name: str, settings: Settings, events: Events) -> dict[str, Any]:
         metrics = session.metrics
         in_runs[way].append(metrics.seconds_matching + metrics.seconds_construction)
 
-    for module in (drive, versioned, match_columns):
+    for module in (drive, versioned):
         module.perf_counter = process_time
     seconds = time_in_turn({way: partial(run, way) for way in WAYS}, settings.rounds)
     row: dict[str, Any] = {"query": name, "events": len(events)}

@@ -1,4 +1,4 @@
-"""Compiled steps as the arrays that kernels read: steps, updates, registers, context."""
+"""Registers of runs, and the context through which generated predicates read them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from cepheid.codegen import layout
 from cepheid.codegen.expressions import Storage
-from cepheid.codegen.steps import Generated, Step, Update
+from cepheid.codegen.steps import Generated
 from cepheid.engines.base.kernels.conditions import Conditions
 from cepheid.engines.base.layout import RegisterArrays, Rows
 from cepheid.events.arrays import address_of, grown
@@ -19,44 +19,6 @@ from cepheid.events.columns.list_columns import ListColumns
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.snapshot_checks import Expected, expected
 from cepheid.snapshots import Arrays
-
-Columns = Sequence[tuple[str, Storage]]
-
-
-def step_tables(
-    steps: Sequence[Step], columns: Columns
-) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void]]:
-    """The steps and updates of an automaton as arrays."""
-    updates: list[Update] = []
-    table = np.zeros(len(steps), dtype=layout.STEP)
-    for ix, step in enumerate(steps):
-        row = table[ix]
-        row["is_kleene"] = step.component.is_kleene
-        row["least"], row["most"] = step.least, step.most
-        row["begin_bit"], row["take_bit"] = 1 << (2 * ix), 1 << (2 * ix + 1)
-        row["begin"], row["take"], row["final"] = step.begin, step.take, step.final
-        row["begin_low"] = len(updates)
-        updates.extend(step.begin_updates)
-        row["begin_high"] = row["take_low"] = len(updates)
-        updates.extend(step.take_updates)
-        row["take_high"] = len(updates)
-    return table, update_table(updates, columns)
-
-
-def update_table(updates: Sequence[Update], columns: Columns) -> Rows:
-    """Updates as an array."""
-    places = {name: layout.CONTEXT_COLUMNS + 2 * ix for ix, (name, _) in enumerate(columns)}
-    rows = [
-        (
-            update.operation,
-            places.get(update.attribute or "", 0),
-            update.register,
-            update.argument,
-            update.length_register,
-        )
-        for update in updates
-    ]
-    return np.array(rows, dtype=layout.UPDATE)
 
 
 class Registers:

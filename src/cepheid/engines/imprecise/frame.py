@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepheid.codegen.generated import predicate_address
-from cepheid.codegen.steps import EventTest, NegationTest, NfaB
+from cepheid.codegen.steps import EventTest, NegationTest, NfaB, step_tables
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.kernels.conditions import Conditions
-from cepheid.engines.base.registers import Registers, step_tables
+from cepheid.engines.base.registers import Registers
 from cepheid.engines.imprecise.layout import Candidates, Intervals
 from cepheid.events.arrays import Int64s
 

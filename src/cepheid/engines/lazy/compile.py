@@ -21,9 +21,8 @@ from cepheid.codegen.compiler import AlternativeCompiler, compiled_once
 from cepheid.codegen.expressions import Resolve, Untranslatable
 from cepheid.codegen.layout import MAX_COMPONENTS
 from cepheid.codegen.sequences import untranslatable
-from cepheid.codegen.steps import EventTest, Generated, Phase, Update
+from cepheid.codegen.steps import EventTest, Generated, Phase, Update, update_table
 from cepheid.engines.base.options import BY_COST
-from cepheid.engines.base.registers import update_table
 from cepheid.engines.lazy import layout
 from cepheid.engines.lazy.layout import Tables
 from cepheid.engines.lazy.placement import (

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.codegen.expressions import Storage
-from cepheid.engines.base.registers import Columns
+from cepheid.codegen.steps import Columns
 from cepheid.engines.lazy.compile import LazyAutomaton
 from cepheid.engines.lazy.layout import NONE, Events
 from cepheid.events.arrays import Int64s, grown

@@ -14,10 +14,10 @@ import numpy as np
 from cepheid.codegen.expressions import Storage
 from cepheid.codegen.generated import predicate_address
 from cepheid.codegen.layout import TAG_SHIFT
-from cepheid.codegen.steps import NegationTest
+from cepheid.codegen.steps import NegationTest, step_tables
 from cepheid.engines.base.engine import Restored
 from cepheid.engines.base.event_batch import Bools, EventBatch
-from cepheid.engines.base.registers import Registers, step_tables
+from cepheid.engines.base.registers import Registers
 from cepheid.engines.base.retained import Retained
 from cepheid.engines.negation.index import NegationIndex, Span, taken
 from cepheid.engines.negation.kernels.violations import find_violated

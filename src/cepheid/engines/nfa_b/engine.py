@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from cepheid.codegen.generated import predicate_address
 from cepheid.codegen.layout import NONE, TAG_SHIFT, UNBOUNDED
-from cepheid.codegen.steps import NfaB
+from cepheid.codegen.steps import NfaB, step_tables
 from cepheid.engines.base.engine import Chunk, Engine, EngineTask, Restored
 from cepheid.engines.base.kernels import links
 from cepheid.engines.base.layout import Rows
 from cepheid.engines.base.options import MERGING
-from cepheid.engines.base.registers import Registers, step_tables
+from cepheid.engines.base.registers import Registers
 from cepheid.engines.nfa_b import layout
 from cepheid.engines.nfa_b.kernels import advance, memory, stored
 from cepheid.engines.nfa_b.layout import Batch, Merging, Output, State, Tables

@@ -8,9 +8,10 @@ from functools import partial
 import numpy as np
 
 from cepheid.codegen.generated import predicate_address
+from cepheid.codegen.steps import step_tables
 from cepheid.engines.base.engine import Chunk, Engine, EngineTask, Restored, StandingStacks
 from cepheid.engines.base.layout import Rows
-from cepheid.engines.base.registers import Registers, step_tables
+from cepheid.engines.base.registers import Registers
 from cepheid.engines.stacks.kernels.plain_scan import advance_plain_stacks
 from cepheid.engines.stacks.kernels.pool import drop_instances
 from cepheid.engines.stacks.kernels.scan import advance_stacks
