@@ -16,6 +16,7 @@ from cepheid.events.arrays import Int64s
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, MatchTimes
 from cepheid.matches.positions import ListPositions, offsets_of, places_in_rows
+from cepheid.snapshot_checks import FAR, check_arrays, expected, require
 from cepheid.snapshots import Arrays
 
 
@@ -55,8 +56,30 @@ def store_matches(matches: Bindings) -> Arrays:
     }
 
 
-def load_matches(state: Arrays, components: Sequence[ast.Component]) -> Bindings:
-    """The matches of a snapshot, with these components as variables."""
+def load_matches(state: Arrays, components: Sequence[ast.Component], events: range) -> Bindings:
+    """The matches of a snapshot, with these components as variables.
+
+    ``events`` are the numbers that the events of a match can have.
+    """
+    described = {
+        "ids": expected(np.int64, "ids", each=(events.start << TAG_SHIFT, FAR)),
+        "offsets": expected(np.int64, "offsets", each=(0, FAR)),
+        **{name: expected(np.int64, "matches") for name in ("starts", "ends", "end_positions")},
+    }
+    sizes = check_arrays(state, described)
+    tags, begins = state["ids"], state["offsets"]
+    lengths = np.diff(begins)
+    require(len(begins) == sizes["matches"] + 1, "matches begin at too many places")
+    are_split = begins[0] == 0 and begins[-1] == len(tags) and (lengths > 0).all()
+    require(are_split, "matches do not begin where others end")
+    component = tags & ((1 << TAG_SHIFT) - 1)
+    require((component < len(components)).all(), "a match has an unknown variable")
+    require((tags >> TAG_SHIFT < events.stop).all(), "a match has an unknown event")
+    of_match = np.repeat(np.arange(len(lengths)), lengths)
+    cells = np.unique(of_match * len(components) + component, return_counts=True)
+    is_single = np.array([not each.is_kleene for each in components])
+    is_twice = (cells[1] > 1) & is_single[cells[0] % len(components)]
+    require(not is_twice.any(), "a match has two events for one variable")
     return replace(
         Bindings.of_tags(state["ids"], state["offsets"], components, 0),
         known_times=MatchTimes.of(state["starts"], state["ends"]),

@@ -9,6 +9,7 @@ import numpy as np
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.language import syntax as ast
 from cepheid.matches.modes.mode import Chooser, CompletedMatches, OutputMode
+from cepheid.snapshot_checks import check_arrays, expected
 
 if TYPE_CHECKING:
     from cepheid.matches.bindings import Bindings
@@ -36,6 +37,8 @@ class NonOverlapping(Chooser):
 
     def load(self, state: Arrays) -> None:
         """Restore the state of a snapshot."""
+        ends = expected(np.int64, "partitions")
+        check_arrays(state, {"ticks": ends, "positions": ends})
         self._last_ticks, self._last_positions = state["ticks"], state["positions"]
 
     def renumber_partitions(self, numbers: Int64s) -> None:
