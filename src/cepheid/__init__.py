@@ -18,6 +18,7 @@ from cepheid.errors import (
     QueryError,
     QuerySemanticError,
     QuerySyntaxError,
+    SessionError,
     SnapshotError,
 )
 from cepheid.schema import Kind, Schema
@@ -39,6 +40,7 @@ __all__ = [
     "QuerySemanticError",
     "QuerySyntaxError",
     "Schema",
+    "SessionError",
     "SnapshotError",
     "query",
     "read_query",

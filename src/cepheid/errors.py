@@ -103,6 +103,10 @@ class SnapshotError(CepheidError):
     """The state of a session cannot be restored."""
 
 
+class SessionError(CepheidError):
+    """A session cannot be used: another call of it is running, or one was interrupted."""
+
+
 class LimitError(CepheidError):
     """A limit was exceeded, such as ``max_matches``."""
 

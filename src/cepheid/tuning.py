@@ -29,6 +29,9 @@ class Tuning:
     string_slots: int = 64  # first size of the hash table of strings
     string_bytes: int = 1_024  # first size of the bytes of strings
 
+    # Kernels
+    pause_work: int = 1 << 20  # runs or instances looked at before a kernel lets signals in
+
     # Blocks of matches
     block_matches: int = 1 << 16  # matches with lists in a block
     block_events: int = 1 << 19  # events of a component in a block
@@ -66,6 +69,7 @@ class Tuning:
     any_state_runs: int = 1_024
     point_entries: int = 1_024
     rivals: int = 1 << 16
+    scored_matches: int = 256  # matches that a kernel without a pause scores in a call
     confidence_rows: int = 256
     confidence_grid: int = 1 << 14
     next_listed: int = 64

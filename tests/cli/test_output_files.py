@@ -210,7 +210,7 @@ def test_a_closed_standard_output_is_one_line_and_no_fault_with_a_file():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_is_left_after_a_signal(folder, number):
     # 2,500 matches take 25 s, so the command is stopped while it writes.
     slow = f"""

@@ -6,13 +6,19 @@ import io
 import os
 import sys
 
+from cepheid.cli.signals import end, watch_signals
+
 
 def main() -> None:
     """Run the command in ``sys.argv``, and exit with its code."""
     _prepare_streams()
-    from cepheid.cli.app import app
+    watch_signals()
+    try:
+        from cepheid.cli.app import app
 
-    app(prog_name="cepheid")
+        app(prog_name="cepheid")
+    except KeyboardInterrupt as stop:  # while the command is loaded
+        sys.exit(end(stop))
 
 
 def _prepare_streams() -> None:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import typer
 
+from cepheid.cli.signals import end
 from cepheid.cli.spark.spark_faults import spark_fault
 from cepheid.errors import (
     CepheidError,
@@ -26,14 +27,14 @@ from cepheid.visible import message_text
 Choice = TypeVar("Choice", bound=StrEnum)
 
 EXIT_FAULT = 1
-EXIT_INTERRUPTED = 130
 
 EXIT_CODES = """\b
 Exit codes:
   0    success
   1    an error in the query, the events or a file; stderr shows it
   2    incorrect usage of the command line
-  130  interrupted
+  130  interrupted by Ctrl-C (SIGINT)
+  143  terminated (SIGTERM)
 """
 
 
@@ -52,9 +53,8 @@ def reporting() -> Iterator[None]:
         except CepheidError as error:
             report(error)
             raise typer.Exit(EXIT_FAULT) from None
-        except KeyboardInterrupt:
-            say("interrupted")
-            raise typer.Exit(EXIT_INTERRUPTED) from None
+        except KeyboardInterrupt as stop:
+            raise typer.Exit(end(stop)) from None
         except BrokenPipeError:
             _silence_stdout()
             raise typer.Exit from None

@@ -2,6 +2,11 @@
 
 Kernels are resumable. Before each event, a kernel needs room for the most that the event can add.
 Otherwise it saves in its state where it stopped, and returns a status that says what it lacks.
+
+A kernel also returns when it has worked for a while, with the status PAUSE. Python then handles
+signals, such as Ctrl-C, and the kernel is called again. How much work is left before the next
+pause is a number in memory, :attr:`Drive.pace`, from which a kernel subtracts one for each run,
+instance or candidate that it has looked at. A kernel pauses only after it has made progress.
 """
 
 from __future__ import annotations
@@ -10,8 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import perf_counter
 from typing import TypeVar
 
+import numpy as np
+
+from cepheid.tuning import tuning
+
 DONE = 0
 """The status of a kernel that has read all events."""
+PAUSE = -1
+"""The status of a kernel that lacks nothing: it is called again after signals were handled."""
 
 Block = TypeVar("Block")
 
@@ -21,6 +32,7 @@ class Drive:
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.pace = np.zeros(1, dtype=np.int64)
 
     def __call__(
         self,
@@ -32,17 +44,20 @@ class Drive:
         ``provide`` maps each status that the kernel can return to the function that grows or
         drains the memory it asks for.
 
-        >>> lacks = iter([1, 1, 0])
+        >>> lacks = iter([1, PAUSE, 1, 0])
         >>> list(Drive()(lambda: next(lacks), {1: lambda: ["a block"]}))
         ['a block', 'a block']
         """
+        work = tuning().pause_work
         while True:
+            self.pace[0] = work
             begun = perf_counter()
             status = kernel()
             self.seconds += perf_counter() - begun
             if status == DONE:
                 return
-            yield from provide[status]() or ()
+            if status != PAUSE:
+                yield from provide[status]() or ()
 
     def run(self, kernel: Callable[[], int], provide: Mapping[int, Callable[[], None]]) -> None:
         """Call a kernel that drains nothing until it is done."""

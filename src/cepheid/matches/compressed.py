@@ -17,6 +17,7 @@ from cepheid.budget import Budget
 from cepheid.errors import OptionError
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.events import Events
+from cepheid.jit.drive import Drive
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, MatchTimes
 from cepheid.matches.held import building
@@ -108,7 +109,8 @@ class CompressedMatches:
     def _count(self, finals: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
         counts = np.zeros(len(finals))
         stack = int64s(len(self._nodes) + 2)
-        count_finals(self._chains._replace(finals=finals), stack, counts)
+        chains, at, drive = self._chains._replace(finals=finals), int64s(1), Drive()
+        drive.run(lambda: count_finals(chains, stack, at, drive.pace, counts), {})
         return counts
 
     def _exact_count(self) -> int:

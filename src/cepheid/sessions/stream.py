@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
+from functools import wraps
 from numbers import Number
-from typing import Any, Generic, TypeVar, cast
+from threading import Lock
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 
 from cepheid.engines.base.query_session import QuerySession, Stored
-from cepheid.errors import STREAM_HAS_ENDED, EventError, OptionError, SnapshotError
+from cepheid.errors import (
+    STREAM_HAS_ENDED,
+    CepheidError,
+    EventError,
+    OptionError,
+    SessionError,
+    SnapshotError,
+)
 from cepheid.events.conforming import like_earlier
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
@@ -38,6 +48,8 @@ from cepheid.snapshots import (
 
 Found = TypeVar("Found")
 Counted = TypeVar("Counted")
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
 
 
 def ticks_of(time: Any, axis: TimeAxis) -> int:
@@ -57,6 +69,41 @@ def ticks_of(time: Any, axis: TimeAxis) -> int:
     return int(axis.encode(moment)[0])
 
 
+def _one_at_a_time(
+    method: Callable[Concatenate[Any, Given], Returned],
+) -> Callable[Concatenate[Any, Given], Returned]:
+    """A method of a session that is rejected while another call runs, or after an interrupted one.
+
+    Kernels write into the arrays of a session without a lock of their own. A call that neither
+    returned nor raised an error of cepheid may have left them half-written.
+    """
+
+    @wraps(method)
+    def guarded(session: Any, /, *given: Given.args, **named: Given.kwargs) -> Returned:
+        if not session._lock.acquire(blocking=False):
+            raise SessionError(
+                "another call of this session is running; a session is used by one thread at a "
+                "time: wait for the call, or give each thread its own session"
+            )
+        try:
+            if session._is_interrupted:
+                raise SessionError(
+                    "an earlier call of this session was interrupted, and its state is "
+                    "incomplete; restore the last snapshot, or start a new session"
+                )
+            return method(session, *given, **named)
+        except CepheidError:
+            raise
+        except BaseException:
+            session._is_interrupted = session._is_changing
+            raise
+        finally:
+            session._is_changing = False
+            session._lock.release()
+
+    return guarded
+
+
 class StreamSession(Generic[Found, Counted]):
     """The state of a query or a script between batches of events.
 
@@ -64,6 +111,9 @@ class StreamSession(Generic[Found, Counted]):
     :class:`~cepheid.matches.matches.Matches`, and the session of a script
     :class:`~cepheid.matches.matches.ScriptMatches`. They do not depend on how the stream
     is cut into batches, nor on whether the session was stored and restored in between.
+
+    A session serves one call at a time: a call during another one is a ``SessionError``. After an
+    interrupted call (Ctrl-C) it rejects further calls if its state may be incomplete.
 
     >>> import cepheid as cep
     >>> q = cep.query("PATTERN SEQ(A a, ~(B b)) WITHIN 5")
@@ -99,6 +149,8 @@ class StreamSession(Generic[Found, Counted]):
         self._nodes: list[QueryNode] = []
         self._now: int | None = None
         self._has_ended = False
+        self._lock = Lock()
+        self._is_changing = self._is_interrupted = False
         if snapshot is not None:
             with damage_reported():
                 self._restore(*unpack(snapshot))
@@ -119,6 +171,7 @@ class StreamSession(Generic[Found, Counted]):
             raise EventError(f"a session must be fed, if only with no events, before it {then}")
         return self._nodes[0].session
 
+    @_one_at_a_time
     def feed(self, events: Any) -> Found:
         """The matches that a batch of events completes.
 
@@ -146,11 +199,13 @@ class StreamSession(Generic[Found, Counted]):
         batch = batch.counted_from(self._nodes[0].session.rows_read)
         return self._step(batch, now, advancing=False)
 
+    @_one_at_a_time
     def advance(self, time: Any = None) -> Found:
         """The matches completed by the passage of time; None means the stream has ended."""
         axis = self._first("advances").time_axis
         return self._advance(None if time is None else ticks_of(time, axis))
 
+    @_one_at_a_time
     def settle(self, time: Any) -> Found:
         """The matches that are complete because no later event has an earlier time.
 
@@ -168,6 +223,7 @@ class StreamSession(Generic[Found, Counted]):
         self, batch: Events | None, now: int | None, advancing: bool, until: int | None = None
     ) -> Found:
         """Let each query read a batch and, if ``advancing``, let time pass."""
+        self._is_changing = True
         before = self._nodes[0].session.rows_read
         after = before + (0 if batch is None else len(batch))
         # A single query merges nothing, and needs no anchors.
@@ -197,12 +253,14 @@ class StreamSession(Generic[Found, Counted]):
         """The state as bytes, for ``restore()`` in this process or another."""
         return sealed(self.snapshot_parts())
 
+    @_one_at_a_time
     def snapshot_parts(self) -> Parts:
         """The state in parts and without a checksum, valid until the next call.
 
         The snapshot of a single query is the snapshot of its session.
         """
         first = self._first("is stored")
+        self._is_changing = True  # Engines drop what they no longer need.
         if self._script.is_single:
             return first.snapshot_parts()
         columns = self._nodes[0].planned.sample
@@ -249,6 +307,7 @@ class StreamSession(Generic[Found, Counted]):
                 node.load(part(f"query{node.planned.number}", arrays), axis, schema)
 
     @property
+    @_one_at_a_time
     def next_completion(self) -> int | None:
         """The earliest time to settle, in ticks, that completes a match without another event.
 
@@ -260,6 +319,7 @@ class StreamSession(Generic[Found, Counted]):
         return min(known) + self._nodes[0].session.lead if known else None
 
     @property
+    @_one_at_a_time
     def evicted_from(self) -> int | None:
         """The time to settle, in ticks, from which no event fed so far matters.
 

@@ -15,6 +15,7 @@ import typer
 from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.inputs import split_setting
 from cepheid.cli.reporting import plural, say
+from cepheid.cli.signals import leave_signals_to_handlers
 from cepheid.cli.spark.spark_faults import spark_reason
 from cepheid.cli.spark.spark_run import KIND_OF_SUFFIX, in_seconds, start_spark
 from cepheid.errors import OptionError
@@ -188,6 +189,7 @@ def _print(batch: DataFrame, _: int) -> None:
 def _interrupt_once() -> Iterator[list[int]]:
     """The signals received: the stream ends between two polls, not in the middle of a call."""
     received: list[int] = []
+    leave_signals_to_handlers()
     before = {
         number: signal.signal(number, lambda number, _: received.append(number))
         for number in (signal.SIGINT, signal.SIGTERM)

@@ -110,7 +110,10 @@ class Scoring:
             np.zeros((most + 1, most + 1)),
             np.zeros((window if is_cut else 0, most + 1)),
         )
-        sum_matches(signatures, intervals, window, others, room, scores)
+        # In parts, so that signals are handled in between.
+        for low in range(0, len(others), tuning().scored_matches):
+            some = others[low : low + tuning().scored_matches]
+            sum_matches(signatures, intervals, window, some, room, scores)
 
     def _sum_worlds(
         self, frame: Frame, signatures: Signatures, rivals: Rivals, wanted: Int64s, scores: Scores
@@ -137,14 +140,15 @@ class Scoring:
         def larger_grid() -> None:
             self._grid = larger(int(at[1]))
 
-        Drive().run(
+        drive = Drive()
+        drive.run(
             lambda: score_matches(
                 signatures,
                 frame.intervals,
                 self._window,
                 rivals,
                 wanted,
-                WorldRoom(numbers, work, self._grid, products),
+                WorldRoom(numbers, work, self._grid, products, drive.pace),
                 scores,
                 at,
             ),
@@ -198,7 +202,7 @@ class NextScoring:
                 grid = larger(int(at[4]))
             self._room = NextRoom(listed, numbers, grid, inverses)
 
-        Drive().run(
+        self._signatures.drive.run(
             lambda: score_next(task, batch, conditions, self._room, scores, others, at),
             {NEED_ROOM: more_room},
         )

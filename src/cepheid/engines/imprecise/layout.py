@@ -66,13 +66,15 @@ class Candidates(NamedTuple):
 class Batch(NamedTuple):
     """The events in memory in the order of their earliest times.
 
-    ``fresh`` is 1 for the events that no search has seen.
+    ``fresh`` is 1 for the events that no search has seen. ``pace[0]`` is the work that is left
+    before a kernel pauses.
     """
 
     intervals: Intervals = Intervals()
     candidates: Candidates = Candidates()
     partition_of: Int64s = _INTS
     fresh: Int64s = _INTS
+    pace: Int64s = _INTS
 
 
 class Signatures(NamedTuple):
@@ -178,12 +180,16 @@ class SumRoom(NamedTuple):
 
 
 class WorldRoom(NamedTuple):
-    """Scratch memory of sums with rivals: rows of numbers, rows of masses, grids and products."""
+    """Scratch memory of sums with rivals: rows of numbers, rows of masses, grids and products.
+
+    ``pace[0]`` is the work that is left before a kernel pauses.
+    """
 
     numbers: Int64Rows = _INT_ROWS
     work: npt.NDArray[np.float64] = _FLOAT_ROWS
     grid: Floats = _FLOATS
     products: Floats = _FLOATS
+    pace: Int64s = _INTS
 
 
 class NextTask(NamedTuple):
@@ -255,8 +261,8 @@ class PointRoom(NamedTuple):
 # What a search is given and where it is: the fields of its control array.
 (
     WINDOW, IS_NEXT, LEAST_TIME, ONLY_FRESH, PARTITION, DEPTH, RESUME_AT, IDS, MATCHES, PATHS,
-    CONTROL_SIZE,
-) = range(11)  # fmt: skip
+    POINT_TIME, POINT_ENTRIES, CONTROL_SIZE,
+) = range(13)  # fmt: skip
 
 NEED_OUTPUT, NEED_DEPTH, NEED_RUNS = 1, 2, 3
 """What a search lacks when it stops; DONE is 0."""

@@ -17,6 +17,7 @@ from cepheid.engines.imprecise.kernels.partial_orders import score_partial_order
 from cepheid.engines.imprecise.layout import Floats, Int64Rows, Scores, Signatures
 from cepheid.engines.imprecise.signatures import Block, SignatureSearch, least_distances
 from cepheid.events.arrays import int64s
+from cepheid.tuning import tuning
 
 
 class PartialOrderSearch:
@@ -58,16 +59,19 @@ class PartialOrderSearch:
         found_by = int64s(len(events))
         np.bitwise_or.at(found_by, number.reshape(-1), bits)
         scores, count = Scores.room(len(events)), events.shape[1]
-        score_partial_orders(
-            np.ascontiguousarray(events),
-            found_by,
-            frame.intervals,
-            self._window,
-            self._predecessors,
-            self._sequences,
-            np.zeros(1 << count),
-            scores,
-        )
+        # In parts, so that signals are handled in between.
+        for low in range(0, len(events), tuning().scored_matches):
+            part = slice(low, low + tuning().scored_matches)
+            score_partial_orders(
+                np.ascontiguousarray(events[part]),
+                found_by[part],
+                frame.intervals,
+                self._window,
+                self._predecessors,
+                self._sequences,
+                np.zeros(1 << count),
+                Scores(scores.confidences[part], scores.starts[part], scores.ends[part]),
+            )
         tags = (events << TAG_SHIFT) | np.arange(count)
         yield Signatures(tags.reshape(-1), np.arange(len(events) + 1) * count), scores
 

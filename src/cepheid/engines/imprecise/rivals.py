@@ -23,11 +23,12 @@ from cepheid.tuning import tuning
 class ViolationSearch:
     """Finds the events that can violate a negated component of a match."""
 
-    def __init__(self, negation: NegationTest, window: int, gap: int) -> None:
+    def __init__(self, negation: NegationTest, window: int, gap: int, drive: Drive) -> None:
         after = negation.after.bit_length() - 1
         before = (negation.before & -negation.before).bit_length() - 1
         self.gap = Gap(gap, after, before, 0 if negation.is_across else NONE)
         self._window = window
+        self._drive = drive
         self._tests = FrameTests(negation, [negation.test])
         self._registers: Registers
         self._batch: Batch
@@ -45,9 +46,10 @@ class ViolationSearch:
         """The match, the event and the gap of each."""
         conditions, bounds = self._tests.conditions(self._registers), _bounds(signatures)
         return _listed(
+            self._drive,
             lambda found, at: find_violating(
                 signatures, self._batch, conditions, self._window, self.gap, bounds, found, at
-            )
+            ),
         )
 
 
@@ -63,7 +65,10 @@ class RivalSearch:
         self._signatures = signatures
         self._window = window
         by_place = sorted(negations, key=lambda test: test.after)
-        self._negations = [ViolationSearch(test, window, gap) for gap, test in enumerate(by_place)]
+        self._negations = [
+            ViolationSearch(test, window, gap, signatures.drive)
+            for gap, test in enumerate(by_place)
+        ]
         self._waits = any(test.waits for test in negations)
         self.looks_back = any(not test.after for test in negations)
         if signatures.is_next:
@@ -123,13 +128,14 @@ class RivalSearch:
     def _could_be_next(self, signatures: Signatures, alive: Int64s) -> Int64Rows:
         batch, bounds = self._signatures.batch, _bounds(signatures)
         return _listed(
+            self._signatures.drive,
             lambda found, at: find_next(
                 signatures, batch, self.conditions, self._window, bounds, alive, found, at
-            )
+            ),
         )
 
 
-def _listed(find: Callable[[Int64Rows, Int64s], int]) -> Int64Rows:
+def _listed(drive: Drive, find: Callable[[Int64Rows, Int64s], int]) -> Int64Rows:
     """What a kernel writes into three rows, with its second number of positions as the length."""
     found, at = np.zeros((3, tuning().rivals), dtype=np.int64), int64s(2)
 
@@ -137,7 +143,7 @@ def _listed(find: Callable[[Int64Rows, Int64s], int]) -> Int64Rows:
         nonlocal found
         found = np.concatenate([found, np.zeros_like(found)], axis=1)
 
-    Drive().run(lambda: find(found, at), {NEED_OUTPUT: more_room})
+    drive.run(lambda: find(found, at), {NEED_OUTPUT: more_room})
     return found[:, : at[1]]
 
 

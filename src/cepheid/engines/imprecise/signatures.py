@@ -62,7 +62,7 @@ class SignatureSearch:
         )
         self._method = options.method
         self._has_kleene = any(step.component.is_kleene for step in steps)
-        self._drive = Drive()
+        self.drive = Drive()
         # The frame that is searched, as kernels read it, and the tests that each event passes.
         self.batch: Batch
         self.mask: Int64s
@@ -112,7 +112,7 @@ class SignatureSearch:
         candidates, self.mask = self.tests.candidates(
             frame, self._registers, partition_of, max(numbers.count, 1)
         )
-        self.batch = Batch(frame.intervals, candidates, partition_of, frame.fresh)
+        self.batch = Batch(frame.intervals, candidates, partition_of, frame.fresh, self.drive.pace)
         if not candidates.counts[::2].all():
             return False
         self.conditions = self.tests.conditions(self._registers)
@@ -159,7 +159,7 @@ class SignatureSearch:
             out = Signatures(int64s(2 * len(out.ids)), int64s(2 * len(out.offsets)))
             return []
 
-        yield from self._drive(lambda: kernel(out), {layout.NEED_OUTPUT: more_output, **provide})
+        yield from self.drive(lambda: kernel(out), {layout.NEED_OUTPUT: more_output, **provide})
         yield self._drained(out)
 
     def _drained(self, out: Signatures) -> Signatures:

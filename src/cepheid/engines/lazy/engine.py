@@ -52,6 +52,7 @@ class LazyEngine(Engine):
         self._chooses_when_to_test = task.options.negation == BY_COST
         self._out = _output(tuning().output_ids, tuning().output_matches)
         self._drive = Drive()
+        memory.arrays = memory.arrays._replace(pace=self._drive.pace)
         self._provide: dict[int, Callable[[], Iterable[Block] | None]] = {
             layout.NEED_INSTANCES: memory.grow_instances,
             layout.NEED_NODES: memory.grow_nodes,

@@ -229,6 +229,7 @@ class State(NamedTuple):
     stack: Rows = no_rows(np.int64)  # the instances that read their buffers
     work: Rows = no_rows(np.int64)  # the elements that for-all tests range over
     evaluations: Rows = no_rows(np.int64)  # by test: how often it was evaluated
+    pace: Rows = no_rows(np.int64)  # the work that is left before the next pause
 
 
 class Events(NamedTuple):

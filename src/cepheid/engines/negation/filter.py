@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.time_axis import MAX_TICKS
+from cepheid.jit.drive import Drive
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.positions import greatest, least
 from cepheid.matches.stored import tags_of
@@ -87,10 +89,13 @@ class NegationFilter:
         conditions = self._registers.conditions(self._tables, predicate)
         # Registers are filled from the events of a match, and conditions read those of a span.
         conditions = conditions._replace(context=self._columns.context)
+        drive = Drive()
         for span in self._index.spans:
             if test.is_across:
                 self._registers.point_at(span.columns, strings, lists)
-            find_violated(arrays, span.arrays, conditions, self._window, violated)
+            at = int64s(1), drive.pace, violated
+            find = partial(find_violated, arrays, span.arrays, conditions, self._window, *at)
+            drive.run(find, {})
         return np.asarray(violated != 0, dtype=np.bool_)
 
     def _bounds(self, matches: Bindings) -> tuple[Int64s, Int64s]:

@@ -80,6 +80,7 @@ class NfaBEngine(Engine):
             finals=np.zeros(tuning().final_nodes, dtype=FINAL),
             evaluations=int64s(max(automaton.predicate_count, 1)),
             stack=int64s(tuning().first_nodes + 2 if task.counts else 0),
+            pace=self._drive.pace,
         )
         self._grow_runs(tuning().first_runs)
 
@@ -94,7 +95,7 @@ class NfaBEngine(Engine):
 
     def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk; the matches that it completes, in blocks."""
-        batch, at = self._begin_batch(chunk), int64s(1)
+        batch, at = self._begin_batch(chunk), int64s(layout.AT_FIELDS)
         yield from self._drive(
             lambda: advance.advance_runs(
                 self._tables, self._state, self._merging, batch, at, self._out

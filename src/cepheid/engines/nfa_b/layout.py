@@ -60,6 +60,12 @@ CONTROL = np.dtype(
 
 FREE = -1
 DONE, NEED_RUNS, NEED_NODES, NEED_FINALS, TOO_MANY_RUNS = range(5)
+AT_EVENT, AT_RUN, AT_LIVE, AT_FINALS, AT_FIELDS = range(5)
+"""Where a kernel stopped: the event that it reads next, or goes on reading if there is a run.
+
+The run, plus 1, is the first one that has not read the event; 0 stands for none. Then come the
+number of runs and the number of finals before the event.
+"""
 VERY_FEW_RUNS = 8
 """Up to this many runs of a partition are compared with each other without a hash table."""
 FEW_RUNS = 64
@@ -102,6 +108,7 @@ class Output(NamedTuple):
     finals: Rows = no_rows(FINAL)
     evaluations: Rows = no_rows(np.int64)  # how often each predicate was evaluated
     stack: Rows = no_rows(np.int64)  # room for counting chains
+    pace: Rows = no_rows(np.int64)  # the work that is left before the next pause
 
 
 class Batch(NamedTuple):

@@ -133,9 +133,9 @@ class InstanceStacksEngine(Engine):
         numbers, term_of = self._keys.read(events, chunk.partition_of)
         if self._is_plain:
             places, mask = events.marked(*tests)
-            batch = Batch(span, axis, mask, places, numbers, term_of)
         else:
-            batch = Batch(span, axis, events.mask(*tests), int64s(0), numbers, term_of)
+            places, mask = int64s(0), events.mask(*tests)
+        batch = Batch(span, axis, mask, places, numbers, term_of, self._drive.pace)
         self._grow_stacks(chunk.partitions)
         width = width_of(first_event, events.first_event + len(events))
         if self._older.dtype != width:

@@ -125,6 +125,7 @@ class Batch(NamedTuple):
     places: Rows = no_rows(np.int64)  # in a plain scan: the events that fit any component
     numbers: Rows = no_rows(np.int64, 2)
     term_of: Rows = no_rows(np.int64, 2)
+    pace: Rows = no_rows(np.int64)  # the work that is left before the next pause
 
 
 class Ending(NamedTuple):

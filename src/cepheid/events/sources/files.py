@@ -5,10 +5,12 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Thread
 
 import pyarrow as pa
 
@@ -91,7 +93,7 @@ class ParquetFiles:
     def read(self, names: Sequence[str]) -> pa.Table:
         """These columns of all events."""
         with quoting(f"{self.shown!r}"):
-            return self.columns(names)
+            return _interruptible(lambda: self.columns(names))
 
 
 def _one_parquet_file(path: Path) -> ParquetFiles:
@@ -159,13 +161,11 @@ def _read_csv(path: Path, delimiter: str) -> pa.Table:
     """A CSV file with a header. An empty field is null, a quoted empty one is an empty string."""
     import pyarrow.csv
 
+    parse = pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    convert = pyarrow.csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)
     with quoting(f"{str(path)!r}"):
-        table = pyarrow.csv.read_csv(
-            path,
-            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=pyarrow.csv.ConvertOptions(
-                strings_can_be_null=True, quoted_strings_can_be_null=False
-            ),
+        table = _interruptible(
+            lambda: pyarrow.csv.read_csv(path, parse_options=parse, convert_options=convert)
         )
     try:
         refuse_repeated(table.column_names)
@@ -184,10 +184,9 @@ def _read_json_lines(path: Path, packed: bool) -> pa.Table:
                     f"{str(path)!r} holds a JSON array; write one object per line, "
                     "without the brackets and commas of the array"
                 )
+    read = pyarrow.json.ReadOptions(block_size=JSON_BLOCK_BYTES)
     with quoting(f"{str(path)!r}"):
-        return pyarrow.json.read_json(
-            path, read_options=pyarrow.json.ReadOptions(block_size=JSON_BLOCK_BYTES)
-        )
+        return _interruptible(lambda: pyarrow.json.read_json(path, read_options=read))
 
 
 def refuse_other_encoding(source: object, column: str, arrow_type: pa.DataType) -> None:
@@ -219,6 +218,23 @@ def refuse_repeated(names: Sequence[str]) -> None:
             f"there is more than one column {list_words([repr(name) for name in repeated])}; "
             "give each column a name of its own"
         )
+
+
+def _interruptible(read: Callable[[], pa.Table]) -> pa.Table:
+    """What Arrow reads in another thread, while this one waits and handles signals.
+
+    After an interrupt, Arrow still reads to the end of the file, and the result is dropped.
+    """
+    done: Future[pa.Table] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(read())
+        except BaseException as error:
+            done.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    return done.result()
 
 
 @contextmanager

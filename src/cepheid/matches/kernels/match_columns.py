@@ -32,7 +32,7 @@ from cepheid.jit.decorators import (
     kernel_of_widths,
     type_of,
 )
-from cepheid.jit.drive import DONE
+from cepheid.jit.drive import DONE, PAUSE
 from cepheid.jit.pointers import copy_numbers
 from cepheid.matches.layout import DEAD, Chains
 
@@ -193,10 +193,10 @@ def list_columns(chains, listing, first_event, path, positions, offsets):
 
 
 @helper
-def chains_after(nodes, base, head, after, stack):
+def chains_after(nodes, base, head, after, stack, pace):
     """The number of chains that end in a node and start after this; 1 where there is no node.
 
-    The first branch of a union has the younger chains.
+    The first branch of a union has the younger chains. Each node looked at is work done.
     """
     if head < 0:
         return 1.0
@@ -215,13 +215,19 @@ def chains_after(nodes, base, head, after, stack):
                 stack[top] = -1 - tag
                 top += 1
             node = nodes[node - base].previous
+            pace[0] -= 1
     return total
 
 
-@kernel(I64(type_of(Chains), I64S, F64S))
-def count_finals(chains, stack, out):
-    """The number of matches of each final: its chains that start inside the window."""
-    finals = chains.finals
-    for f in range(len(finals)):
-        out[f] = chains_after(chains.nodes, chains.base, finals[f].head, finals[f].after, stack)
-    return 0
+@kernel(I64(type_of(Chains), I64S, I64S, I64S, F64S))
+def count_finals(chains, stack, at, pace, out):
+    """The number of matches of each final, from ``at[0]`` on: its chains inside the window."""
+    finals, base = chains.finals, chains.base
+    while at[0] < len(finals):
+        final = finals[at[0]]
+        out[at[0]] = chains_after(chains.nodes, base, final.head, final.after, stack, pace)
+        at[0] += 1
+        pace[0] -= 1
+        if pace[0] <= 0:
+            return PAUSE
+    return DONE

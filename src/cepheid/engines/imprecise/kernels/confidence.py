@@ -60,7 +60,7 @@ from cepheid.engines.imprecise.layout import (
 )
 from cepheid.events.arrays import Int64s
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
-from cepheid.jit.drive import DONE
+from cepheid.jit.drive import DONE, PAUSE
 
 NEED_GRID = 1
 
@@ -271,6 +271,9 @@ def score_matches(signatures, intervals, window, all_rivals, wanted, room, score
     gaps = len(all_rivals.gap_after)
     answer = sums.answer
     for number in range(at[0], len(wanted)):
+        if room.pace[0] <= 0:
+            at[0] = number
+            return PAUSE
         m = wanted[number]
         match = Match(
             signatures.ids[signatures.offsets[m] : signatures.offsets[m + 1]], lo, hi, window
@@ -307,6 +310,8 @@ def score_matches(signatures, intervals, window, all_rivals, wanted, room, score
         if needed > len(grid):
             at[0], at[1] = number, needed
             return NEED_GRID
+        # How long choices of regions take is not known before.
+        room.pace[0] -= room.pace[0] if is_tied else needed + count
         grids = Grids(grid, grid_at, used)
         for i in range(1, count):
             if grid_at[i] >= 0:

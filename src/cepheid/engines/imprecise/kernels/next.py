@@ -51,7 +51,7 @@ from cepheid.engines.imprecise.kernels.survival import (
 )
 from cepheid.engines.imprecise.layout import Batch, Match, NextRoom, NextTask, Scores
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
-from cepheid.jit.drive import DONE
+from cepheid.jit.drive import DONE, PAUSE
 
 NEED_ROOM = 1
 
@@ -247,6 +247,9 @@ def score_next(task, batch, conditions, room, scores, others, at):
     newest = count - 2
     number = at[0]
     while number < len(order):
+        if batch.pace[0] <= 0:
+            at[0] = number
+            return PAUSE
         low = order[number] * count
         match = Match(ids[low : low + count - 1], lo, hi, window)
         event = ids[low + newest] >> TAG_SHIFT
@@ -270,6 +273,7 @@ def score_next(task, batch, conditions, room, scores, others, at):
                 break
             end += 1
         if valid_bounds(match, intervals) == 0:
+            batch.pace[0] -= end - number
             number = end
             continue
         longest = _list_all(match, latest, room, batch, conditions)
@@ -290,6 +294,7 @@ def score_next(task, batch, conditions, room, scores, others, at):
         if at[2] > listed.shape[1] or at[3] > numbers.shape[1] or needed > len(grid):
             at[0] = number
             return NEED_ROOM
+        batch.pace[0] -= needed + (end - number) * (used + 1)
         tied = _tied_from(room, count, intervals)
         survival = Survival(grid[:used], since, base, width)
         joint = Survival(grid[used:chains_at], since, base, width)

@@ -21,7 +21,7 @@ from cepheid.engines.imprecise import layout
 from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_reaching, mass_between
 from cepheid.engines.imprecise.layout import Batch, OrderLevels, Signatures
 from cepheid.jit.decorators import F64S, I64, I64S, helper, kernel, type_of
-from cepheid.jit.drive import DONE
+from cepheid.jit.drive import DONE, PAUSE
 
 LEVEL_ROWS = 5
 """The rows of numbers of the levels of a search."""
@@ -98,8 +98,12 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
     for slot in range(count):
         has_tests = has_tests or conditions.steps[slot].begin != NONE
     out.offsets[0] = 0
-    status = DONE
+    status, left = DONE, batch.pace[0]
     while partition < borders.shape[1] - 1:
+        if left <= 0:
+            status = PAUSE
+            break
+        left -= 1
         if depth < 0:
             depth = 0
             cursors[0], bound[0], freshness[0] = borders[2 * order[0], partition], 0, 0

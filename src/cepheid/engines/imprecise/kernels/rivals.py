@@ -17,7 +17,7 @@ from cepheid.engines.imprecise.kernels.gaps import AT_END, AT_START, gap_of
 from cepheid.engines.imprecise.kernels.interval_masses import first_reaching, is_in, valid_bounds
 from cepheid.engines.imprecise.layout import NEED_OUTPUT, Batch, Gap, Intervals, Match, Signatures
 from cepheid.jit.decorators import I64, I64S, I64S_2D, helper, kernel, type_of
-from cepheid.jit.drive import DONE
+from cepheid.jit.drive import DONE, PAUSE
 
 
 @helper
@@ -30,6 +30,7 @@ def list_between(listed, row, test, tags, begin, end, batch, conditions):
     candidates, partition = batch.candidates, batch.partition_of[tags[0] >> TAG_SHIFT]
     used, stop = 0, candidates.borders[row, partition + 1]
     place = first_reaching(candidates, row, partition, lower, begin + 1)
+    batch.pace[0] += place
     while place < stop and lower[candidates.places[place]] < end:
         event = candidates.places[place]
         place += 1
@@ -38,6 +39,7 @@ def list_between(listed, row, test, tags, begin, end, batch, conditions):
         if used < len(listed):
             listed[used] = event
         used += 1
+    batch.pace[0] -= place + 1
     return used
 
 
@@ -78,6 +80,9 @@ def find_next(signatures, batch, conditions, window, bounds, alive, rivals, at):
             used += found
         if alive[m] != 0:
             at[1] = used
+        if batch.pace[0] <= 0:
+            at[0] = m + 1
+            return PAUSE
     at[0] = len(offsets) - 1
     return DONE
 
@@ -119,6 +124,9 @@ def find_violating(signatures, batch, conditions, window, gap, bounds, rivals, a
         for written in range(used, used + found):
             rivals[0, written], rivals[2, written] = m, gap.number
         at[1] = used + found
+        if batch.pace[0] <= 0:
+            at[0] = m + 1
+            return PAUSE
     at[0] = len(offsets) - 1
     return DONE
 

@@ -26,7 +26,7 @@ from cepheid.engines.imprecise.kernels.interval_masses import (
 )
 from cepheid.engines.imprecise.layout import Batch, Signatures
 from cepheid.jit.decorators import F64S, I64, I64S, I64S_2D, helper, kernel, type_of
-from cepheid.jit.drive import DONE
+from cepheid.jit.drive import DONE, PAUSE
 
 TAKE, BEGIN, OVER = 0, 1, 2
 """What a path looks for: one more event of its last component, one of the next, or nothing."""
@@ -97,7 +97,12 @@ def search_in_query_order(control, batch, conditions, paths, least_confidence, o
     offsets[0] = 0
     last = steps[last_component]
     is_simple = not last.is_kleene and last.final == NONE and least_confidence[0] <= 0.0
+    left = batch.pace[0]
     while partition < borders.shape[1] - 1:
+        if left <= 0:
+            status = PAUSE
+            break
+        left -= 1
         if depth < 0:
             depth = 0
             options[0], cursors[0] = BEGIN, borders[0, partition]

@@ -53,6 +53,7 @@ from cepheid.engines.lazy.layout import (
     Tables,
 )
 from cepheid.jit.decorators import I64, helper, kernel, small, type_of
+from cepheid.jit.drive import PAUSE
 
 
 @small
@@ -201,12 +202,15 @@ def _complete(tables, plans, state, events, out, instance_ix):
 
 @helper
 def _work_off(tables, plans, state, events, out):
-    """Let the instances on the stack read their buffers."""
+    """Let the instances on the stack read their buffers; what is needed, or DONE."""
     ctl, instances, inputs = state.control[0], state.instances, state.inputs
     components, nodes, slots = tables.components, state.nodes, instances.slots
-    pool, axis = inputs.pool, events.axis
+    pool, axis, pace = inputs.pool, events.axis, state.pace
     testing = Testing(tables.tests, state.evaluations, ctl.predicate, ctl.context)
     while ctl.top > 0:
+        if pace[0] <= 0:
+            return PAUSE
+        pace[0] -= 1
         instance_ix = state.stack[ctl.top - 1]
         row = instances.table[instance_ix]
         lacking = _lacks_room(state, out, 1, row.length + 1)
@@ -226,8 +230,8 @@ def _work_off(tables, plans, state, events, out):
         bound, start, upper, window = row.bound, row.start, row.upper, ctl.window
         low, high, rivals = part.test_low, part.test_high, part.rivals & row.bound
         phase = phase_of(part.is_kleene, row.count)
-        event = NONE
-        while place < end:
+        event, stop = NONE, min(end, place + pace[0] + 1)
+        while place < stop:
             event = pool[place]
             if event >= upper or axis[event] - start >= window:
                 place = end
@@ -237,6 +241,10 @@ def _work_off(tables, plans, state, events, out):
             ) and fits(testing, low, high, phase, bound, event, instance_ix):
                 break
             place += 1
+        pace[0] -= place - row.cursor
+        if stop <= place < end:
+            row.cursor = place
+            continue
         if place >= end:
             _leave(components, state, instance_ix)
             continue
@@ -333,6 +341,9 @@ def read_events(tables, plans, state, events, out):
         is_kleene, low, high = part.is_kleene, part.test_low, part.test_high
         testing = Testing(tables.tests, state.evaluations, ctl.predicate, ctl.context)
         while ctl.current != NONE and ctl.top == 0:
+            if state.pace[0] <= 0:
+                return PAUSE
+            state.pace[0] -= 1
             instance_ix = ctl.current
             row = instances.table[instance_ix]
             if now - row.start >= ctl.window:

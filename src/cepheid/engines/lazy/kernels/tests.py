@@ -83,6 +83,7 @@ def _is_absent(tables, state, events, instance_ix, t):
     low = first_place(pool, events.axis, buffer.low, end, lower, finish, ctl.window)
     while low < end and pool[low] < upper:
         state.evaluations[t] += 1
+        state.pace[0] -= 1
         event = pool[low]
         if (
             negation.predicate == NONE
@@ -159,6 +160,7 @@ def _holds_for_all(tables, state, instance_ix, t):
         _reset(tables, state, instance_ix, tables.ranges[test.low + at], at)
     while True:
         state.evaluations[t] += 1
+        state.pace[0] -= 1
         if call_predicate(ctl.predicate, test.predicate, ctl.context, 0, instance_ix) == 0:
             return False
         at = number - 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 from cepheid.engines.base.kernels.conditions import Conditions, holds, select_match
 from cepheid.engines.negation.layout import MatchArrays, SpanArrays
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import DONE, PAUSE
 
 
 @helper
@@ -40,18 +41,21 @@ def _first_within(axis, low, high, last, window):
 
 @kernel(
     I64(
-        type_of(MatchArrays), type_of(SpanArrays), type_of(Conditions), I64, I64S,
+        type_of(MatchArrays), type_of(SpanArrays), type_of(Conditions), I64, I64S, I64S, I64S,
     )
 )  # fmt: skip
-def find_violated(matches, span, conditions, window, violated):
-    """Set ``violated[m]`` for every match m that one of the events violates.
+def find_violated(matches, span, conditions, window, at, pace, violated):
+    """Set ``violated[m]`` for every match m, from ``at[0]`` on, that one of the events violates.
 
     If there are conditions across events, the registers of a match are filled from the columns
     of the context, and the predicate reads the events of the span.
     """
     axis = span.axis
-    count = 0
-    for m in range(len(violated)):
+    for m in range(at[0], len(violated)):
+        if pace[0] <= 0:
+            at[0] = m
+            return PAUSE
+        pace[0] -= 1
         partition = matches.partitions[m]
         if violated[m] != 0 or partition < 0:
             continue
@@ -65,7 +69,7 @@ def find_violated(matches, span, conditions, window, violated):
                 filled = True
             if conditions.predicate == 0 or holds(conditions, 0, place, 0):
                 violated[m] = 1
-                count += 1
                 break
             place += 1
-    return count
+            pace[0] -= 1
+    return DONE

@@ -10,7 +10,8 @@ begins with a *union* of the chains of the merged runs. Runs write *finals*, fro
 no chain is kept except the nodes where runs start.
 
 Kernels are resumable: before each event there must be room for the most that it can add;
-otherwise the kernel returns what it lacks, and where it stopped.
+otherwise the kernel returns what it lacks, and where it stopped. If a partition has very many
+runs, the kernel pauses between two parts of their list, in the middle of an event.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 from cepheid.codegen.layout import ANY, NONE, PARTITION_CONTIGUITY
 from cepheid.engines.nfa_b.kernels.runs import (
     clone_run,
+    cut_runs,
     free_all,
     free_run,
     join_run,
@@ -28,6 +30,10 @@ from cepheid.engines.nfa_b.kernels.runs import (
 )
 from cepheid.engines.nfa_b.kernels.selection import begin, emit, holds, tag_of, take
 from cepheid.engines.nfa_b.layout import (
+    AT_EVENT,
+    AT_FINALS,
+    AT_LIVE,
+    AT_RUN,
     DONE,
     FEW_RUNS,
     TOO_MANY_RUNS,
@@ -38,6 +44,7 @@ from cepheid.engines.nfa_b.layout import (
     Tables,
 )
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import PAUSE
 
 
 @helper
@@ -60,30 +67,34 @@ def _next_event(batch, partitions, first_bit, contiguous, event_ix):
     I64(type_of(Tables), type_of(State), type_of(Merging), type_of(Batch), I64S, type_of(Output))
 )
 def advance_runs(tables, state, merging, batch, at, out):
-    """Read events from ``at[0]`` on, which becomes the first event that was not read."""
+    """Read events from where ``at`` says, which becomes where it stopped."""
     steps, control, runs, partitions = tables.steps, state.control, state.runs, state.partitions
-    mask = batch.mask
+    mask, pace = batch.mask, out.pace
+    most = pace[0]
     strategy, window = control[0].strategy, control[0].window
     contiguous = strategy <= PARTITION_CONTIGUITY
     last = len(steps) - 1
     single_last = steps[last].is_kleene == 0
     first_bit = steps[0].begin_bit
-    i = at[0] - 1
+    i, run_ix = at[AT_EVENT] - 1, at[AT_RUN] - 1
     while True:
-        i = _next_event(batch, partitions, first_bit, contiguous, i + 1)
-        if i == len(mask):
-            break
-        bits, partition = mask[i], batch.partition_of[i]
-        live = partitions[partition].live
-        status = lack(state, out, live)
-        if status != DONE:
-            at[0] = i
-            return status
-        control[0].stamp += 1
-        found = control[0].finals
-        now = batch.axis[i]
+        if run_ix >= 0:
+            i += 1
+            live, found, at[AT_RUN] = at[AT_LIVE], at[AT_FINALS], 0
+        else:
+            i = _next_event(batch, partitions, first_bit, contiguous, i + 1)
+            if i == len(mask):
+                break
+            live, found = partitions[batch.partition_of[i]].live, control[0].finals
+            status = lack(state, out, live)
+            if status != DONE:
+                at[AT_EVENT] = i
+                return status
+            control[0].stamp += 1
+            run_ix = unlink_runs(state, batch.partition_of[i])
+        bits, partition, now = mask[i], batch.partition_of[i], batch.axis[i]
         partitions[partition].now = now
-        run_ix = unlink_runs(state, partition)
+        rest = cut_runs(runs, run_ix, most) if live > most else NONE
         while run_ix >= 0:
             following = runs[run_ix].next
             if now - runs[run_ix].start >= window:
@@ -139,6 +150,9 @@ def advance_runs(tables, state, merging, batch, at, out):
             else:
                 free_run(state, run_ix)
             run_ix = following
+        if rest >= 0:
+            at[AT_EVENT], at[AT_RUN], at[AT_LIVE], at[AT_FINALS] = i, rest + 1, live, found
+            return PAUSE
         if bits & first_bit != 0:
             run_ix = start_run(state, now)
             if not holds(state, out, steps[0].begin, i, run_ix):
@@ -154,7 +168,12 @@ def advance_runs(tables, state, merging, batch, at, out):
         if control[0].prunes != 0 and control[0].finals > found:
             free_all(state, partition)
         if control[0].live > control[0].max_runs:
-            at[0] = i + 1
+            at[AT_EVENT] = i + 1
             return TOO_MANY_RUNS
-    at[0] = len(mask)
+        run_ix = NONE
+        pace[0] -= live + 1
+        if pace[0] <= 0:
+            at[AT_EVENT] = i + 1
+            return PAUSE
+    at[AT_EVENT] = len(mask)
     return DONE

@@ -123,6 +123,18 @@ def unlink_runs(state, partition):
 
 
 @helper
+def cut_runs(runs, run_ix, most):
+    """End a list of runs after the first ``most``; the first run of the rest, or NONE."""
+    for _ in range(most - 1):
+        run_ix = runs[run_ix].next
+        if run_ix < 0:
+            return NONE
+    rest = runs[run_ix].next
+    runs[run_ix].next = NONE
+    return rest
+
+
+@helper
 def _are_distinct(steps, runs, registers, until, run_ix, other):
     """Whether two runs can still behave differently: state, count, or a register to be read."""
     ints, floats, valid = registers.ints, registers.floats, registers.valid

@@ -99,20 +99,20 @@ def emit(state, out, head, tag, now):
 
     Without a tag the chains themselves are the matches.
     """
-    _emit(state.control, state.nodes, out.finals, out.stack, head, tag, now)
+    _emit(state.control, state.nodes, out, head, tag, now)
 
 
 @helper
-def _emit(control, nodes, finals, stack, head, tag, now):
+def _emit(control, nodes, out, head, tag, now):
     after = window_edge(now, control[0].window)
     if control[0].counts != 0:
         control[0].counted += (
-            chains_after(nodes, control[0].base_node, head, after, stack)
+            chains_after(nodes, control[0].base_node, head, after, out.stack, out.pace)
             if control[0].merging != 0
             else 1.0
         )
         return
-    at = control[0].finals
+    finals, at = out.finals, control[0].finals
     finals[at].head = head
     finals[at].tag = tag
     finals[at].after = after

@@ -65,7 +65,7 @@ class VersionedEngine(NfaBEngine):
 
     def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk; the matches that it completes, in blocks."""
-        batch, at = self._begin_batch(chunk), int64s(1)
+        batch, at = self._begin_batch(chunk), int64s(layout.AT_FIELDS)
         lacked_at = layout.FREE
 
         def advance() -> int:

@@ -31,6 +31,7 @@ from cepheid.engines.stacks.layout import (
 from cepheid.engines.stacks.variants.kernels.basic import add_cell, link_stacks, push_cell
 from cepheid.engines.stacks.variants.kernels.multi_pais import has_common_instance, push_on_others
 from cepheid.jit.decorators import I64, helper, kernel_of_widths, type_of
+from cepheid.jit.drive import PAUSE
 from cepheid.jit.pointers import call_predicate, highest_bit
 
 
@@ -59,8 +60,8 @@ def _agrees(keys, row, here):
 
 
 @helper
-def _construct(tables, state, pool, search, found, first_event, now):
-    """Search back from the last event; whether the search has ended, or else lacks room.
+def _construct(tables, state, pool, search, found, first_event, now, pace):
+    """Search back from the last event; DONE, or why the search has not ended.
 
     The search continues from component ``control.level``.
     """
@@ -73,8 +74,12 @@ def _construct(tables, state, pool, search, found, first_event, now):
     last = len(steps) - 1
     level = control[0].level
     matches, constructed = control[0].matches, control[0].constructed
-    full = False
+    status, left = DONE, pace[0]
     while level < last:
+        if left <= 0:
+            status = PAUSE
+            break
+        left -= 1
         row = cursor[level]
         if row < 0 or (in_window and now - instances[row].start >= window):
             level += 1
@@ -98,7 +103,7 @@ def _construct(tables, state, pool, search, found, first_event, now):
             cursor[level] = instances[row].rip
             continue
         if matches == found.shape[1]:
-            full = True
+            status = NEED_OUTPUT
             break
         constructed += 1
         if not selects or _is_selected(plan, pool, search, last, now):
@@ -108,8 +113,9 @@ def _construct(tables, state, pool, search, found, first_event, now):
         cursor[0] = instances[row].previous
     control[0].matches_found += matches - control[0].matches
     control[0].matches, control[0].constructed = matches, constructed
-    control[0].level = level if full else NONE
-    return not full
+    control[0].level = NONE if status == DONE else level
+    pace[0] = left
+    return status
 
 
 @helper
@@ -156,7 +162,7 @@ def advance_stacks(tables, state, pool, search, variant, batch, found):
     plan, control, span = tables.plan, state.control, batch.span
     tops, instances, here = state.tops, pool.instances, search.here
     numbers, term_of = batch.numbers, batch.term_of
-    first_event = span[0].first_event
+    first_event, pace = span[0].first_event, batch.pace
     components = len(tables.steps)
     last = components - 1
     window, in_scan = plan[0].window, plan[0].window_in_scan != 0
@@ -199,7 +205,7 @@ def advance_stacks(tables, state, pool, search, variant, batch, found):
                     continue
                 if multi:
                     if not has_common_instance(
-                        tables, instances, variant, here, component, top, now
+                        tables, instances, variant, here, component, top, now, pace
                     ):
                         continue
                     # In a stack of another key the youngest starts are in no order.
@@ -232,18 +238,22 @@ def advance_stacks(tables, state, pool, search, variant, batch, found):
             if control[0].level < 0:
                 if basic:
                     cells, links = variant.cells, variant.links
-                    link_stacks(plan, instances, cells, links, components, tops[stack], now)
+                    link_stacks(plan, instances, cells, links, components, tops[stack], now, pace)
                     top = links[0, last - 1]
                 search.cursor[last - 1] = top
                 search.path[last] = event - first_event
                 control[0].level = last - 1
             _set_registers(tables, last, i, 0, search.registers)
-            if not _construct(tables, state, pool, search, found, first_event, now):
-                return NEED_OUTPUT
+            status = _construct(tables, state, pool, search, found, first_event, now, pace)
+            if status != DONE:
+                return status
         if basic and control[0].used == used:
             partition = numbers[term_of[0, 0], i] if pushed else 0
             if partition >= 0:
                 control[0].used = used + 1
                 add_cell(instances, tops, variant.cells, used, partition * components + last, now)
+        if pace[0] <= 0:
+            span[0].next = i + 1
+            return PAUSE
     span[0].next = len(batch.mask)
     return DONE

@@ -7,7 +7,7 @@ from cepheid.engines.imprecise import layout
 from cepheid.engines.imprecise.kernels.orders import UNBOUND, fit, satisfies, write_signature
 from cepheid.engines.imprecise.layout import Batch, Runs, Signatures
 from cepheid.jit.decorators import I64, I64S, I64S_2D, kernel, type_of
-from cepheid.jit.drive import DONE
+from cepheid.jit.drive import DONE, PAUSE
 
 
 @kernel(
@@ -109,6 +109,11 @@ def run_from_any_state(control, batch, mask, conditions, apart, runs, out):
             if run >= 0:
                 run = following[run]
         first_of[partition] = head
+        batch.pace[0] -= live * count + 1
+        if batch.pace[0] <= 0:
+            control[layout.RESUME_AT] = event + 1
+            control[layout.IDS], control[layout.MATCHES] = written, matches
+            return PAUSE
     control[layout.RESUME_AT] = len(mask)
     control[layout.IDS], control[layout.MATCHES] = written, matches
     return DONE

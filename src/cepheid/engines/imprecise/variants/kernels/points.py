@@ -21,7 +21,7 @@ from cepheid.engines.imprecise import layout
 from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_from, mass_between
 from cepheid.engines.imprecise.layout import Batch, PointRoom, Points, Scores, Signatures
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
-from cepheid.jit.drive import DONE
+from cepheid.jit.drive import DONE, PAUSE
 
 
 @helper
@@ -81,7 +81,7 @@ def match_points(control, batch, conditions, points, room, out, scores):
     intervals, candidates = batch.intervals, batch.candidates
     lower, upper = intervals.lower, intervals.upper
     paths, table, entries, sums = room
-    ids, offsets = out.ids, out.offsets
+    ids, offsets, pace = out.ids, out.offsets, batch.pace
     path, times, cursors, nelts = paths[0], paths[1], paths[2], paths[3]
     written, matches = control[layout.IDS], control[layout.MATCHES]
     offsets[0] = 0
@@ -89,25 +89,31 @@ def match_points(control, batch, conditions, points, room, out, scores):
     for anchor_place in range(control[layout.RESUME_AT], last_anchor):
         anchor = candidates.places[anchor_place]
         control[layout.RESUME_AT] = anchor_place
-        if upper[anchor] + window - 1 < control[layout.LEAST_TIME]:
-            continue
         partition = batch.partition_of[anchor]
-        clear_registers(conditions, 0)
-        if not holds(conditions, steps[0].begin, anchor, 0):
-            continue
-        copy_registers(conditions, 0, 1)
-        select_event(conditions, 0, False, anchor, 1)
-        table[:] = -1
-        used = 0
-        path[0] = anchor
-        for first_time in range(lower[anchor], upper[anchor] + 1):
-            times[0] = first_time
-            share = mass_between(intervals, anchor, first_time, first_time)
-            if share == 0.0:
+        # A search that has paused is at some depth of this anchor.
+        depth, used = control[layout.DEPTH], control[layout.POINT_ENTRIES]
+        begun, control[layout.DEPTH] = control[layout.POINT_TIME], 0
+        if depth <= 0:
+            if upper[anchor] + window - 1 < control[layout.LEAST_TIME]:
                 continue
-            sums[0, 0] = share
-            depth = 1
-            opened = True
+            clear_registers(conditions, 0)
+            if not holds(conditions, steps[0].begin, anchor, 0):
+                continue
+            copy_registers(conditions, 0, 1)
+            select_event(conditions, 0, False, anchor, 1)
+            table[:] = -1
+            used = 0
+            path[0] = anchor
+            begun = lower[anchor]
+        for first_time in range(begun, upper[anchor] + 1):
+            opened = depth <= 0
+            if opened:
+                times[0] = first_time
+                share = mass_between(intervals, anchor, first_time, first_time)
+                if share == 0.0:
+                    continue
+                sums[0, 0] = share
+                depth = 1
             while depth > 0:
                 if depth == count:
                     entry = _collapse(table, entries, used, path, depth, len(table))
@@ -138,6 +144,12 @@ def match_points(control, batch, conditions, points, room, out, scores):
                             path[depth - 1], depth, partition, batch, conditions
                         )
                     opened = False
+                if pace[0] <= 0:
+                    control[layout.DEPTH], control[layout.POINT_ENTRIES] = depth, used
+                    control[layout.POINT_TIME] = first_time
+                    control[layout.IDS], control[layout.MATCHES] = written, matches
+                    return PAUSE
+                pace[0] -= 1
                 place = cursors[depth]
                 if (
                     place == end

@@ -44,6 +44,7 @@ from cepheid.engines.nfa_b.layout import (
 )
 from cepheid.events.arrays import no_rows
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import PAUSE
 
 POSTPONED = np.dtype(
     [
@@ -132,10 +133,13 @@ def search_runs(tables, state, batch, search, out):
                     free_run(state, run_ix)
                     break
                 status = lack(state, out, 1)
+                if status == DONE and out.pace[0] <= 0:
+                    status = PAUSE
                 if status != DONE:
                     top = _push(stack, top, run_ix, at, moves)
                     break
                 cursor[READ] += 1
+                out.pace[0] -= 1
                 if moves == _UNKNOWN:
                     moves = moves_of(tables, state, out, run_ix, mask[at], at)
                 component = runs[run_ix].state >> 1

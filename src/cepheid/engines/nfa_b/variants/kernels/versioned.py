@@ -16,6 +16,7 @@ from cepheid.codegen.layout import ANY, NONE, PARTITION_CONTIGUITY
 from cepheid.engines.base.kernels.registers import apply_updates
 from cepheid.engines.nfa_b.kernels.runs import (
     clone_run,
+    cut_runs,
     equivalent_run,
     free_run,
     link_run,
@@ -24,6 +25,9 @@ from cepheid.engines.nfa_b.kernels.runs import (
 )
 from cepheid.engines.nfa_b.kernels.selection import BEGINS, STAYS, TAKES, holds, moves_of, tag_of
 from cepheid.engines.nfa_b.layout import (
+    AT_EVENT,
+    AT_LIVE,
+    AT_RUN,
     DONE,
     FEW_RUNS,
     NEED_FINALS,
@@ -38,6 +42,7 @@ from cepheid.engines.nfa_b.layout import (
 from cepheid.engines.nfa_b.variants.kernels.versions import add_pointer, initiated, moved_on, stayed
 from cepheid.engines.nfa_b.variants.layout import COMBINED, Shared
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
+from cepheid.jit.drive import PAUSE
 from cepheid.jit.window_edge import window_edge
 
 
@@ -181,31 +186,35 @@ def _lack(state, shared, live):
     )
 )  # fmt: skip
 def advance_versioned_runs(tables, state, shared, merging, batch, at, out):
-    """Read events from ``at[0]`` on, which becomes the first event that was not read."""
+    """Read events from where ``at`` says, which becomes where it stopped."""
     steps, control, runs, partitions = tables.steps, state.control, state.runs, state.partitions
     mask, version_of, stacks = batch.mask, shared.version_of, shared.stacks
     strategy, window = control[0].strategy, control[0].window
     contiguous = strategy <= PARTITION_CONTIGUITY
     last = len(steps) - 1
     single_last = steps[last].is_kleene == 0
-    for i in range(at[0], len(mask)):
-        bits = mask[i]
-        partition = batch.partition_of[i]
-        if partition < 0 or (bits == 0 and (not contiguous or partitions[partition].live == 0)):
-            continue
-        live = partitions[partition].live
-        if live == 0 and bits & steps[0].begin_bit == 0:
-            continue
-        at[0] = i
-        status = _lack(state, shared, live)
-        if status != DONE:
-            return status
-        control[0].stamp += 1
+    most = out.pace[0]
+    for i in range(at[AT_EVENT], len(mask)):
+        bits, partition, run_ix = mask[i], batch.partition_of[i], at[AT_RUN] - 1
+        if run_ix >= 0:
+            live, at[AT_RUN] = at[AT_LIVE], 0
+        else:
+            if partition < 0 or (bits == 0 and (not contiguous or partitions[partition].live == 0)):
+                continue
+            live = partitions[partition].live
+            if live == 0 and bits & steps[0].begin_bit == 0:
+                continue
+            at[AT_EVENT] = i
+            status = _lack(state, shared, live)
+            if status != DONE:
+                return status
+            control[0].stamp += 1
+            for stack in range(len(stacks)):
+                stacks[stack] = NONE
+            run_ix = unlink_runs(state, partition)
         now = batch.axis[i]
         partitions[partition].now = now
-        for stack in range(len(stacks)):
-            stacks[stack] = NONE
-        run_ix = unlink_runs(state, partition)
+        rest = cut_runs(runs, run_ix, most) if live > most else NONE
         while run_ix >= 0:
             following = runs[run_ix].next
             if now - runs[run_ix].start >= window:
@@ -262,6 +271,9 @@ def advance_versioned_runs(tables, state, shared, merging, batch, at, out):
             else:
                 free_run(state, run_ix)
             run_ix = following
+        if rest >= 0:
+            at[AT_RUN], at[AT_LIVE] = rest + 1, live
+            return PAUSE
         if bits & steps[0].begin_bit != 0:
             run_ix = start_run(state, now)
             lives = False
@@ -276,5 +288,9 @@ def advance_versioned_runs(tables, state, shared, merging, batch, at, out):
                 _join(steps, state, shared, merging, partition, run_ix)
             else:
                 free_run(state, run_ix)
-    at[0] = len(mask)
+        out.pace[0] -= live + 1
+        if out.pace[0] <= 0:
+            at[AT_EVENT] = i + 1
+            return PAUSE
+    at[AT_EVENT] = len(mask)
     return DONE

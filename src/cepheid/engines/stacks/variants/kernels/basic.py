@@ -31,11 +31,11 @@ def add_cell(instances, tops, cells, row, runtime_stack, now):
 
 
 @helper
-def link_stacks(plan, instances, cells, links, components, cell, now):
+def link_stacks(plan, instances, cells, links, components, cell, now, pace):
     """Link the stacks of a partition by one search back through its runtime stack.
 
     Row 0 of ``links`` gets the top of each stack, row 1 the instance that the search reached last,
-    and row 2 the topmost instance without a RIP so far.
+    and row 2 the topmost instance without a RIP so far. Each cell looked at is work done.
     """
     last = components - 1
     for component in range(components):
@@ -43,6 +43,7 @@ def link_stacks(plan, instances, cells, links, components, cell, now):
     in_window = plan[0].window_in_construction != 0
     window = plan[0].window
     while cell >= 0:
+        pace[0] -= 1
         component = instances[cell].stack % components
         if in_window and now - instances[cell].start >= window:
             # An instance that starts at its own time is no younger than any below it; others may

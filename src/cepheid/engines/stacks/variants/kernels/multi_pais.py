@@ -14,7 +14,7 @@ _LONG_AGO = -(2**62)
 
 
 @helper
-def has_common_instance(tables, instances, variant, here, component, row, now):
+def has_common_instance(tables, instances, variant, here, component, row, now, pace):
     """Whether an event can follow some instance that is on the stacks of all its keys.
 
     ``row`` is the top of the stack of the first key. Rows are in stream order and links lead back:
@@ -28,6 +28,7 @@ def has_common_instance(tables, instances, variant, here, component, row, now):
     for k in range(tested):
         here[tested + k] = variant.other_stacks[k, here[k] * components + component - 1]
     while row >= 0 and instances[row].start > after:
+        pace[0] -= 1
         common = True
         for k in range(tested):
             other = here[tested + k]
