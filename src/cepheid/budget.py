@@ -12,7 +12,9 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
+from time import monotonic
 
 _UNMEASURED = 32 << 20
 """Up to this many bytes, a run does not look how much memory is available."""
@@ -48,7 +50,8 @@ class Budget:
         used = self.used + size
         if not self._is_measured and used > _UNMEASURED:
             self._is_measured = True
-            self._limit = default_limit(besides=self.used)
+            recent = _limit_in(int(monotonic()))
+            self._limit = None if recent is None else recent + self.used // 2
         if self._limit is not None and used > self._limit:
             raise OverBudget(f"more than the memory limit of {self.limit_text} is needed")
         self.used = used
@@ -114,6 +117,12 @@ def size_text(size: int) -> str:
         if size >= 1 << power:
             return f"{size / (1 << power):.4g} {unit}"
     return f"{size} bytes"
+
+
+@lru_cache(maxsize=1)
+def _limit_in(second: int) -> int | None:  # noqa: ARG001 - what is known is valid for a second
+    """The limit of a run without ``max_memory``, measured at most once a second."""
+    return default_limit()
 
 
 def default_limit(besides: int = 0, workers: int = 1) -> int | None:
