@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from peak_memory import PEAK_KIB
 
 import cepheid as cep
 
@@ -84,12 +85,11 @@ CASES = {
     ),
 }
 
-RUN = """
-import json, resource, sys
+RUN = (
+    PEAK_KIB
+    + """
+import json, sys
 import cepheid as cep
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 text, count, types, options, how, limit = json.loads(sys.argv[1])
 query = cep.query(text)
@@ -105,14 +105,15 @@ def run(count, **limits):
         query.match(events, **options, **limits)
 
 run(2 * len(types))
-base = peak()
+base = peak_kib()
 try:
     run(count, max_memory=f"{limit} MiB")
     said = ""
 except cep.LimitError as error:
     said = str(error)
-print(json.dumps([peak() - base, said]))
+print(json.dumps([(peak_kib() - base) // 1024, said]))
 """
+)
 
 
 def peak_and_error(*case: object) -> tuple[int, str]:
