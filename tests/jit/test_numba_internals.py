@@ -25,6 +25,11 @@ from numba.core.dispatcher import Dispatcher
 template = Dispatcher.get_call_template
 Dispatcher.get_call_template = lambda self, args, kws, target=None: template(self, args, kws)
 """,
+    "calls without dispatch": """
+from numba.core.dispatcher import Dispatcher
+insert = Dispatcher.add_overload
+Dispatcher.add_overload = lambda self, *given: insert(self, *given)
+""",
     "a cache that may fail": """
 from numba.core.caching import Cache
 save = Cache.save_overload
@@ -60,7 +65,7 @@ def total(numbers):
         result = add(result, numbers[ix])
     return add(add(result, 1), 2)
 
-print(total(np.arange(5)))
+print([total(np.arange(5)) for _ in range(3)])
 """
 QUERY = """
 import cepheid as cep
@@ -85,7 +90,7 @@ def run(change: str, tasks: str, cache: Path) -> tuple[str, str]:
 @pytest.mark.parametrize("part", CHANGES)
 def test_each_part_can_change(part: str, tmp_path: Path) -> None:
     printed, logged = run(CHANGES[part], RUN, tmp_path)
-    assert printed == "13\n"
+    assert printed == "[13, 13, 13]\n"
     assert logged.count("has changed") == 1
     assert f"works without {part}, but is slower" in logged
 
@@ -101,7 +106,7 @@ def test_a_query_gives_the_same_answer_without_any_part(tmp_path: Path) -> None:
 
 
 def test_the_numba_that_is_installed_has_every_part(tmp_path: Path) -> None:
-    assert run("", RUN, tmp_path) == ("13\n", "")
+    assert run("", RUN, tmp_path) == ("[13, 13, 13]\n", "")
 
 
 def test_every_part_is_tried() -> None:

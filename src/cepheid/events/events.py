@@ -100,12 +100,14 @@ class Events:
 
     def slice(self, low: int, high: int) -> Events:
         """The events at positions ``low`` to ``high``, without a copy."""
-        return replace(
-            self,
-            table=self.table.slice(low, high - low),
-            row_numbers=self.row_numbers[low:high],
-            ticks=self.ticks[low:high],
-            type_codes=self.type_codes[low:high],
+        return Events(
+            self.table.slice(low, high - low),
+            self.row_numbers[low:high],
+            self.ticks[low:high],
+            self.time_axis,
+            self.type_codes[low:high],
+            self.type_names,
+            self.schema,
         )
 
 

@@ -24,6 +24,7 @@ from cepheid.jit.numba_internals import (
     compiled_once_for_all_constants,
     fast_compilation,
     tolerant_cache,
+    without_dispatch,
 )
 
 _njit: Any = numba.njit
@@ -66,10 +67,17 @@ class _Kernel:
     def __init__(self, signature: Any, python: Callable[..., Any]) -> None:
         self._signature = signature
         self._python = python
+        self._code: Callable[..., Any] = self._first_call
         self.__doc__ = python.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
-        return self._compiled(*arguments)
+        return self._code(*arguments)
+
+    def _first_call(self, *arguments: Any) -> Any:
+        """Numba compares the types of the arguments with the signature; later they are known."""
+        result = self._compiled(*arguments)
+        self._code = without_dispatch(self._compiled)
+        return result
 
     @cached_property
     def _compiled(self) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numba
 from numba import types
@@ -48,6 +48,10 @@ _PARTS: dict[str, dict[str, tuple[str, ...] | None]] = {
     "operators looked up once": {
         **_LOCK,
         "numba.core.types.functions:BaseFunction.get_call_type": ("self", "context", "args", "kws"),
+    },
+    "calls without dispatch": {
+        "numba.core.compiler:CompileResult.entry_point": None,
+        "numba.core.dispatcher:Dispatcher.add_overload": ("self", "cres"),
     },
     "no negative indices": {
         **_LOCK,
@@ -97,6 +101,21 @@ def _known_options(**options: Any) -> dict[str, Any]:
     if known != options:
         _log_change("these options", [name for name in options if name not in known])
     return known
+
+
+# --- calling kernels
+
+
+def without_dispatch(compiled: Any) -> Callable[..., Any]:
+    """The machine code of a function of one signature, to be called without choosing it by types.
+
+    To find out the types of arguments that are tuples of arrays takes numba ten times as long
+    as the call itself. Only the number of dimensions and the size of elements is still checked.
+    """
+    if CHECKED or not _has("calls without dispatch"):
+        return cast(Callable[..., Any], compiled)
+    (result,) = compiled.overloads.values()
+    return cast(Callable[..., Any], result.entry_point)
 
 
 # --- compiling helpers

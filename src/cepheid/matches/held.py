@@ -19,10 +19,11 @@ def charge_matches(budget: Budget, matches: Bindings, query: ast.Query, copies: 
         LimitError: the run may not take this much memory.
     """
     size = copies * matches.nbytes
-    if size:
+    try:
+        budget.charge(size)
+    except OverBudget:
         lengths = {name: len(column.positions) for name, column in matches.variables.items()}
-        with naming_component(budget, query, max(lengths, key=lengths.__getitem__)):
-            budget.charge(size)
+        raise over_budget(budget, query, max(lengths, key=lengths.__getitem__)) from None
     return size
 
 

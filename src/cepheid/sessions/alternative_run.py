@@ -167,7 +167,7 @@ class AlternativeRun:
         direct = [test for test in self._filters if not test.waits]
         strings, first_event = chunk.events.strings, chunk.events.first_event
         for block in self._blocks(own, 0):
-            found = self._completed(retained, block)
+            found = self._completed(retained, replace(block, in_order=self._is_sequence))
             last = found.last_events() - first_event
             kept = _filtered(direct, found, partitions[last], retained, strings)
             if len(kept[0]):
@@ -183,7 +183,8 @@ class AlternativeRun:
         for block in self._blocks(self._with_own_partitions(chunk), base):
             if not retained.are_consecutive:
                 block = block.moved(retained.places)
-            yield replace(block, known_times=retained.times_of(block))
+            times = retained.times_of(block)
+            yield replace(block, known_times=times, in_order=self._is_sequence)
 
     def _blocks(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """The matches of the positive components, in blocks without times."""
@@ -192,7 +193,7 @@ class AlternativeRun:
         while (block := self._next(blocks)) is not None:
             if limit is not None and self.engine.metrics.matches > limit:
                 raise too_many_matches(limit, self._components, self._strategy)
-            yield replace(block, in_order=self._is_sequence)
+            yield block
 
     def _next(self, blocks: Iterator[Bindings]) -> Bindings | None:
         """The next block, if there is one; what the engine allocates is charged to the budget."""

@@ -48,9 +48,8 @@ from cepheid.jit.drive import PAUSE
 
 
 @helper
-def _next_event(batch, partitions, first_bit, contiguous, event_ix):
+def _next_event(mask, partition_of, partitions, first_bit, contiguous, event_ix):
     """The first event from here on that begins a run or is read by one."""
-    mask, partition_of = batch.mask, batch.partition_of
     for i in range(event_ix, len(mask)):
         partition = partition_of[i]
         if partition >= 0:
@@ -69,8 +68,8 @@ def _next_event(batch, partitions, first_bit, contiguous, event_ix):
 def advance_runs(tables, state, merging, batch, at, out):
     """Read events from where ``at`` says, which becomes where it stopped."""
     steps, control, runs, partitions = tables.steps, state.control, state.runs, state.partitions
-    mask, pace = batch.mask, out.pace
-    most = pace[0]
+    mask, partition_of, pace = batch.mask, batch.partition_of, out.pace
+    most, worked = pace[0], 0
     strategy, window = control[0].strategy, control[0].window
     contiguous = strategy <= PARTITION_CONTIGUITY
     last = len(steps) - 1
@@ -82,17 +81,17 @@ def advance_runs(tables, state, merging, batch, at, out):
             i += 1
             live, found, at[AT_RUN] = at[AT_LIVE], at[AT_FINALS], 0
         else:
-            i = _next_event(batch, partitions, first_bit, contiguous, i + 1)
+            i = _next_event(mask, partition_of, partitions, first_bit, contiguous, i + 1)
             if i == len(mask):
                 break
-            live, found = partitions[batch.partition_of[i]].live, control[0].finals
+            live, found = partitions[partition_of[i]].live, control[0].finals
             status = lack(state, out, live)
             if status != DONE:
                 at[AT_EVENT] = i
                 return status
             control[0].stamp += 1
-            run_ix = unlink_runs(state, batch.partition_of[i])
-        bits, partition, now = mask[i], batch.partition_of[i], batch.axis[i]
+            run_ix = unlink_runs(state, partition_of[i])
+        bits, partition, now = mask[i], partition_of[i], batch.axis[i]
         partitions[partition].now = now
         rest = cut_runs(runs, run_ix, most) if live > most else NONE
         while run_ix >= 0:
@@ -171,8 +170,8 @@ def advance_runs(tables, state, merging, batch, at, out):
             at[AT_EVENT] = i + 1
             return TOO_MANY_RUNS
         run_ix = NONE
-        pace[0] -= live + 1
-        if pace[0] <= 0:
+        worked += live + 1
+        if worked >= pace[0]:
             at[AT_EVENT] = i + 1
             return PAUSE
     at[AT_EVENT] = len(mask)

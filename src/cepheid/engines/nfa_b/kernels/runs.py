@@ -17,7 +17,7 @@ from cepheid.engines.nfa_b.layout import (
     NEED_RUNS,
     VERY_FEW_RUNS,
 )
-from cepheid.jit.decorators import helper, inlined
+from cepheid.jit.decorators import helper, inlined, small
 
 _FRACTIONS = 1_048_576.0
 """The factor by which a float is multiplied before its integer part is hashed."""
@@ -36,7 +36,7 @@ def lack(state, out, live):
     return DONE
 
 
-@inlined
+@small
 def _new_run(control, runs):
     """Take a run from the free list."""
     run_ix = control[0].free
@@ -83,7 +83,7 @@ def _clone_run(control, runs, registers, run_ix):
     return copy
 
 
-@inlined
+@small
 def free_run(state, run_ix):
     """Give a run back to the free list."""
     control, runs = state.control, state.runs
@@ -103,7 +103,7 @@ def free_all(state, partition):
         run_ix = following
 
 
-@inlined
+@small
 def link_run(state, partition, run_ix):
     """Add a run to its partition."""
     runs, partitions = state.runs, state.partitions
@@ -154,7 +154,7 @@ def _are_distinct(steps, runs, registers, until, run_ix, other):
     return False
 
 
-@inlined
+@small
 def _counted(steps, runs, run_ix):
     """The count of a Kleene component, as far as its bounds still depend on it."""
     here = runs[run_ix].state
@@ -203,7 +203,7 @@ def equivalent_run(steps, state, merging, run_ix):
     return NONE
 
 
-@inlined
+@small
 def join_run(steps, state, merging, partition, live, run_ix):
     """Link a run to its partition, or merge it with an equivalent one.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from cepheid.codegen.layout import ANY, NONE, PARTITION_CONTIGUITY, TAG_SHIFT
 from cepheid.engines.base.kernels.registers import apply_updates
-from cepheid.jit.decorators import helper, inlined
+from cepheid.jit.decorators import helper, inlined, small
 from cepheid.jit.pointers import call_predicate
 from cepheid.jit.window_edge import window_edge
 from cepheid.matches.kernels.match_columns import chains_after
@@ -17,7 +17,7 @@ BEGINS, TAKES, STAYS = 1, 2, 4
 """The event begins the next component, continues this one, or is ignored; any of these."""
 
 
-@inlined
+@small
 def holds(state, out, predicate, event_ix, run_ix):
     """Whether the predicate with this number, if there is one, holds for an event and a run."""
     if predicate < 0:
@@ -66,7 +66,7 @@ def tag_of(state, component, event_ix):
     return ((state.control[0].base_event + event_ix) << TAG_SHIFT) | component
 
 
-@inlined
+@small
 def _select(state, run_ix, tag):
     """Add an event to the chain of a run."""
     control, runs, nodes = state.control, state.runs, state.nodes
@@ -149,7 +149,7 @@ def take(tables, state, out, run_ix, component, event_ix, now):
     return _settle(tables, state, out, run_ix, component, event_ix, now)
 
 
-@inlined
+@small
 def _settle(tables, state, out, run_ix, component, event_ix, now):
     """A Kleene component has taken an event: a trailing one yields a match, a full one ends."""
     step, run = tables.steps[component], state.runs[run_ix]
