@@ -277,7 +277,7 @@ def tolerant_cache() -> Iterator[None]:
 def fast_compilation() -> Iterator[None]:
     """Within this, kernels compile sooner, and no array index in them may be negative."""
     with tolerant_cache(), ExitStack() as stack:
-        if _has("no negative indices") and not CHECKED:
+        if _has("no negative indices"):
             stack.enter_context(_indices_from_zero())
         if _has("operators looked up once"):
             stack.enter_context(_operators_remembered())

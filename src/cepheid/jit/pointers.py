@@ -14,6 +14,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from cepheid.jit.cache import CHECKED
+
 
 def _pointer(element: types.Type) -> Any:
     def implementation(_typing_context: Any, _address: Any) -> Any:
@@ -53,6 +55,17 @@ def call_predicate(
     return signature, generate
 
 
+def _check_range(context: Any, builder: Any, array: Any, at: Any, count: Any) -> None:
+    """Raise an IndexError if an array lacks some of ``count`` numbers; in a checked build only."""
+    if not CHECKED:
+        return
+    word, high, is_wrong = ir.IntType(64), builder.add(at, count), ir.Constant(ir.IntType(1), 0)
+    for low, bound in ((ir.Constant(word, 0), at), (at, high), (high, array.nitems)):
+        is_wrong = builder.or_(is_wrong, builder.icmp_signed(">", low, bound))
+    with cgutils.if_unlikely(builder, is_wrong):
+        context.call_conv.return_user_exc(builder, IndexError, ("numbers are out of bounds",))
+
+
 @intrinsic
 def copy_numbers(
     _typing_context: Any, _target: Any, _target_at: Any, _source: Any, _source_at: Any, _count: Any
@@ -68,12 +81,14 @@ def copy_numbers(
         target_type, _, source_type, _, _ = signature.args
         target, target_at, source, source_at, count = arguments
         assert target_type.dtype == source_type.dtype
-        target_data = context.make_array(target_type)(context, builder, target).data
-        source_data = context.make_array(source_type)(context, builder, source).data
+        into = context.make_array(target_type)(context, builder, target)
+        out_of = context.make_array(source_type)(context, builder, source)
+        _check_range(context, builder, into, target_at, count)
+        _check_range(context, builder, out_of, source_at, count)
         cgutils.raw_memcpy(
             builder,
-            cgutils.gep(builder, target_data, target_at),
-            cgutils.gep(builder, source_data, source_at),
+            cgutils.gep(builder, into.data, target_at),
+            cgutils.gep(builder, out_of.data, source_at),
             count,
             target_type.dtype.bitwidth // 8,
         )
@@ -93,14 +108,15 @@ def write_sixteen(_typing_context: Any, _target: Any, _at: Any, _value: Any) -> 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target_type = signature.args[0]
         target, at, value = arguments
-        data = context.make_array(target_type)(context, builder, target).data
+        array = context.make_array(target_type)(context, builder, target)
+        _check_range(context, builder, array, at, ir.Constant(at.type, 16))
         number = value.type
         vector, places = ir.VectorType(number, 16), ir.VectorType(ir.IntType(32), 16)
         nothing = ir.Constant(vector, ir.Undefined)
         one = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
         # All elements are element 0.
         sixteen = builder.shuffle_vector(one, nothing, ir.Constant(places, None))
-        place = builder.bitcast(cgutils.gep(builder, data, at), vector.as_pointer())
+        place = builder.bitcast(cgutils.gep(builder, array.data, at), vector.as_pointer())
         builder.store(sixteen, place, align=number.width // 8)
         return context.get_dummy_value()
 
