@@ -104,7 +104,7 @@ class SnapshotError(CepheidError):
 
 
 class SessionError(CepheidError):
-    """A session cannot be used: another call of it is running, or one was interrupted."""
+    """A session cannot be used: a call of it runs, was interrupted or exceeded a limit."""
 
 
 class LimitError(CepheidError):

@@ -17,6 +17,7 @@ from cepheid.cli.spark.spark_faults import spark_fault
 from cepheid.errors import (
     CepheidError,
     CepheidWarning,
+    LimitError,
     OptionError,
     QueryError,
     did_you_mean,
@@ -147,6 +148,8 @@ def _warning_shown_by(otherwise: Callable[..., None]) -> Callable[..., None]:
 
 def _system_fault(error: Exception) -> CepheidError | None:
     """The error of a file, or else of stdout: other files have messages of their own."""
+    if isinstance(error, MemoryError):
+        return LimitError("there is not enough memory")
     if not isinstance(error, OSError) or error.errno is None:
         return None
     if error.filename is not None:

@@ -18,6 +18,7 @@ from cepheid.errors import (
     STREAM_HAS_ENDED,
     CepheidError,
     EventError,
+    LimitError,
     OptionError,
     SessionError,
     SnapshotError,
@@ -73,8 +74,9 @@ def _one_at_a_time(
 ) -> Callable[Concatenate[Any, Given], Returned]:
     """A method of a session that is rejected while another call runs, or after an interrupted one.
 
-    Kernels write into the arrays of a session without a lock of their own. A call that neither
-    returned nor raised an error of cepheid may have left them half-written.
+    Kernels write into the arrays of a session without a lock of their own. A call that was
+    stopped by an exception, a lack of memory or a limit may have left them half-written. Other
+    errors of cepheid are raised before anything is written.
     """
 
     @wraps(method)
@@ -87,14 +89,13 @@ def _one_at_a_time(
         try:
             if session._is_interrupted:
                 raise SessionError(
-                    "an earlier call of this session was interrupted, and its state is "
-                    "incomplete; restore the last snapshot, or start a new session"
+                    "an earlier call of this session was interrupted or exceeded a limit, and its "
+                    "state is incomplete; restore the last snapshot, or start a new session"
                 )
             return method(session, *given, **named)
-        except CepheidError:
-            raise
-        except BaseException:
-            session._is_interrupted = session._is_changing
+        except BaseException as error:
+            if not isinstance(error, CepheidError) or isinstance(error, LimitError):
+                session._is_interrupted = session._is_changing
             raise
         finally:
             session._is_changing = False
@@ -112,7 +113,8 @@ class StreamSession(Generic[Found, Counted]):
     is cut into batches, nor on whether the session was stored and restored in between.
 
     A session serves one call at a time: a call during another one is a ``SessionError``. After an
-    interrupted call (Ctrl-C) it rejects further calls if its state may be incomplete.
+    interrupted call (Ctrl-C), a ``MemoryError`` or a ``LimitError`` it rejects further calls if
+    its state may be incomplete.
 
     >>> import cepheid as cep
     >>> q = cep.query("PATTERN SEQ(A a, ~(B b)) WITHIN 5")
