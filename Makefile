@@ -35,6 +35,7 @@ test-checked: $(VENV)/.installed-dev
 
 MINUTES ?= 3
 fuzz: $(VENV)/.installed-dev
+	@$(PIP) install atheris 2>/dev/null || echo 'atheris cannot be installed here: cases are chosen at random'
 	$(BIN)/python -m fuzz --minutes $(MINUTES)
 
 test-cluster: $(VENV)/.installed-dev

@@ -2,7 +2,8 @@
 
 Each target runs in a process of its own. The process writes the seed of a case before it runs the
 case, so that a crash or a hang is reported with its seed. Findings are in ``build/fuzz``, one file
-each; ``python -m fuzz --target texts --seed 12`` runs one case again.
+each; ``python -m fuzz --target texts --seed 12`` runs one case again. With atheris, which
+``make fuzz`` installs where it can, the seed of most cases is some bytes: ``--seed x0b2f``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import time
 from pathlib import Path
 
+from fuzz import guided
 from fuzz.targets import TARGETS, Target, run_case
 
 FIRST_SECONDS = 120
@@ -33,7 +35,7 @@ def main() -> int:
     )
     parser.add_argument("--minutes", type=float, default=3.0, help="for all targets together")
     parser.add_argument("--target", choices=TARGETS, action="append")
-    parser.add_argument("--seed", type=int, help="run this one case, in this process")
+    parser.add_argument("--seed", type=_seed, help="run this one case, in this process")
     parser.add_argument("--output", type=Path, default=Path("build/fuzz"))
     parser.add_argument("--progress", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -60,7 +62,8 @@ def _fuzz(target: Target, seconds: float, output: Path) -> int:
     cases = crashes = hangs = raw = 0
     while time.monotonic() < end:
         progress.write_text(json.dumps({"seed": seed, "cases": 0, "findings": 0}))
-        command = [sys.executable, "-m", "fuzz", "--target", target.name, "--seed", str(seed)]
+        module = guided.MODULE if target.is_guided and guided.is_installed() else "fuzz"
+        command = [sys.executable, "-m", module, "--target", target.name, "--seed", str(seed)]
         errors = output / f"{target.name}.stderr"
         with errors.open("w") as stderr:
             process = subprocess.Popen(
@@ -74,17 +77,26 @@ def _fuzz(target: Target, seconds: float, output: Path) -> int:
         if hung or process.returncode:
             kind = "hang" if hung else "crash"
             crashes, hangs = crashes + (not hung), hangs + hung
-            name = output / f"{target.name}-{kind}-{at['seed']}.txt"
+            name = _finding(output, target, kind, at["seed"])
             name.write_text(
                 f"{kind}, exit code {process.returncode}: python -m fuzz --target {target.name} "
                 f"--seed {at['seed']}\n{errors.read_text()[-20_000:]}"
             )
-        seed = at["seed"] + 1
+        seed += at["cases"] + 1
     print(
         f"{target.name}: {cases} cases, {crashes} crashes, {hangs} hangs, {raw} raw exceptions",
         flush=True,
     )
     return crashes + hangs + raw
+
+
+def _seed(text: str) -> int | bytes:
+    return bytes.fromhex(text[1:]) if text.startswith("x") else int(text)
+
+
+def _finding(output: Path, target: Target, kind: str, seed: int | str) -> Path:
+    """The file for a finding; its name has the beginning of the seed."""
+    return output / f"{target.name}-{kind}-{str(seed)[:60]}.txt"
 
 
 def _watch(process: subprocess.Popen[bytes], progress: Path, seconds: float, end: float) -> bool:
@@ -116,22 +128,29 @@ def _work(target: Target, seed: int, progress: Path, output: Path) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (size + MOST_BYTES, size + MOST_BYTES))
     seen: set[str] = set()
     with progress.open("r+") as file:
-        while True:
+
+        def run(given: int | bytes) -> None:
+            nonlocal findings, cases
+            shown = f"x{given.hex()}" if isinstance(given, bytes) else given
             file.seek(0)
-            file.write(json.dumps({"seed": seed, "cases": cases, "findings": findings}))
+            file.write(json.dumps({"seed": shown, "cases": cases, "findings": findings}))
             file.truncate()
             file.flush()
-            found = run_case(target, seed)
+            found = run_case(target, given)
             cases += 1
             if found is not None and found[1] not in seen:
                 seen.add(found[1])
                 findings += 1
                 if findings <= 100:
-                    name = output / f"{target.name}-raw-{seed}.txt"
-                    name.write_text("\n".join(found), errors="backslashreplace")
-            seed += 1
-            if cases % 20_000 == 0:  # A new process, so that memory is returned.
-                return 0
+                    text = "\n".join((f"--seed {shown}", *found))
+                    name = _finding(output, target, "raw", shown)
+                    name.write_text(text, errors="backslashreplace")
+
+        if target.is_guided and guided.is_installed():
+            guided.fuzz(run, seed, output / f"corpus-{target.name}")
+        for each in range(seed, seed + guided.RUNS):  # Then a new process, to return memory.
+            run(each)
+    return 0
 
 
 if __name__ == "__main__":

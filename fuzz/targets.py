@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 import cepheid as cep
+from fuzz.guided import Bytes
 from fuzz.snapshots import damaged_state
 from fuzz.tables import odd_table
 from fuzz.texts import hostile_text
@@ -29,6 +30,8 @@ class Target:
     make: Callable[[Random], Case]
     seconds: float
     """A case that takes longer hangs. The first case of a process also compiles."""
+    is_guided: bool = False
+    """Whether atheris, where it is installed, chooses the cases by the lines that they reach."""
 
 
 def _text(random: Random) -> Case:
@@ -69,22 +72,22 @@ def _snapshot(random: Random) -> Case:
 TARGETS = {
     target.name: target
     for target in (
-        Target("texts", _text, 20),
+        Target("texts", _text, 20, is_guided=True),
         Target("snapshots", _snapshot, 60),
-        Target("tables", _table, 60),
+        Target("tables", _table, 60, is_guided=True),
     )
 }
 
 
-def run_case(target: Target, seed: int) -> tuple[str, str] | None:
-    """Run a case; its description and the traceback if it ends in a raw exception."""
+def run_case(target: Target, seed: int | bytes) -> tuple[str, str] | None:
+    """Run the case of a seed, or of bytes; its description and the traceback of a raw exception."""
     import traceback
 
     what = f"seed {seed}"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            what, run = target.make(Random(seed))
+            what, run = target.make(Bytes(seed) if isinstance(seed, bytes) else Random(seed))
             run()
     except (cep.CepheidError, MemoryError):
         return None

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from fuzz.guided import Bytes
 from fuzz.targets import TARGETS, Target, run_case
 
 ROOT = Path(__file__).parents[2]
@@ -19,6 +20,16 @@ ROOT = Path(__file__).parents[2]
 def test_the_same_cases_find_nothing(name: str) -> None:
     found = [run_case(TARGETS[name], seed) for seed in range(30)]
     assert [each for each in found if each is not None] == []
+
+
+@pytest.mark.parametrize("name", ["texts", "tables"])
+def test_bytes_make_a_case_again_and_other_bytes_another_one(name: str) -> None:
+    make = TARGETS[name].make
+    data = [Random(seed).randbytes(300) for seed in range(20)]
+    cases = [make(Bytes(each))[0] for each in data]
+    assert [make(Bytes(each))[0] for each in data] == cases
+    assert len(set(cases)) > 15
+    assert [run_case(TARGETS[name], each) for each in data] == [None] * 20
 
 
 def test_a_raw_exception_is_a_finding() -> None:

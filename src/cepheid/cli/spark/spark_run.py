@@ -78,6 +78,8 @@ def start_spark(master: str, settings: Mapping[str, str] = _SETTINGS) -> SparkSe
 def _silence(session: SparkSession) -> None:
     """Turn off Spark's log: a failure is raised as an error, and one line of it is shown."""
     session.sparkContext.setLogLevel("OFF")
+    # It would log a traceback of each call that a signal interrupts.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     # pandas only has to be installed; nothing here uses it.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     try:
