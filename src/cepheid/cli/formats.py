@@ -20,6 +20,7 @@ import typer
 from cepheid.errors import list_words
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_names
+from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -170,8 +171,10 @@ def _tables(matches: Matches | MatchStream, limit: int | None) -> Iterator[pa.Ta
     import pyarrow as pa
 
     yield matches.arrow_schema.empty_table()
+    if limit == 0:
+        return
     left = limit
-    for batch in matches.to_batches():
+    for batch in matches.to_batches(None if limit is None else min(limit, tuning().batch_matches)):
         if left is not None:
             batch = batch.slice(0, left)
             left -= batch.num_rows

@@ -99,9 +99,9 @@ def read_queries(
 
 
 def _limit(setting: str) -> tuple[str, int]:
-    name, number = split_setting(setting, "--limit")
+    name, number = split_setting(setting, "--query-limit")
     if not number.isdecimal():
-        raise OptionError(f"--limit needs NAME=N, such as components=500, not {setting!r}")
+        raise OptionError(f"--query-limit needs NAME=N, such as components=500, not {setting!r}")
     return name, int(number)
 
 

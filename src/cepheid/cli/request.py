@@ -123,7 +123,7 @@ class Request:
     limits: Annotated[
         list[str] | None,
         query_option(
-            "--limit",
+            "--query-limit",
             metavar="NAME=N",
             help="Accept a larger query, or only a smaller one: components=500; repeatable.",
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -16,6 +16,7 @@ from cepheid.cli.reporting import plural
 from cepheid.errors import list_words
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_names, print_window
+from cepheid.visible import visible
 
 if TYPE_CHECKING:
     from cepheid.matches.match_stream import MatchStream
@@ -47,8 +48,12 @@ def write_results(
         write_table(list(islice(matches, limit)), query, file, sink, output.hidden)
     else:
         write_matches(matches, query, output, sink, name)
-    count = len(matches) if isinstance(matches, Matches) else matches.exhaust()
-    return found(count, count if limit is None else min(limit, count))
+    if isinstance(matches, Matches):
+        return found(len(matches), len(matches) if limit is None else limit)
+    if output.limit is not None and matches.found >= output.limit:
+        return f"stopped after {plural(output.limit, 'match', 'matches')} (--limit)"
+    count = matches.exhaust()
+    return found(count, count if limit is None else limit)
 
 
 def write_text(text: str, file: Path | None) -> None:
@@ -58,6 +63,18 @@ def write_text(text: str, file: Path | None) -> None:
         return
     with open_output(file) as sink:
         sink.write(text.encode("utf-8", "backslashreplace"))
+
+
+def counts_text(counts: int | Mapping[str, int]) -> str:
+    """The number of matches, or a line for each query of a script.
+
+    >>> print(counts_text({"Theft": 12, "query_2": 3}), end="")
+    Theft: 12
+    query_2: 3
+    """
+    if isinstance(counts, int):
+        return f"{counts}\n"
+    return "".join(f"{visible(name)}: {count}\n" for name, count in counts.items())
 
 
 def found(count: int, shown: int) -> str:

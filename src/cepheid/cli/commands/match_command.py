@@ -16,7 +16,7 @@ from cepheid.cli.named_options import OF_MATCH, UNCERTAIN_TIMES, named_values
 from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import busy, one_of, say, took, usage
 from cepheid.cli.request import Request, SparkMaster, command, result_option
-from cepheid.cli.results import write_results, write_text
+from cepheid.cli.results import counts_text, write_results, write_text
 from cepheid.errors import list_words
 from cepheid.matches.modes.registry import check_output, listed_outputs
 
@@ -60,7 +60,7 @@ def match(
     ] = None,
     limit: Annotated[
         int | None,
-        result_option(metavar="N", min=0, help="Write only the first N matches."),
+        result_option(metavar="N", min=0, help="Write the first N matches and stop."),
     ] = None,
     count: Annotated[
         bool,
@@ -115,14 +115,14 @@ def match(
         chosen = choose_format(format, file)
         match_on_spark(spark, query, source, chosen, file, limit, keywords, in_place)
         return
+    if count:
+        with busy("Counting"):
+            write_text(counts_text(query.count(source, **keywords)), file)
+        return
     if isinstance(query, CompiledScript):
         match_script(query, source, keywords, format, file, limit, metrics, spreadsheet)
         return
     chosen = choose_format(format, file)
-    if count:
-        with busy("Counting"):
-            write_text(f"{query.count(source, **keywords)}\n", file)
-        return
     # A JSON line has the row numbers of events, not their values.
     only_rows = chosen is Format.JSONL and query.tree.returns is None
     started = clock.perf_counter()
