@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
-from cepheid.cli.formats import Format, Output, write_matches
+from cepheid.cli.formats import Format, Output, write_matches, write_tables
 from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import plural
 from cepheid.errors import list_words
@@ -32,7 +32,6 @@ def write_results(
     matches: Matches | MatchStream,
     query: ast.Query,
     output: Output,
-    file: Path | None,
     sink: BinaryIO,
     name: str | None = None,
 ) -> str:
@@ -45,7 +44,7 @@ def write_results(
     limit = output.limit
     if output.format is Format.TABLE:
         limit = MOST_TABLE_ROWS if limit is None else limit
-        write_table(list(islice(matches, limit)), query, file, sink, output.hidden)
+        write_table(list(islice(matches, limit)), query, output.file, sink, output.hidden)
     else:
         write_matches(matches, query, output, sink, name)
     if isinstance(matches, Matches):
@@ -54,6 +53,28 @@ def write_results(
         return f"stopped after {plural(output.limit, 'match', 'matches')} (--limit)"
     count = matches.exhaust()
     return found(count, count if limit is None else limit)
+
+
+def write_counts(
+    matches: MatchStream, columns: Sequence[str], output: Output, sink: BinaryIO
+) -> str:
+    """Write the number of matches for each combination of values, the largest first."""
+    import pyarrow as pa
+
+    from cepheid.cli.tables import PipedConsole, plain_table
+    from cepheid.matches.shapes.flat import dicts
+    from cepheid.matches.shapes.groups import count_groups
+
+    table = count_groups(matches, columns)
+    limited = table if output.limit is None else table.slice(0, output.limit)
+    if output.format is Format.TABLE:
+        console = PipedConsole(file=io.StringIO(), width=FILE_TABLE_WIDTH)
+        console.print(plain_table(dicts(limited)))
+        sink.write(console.file.getvalue().encode("utf-8", "backslashreplace"))  # type: ignore[attr-defined]
+    else:
+        write_tables(iter([limited.schema.empty_table(), limited]), output, sink)
+    total = pa.compute.sum(table["count"]).as_py() or 0
+    return f"{plural(total, 'match', 'matches')} in {plural(table.num_rows, 'group')}"
 
 
 def write_text(text: str, file: Path | None) -> None:
