@@ -253,10 +253,11 @@ class CompiledQuery(Compiled["QueryStream"]):
 
         Args:
             events: an Arrow table or batch, a pandas or Polars frame, a mapping of columns, the
-                path of a Parquet, CSV or JSON-lines file, or a mapping of type to such a table.
+                path of a Parquet, CSV or JSON Lines file, a folder, glob or list of such files, or
+                a mapping of type to such a table.
                 For a Spark DataFrame the result is a DataFrame: see :mod:`cepheid.spark`.
-            time: the column with the time of an event: integer, float, timestamp or date; or two
-                columns with its earliest and its latest possible time.
+            time: the column with the time of an event: integer, float, timestamp, date, or a
+                string in ISO 8601; or two columns with its earliest and its latest possible time.
             type: the column with the type of an event; not needed with a table per type.
             tie_break: the column or columns that order events of equal time; by default their
                 row order.
@@ -282,7 +283,9 @@ class CompiledQuery(Compiled["QueryStream"]):
                 attributes, such as ``{"id": 10_000}``; and the limits ``max_runs``,
                 ``max_matches`` and ``max_memory``, such as ``"2 GiB"``. For uncertain times:
                 ``uncertainty``, ``probabilities``, ``granularity``, ``max_uncertainty``,
-                ``min_confidence`` and ``top_k``; see the guide on uncertain times.
+                ``min_confidence`` and ``top_k``; see the guide on uncertain times. For text files
+                and times that are strings: ``sep``, the separator of CSV, and ``time_format``,
+                such as ``"%d/%m/%Y %H:%M:%S"``.
 
         >>> q = query("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
         >>> events = {

@@ -7,6 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
 
 from cepheid.analysis.needs import needed_columns
+from cepheid.engines.base.evaluation import AUTO
+from cepheid.engines.base.options import DEFAULT_OPTIONS, UNCERTAIN_ONLY
 from cepheid.errors import OptionError
 from cepheid.events.read_options import UNCERTAIN_KEYWORDS
 from cepheid.sessions.run_settings import MatchKeywords, RunSettings
@@ -48,6 +50,8 @@ class Compiled(Generic[Stream]):
                 f"time={keywords['time']!r} gives uncertain times, and a script needs one time "
                 "for each event; run the query on its own"
             )
+        if not single:
+            _refuse_in_script(settings)
         return settings
 
     def run(self, source: Any, settings: RunSettings) -> list[Answered]:
@@ -108,3 +112,19 @@ class Compiled(Generic[Stream]):
 
         settings = self.settings(keywords, without=["whole_events"])
         return cast("Stream", StreamSession(self.script, settings, snapshot))
+
+
+def _refuse_in_script(settings: RunSettings) -> None:
+    """Refuse options that no query of a script would read."""
+    options = settings.options
+    for name in UNCERTAIN_ONLY:
+        if getattr(options, name) != getattr(DEFAULT_OPTIONS, name):
+            raise OptionError(
+                f"{name} is for events with uncertain times, and a script has none; run the query "
+                "on its own"
+            )
+    if options.statistics is not None and settings.evaluation == AUTO:
+        raise OptionError(
+            "statistics choose the evaluation of a single query; for a script, name a lazy "
+            "evaluation, which orders events by them: evaluation='lazy_chain'"
+        )

@@ -129,8 +129,19 @@ def test_a_limit_keeps_the_first_matches(run, format, limit):
     else:
         lines = Path("first").read_text().splitlines()
         assert len(lines) == shown + (format == "csv")
-    hidden = f", {2 - shown} of them not shown," if shown < 2 else ""
-    assert outcome.err.startswith(f"2 matches{hidden} in ")
+    said = "2 matches in " if limit == 3 else f"stopped after {shown} match"
+    assert outcome.err.startswith(said)
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet", "table"])
+def test_a_limit_ends_the_search(run, folder, format):
+    """All of the 2^60 matches would take for ever."""
+    rows = "".join(f"{ts},{'B' if ts else 'A'}\n" for ts in range(60))
+    (folder / "many.csv").write_text("ts,type\n" + rows)
+    query = "PATTERN SEQ(A a, B+ b[])"
+    arguments = ["--limit", 5, "--format", format, "-o", "first"]
+    outcome = run("match", "-q", query, "many.csv", *arguments)
+    assert outcome.err.startswith("stopped after 5 matches (--limit) in ")
 
 
 def test_a_table_shows_the_items_of_return(run):

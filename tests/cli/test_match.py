@@ -10,7 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from cepheid.cli.inputs import EVENT_SUFFIXES
-from cepheid.events.sources.files import CSV_DELIMITERS, JSON_SUFFIXES, PARQUET_SUFFIXES
+from cepheid.events.sources.files import PARQUET_SUFFIXES
+from cepheid.events.sources.text_files import CSV_DELIMITERS, JSON_SUFFIXES
 
 PAIRS = "PATTERN SEQ(Shelf a, Exit c) WHERE [tag_id]"
 STOLEN = [{"a": 0, "c": 3}]
@@ -215,3 +216,67 @@ def test_a_wrong_option_is_wrong_usage(run, setting, message):
     wrong = run("match", "-q", PAIRS, "events.csv", "--option", setting)
     assert wrong.code == 2
     assert message in " ".join(wrong.err.split())
+
+
+def test_several_text_files_are_read_together(run, folder):
+    header, *rows = (folder / "events.csv").read_text().splitlines()
+    for number, row in enumerate(rows):
+        (folder / f"part-{number}.csv").write_text(f"{header}\n{row}\n")
+    parts = sorted(folder.glob("part-*.csv"))
+    assert run("match", "-q", PAIRS, *parts).bindings == LEFT
+    assert run("match", "-q", PAIRS, "part-*.csv").bindings == LEFT
+    mixed = run("match", "-q", PAIRS, "Shelf=part-0.csv", "part-1.csv")
+    assert mixed.code == 2
+    assert "name the type of each path, or of none" in mixed.err
+
+
+def test_a_separator_and_a_format_of_times_are_given(run, folder):
+    (folder / "log.csv").write_text("at;type\n1.3.2024 09:00;A\n1.3.2024 09:30;B\n")
+    options = ["--time", "at", "--sep", ";", "--time-format", "%d.%m.%Y %H:%M"]
+    query = "PATTERN SEQ(A a, B b) WITHIN W"
+    found = run("match", "-q", query, "log.csv", *options, "--set", "W=1h")
+    assert found.bindings == [{"a": 0, "b": 1}]
+    assert run("match", "-q", query, "log.csv", *options, "--set", "W=10s").bindings == []
+    for command in ("diagnose", "explain", "check"):
+        text = ["-q", "PATTERN SEQ(A a, B b)", "log.csv"]
+        assert run(command, *text, *options).code == 0
+    refused = run("match", "-q", query, "log.csv", *options, "--set", "W=1h", "--spark", "local")
+    assert refused.code == 2
+    assert "--sep cannot be combined with --spark" in refused.err
+
+
+def test_bounds_of_a_repetition_are_set(run, folder):
+    (folder / "n.csv").write_text("ts,type\n1,A\n2,A\n3,A\n")
+    query = "PATTERN A{N} a[] WHERE strict_contiguity"
+    found = run("match", "-q", query, "n.csv", "--set", "N=3")
+    assert found.bindings == [{"a": [0, 1, 2]}]
+    unset = run("match", "-q", query, "n.csv")
+    assert "--set N=…" in unset.err
+
+
+def test_rows_have_an_event_each(run, folder):
+    outcome = run("match", "-q", PAIRS, "events.csv", "--format", "rows", "--limit", 1)
+    assert outcome.out.splitlines() == [
+        '"match","variable","index","ts","type","tag_id","zone"',
+        '0,"a",1,2024-03-01 09:00:00.000000000,"Shelf",7,"aisle 1"',
+        '0,"c",1,2024-03-01 09:30:00.500000000,"Exit",7,"north door"',
+    ]
+    run("match", "theft.sase", "events.csv", "--format", "rows", "-o", "rows.jsonl")
+    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+    assert [(row["match"], row["variable"], row["zone"]) for row in rows] == [
+        (0, "a", "aisle 1"),
+        (0, "c", "north door"),
+    ]
+
+
+def test_matches_are_counted_by_group(run):
+    both = "PATTERN SEQ(Shelf a, ANY(Register, Exit) b) WHERE [tag_id]"
+    lines = run("match", "-q", both, "events.csv", "--count-by", "b.type").lines
+    assert lines == [{"b.type": "Exit", "count": 2}, {"b.type": "Register", "count": 1}]
+    table = run("match", "-q", both, "events.csv", "--count-by", "a.zone", "--format", "table").out
+    assert [line.split() for line in table.splitlines()[2:]] == [
+        ["aisle", "2", "2"],
+        ["aisle", "1", "1"],
+    ]
+    wrong = run("match", "-q", both, "events.csv", "--count-by", "b.typ")
+    assert "Did you mean 'b.type'?" in wrong.err

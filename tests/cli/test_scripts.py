@@ -53,6 +53,35 @@ def test_check_explain_and_diagnose_take_scripts(run):
     assert run("explain", "left.sase", "--svg").code == 2
 
 
+def test_matches_of_each_query_are_counted(run):
+    outcome = run("match", "left.sase", "events.csv", "--count")
+    assert outcome.out == "Left: 2\nquery_2: 1\n"
+
+
+def test_counting_builds_no_matches_that_nobody_reads(run, folder):
+    rows = "".join(f"{ts},{'B' if ts else 'A'}\n" for ts in range(71))
+    (folder / "many.csv").write_text("ts,type\n" + rows)
+    script = "EVENT A RETURN X(at = A.ts); PATTERN SEQ(X x, B+ b[])"
+    outcome = run("match", "-q", script, "many.csv", "--count")
+    assert outcome.out == f"X: 1\nquery_2: {2**70 - 1}\n"
+
+
+@pytest.mark.parametrize("option", ["top_k=1", "min_confidence=0.5", "statistics={}"])
+def test_options_that_no_query_reads_are_refused(run, option):
+    outcome = run("match", "left.sase", "events.csv", "--option", option)
+    assert outcome.code != 0
+    assert option.partition("=")[0].replace("_", "") in outcome.err.replace("-", "").replace(
+        "_", ""
+    )
+    assert "script" in outcome.err
+
+
+def test_an_option_of_an_evaluation_that_runs_no_query_is_warned_of(run):
+    outcome = run("match", "left.sase", "events.csv", "--option", "algorithm=basic")
+    assert "algorithm has no effect" in outcome.err
+    assert "instance_stacks runs these queries" in outcome.err
+
+
 def test_metrics_are_told_for_each_query(run):
     err = run("match", "left.sase", "events.csv", "--metrics").err
     assert set(json.loads(err.splitlines()[-1])) == {"Left", "query_2"}

@@ -335,8 +335,8 @@ MANY = pa.table({f"c{index}": [1] for index in range(30)})
             {"ts": ["yesterday"], "type": ["A"]},
             {},
             "time column 'ts' is string, and 'yesterday' in row 0 (counting from 0) cannot be read "
-            "as a time; correct or drop such rows, or convert the column first: "
-            "pandas.to_datetime(frame['ts'])",
+            "as a time; correct or drop such rows, or give the format of the column: "
+            "time_format='%d/%m/%Y %H:%M:%S' (--time-format)",
         ),
         (
             {"ts": [1, 1], "type": ["A", "A"], "n": [0.5, NAN]},
@@ -489,8 +489,7 @@ def test_a_file_with_another_separator(tmp_path):
     path.write_text("ts;type;x\n1;A;2.5\n")
     assert message_of(path) == (
         "the events have no time column 'ts'; the columns are ts;type;x. The file seems to be "
-        f"separated by ';', not by ',' as its suffix says; pandas.read_csv({str(path)!r}, "
-        "sep=';') reads it"
+        "separated by ';', not by ',' as its suffix says; give sep=';' (--sep ';')"
     )
     path.rename(tmp_path / "events.tsv")
     assert "by ';', not by '\\t' as its suffix" in message_of(str(tmp_path / "events.tsv"))
@@ -520,8 +519,8 @@ def test_a_file_that_is_not_utf_8(tmp_path, text):
 def test_a_text_among_times_that_is_no_time(times, bad):
     assert message_of({"ts": times, "type": ["A"] * len(times)}) == (
         f"time column 'ts' is string, and {bad} (counting from 0) cannot be read as a "
-        "time; correct or drop such rows, or convert the column first: "
-        "pandas.to_datetime(frame['ts'])"
+        "time; correct or drop such rows, or give the format of the column: "
+        "time_format='%d/%m/%Y %H:%M:%S' (--time-format)"
     )
 
 

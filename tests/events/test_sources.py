@@ -145,10 +145,9 @@ def test_a_text_that_pandas_has_as_nan_is_null(make):
     assert read_source([{"s": "a"}, {"s": float("nan")}]).to_pydict() == {"s": ["a", None]}
 
 
-def test_a_folder_of_csv_files_is_refused_with_a_way_to_read_it(tmp_path):
+def test_a_folder_of_csv_files_is_one_table(tmp_path):
     write(tmp_path, "e.csv")
-    with pytest.raises(EventError, match=r"no Parquet file\. .* Spark reads whole folders"):
-        read_source(tmp_path)
+    assert read_source(tmp_path).to_pydict() == COLUMNS
 
 
 def test_layouts_that_arrow_cannot_sort_are_made_plain():
@@ -256,16 +255,17 @@ def test_files_that_cannot_be_read(tmp_path, name, content, message):
 @pytest.mark.usefixtures("folder")
 def test_paths_that_lead_nowhere(tmp_path):
     write(tmp_path, "shelf.csv")
+    (tmp_path / "shelf.txt").write_text("")
     for path, message in {
         "shelv.csv": "there is no file '{}'. Did you mean 'shelf.csv'?",
         "no/such.csv": "there is no file '{}'",
         "*.parquet": "no file fits '{}'",
-        "*.csv": "'{}' matches '" + str(tmp_path) + "/shelf.csv', which is not a Parquet file; "
-        "a glob may match only files that end in .parquet or .pq. CSV and JSON-lines files are "
-        "read one at a time; Spark reads whole folders: spark.read.csv(…), or on the command line "
-        "--spark 'local[*]'",
+        "*.txt": "'{}' matches '" + str(tmp_path) + "/shelf.txt', which is not a file of events; "
+        "a glob may match only files that end in .parquet, .pq, .csv, .tsv, .jsonl, .ndjson or "
+        ".json",
         "events/_temporary": None,
-        "empty": "directory '{}' holds no Parquet file",
+        "empty": "'{}' holds no file of events: none ends in .parquet, .pq, .csv, .tsv, .jsonl, "
+        ".ndjson or .json",
     }.items():
         (tmp_path / "empty").mkdir(exist_ok=True)
         whole = f"{tmp_path}/{path}"

@@ -9,6 +9,7 @@ from cepheid.analysis.alternatives import Outline
 from cepheid.analysis.names import Declared, declarations, undeclared
 from cepheid.errors import Fault, list_words
 from cepheid.language import syntax as ast
+from cepheid.language.naming import parameter_hint
 
 
 def check_pattern(query: ast.Query, alternatives: list[Outline]) -> Iterator[Fault]:
@@ -128,7 +129,7 @@ def _without_value(parameter: ast.Parameter) -> Fault:
         f"the name '{name}' has no value",
         parameter.span,
         found=name,
-        hint=f'Give the parameter a value: parameters={{"{name}": …}}.',
+        hint=parameter_hint(name),
     )
 
 

@@ -186,7 +186,7 @@ def _valueless(name: str, span: Span | None, declared: Declared) -> Fault:
         candidates=closest(name, declared),
         hint=f"Write a string in quotes ('{name}') and an attribute with its variable "
         f"({variable}{'[i]' if component.is_kleene else ''}.{name}), or give a parameter a value "
-        f'(parameters={{"{name}": …}}).',
+        f'(parameters={{"{name}": …}}, or --set {name}=…).',
     )
 
 

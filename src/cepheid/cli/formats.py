@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -20,6 +17,7 @@ import typer
 from cepheid.errors import list_words
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_names
+from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,22 +38,33 @@ class Format(StrEnum):
     CSV = "csv"
     PARQUET = "parquet"
     TABLE = "table"
+    ROWS = "rows"
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """How matches are written: the format, how many, and the attributes that a table hides.
 
-    ``spreadsheet``: CSV in which no cell is a formula.
+    ``spreadsheet``: CSV in which no cell is a formula. ``file``: where they are written.
     """
 
     format: Format
     limit: int | None
     hidden: Sequence[str] = ()
     spreadsheet: bool = False
+    file: Path | None = None
+
+    @property
+    def encoding(self) -> Format:
+        """How rows are written: the long form by the suffix of the file, otherwise as CSV."""
+        if self.format is not Format.ROWS:
+            return self.format
+        suffix = "" if self.file is None else self.file.suffix.lower()
+        found = FORMAT_OF_SUFFIX.get(suffix, Format.CSV)
+        return Format.CSV if found is Format.TABLE else found
 
     def __post_init__(self) -> None:
-        if self.spreadsheet and self.format is not Format.CSV:
+        if self.spreadsheet and self.format not in (Format.CSV, Format.ROWS):
             raise typer.BadParameter(
                 "only CSV has it: add --format csv", param_hint="--spreadsheet"
             )
@@ -106,11 +115,28 @@ def write_matches(
             line = json.dumps(_json_object(match, names, name), ensure_ascii=False)
             sink.write(line.encode("utf-8", "backslashreplace") + b"\n")
         return
-    tables, writer_of = _tables(matches, output.limit), _writer_of(output.format)
-    if output.format is Format.CSV:
-        tables = map(_flat, tables)
+    tables = _tables(matches, output.limit)
+    if output.format is Format.ROWS:
+        tables = matches.row_tables(limit=output.limit)
+    write_tables(tables, output, sink)
+
+
+def write_tables(tables: Iterator[pa.Table], output: Output, sink: BinaryIO) -> None:
+    """Write tables as JSON Lines, Parquet or CSV; the first has the columns."""
+    from cepheid.matches.shapes.flat import dicts, flat, plain
+
+    encoding = output.encoding
+    if encoding is Format.JSONL:
+        for table in tables:
+            for row in dicts(table):
+                line = json.dumps(plain(row), ensure_ascii=False)
+                sink.write(line.encode("utf-8", "backslashreplace") + b"\n")
+        return
+    if encoding is Format.CSV:
+        tables = map(flat, tables)
     if output.spreadsheet:
         tables = map(_without_formulas, tables)
+    writer_of = _writer_of(encoding)
     with writer_of(sink, next(tables).schema) as writer:
         for table in tables:
             writer.write_table(table)
@@ -129,6 +155,8 @@ def _writer_of(chosen: Format) -> Any:
 
 def _json_object(match: Match, items: list[str] | None, name: str | None) -> dict[str, Any]:
     """A match, with the name of its query in a script and the items of RETURN, if any."""
+    from cepheid.matches.shapes.flat import plain
+
     shown: dict[str, Any] = {} if name is None else {"query": name}
     shown |= {"start": plain(match.start), "end": plain(match.end)}
     if match.confidence is not None:
@@ -139,68 +167,21 @@ def _json_object(match: Match, items: list[str] | None, name: str | None) -> dic
     return shown
 
 
-def plain(value: Any) -> Any:
-    """A value in JSON: times in ISO 8601, durations in seconds, NaN as null.
-
-    >>> plain({"at": datetime(2024, 5, 1, 9, 30), "after": timedelta(minutes=2), "x": [1.5, None]})
-    {'at': '2024-05-01T09:30:00', 'after': 120.0, 'x': [1.5, None]}
-    """
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if math.isfinite(value) else None
-        case Decimal():
-            return float(value)
-        case datetime() | date() | time():
-            return value.isoformat()
-        case timedelta():
-            return value.total_seconds()
-        case dict():
-            return {str(name): plain(item) for name, item in value.items()}
-        case list() | tuple():
-            return [plain(item) for item in value]
-        case bytes():
-            return value.hex()
-    return str(value)
-
-
 def _tables(matches: Matches | MatchStream, limit: int | None) -> Iterator[pa.Table]:
     """The result table in parts; the first is empty and has the columns."""
     import pyarrow as pa
 
     yield matches.arrow_schema.empty_table()
+    if limit == 0:
+        return
     left = limit
-    for batch in matches.to_batches():
+    for batch in matches.to_batches(None if limit is None else min(limit, tuning().batch_matches)):
         if left is not None:
             batch = batch.slice(0, left)
             left -= batch.num_rows
         yield pa.Table.from_batches([batch])
         if left == 0:
             break
-
-
-def _flat(table: pa.Table) -> pa.Table:
-    """The table with column types that CSV supports; nested values become JSON."""
-    import pyarrow as pa
-    import pyarrow.types as arrow
-
-    from cepheid.matches.matches import python_values
-
-    for index, field in enumerate(table.schema):
-        column, kind = table.column(index), field.type
-        if arrow.is_nested(kind):
-            values = map(plain, python_values(column))
-            texts = [None if value is None else json.dumps(value) for value in values]
-            column = pa.array(texts, pa.string())
-        elif arrow.is_duration(kind):
-            column = pa.array(map(plain, python_values(column)), pa.float64())
-        elif arrow.is_binary(kind) or arrow.is_large_binary(kind) or arrow.is_null(kind):
-            column = pa.array(map(plain, column.to_pylist()), pa.string())
-        elif arrow.is_dictionary(kind):
-            column = column.cast(kind.value_type)
-        table = table.set_column(index, field.name, column)
-    return table
 
 
 def _without_formulas(table: pa.Table) -> pa.Table:

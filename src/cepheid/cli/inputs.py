@@ -11,8 +11,9 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 STDIN = "-"
+Source = str | list[str] | dict[str, str]
+"""A path, several paths, or a path for each event type."""
 EVENT_SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 """The suffixes that the table reader accepts, repeated here so that Arrow is not loaded."""
 
+NO_VALUES: Mapping[str, Any] = MappingProxyType({})
 _SNIFFED_BYTES = 1024
 _TABLE_OF_TYPE = re.compile(r"(?P<type>[^\W\d][\w-]*)=(?P<path>.+)", re.DOTALL)
 _QUOTED = re.compile(r"'(.*)'|\"(.*)\"", re.DOTALL)
@@ -99,9 +103,9 @@ def read_queries(
 
 
 def _limit(setting: str) -> tuple[str, int]:
-    name, number = split_setting(setting, "--limit")
+    name, number = split_setting(setting, "--query-limit")
     if not number.isdecimal():
-        raise OptionError(f"--limit needs NAME=N, such as components=500, not {setting!r}")
+        raise OptionError(f"--query-limit needs NAME=N, such as components=500, not {setting!r}")
     return name, int(number)
 
 
@@ -175,27 +179,28 @@ def looks_like_events(argument: str) -> bool:
     )
 
 
-def events_source(arguments: Sequence[str]) -> str | dict[str, str]:
-    """The events as ``CompiledQuery.match`` takes them: a path, or a path for each type."""
+def events_source(arguments: Sequence[str]) -> Source:
+    """The events as ``CompiledQuery.match`` takes them: a path, paths, or a path for each type."""
     if list(arguments) == [STDIN]:
         return _stdin_as_file()
     named = [None if Path(each).exists() else _TABLE_OF_TYPE.fullmatch(each) for each in arguments]
-    if len(arguments) == 1 and named[0] is None:
-        return arguments[0]
     if not arguments:
         raise typer.BadParameter("no events: name a file", param_hint="EVENTS")
+    if named == [None] * len(arguments):
+        return arguments[0] if len(arguments) == 1 else list(arguments)
     tables: dict[str, str] = {}
     for argument, found in zip(arguments, named, strict=True):
         if found is None:
             raise typer.BadParameter(
-                f"{argument!r} is not TYPE=PATH; with several paths, each is the table of one "
-                "event type. To read many Parquet files as one table, name their directory, or "
-                "put the glob in quotes",
+                f"{argument!r} is not TYPE=PATH, and others are; name the type of each path, or "
+                "of none",
                 param_hint="EVENTS",
             )
         if found["type"] in tables:
             raise typer.BadParameter(
-                f"the type {found['type']!r} has two tables", param_hint="EVENTS"
+                f"the type {found['type']!r} has two tables; name a folder or a quoted glob: "
+                f"{found['type']}='day/*.csv'",
+                param_hint="EVENTS",
             )
         tables[found["type"]] = found["path"]
     return tables
@@ -262,22 +267,27 @@ def read_json(what: str, given: str) -> Any:
         raise OptionError(f"the {what} {given!r} cannot be parsed as JSON: {error}") from None
 
 
-def find_schema(arguments: Sequence[str], declaration: str | None) -> Schema | None:
+def find_schema(
+    arguments: Sequence[str], declaration: str | None, reading: Mapping[str, Any] = NO_VALUES
+) -> Schema | None:
     """The schema of the events, from their files, a declaration or both; None without either."""
     declared = declared_schema(declaration)
-    columns = _schema_of_events(events_source(arguments)) if arguments else None
+    columns = _schema_of_events(events_source(arguments), reading) if arguments else None
     if declared is None:
         return columns
     return Schema.declared(declared, columns=columns)
 
 
-def _schema_of_events(source: str | dict[str, str]) -> Schema:
+def _schema_of_events(source: Source, reading: Mapping[str, Any]) -> Schema:
+    from cepheid.events.read_options import ReadOptions
     from cepheid.events.sources.tables import concat_tables, read_columns
 
-    def arrow_schema(path: str) -> pa.Schema:
-        return read_columns(path, lambda _: ())[1]  # No column of a Parquet file is read.
+    text = ReadOptions.of(reading).text_format()
 
-    if isinstance(source, str):
+    def arrow_schema(path: str | list[str]) -> pa.Schema:
+        return read_columns(path, lambda _: (), text)[1]  # No column of a Parquet file is read.
+
+    if not isinstance(source, dict):
         return Schema.from_arrow(arrow_schema(source))
     schemas = {name: arrow_schema(path) for name, path in source.items()}
     union = concat_tables({name: schema.empty_table() for name, schema in schemas.items()}).schema

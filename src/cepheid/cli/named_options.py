@@ -13,7 +13,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from cepheid.cli.inputs import read_json, split_setting
+from cepheid.cli.inputs import read_json, split_columns, split_setting
 from cepheid.cli.reporting import say
 from cepheid.engines.base.options import CHOICES
 from cepheid.errors import OptionError, list_words, unknown_name
@@ -110,11 +110,31 @@ def _variant(name: str, meaning: str) -> NamedOption:
     return NamedOption(name, "NAME", f"{meaning}: {list_words(CHOICES[name], 'or')}")
 
 
+def _read_columns(text: str) -> list[str]:
+    return split_columns([text])
+
+
+def _read_sep(text: str) -> str:
+    return {r"\t": "\t", "tab": "\t"}.get(text, text)
+
+
 def _read_switch(text: str) -> bool:
     return text.lower() in ("", "true", "1", "yes")
 
 
+READING = (
+    NamedOption("sep", "CHARACTER", "CSV: the character between columns, such as ';'", _read_sep),
+    NamedOption(
+        "time_format", "FORMAT", "times as strings: '%d/%m/%Y %H:%M:%S'; default: ISO 8601"
+    ),
+)
 RESULT = (
+    NamedOption(
+        "count_by",
+        "COLUMNS",
+        "write the number of matches for each value of columns: a.zone, or an item of RETURN",
+        _read_columns,
+    ),
     NamedOption(
         "spreadsheet",
         "",
@@ -181,8 +201,9 @@ _UsageError: Any = typer.BadParameter.__base__
 
 Groups = Mapping[str, tuple[NamedOption, ...]]
 
-NO_OPTIONS: Groups = {}
+OF_EVENTS: Groups = {"Events": READING}
 OF_MATCH: Groups = {
+    **OF_EVENTS,
     "Result": RESULT,
     "Limits": LIMITS,
     "Planning": PLANNING,
@@ -191,6 +212,7 @@ OF_MATCH: Groups = {
     "Alternative algorithms of the papers (same matches)": VARIANTS,
 }
 OF_EXPLAIN: Groups = {
+    **OF_EVENTS,
     "Planning": PLANNING,
     "Alternative algorithms of the papers (same matches)": STACKS_VARIANTS,
 }
@@ -220,6 +242,17 @@ def named_values(settings: Iterable[str], groups: Groups) -> dict[str, Any]:
         else:
             values[name] = value
     return {**values, **({"options": variants} if variants else {})}
+
+
+def reading_values(settings: Iterable[str]) -> dict[str, Any]:
+    """The settings that say how events are read.
+
+    >>> reading_values(["sep=;", "max_runs=3"])
+    {'sep': ';'}
+    """
+    names = {option.name for option in READING}
+    chosen = [each for each in settings if each.partition("=")[0].replace("-", "_") in names]
+    return named_values(chosen, OF_EVENTS)
 
 
 def command_with(groups: Groups) -> type[TyperCommand]:

@@ -13,6 +13,7 @@ import typer
 
 from cepheid import CompiledQuery, CompiledScript, Schema
 from cepheid.cli.inputs import (
+    Source,
     declared_schema,
     events_source,
     find_schema,
@@ -21,7 +22,7 @@ from cepheid.cli.inputs import (
     split_query,
     time_columns,
 )
-from cepheid.cli.named_options import NO_OPTIONS, Groups, command_with
+from cepheid.cli.named_options import OF_EVENTS, Groups, command_with, reading_values
 from cepheid.cli.reporting import reporting, usage
 from cepheid.cli.root import app
 from cepheid.engines.base.evaluation import AUTO
@@ -109,7 +110,7 @@ class Request:
         query_option(
             "--set",
             metavar="NAME=VALUE",
-            help="Set a parameter of the query, such as T=0.5; repeatable.",
+            help="Set a parameter of the query, such as T=0.5 or W=10s; repeatable.",
         ),
     ] = None
     group_by: Annotated[
@@ -123,7 +124,7 @@ class Request:
     limits: Annotated[
         list[str] | None,
         query_option(
-            "--limit",
+            "--query-limit",
             metavar="NAME=N",
             help="Accept a larger query, or only a smaller one: components=500; repeatable.",
         ),
@@ -162,7 +163,7 @@ class Request:
         """The arguments that name events."""
         return split_query(self.query_file, self.events, self.query_text)[1]
 
-    def source(self) -> str | dict[str, str]:
+    def source(self) -> Source:
         """The events in the form that ``match`` takes; it can be read once if it is stdin."""
         return events_source(self.paths)
 
@@ -178,7 +179,7 @@ class Request:
 
     def known_schema(self) -> Schema | None:
         """The schema of the events and of ``--schema``, read without matching the events."""
-        return find_schema(self.paths, self.schema)
+        return find_schema(self.paths, self.schema, reading_values(self.option or ()))
 
     def reading(self) -> dict[str, Any]:
         """The keywords of ``match`` that say how to read events."""
@@ -188,6 +189,7 @@ class Request:
             "tie_break": split_columns(self.tie_break),
             "time_unit": self.time_unit,
             "schema": declared_schema(self.schema),
+            **reading_values(self.option or ()),
         }
 
     def keywords(self) -> dict[str, Any]:
@@ -199,14 +201,13 @@ Command = Callable[..., None]
 
 
 def command(
-    examples: str, *, options: Groups = NO_OPTIONS, without: Collection[str] = ()
+    examples: str, *, options: Groups = OF_EVENTS, without: Collection[str] = ()
 ) -> Callable[[Command], Command]:
     """Register a function as a command: its first argument is the :class:`Request`.
 
     The command has the parameters of a request, except those in ``without``, and then those of the
     function. ``options`` are the options that it takes by name.
     """
-    without = without if options else {*without, "option"}
     shared = [field for field in fields(Request) if field.name not in without]
 
     def register(function: Command) -> Command:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
-from cepheid.cli.formats import Format, Output, write_matches
+from cepheid.cli.formats import Format, Output, write_matches, write_tables
 from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import plural
 from cepheid.errors import list_words
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_names, print_window
+from cepheid.visible import visible
 
 if TYPE_CHECKING:
     from cepheid.matches.match_stream import MatchStream
@@ -31,7 +32,6 @@ def write_results(
     matches: Matches | MatchStream,
     query: ast.Query,
     output: Output,
-    file: Path | None,
     sink: BinaryIO,
     name: str | None = None,
 ) -> str:
@@ -44,11 +44,37 @@ def write_results(
     limit = output.limit
     if output.format is Format.TABLE:
         limit = MOST_TABLE_ROWS if limit is None else limit
-        write_table(list(islice(matches, limit)), query, file, sink, output.hidden)
+        write_table(list(islice(matches, limit)), query, output.file, sink, output.hidden)
     else:
         write_matches(matches, query, output, sink, name)
-    count = len(matches) if isinstance(matches, Matches) else matches.exhaust()
-    return found(count, count if limit is None else min(limit, count))
+    if isinstance(matches, Matches):
+        return found(len(matches), len(matches) if limit is None else limit)
+    if output.limit is not None and matches.found >= output.limit:
+        return f"stopped after {plural(output.limit, 'match', 'matches')} (--limit)"
+    count = matches.exhaust()
+    return found(count, count if limit is None else limit)
+
+
+def write_counts(
+    matches: MatchStream, columns: Sequence[str], output: Output, sink: BinaryIO
+) -> str:
+    """Write the number of matches for each combination of values, the largest first."""
+    import pyarrow as pa
+
+    from cepheid.cli.tables import PipedConsole, plain_table
+    from cepheid.matches.shapes.flat import dicts
+    from cepheid.matches.shapes.groups import count_groups
+
+    table = count_groups(matches, columns)
+    limited = table if output.limit is None else table.slice(0, output.limit)
+    if output.format is Format.TABLE:
+        console = PipedConsole(file=io.StringIO(), width=FILE_TABLE_WIDTH)
+        console.print(plain_table(dicts(limited)))
+        sink.write(console.file.getvalue().encode("utf-8", "backslashreplace"))  # type: ignore[attr-defined]
+    else:
+        write_tables(iter([limited.schema.empty_table(), limited]), output, sink)
+    total = pa.compute.sum(table["count"]).as_py() or 0
+    return f"{plural(total, 'match', 'matches')} in {plural(table.num_rows, 'group')}"
 
 
 def write_text(text: str, file: Path | None) -> None:
@@ -58,6 +84,18 @@ def write_text(text: str, file: Path | None) -> None:
         return
     with open_output(file) as sink:
         sink.write(text.encode("utf-8", "backslashreplace"))
+
+
+def counts_text(counts: int | Mapping[str, int]) -> str:
+    """The number of matches, or a line for each query of a script.
+
+    >>> print(counts_text({"Theft": 12, "query_2": 3}), end="")
+    Theft: 12
+    query_2: 3
+    """
+    if isinstance(counts, int):
+        return f"{counts}\n"
+    return "".join(f"{visible(name)}: {count}\n" for name, count in counts.items())
 
 
 def found(count: int, shown: int) -> str:

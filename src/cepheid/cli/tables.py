@@ -81,6 +81,17 @@ def matches_table(
     return table
 
 
+def plain_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Rows with the same columns as a table."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, GAP - 1, 0, 0), pad_edge=False, show_edge=False)
+    for name, value in rows[0].items() if rows else ():
+        is_number = isinstance(value, int | float)
+        table.add_column(Text(visible(name)), justify="right" if is_number else "left")
+    for row in rows:
+        table.add_row(*(Text(cell(value)) for value in row.values()))
+    return table
+
+
 def _columns(
     shown: Sequence[Match], query: ast.Query, hidden: Sequence[str]
 ) -> dict[str, list[Any]]:

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError, did_you_mean, list_words
 from cepheid.events.arrays import Int64s
@@ -27,15 +26,15 @@ from cepheid.events.conforming import schema_of_events, with_kinds_of
 from cepheid.events.event_types import read_types
 from cepheid.events.order import stream_order
 from cepheid.events.read_options import DEFAULT_READING, ReadOptions
-from cepheid.events.sources.files import refuse_other_encoding
 from cepheid.events.sources.tables import (
-    NeededColumns,
     concat_tables,
     hint_of_missing,
     is_type_mapping,
     read_columns,
 )
+from cepheid.events.sources.text_files import NeededColumns, refuse_other_encoding
 from cepheid.events.time_axis import MAX_TICKS, TimeAxis
+from cepheid.events.time_strings import with_parsed_time
 from cepheid.schema import Schema, kind_of
 
 MOST_COLUMNS_SHOWN = 20
@@ -147,13 +146,18 @@ def order_events(
             "name one column for each"
         )
     if is_type_mapping(source):
-        found = _read_table_per_type(source, time, ties, needed)
+        found = _read_table_per_type(source, read, needed)
     else:
-        found = _read_one_table(source, time, type, ties, needed)
+        found = _read_one_table(source, read, needed)
     always = [time, type] if type and found.type_columns is None else [time]
     events_schema = schema_of_events(read.schema, found.columns, found.type_columns, always)
     with_kinds_of(empty_table(found.columns), events_schema)
-    table = _with_parsed_time(with_kinds_of(found.table, events_schema), time, found.place)
+    table = with_kinds_of(found.table, events_schema)
+    if found.type_columns is None:
+        table = with_parsed_time(table, time, found.place, read.time_format)
+    upper = read.uncertain.upper if read.uncertain is not None else None
+    if upper is not None and read.time_format is not None and upper in table.column_names:
+        table = with_parsed_time(table, upper, found.place, read.time_format)
     moments = table.schema.field(time).type
     if events_schema.kind(time) is not kind_of(moments):  # Strings that were parsed as times.
         kinds = {**events_schema.attributes, time: kind_of(moments)}
@@ -181,64 +185,14 @@ def order_events(
     return Events(table, rows, ticks, axis, type_codes, found.type_names, events_schema)
 
 
-def _with_parsed_time(table: pa.Table, time: str, place: Callable[[int], str]) -> pa.Table:
-    """The table with a time column of strings, as in JSON, parsed as timestamps if possible.
-
-    A column of numbers written as strings is left alone; the time axis refuses it later.
-    """
-    column = table.column(time)
-    if not (arrow.is_string(column.type) or arrow.is_large_string(column.type)) or not len(column):
-        return table
-    for wanted in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
-        try:
-            parsed = column.cast(wanted)
-        except pa.ArrowInvalid:
-            continue
-        return table.set_column(table.column_names.index(time), time, parsed)
-    kinds = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.float64())
-    row = max(_first_that_cannot_be(wanted, column) for wanted in kinds)
-    if row == len(column):
-        return table
-    raise EventError(
-        f"time column {time!r} is {column.type}, and {column[row].as_py()!r} in {place(row)} "
-        "(counting from 0) cannot be read as a time; correct or drop such rows, or convert the "
-        f"column first: pandas.to_datetime(frame[{time!r}])"
-    )
-
-
-def _can_be(wanted: pa.DataType, strings: pa.ChunkedArray) -> bool:
-    try:
-        strings.cast(wanted)
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def _first_that_cannot_be(wanted: pa.DataType, strings: pa.ChunkedArray) -> int:
-    """The first string that cannot be cast, by binary search; the length if there is none."""
-    low, high = 0, len(strings)
-    while low < high:
-        middle = (low + high) // 2
-        if _can_be(wanted, strings.slice(low, middle + 1 - low)):
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-def _read_one_table(
-    source: object,
-    time: str,
-    type: str | None,
-    ties: Sequence[str],
-    needed: NeededColumns | None,
-) -> _Input:
+def _read_one_table(source: object, read: ReadOptions, needed: NeededColumns | None) -> _Input:
+    time, type, ties = read.time, read.type, read.tie_break
     if type is None:
         raise OptionError(
             "name the column that holds the event type, or give a table for each type: "
             "{'Shelf': table, 'Exit': table}"
         )
-    table, columns = read_columns(source, needed)
+    table, columns = read_columns(source, needed, read.text_format())
     for role, name in (("time", time), ("type", type), *(("tie-break", tie) for tie in ties)):
         hint = hint_of_missing(source, columns.names, name)
         _require_column("the events have", columns.names, role, name, hint)
@@ -249,23 +203,24 @@ def _read_one_table(
 
 
 def _read_table_per_type(
-    source: Mapping[object, object],
-    time: str,
-    ties: Sequence[str],
-    needed: NeededColumns | None,
+    source: Mapping[object, object], read: ReadOptions, needed: NeededColumns | None
 ) -> _Input:
+    time, ties = read.time, read.tie_break
     tables: dict[str, pa.Table] = {}
     empty: dict[str, pa.Table] = {}
     for name, value in source.items():
         if not isinstance(name, str):
             raise EventError(f"the name of an event type is a string, not {name!r}")
         try:
-            tables[name], columns = read_columns(value, needed)
+            table, columns = read_columns(value, needed, read.text_format())
         except EventError as error:
             raise EventError(f"table {name!r}: {error}") from error
         for role, column in (("time", time), *(("tie-break", tie) for tie in ties)):
             hint = hint_of_missing(value, columns.names, column)
             _require_column(f"table {name!r} has", columns.names, role, column, hint)
+        tables[name] = _with_known_time(table, name, read)
+        at = columns.names.index(time)
+        columns = columns.set(at, tables[name].schema.field(time))
         empty[name] = empty_table(columns)
     _refuse_mixed_times(time, tables)
     all_columns = concat_tables(empty).schema
@@ -284,6 +239,18 @@ def _read_table_per_type(
         {name: frozenset(table.column_names) for name, table in empty.items()},
         place,
     )
+
+
+def _with_known_time(table: pa.Table, name: str, read: ReadOptions) -> pa.Table:
+    """The table of a type with its time column parsed; without rows it is of any type."""
+    index, time = table.column_names.index(read.time), read.time
+    if not table.num_rows and pa.types.is_string(table.schema.field(index).type):
+        return table.set_column(index, time, pa.nulls(0))
+
+    def place(row: int) -> str:
+        return f"row {row} of table {name!r}"
+
+    return with_parsed_time(table, time, place, read.time_format)
 
 
 def _require_column(

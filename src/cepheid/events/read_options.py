@@ -17,7 +17,7 @@ from cepheid.schema import Schema, schema_of
 
 if TYPE_CHECKING:
     from cepheid.events.events import Events
-    from cepheid.events.sources.tables import NeededColumns
+    from cepheid.events.sources.text_files import NeededColumns, TextFormat
 
 
 class ReadKeywords(TypedDict, total=False):
@@ -27,6 +27,8 @@ class ReadKeywords(TypedDict, total=False):
     type: str | None
     tie_break: str | Sequence[str] | None
     time_unit: str | None
+    time_format: str | None
+    sep: str | None
     schema: Any
     whole_events: bool | None
     uncertainty: Any
@@ -135,7 +137,8 @@ class ReadOptions:
     """How events are read.
 
     ``time`` is the time column: the earliest time where times are uncertain, which
-    ``uncertain`` describes. ``schema`` is the declared schema, if there is one.
+    ``uncertain`` describes. ``schema`` is the declared schema, if there is one. ``time_format`` is
+    the format of times that are strings, and ``sep`` the separator of CSV files.
     """
 
     time: str = "ts"
@@ -145,6 +148,8 @@ class ReadOptions:
     schema: Schema | None = None
     whole_events: bool | None = None
     uncertain: UncertainTime | None = None
+    time_format: str | None = None
+    sep: str | None = None
 
     @classmethod
     def of(cls, keywords: Mapping[str, Any]) -> ReadOptions:
@@ -166,6 +171,8 @@ class ReadOptions:
             schema_of(keywords.get("schema")),
             keywords.get("whole_events"),
             uncertain,
+            keywords.get("time_format"),
+            keywords.get("sep"),
         )
 
     @property
@@ -175,6 +182,14 @@ class ReadOptions:
         found = [self.time, self.type, *self.tie_break]
         found += [] if said is None else [said.upper, said.probabilities]
         return [name for name in found if name is not None]
+
+    def text_format(self) -> TextFormat:
+        """How text files are read: times in a given format stay strings until they are parsed."""
+        from cepheid.events.sources.text_files import TextFormat
+
+        upper = self.uncertain.upper if self.uncertain is not None else None
+        moments = (self.time,) if upper is None else (self.time, upper)
+        return TextFormat(self.sep, () if self.time_format is None else moments)
 
     def order(self, source: object, needed: NeededColumns | None = None) -> Events:
         """The events of a source in stream order; ``needed`` limits the columns that are read."""

@@ -24,9 +24,16 @@ from cepheid.language.assembly_expressions import (
     span_of_token,
     without_tokens,
 )
-from cepheid.language.naming import Names, ParameterValue, RawCall, name_components
+from cepheid.language.naming import (
+    Names,
+    ParameterValue,
+    RawCall,
+    name_components,
+    parameter_hint,
+)
 from cepheid.language.units import CANONICAL_UNIT
 
+_QUANTITY = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<unit>[^\W\d]+)")
 _COMPOSITES: Mapping[str, Callable[..., ast.Pattern]]
 _COMPOSITES = {"SEQ": ast.Sequence, "AND": ast.Conjunction, "OR": ast.Disjunction}
 
@@ -65,8 +72,8 @@ class _Assembler(ExpressionAssembler):
     def repetition(
         self, span: Span, least_token: Token, comma: Token | None, most_token: Token | None
     ) -> ast.Bounds:
-        least = self._whole(least_token)
-        most = self._whole(most_token) if most_token else (None if comma else least)
+        least = self._bound(least_token)
+        most = self._bound(most_token) if most_token else (None if comma else least)
         if most == 0:
             self._fault("the upper bound of a repetition must be at least 1", span)
         elif most is not None and most < least:
@@ -76,6 +83,19 @@ class _Assembler(ExpressionAssembler):
                 f"Write {{{most},{least}}}.",
             )
         return ast.Bounds(least, most)
+
+    def _bound(self, token: Token) -> int:
+        """A bound of a repetition: a number, or the value of a parameter."""
+        if token.type == "INTEGER":
+            return self._whole(token)
+        span, value = span_of_token(token), self._parameters.get(token)
+        if token not in self._parameters:
+            self._fault(f"the name '{token}' has no value", span, parameter_hint(token))
+        elif type(value) is not int or value < 0:
+            self._fault(f"a repetition needs a whole number, not {value!r}", span)
+        else:
+            return value
+        return 1
 
     def variable(self, span: Span, name: Token, mark: Token | None) -> tuple[str, bool, Span]:
         return str(name), mark is not None, span
@@ -160,12 +180,20 @@ class _Assembler(ExpressionAssembler):
 
     def _window_in_words(self, text: ast.Literal, span: Span) -> ast.Window:
         """The value of a parameter can be a whole window: ``WITHIN T`` with T = '10 minutes'."""
-        number, _, unit = str(text.value).strip().partition(" ")
-        known = CANONICAL_UNIT.get(unit.strip().lower())
-        if known is None or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", number):
-            self._fault(f"{text.value!r} is not a window", text.span, "Write it like '10 minutes'.")
+        found = _QUANTITY.fullmatch(str(text.value).strip())
+        if found and found["unit"].casefold() in ("event", "events"):
+            extent = Fraction(found["number"])
+            if extent.denominator == 1:
+                return ast.Window(extent, ast.WindowMeasure.EVENTS, span=span)
+        known = CANONICAL_UNIT.get(found["unit"].lower()) if found else None
+        if found is None or known is None:
+            self._fault(
+                f"{text.value!r} is not a window",
+                text.span,
+                "Write it like '10 minutes', '10s' or '10 events'.",
+            )
             return ast.Window(Fraction(1), span=span)
-        return ast.Window(Fraction(number), unit=known, span=span)
+        return ast.Window(Fraction(found["number"]), unit=known, span=span)
 
     def confidence_clause(
         self, span: Span, comparison: Token, given: Token | ast.Literal

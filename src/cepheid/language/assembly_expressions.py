@@ -17,7 +17,13 @@ from lark.tree import Meta
 
 from cepheid.errors import Fault, Span
 from cepheid.language import syntax as ast
-from cepheid.language.naming import ParameterValue, Prior, RawCall, WholeElement
+from cepheid.language.naming import (
+    ParameterValue,
+    Prior,
+    RawCall,
+    WholeElement,
+    parameter_hint,
+)
 from cepheid.language.units import CANONICAL_UNIT
 
 _COMPARISONS = {"==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}
@@ -262,7 +268,7 @@ class ExpressionAssembler(Transformer[Token, Any]):
                 self._fault(
                     f"the name '{value.name}' has no value",
                     value.span,
-                    f"Write a string in quotes ('{value.name}'), or give the parameter a value.",
+                    f"Write a string in quotes ('{value.name}'). {parameter_hint(value.name)}",
                 )
             value = ast.Literal(self._parameters.get(value.name), span=value.span)
         return ast.Equivalence(str(attribute), value, span=span)

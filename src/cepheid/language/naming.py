@@ -75,6 +75,11 @@ class RawCall(ast.Node):
     items: tuple[ast.ReturnItem, ...]
 
 
+def parameter_hint(name: str) -> str:
+    """How to give a parameter its value."""
+    return f'Give the parameter a value: parameters={{"{name}": …}} (--set {name}=…).'
+
+
 def name_components(pattern: ast.Pattern) -> ast.Pattern:
     """The pattern with a name for every component that has none: its type, numbered if taken.
 

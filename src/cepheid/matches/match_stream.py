@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -69,6 +70,18 @@ class MatchStream:
                     waiting, rows, volume = [], 0, 0
         if waiting:
             yield _joined(waiting)
+
+    def row_tables(self, limit: int | None = None) -> Iterator[pa.Table]:
+        """The long form of all or the first matches in parts, the first one without rows."""
+        yield from self._nothing.row_tables()
+        number = 0
+        while limit is None or number < limit:
+            part = next(self._parts, None)
+            if part is None:
+                return
+            left = None if limit is None else limit - number
+            yield from islice(part.row_tables(number, left), 1, None)
+            number += len(part) if left is None else min(left, len(part))
 
     def exhaust(self) -> int:
         """Read and discard the remaining matches, and return the total number of matches."""

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as arrow
 
 from cepheid.budget import Budget
-from cepheid.errors import no_such_query
+from cepheid.errors import list_words, no_such_query
 from cepheid.events.event_view import EventView
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
+from cepheid.language.printer import item_names
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.held import building
 from cepheid.matches.metrics import Metrics
 from cepheid.matches.projection import project
+from cepheid.matches.shapes.flat import dicts, flat, python_values
+from cepheid.matches.shapes.long_form import event_rows
 from cepheid.schema import Schema
 from cepheid.tuning import tuning
 from cepheid.visible import visible
@@ -42,6 +46,9 @@ Rows = dict[str, int | str | list[int | str]]
 class Match:
     """One match: when it starts and ends, its events as row numbers, and its columns.
 
+    ``match["a"]`` and ``match.a`` are the event of a variable, a list of events, or an item of
+    RETURN with that name.
+
     If times are uncertain, these are its earliest possible start and latest possible end, and
     ``confidence`` is the probability that it is a match.
     """
@@ -51,10 +58,26 @@ class Match:
     bindings: Rows
     values: dict[str, Any]
     confidence: float | None = field(default=None, repr=False)
+    find: Callable[[str], Any] | None = field(default=None, repr=False, compare=False)
 
-    def __getitem__(self, column: str) -> Any:
-        """A column of the match: the event or events of a variable, or an item of RETURN."""
-        return self.values[column]
+    def __getitem__(self, name: str) -> Any:
+        """An item of RETURN, or the event or events of a variable; None if it is unbound."""
+        if name in self.values or self.find is None:
+            return self.values[name]
+        return self.find(name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(*error.args) from None
+
+    def _repr_html_(self) -> str:
+        from cepheid.matches.shapes.notebook import match_html
+
+        return match_html(self)
 
 
 class Matches:
@@ -98,16 +121,15 @@ class Matches:
 
     def __iter__(self) -> Iterator[Match]:
         for part in self._pieces():
-            table = self._table(part)
-            columns = [python_values(column) for column in table.columns]
-            rows = [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns)]  # noqa: B905
+            rows = dicts(self._table(part))
             starts = python_values(self._given.time_axis.decode(part.starts, wide=True))
             ends = python_values(self._given.time_axis.decode(part.ends, wide=True))
             sure = part.confidences
             for ix, row in enumerate(rows):
                 confidence = None if sure is None else float(sure[ix])
                 bound = self._rows_of(part.one(ix))
-                yield Match(starts[ix], ends[ix], bound, row, confidence)
+                find = partial(self._events_of, part, ix)
+                yield Match(starts[ix], ends[ix], bound, row, confidence, find)
 
     @overload
     def __getitem__(self, place: int) -> Match: ...
@@ -133,7 +155,12 @@ class Matches:
         return self._like(parts=ordered)
 
     def __repr__(self) -> str:
-        shown = [repr(binding) for binding, _ in zip(self._row_numbers(), range(_SHOWN))]  # noqa: B905
+        first = self[:_SHOWN]
+        shown = list(map(repr, first._row_numbers()))
+        if self._query.returns is not None and shown:
+            items = item_names(self._query)
+            values = [{name: row[name] for name in items} for row in first.to_dicts()]
+            shown = [f"{row} returns {each!r}" for row, each in zip(shown, values, strict=True)]
         more = len(self) - len(shown)
         return "\n".join([count_text(len(self)), *shown, *([f"… and {more} more"] if more else [])])
 
@@ -160,7 +187,7 @@ class Matches:
         return self._like(query=replace(self._query, returns=None))
 
     def _repr_html_(self) -> str:
-        from cepheid.matches.notebook import matches_html
+        from cepheid.matches.shapes.notebook import matches_html
 
         return matches_html(self)
 
@@ -195,6 +222,71 @@ class Matches:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The matches as dicts with the columns of the result.
+
+        >>> import cepheid as cep
+        >>> events = {"ts": [1, 2], "type": ["A", "B"], "x": [5, 6]}
+        >>> cep.query("PATTERN SEQ(A a, B b) RETURN b.x AS x").match(events).to_dicts()
+        [{'start': 1, 'end': 2, 'x': 6}]
+        """
+        return dicts(self.to_arrow())
+
+    def to_csv(self, path: str | Path | None = None) -> str | None:
+        """Write the matches to a CSV file, or return them as CSV without a path.
+
+        Events and lists are JSON, and durations are in seconds.
+
+        >>> import cepheid as cep
+        >>> events = {"ts": [1, 2], "type": ["A", "B"], "x": [5, 6]}
+        >>> matches = cep.query("PATTERN SEQ(A a, B b) RETURN b.x AS x").match(events)
+        >>> matches.to_csv().splitlines()
+        ['"start","end","x"', '1,2,6']
+        """
+        from pyarrow.csv import write_csv
+
+        table = flat(self.to_arrow())
+        if path is not None:
+            write_csv(table, path)
+            return None
+        sink = io.BytesIO()
+        write_csv(table, sink)
+        return sink.getvalue().decode()
+
+    def to_rows(self) -> pa.Table:
+        """The matches in long form: an Arrow table with one row for each event of a match.
+
+        It has the number of the match, from 0; the variable; the index of the event in the
+        variable, from 1 as in ``b[1]``; and the columns of the event. Events of a match are in
+        stream order.
+
+        >>> import cepheid as cep
+        >>> events = {"ts": [1, 2, 3], "type": ["A", "B", "B"], "x": [5, 6, 7]}
+        >>> matches = cep.query("PATTERN SEQ(A a, B{2} b[]) RETURN a.x").match(events)
+        >>> for row in matches.to_rows().select(["match", "variable", "index", "x"]).to_pylist():
+        ...     print(list(row.values()))
+        [0, 'a', 1, 5]
+        [0, 'b', 1, 6]
+        [0, 'b', 2, 7]
+        """
+        tables: list[pa.Table] = []
+        with building(self._budget, self._query) as charge:
+            for table in self.row_tables():
+                tables.append(table)
+                charge(table.nbytes)
+        return pa.concat_tables(tables)
+
+    def row_tables(self, first: int = 0, limit: int | None = None) -> Iterator[pa.Table]:
+        """The long form of all or the first matches in parts, the first one without rows.
+
+        ``first`` is the number of the first match.
+        """
+        chosen = self if limit is None else self[:limit]
+        yield event_rows(self._events, self._parts[0].slice(0, 0), first)
+        for part in chosen._pieces():
+            yield event_rows(self._events, part, first)
+            first += len(part)
+
     def with_rows_named(self, name_row: Callable[[int], int | str]) -> Matches:
         """The same matches; their bindings name the row of an event with ``name_row``."""
         return self._like(name_row=name_row)
@@ -220,6 +312,15 @@ class Matches:
     def parts(self) -> tuple[Events, Sequence[Bindings]]:
         """The matches as positions in the events that are in memory."""
         return self._events, self._parts
+
+    def _events_of(self, part: Bindings, ix: int, name: str) -> Any:
+        """The event or events of a variable in one match."""
+        if name not in part.variables:
+            known = [*item_names(self._query), *part.variables]
+            raise KeyError(f"a match has no {name!r}; it has {list_words(known)}")
+        whole = replace(self._query, returns=None)
+        table = project(whole, self._given, part.slice(ix, ix + 1), [name])
+        return python_values(table.column(name))[0]
 
     def _row_numbers(self) -> Iterator[Rows]:
         return map(self._rows_of, chain.from_iterable(self._parts))
@@ -250,37 +351,6 @@ def count_text(count: int) -> str:
     ('1 match', '1200 matches')
     """
     return f"{count} match{'' if count == 1 else 'es'}"
-
-
-def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Values of Python's own types: times to the microsecond, also inside lists and structs.
-
-    For nanoseconds, Arrow would return pandas types, and fail if pandas is not installed.
-
-    >>> python_values(pa.array([1_500], pa.duration("ns")))
-    [datetime.timedelta(microseconds=1)]
-    """
-    wanted = _to_microseconds(column.type)
-    values: list[Any] = (
-        column if wanted == column.type else column.cast(wanted, safe=False)
-    ).to_pylist()
-    return values
-
-
-def _to_microseconds(kind: pa.DataType) -> pa.DataType:
-    if arrow.is_timestamp(kind) and kind.unit == "ns":
-        return pa.timestamp("us", kind.tz)
-    if arrow.is_duration(kind) and kind.unit == "ns":
-        return pa.duration("us")
-    if arrow.is_time64(kind):
-        return pa.time64("us")
-    if arrow.is_list(kind):
-        return pa.list_(_to_microseconds(kind.value_type))
-    if arrow.is_large_list(kind):
-        return pa.large_list(_to_microseconds(kind.value_type))
-    if arrow.is_struct(kind):
-        return pa.struct([field.with_type(_to_microseconds(field.type)) for field in kind])
-    return kind
 
 
 class ScriptMatches(dict[str, Matches]):

@@ -124,16 +124,19 @@ def warn_of_reference(evaluation: Evaluation, refusals: Sequence[str], events: i
         )
 
 
-def warn_of_ignored(options: Options, evaluation: Evaluation) -> None:
-    """Warn about options that the evaluation that runs the query does not read."""
+def warn_of_ignored(options: Options, used: Sequence[Evaluation]) -> None:
+    """Warn about options that none of the evaluations that run the queries reads."""
     readers: dict[str, list[str]] = {}
     for each in EVALUATIONS:
         for name in each.options:
             readers.setdefault(name, []).append(each.name)
     for name, names in readers.items():
         is_set = getattr(options, name) != getattr(DEFAULT_OPTIONS, name)
-        if is_set and name not in evaluation.options:
+        if is_set and not any(name in each.options for each in used):
+            runs = list_words(sorted({each.name for each in used}))
+            verb = "run" if " and " in runs else "runs"
+            what = "this query" if len(used) == 1 else "these queries"
             warn(
-                f"{name} has no effect: it is an option of {list_words(names)}, and "
-                f"{evaluation.name} runs this query"
+                f"{name} has no effect: it is an option of {list_words(names)}, and {runs} {verb} "
+                f"{what}"
             )

@@ -18,7 +18,16 @@ from cepheid.matches.matches import Matches
 from cepheid.report.page import Report
 from cepheid.report.timeline import draw_timeline
 
-_STREAM_KEYWORDS = ("time", "type", "tie_break", "time_unit", "schema", "evaluation")
+_STREAM_KEYWORDS = (
+    "time",
+    "type",
+    "tie_break",
+    "time_unit",
+    "time_format",
+    "sep",
+    "schema",
+    "evaluation",
+)
 
 
 def report_query(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from cepheid.analysis.needs import warn_of_absent_types
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.options import BACKTRACK, MERGING, UNIONS, VERSIONED
 from cepheid.errors import OptionError, list_words
+from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import joined_bindings
@@ -50,11 +51,10 @@ def prepare(
         warn_of_absent_types(named, events.type_names, made)
         made |= {each.type_name} if each.type_name and not script.is_single else set()
     if script.is_single:
-        (only,) = planned
         uncertain = settings.read.uncertain
         if uncertain is not None and isinstance(uncertain.uncertainty, Mapping):
             warn_of_absent_types({*uncertain.uncertainty}, events.type_names)
-        warn_of_ignored(settings.options, only.evaluation)
+    warn_of_ignored(settings.options, [each.evaluation for each in planned])
     return planned
 
 
@@ -69,26 +69,59 @@ def run_script(
     With ``upto``, the last answer is for the query with this number: its stream, without its
     matches.
     """
-    anchors = np.arange(len(events) if len(planned) > 1 else 0, dtype=np.int64)
     made: dict[int, Composites] = {}
     answers: list[Answered] = []
+    for query, stream, hooks in _streams(events, planned, made):
+        if query.number == upto:
+            answers.append(Answered(query, stream, Matches(query.each.query, stream, [])))
+            break
+        answers.append(_answer(script, query, stream, hooks, made))
+    return answers
+
+
+def count_script(script: Script, events: Events, planned: Sequence[PlannedQuery]) -> dict[str, int]:
+    """The number of matches of each query; those that no query reads are counted, not built."""
+    made: dict[int, Composites] = {}
+    counts: dict[str, int] = {}
+    for query, stream, hooks in _streams(events, planned, made):
+        if query.makes is not None:
+            counts[query.each.name] = len(_answer(script, query, stream, hooks, made).matches)
+        else:
+            with naming(script, query.number):
+                counts[query.each.name] = run_count(query, stream)
+    return counts
+
+
+def _streams(
+    events: Events, planned: Sequence[PlannedQuery], made: Mapping[int, Composites]
+) -> Iterator[tuple[PlannedQuery, Events, Int64s]]:
+    """Each query with the events that it reads and their anchors; ``made`` grows meanwhile."""
+    anchors = np.arange(len(events) if len(planned) > 1 else 0, dtype=np.int64)
     for query in planned:
-        stream, hooks, tree = events, anchors, query.each.query
+        stream, hooks = events, anchors
         if query.stream is not None:
             stream, hooks = query.stream.merge(events, anchors, made, len(planned))
-        if query.number == upto:
-            answers.append(Answered(query, stream, Matches(tree, stream, [])))
-            break
-        with naming(script, query.number):
-            session = new_run(query.task)
-            parts = session.run(stream)
-        if query.makes is not None:
-            places = np.arange(len(stream), dtype=np.int64)
-            whole, found = Unsettled.of(tree, stream, joined_bindings(parts), hooks, places)
-            parts, made[query.number] = [whole], found.settled(None, 0)[0]
-        matches = Matches(tree, stream, parts, session.metrics, budget=query.budget)
-        answers.append(Answered(query, stream, query.named(matches, script.queries)))
-    return answers
+        yield query, stream, hooks
+
+
+def _answer(
+    script: Script,
+    query: PlannedQuery,
+    stream: Events,
+    hooks: Int64s,
+    made: dict[int, Composites],
+) -> Answered:
+    """The matches of one query; its composite events are added to ``made``."""
+    tree = query.each.query
+    with naming(script, query.number):
+        session = new_run(query.task)
+        parts = session.run(stream)
+    if query.makes is not None:
+        places = np.arange(len(stream), dtype=np.int64)
+        whole, found = Unsettled.of(tree, stream, joined_bindings(parts), hooks, places)
+        parts, made[query.number] = [whole], found.settled(None, 0)[0]
+    matches = Matches(tree, stream, parts, session.metrics, budget=query.budget)
+    return Answered(query, stream, query.named(matches, script.queries))
 
 
 def run_stream(planned: PlannedQuery, events: Events) -> MatchStream:

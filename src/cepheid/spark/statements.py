@@ -27,7 +27,7 @@ from pyspark.sql.udtf import (
 from cepheid.api import CompiledQuery
 from cepheid.api import query as compile_query
 from cepheid.errors import OptionError
-from cepheid.matches.matches import python_values
+from cepheid.matches.shapes.flat import python_values
 from cepheid.spark.batch.batch import match
 from cepheid.spark.batch.frames import quoted
 from cepheid.spark.batch.key_columns import equivalence_keys

@@ -10,6 +10,7 @@ from cepheid import CompiledScript
 from cepheid.analysis.needs import unbounded_lines
 from cepheid.cli.commands.scripts import script_summary
 from cepheid.cli.inputs import find_schema, looks_like_events, name_of, read_queries, split_query
+from cepheid.cli.named_options import reading_values
 from cepheid.cli.reporting import EXIT_FAULT, report
 from cepheid.cli.request import Request, command
 from cepheid.cli.results import summary
@@ -39,7 +40,8 @@ def check(
     """
     first, others = split_query(request.query_file, rest, request.query_text)
     files = [first, *(each for each in others if not looks_like_events(each))]
-    known = find_schema([each for each in others if looks_like_events(each)], request.schema)
+    events = [each for each in others if looks_like_events(each)]
+    known = find_schema(events, request.schema, reading_values(request.option or ()))
     faulty = False
     for file in files:
         text = request.query_text if file is None else None

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cepheid.cli.named_options import NO_OPTIONS, command_with
+from cepheid.cli.named_options import command_with
 from cepheid.cli.reporting import reporting, usage
 from cepheid.cli.request import SparkMaster
 from cepheid.cli.root import app
@@ -19,7 +19,7 @@ def _check_scenario(name: str) -> None:
 
 
 @app.command(
-    cls=command_with(NO_OPTIONS),
+    cls=command_with({}),
     epilog="""\b
 Examples:
   cepheid demo

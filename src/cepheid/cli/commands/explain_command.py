@@ -9,7 +9,7 @@ import typer
 
 from cepheid import CompiledScript
 from cepheid.cli.inputs import time_columns
-from cepheid.cli.named_options import OF_EXPLAIN, named_values
+from cepheid.cli.named_options import OF_EXPLAIN, named_values, reading_values
 from cepheid.cli.request import Request, command
 from cepheid.cli.results import write_text
 
@@ -62,5 +62,6 @@ def explain(
         text = query.automaton("svg" if svg else "mermaid", schema=known, evaluation=evaluation)
     else:
         named = named_values(request.option or (), OF_EXPLAIN)
+        named = {name: named[name] for name in named.keys() - reading_values(request.option or ())}
         text = query.explain(known, time=time, evaluation=evaluation, **named) + "\n"
     write_text(text, file)

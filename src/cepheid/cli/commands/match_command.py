@@ -12,11 +12,11 @@ import typer
 from cepheid import CompiledScript
 from cepheid.cli.commands.scripts import match_script
 from cepheid.cli.formats import Format, Output, choose_format
-from cepheid.cli.named_options import OF_MATCH, UNCERTAIN_TIMES, named_values
+from cepheid.cli.named_options import OF_MATCH, READING, UNCERTAIN_TIMES, named_values
 from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import busy, one_of, say, took, usage
 from cepheid.cli.request import Request, SparkMaster, command, result_option
-from cepheid.cli.results import write_results, write_text
+from cepheid.cli.results import counts_text, write_counts, write_results, write_text
 from cepheid.errors import list_words
 from cepheid.matches.modes.registry import check_output, listed_outputs
 
@@ -46,8 +46,9 @@ def match(
             metavar="FORMAT",
             parser=one_of(Format),
             show_default=False,
-            help="jsonl, csv, parquet or table. By default the suffix of FILE decides; "
-            "without FILE, table on a terminal and jsonl elsewhere.",
+            help="jsonl, csv, parquet, table, or rows: one row for each event of a match. By "
+            "default the suffix of FILE decides; without FILE, table on a terminal and jsonl "
+            "elsewhere.",
         ),
     ] = None,
     file: Annotated[
@@ -60,7 +61,7 @@ def match(
     ] = None,
     limit: Annotated[
         int | None,
-        result_option(metavar="N", min=0, help="Write only the first N matches."),
+        result_option(metavar="N", min=0, help="Write the first N matches and stop."),
     ] = None,
     count: Annotated[
         bool,
@@ -81,9 +82,9 @@ def match(
 
     \b
     QUERYFILE  a file with the query, or - to read it from stdin
-    EVENTS     a Parquet, CSV or JSON Lines file, a folder or quoted
-               glob of Parquet files, or TYPE=PATH for each event type;
-               - to read CSV or JSON Lines from stdin
+    EVENTS     Parquet, CSV or JSON Lines files, a folder or quoted glob
+               of them, or TYPE=PATH for each event type;
+               - to read CSV or JSON Lines from stdin as they arrive
 
     A script writes the matches of each of its queries. With -o, each query has its own file: FILE
     is a folder, or has {query} in its name.
@@ -91,7 +92,7 @@ def match(
     source, query = request.source(), request.query()
     named = named_values(request.option or (), OF_MATCH)
     slices, in_place = named.pop("slices", None), named.pop("in_place", False)
-    spreadsheet = named.pop("spreadsheet", False)
+    spreadsheet, count_by = named.pop("spreadsheet", False), named.pop("count_by", None)
     keywords = {**request.keywords(), "output": output, **named}
     is_script = isinstance(query, CompiledScript)
     uncertain = [option.flags for option in UNCERTAIN_TIMES if option.name in named]
@@ -105,32 +106,49 @@ def match(
             "--slices and --tie-break cannot be combined with it"
         )
     if spark is not None:
-        if metrics or count or spreadsheet:
-            flag = "--metrics" if metrics else "--count" if count else "--spreadsheet"
-            raise typer.BadParameter(f"{flag} cannot be combined with --spark")
+        unusable = {
+            "--metrics": metrics,
+            "--count": count,
+            "--spreadsheet": spreadsheet,
+            "--count-by": count_by,
+            "--format rows": format is Format.ROWS,
+            **{option.flags: option.name in named for option in READING},
+        }
+        if flags := [flag for flag, is_set in unusable.items() if is_set]:
+            raise typer.BadParameter(f"{flags[0]} cannot be combined with --spark")
         from cepheid.cli.spark.spark_run import match_on_spark
 
+        if isinstance(source, list):
+            raise typer.BadParameter(
+                "Spark reads a folder or a quoted glob, not several paths", param_hint="EVENTS"
+            )
         if not is_script:
             keywords["slices"] = slices
         chosen = choose_format(format, file)
         match_on_spark(spark, query, source, chosen, file, limit, keywords, in_place)
         return
+    if count:
+        with busy("Counting"):
+            write_text(counts_text(query.count(source, **keywords)), file)
+        return
     if isinstance(query, CompiledScript):
+        if count_by:
+            raise typer.BadParameter("--count-by needs a single query")
         match_script(query, source, keywords, format, file, limit, metrics, spreadsheet)
         return
     chosen = choose_format(format, file)
-    if count:
-        with busy("Counting"):
-            write_text(f"{query.count(source, **keywords)}\n", file)
-        return
     # A JSON line has the row numbers of events, not their values.
-    only_rows = chosen is Format.JSONL and query.tree.returns is None
+    only_rows = chosen is Format.JSONL and query.tree.returns is None and not count_by
+    whole = True if chosen is Format.ROWS else False if only_rows else None
     started = clock.perf_counter()
     with busy("Matching"):
-        matches = query.match_stream(source, whole_events=False if only_rows else None, **keywords)
-    way = Output(chosen, limit, (request.time, request.type), spreadsheet)
+        matches = query.match_stream(source, whole_events=whole, **keywords)
+    way = Output(chosen, limit, (request.time, request.type), spreadsheet, file)
     with open_output(file) as sink:
-        written = write_results(matches, query.tree, way, file, sink)
+        if count_by:
+            written = write_counts(matches, count_by, way, sink)
+        else:
+            written = write_results(matches, query.tree, way, sink)
     say(f"{written} in {took(clock.perf_counter() - started)}")
     if metrics:
         say(json.dumps(matches.metrics.to_dict()))

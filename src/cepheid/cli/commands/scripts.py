@@ -7,7 +7,7 @@ import re
 import time as clock
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -41,17 +41,17 @@ def choose_sinks(script: CompiledScript, wanted: Format | None, file: Path | Non
     """The output files: FILE is a folder, has {query} in its name, or is one file for all."""
     if file is None or (file.suffix and PLACEHOLDER not in str(file) and not file.is_dir()):
         chosen = choose_format(wanted, file)
-        if chosen in (Format.CSV, Format.PARQUET):
+        if chosen in (Format.CSV, Format.PARQUET, Format.ROWS):
             raise typer.BadParameter(
                 f"a script has one table per query: {list_words(list(script.queries))}. Name a "
                 f"folder with -o, or a file with {PLACEHOLDER} in its name, such as "
-                f"found-{PLACEHOLDER}.{chosen}",
+                f"found-{PLACEHOLDER}.{'csv' if chosen is Format.ROWS else chosen}",
                 param_hint="-o" if file is not None else "--format",
             )
         return Sinks(chosen, dict.fromkeys(script.queries, file), are_shared=True)
     if PLACEHOLDER not in str(file):
         chosen = wanted or Format.JSONL
-        suffix = "txt" if chosen is Format.TABLE else chosen.value
+        suffix = {Format.TABLE: "txt", Format.ROWS: "csv"}.get(chosen, chosen.value)
         file = file / f"{PLACEHOLDER}.{suffix}"
     else:
         chosen = choose_format(wanted, file)
@@ -108,7 +108,9 @@ def write_script_results(
                 opened[file].write(heading.encode("utf-8", "backslashreplace"))
                 opened[file].flush()
             shown_name = name if sinks.are_shared else None
-            written = write_results(matches, query, output, file, opened[file], shown_name)
+            written = write_results(
+                matches, query, replace(output, file=file), opened[file], shown_name
+            )
             counts.append(f"{name}: {written}")
     return "; ".join(counts)
 

@@ -19,7 +19,7 @@ from cepheid.cli.request import Request, check_master, command
   cepheid stream theft.sase kafka://localhost:9092/readings -o kafka://localhost:9092/thefts \\
       --columns 'ts timestamp, type string, tag_id long' --lateness '10 minutes' --checkpoint state/
 """,
-    without=("events", "time_unit"),
+    without=("events", "time_unit", "option"),
 )
 def stream(
     request: Request,

@@ -23,15 +23,17 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cepheid import CompiledQuery, CompiledScript
-from cepheid.cli.formats import Format, plain
+from cepheid.cli.formats import Format
 from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import busy, plural, say, took
 from cepheid.cli.results import MOST_TABLE_ROWS, write_table
 from cepheid.cli.spark.spark_faults import spark_reason
 from cepheid.errors import OptionError, list_words
-from cepheid.events.sources.files import CSV_DELIMITERS, JSON_SUFFIXES, PARQUET_SUFFIXES
+from cepheid.events.sources.files import PARQUET_SUFFIXES
+from cepheid.events.sources.text_files import CSV_DELIMITERS, JSON_SUFFIXES
 from cepheid.language import syntax as ast
-from cepheid.matches.matches import Match, python_values
+from cepheid.matches.matches import Match
+from cepheid.matches.shapes.flat import plain, python_values
 from cepheid.visible import visible
 
 if TYPE_CHECKING:

@@ -44,6 +44,8 @@ READING = (
     "evaluation",
     "output",
     "time_unit",
+    "time_format",
+    "sep",
     "schema",
     "whole_events",
 )

@@ -1,84 +1,116 @@
-"""Files that hold events: Parquet (footers are read first), CSV and JSON lines."""
+"""Files that hold events: Parquet (footers are read first), CSV and JSON Lines."""
 
 from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Thread
 
 import pyarrow as pa
 
 from cepheid.errors import EventError, did_you_mean, list_words
+from cepheid.events.sources.reading import interruptible, quoting
+from cepheid.events.sources.text_files import (
+    DEFAULT_FORMAT,
+    TEXT_SUFFIXES,
+    NeededColumns,
+    TextFormat,
+    read_text_files,
+    text_suffix,
+)
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
-CSV_DELIMITERS = {".csv": ",", ".tsv": "\t"}
-JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
-# One JSON object has to fit into a block; Arrow's default of 1 MiB is too small for wide events.
-JSON_BLOCK_BYTES = 16 << 20
+
+Read = dict[str, pa.Table]
+"""Tables of text files, by their path."""
 
 
-def read_path(source: str | Path) -> pa.Table | ParquetFiles:
-    """The events of a file, or of a directory or glob of Parquet files."""
+def read_path(
+    source: str | Path, text: TextFormat = DEFAULT_FORMAT, needed: NeededColumns | None = None
+) -> Read | ParquetFiles:
+    """The events of a file, or of a directory or glob of files of one format.
+
+    ``needed`` selects columns; others need not have values of one type.
+    """
     path = Path(source)
     if path.is_dir():
         hidden = re.compile(r"(^|/)[._]")
-        found = [file for file in path.rglob("*") if file.suffix in PARQUET_SUFFIXES]
+        found = [file for file in path.rglob("*") if file.is_file()]
         files = [file for file in found if not hidden.search(file.relative_to(path).as_posix())]
-        if not files:
-            raise EventError(
-                f"directory {str(source)!r} holds no Parquet file{_one_by_one(path.rglob('*'))}"
-            )
-        return _parquet_files(str(source), files, path)
+        return _read_files(str(source), files, path, text, needed)
     if path.is_file():
-        return _read_file(path)
+        return _read_file(path, text, needed)
     if glob.has_magic(str(source)):
         files = [Path(name) for name in glob.glob(str(source), recursive=True)]
         files = [file for file in files if file.is_file()]
-        other = sorted(str(file) for file in files if file.suffix not in PARQUET_SUFFIXES)
+        other = sorted(str(file) for file in files if not _has_events(file))
         if not files:
             raise EventError(f"no file fits {str(source)!r}")
         if other:
             raise EventError(
-                f"{str(source)!r} matches {other[0]!r}, which is not a Parquet file; "
-                f"a glob may match only files that end in .parquet or .pq{_one_by_one(files)}"
+                f"{str(source)!r} matches {other[0]!r}, which is not a file of events; a glob may "
+                f"match only files that end in {list_words(_SUFFIXES, 'or')}"
             )
         plain_parts = re.split(r"[*?\[]", str(source))[0].rpartition("/")[0]
-        return _parquet_files(str(source), files, Path(plain_parts or "."))
+        return _read_files(str(source), files, Path(plain_parts or "."), text, needed)
     siblings = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
     raise EventError(f"there is no file {str(source)!r}" + did_you_mean(path.name, siblings))
 
 
-def _one_by_one(files: Iterable[Path]) -> str:
-    """The advice for several text files."""
-    if not any(file.suffix in (*CSV_DELIMITERS, *JSON_SUFFIXES) for file in files):
-        return ""
-    return (
-        ". CSV and JSON-lines files are read one at a time; Spark reads whole folders: "
-        "spark.read.csv(…), or on the command line --spark 'local[*]'"
-    )
+def read_paths(
+    sources: Sequence[str | Path], text: TextFormat, needed: NeededColumns | None
+) -> Read | ParquetFiles:
+    """The events of several files of one format, in this order."""
+    for each in sources:
+        if not Path(each).is_file():
+            read_path(each, text, needed)
+            raise EventError(f"{str(each)!r} is not a file; a list of paths names files only")
+    paths = list(map(Path, sources))
+    return _read_files(list_words(list(map(str, paths))), paths, None, text, needed)
 
 
-def _read_file(path: Path) -> pa.Table | ParquetFiles:
-    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    packed = suffixes[-1:] == [".gz"]
-    suffix = "".join(suffixes[:-1][-1:] if packed else suffixes[-1:])
-    if suffix in PARQUET_SUFFIXES and not packed:
+_SUFFIXES = (*PARQUET_SUFFIXES, *TEXT_SUFFIXES)
+
+
+def _has_events(file: Path) -> bool:
+    return file.suffix in PARQUET_SUFFIXES or text_suffix(file) is not None
+
+
+def _read_files(
+    shown: str,
+    files: Sequence[Path],
+    base: Path | None,
+    text: TextFormat,
+    needed: NeededColumns | None,
+) -> Read | ParquetFiles:
+    """Files in path order, or in the given order without a ``base``."""
+    parquet = [file for file in files if file.suffix in PARQUET_SUFFIXES]
+    texts = [file for file in files if text_suffix(file) is not None]
+    if parquet and texts:
+        raise EventError(
+            f"{shown!r} has Parquet files and text files, such as {str(min(texts))!r}; read them "
+            "separately"
+        )
+    if parquet:
+        return _parquet_files(shown, parquet, base)
+    if not texts:
+        raise EventError(
+            f"{shown!r} holds no file of events: none ends in {list_words(_SUFFIXES, 'or')}"
+        )
+    return read_text_files(shown, sorted(texts) if base else texts, text, needed)
+
+
+def _read_file(path: Path, text: TextFormat, needed: NeededColumns | None) -> Read | ParquetFiles:
+    if path.suffix.lower() in PARQUET_SUFFIXES:
         return _one_parquet_file(path)
-    if suffix in CSV_DELIMITERS:
-        return _read_csv(path, CSV_DELIMITERS[suffix])
-    if suffix in JSON_SUFFIXES:
-        return _read_json_lines(path, packed)
-    text_suffixes = [*CSV_DELIMITERS, *JSON_SUFFIXES]
+    if text_suffix(path) is not None:
+        return read_text_files(str(path), [path], text, needed)
     raise EventError(
         f"file {str(path)!r} has no suffix that says what it holds; supported are "
-        f"{list_words([*PARQUET_SUFFIXES, *text_suffixes])}; "
-        "text files may also end in .gz"
+        f"{list_words(_SUFFIXES)}; text files may also end in .gz"
     )
 
 
@@ -93,7 +125,7 @@ class ParquetFiles:
     def read(self, names: Sequence[str]) -> pa.Table:
         """These columns of all events."""
         with quoting(f"{self.shown!r}"):
-            return _interruptible(lambda: self.columns(names))
+            return interruptible(lambda: self.columns(names))
 
 
 def _one_parquet_file(path: Path) -> ParquetFiles:
@@ -110,18 +142,18 @@ def _one_parquet_file(path: Path) -> ParquetFiles:
     return ParquetFiles(str(path), file.schema_arrow, columns)
 
 
-def _parquet_files(shown: str, files: Sequence[Path], base: Path) -> ParquetFiles:
-    """Parquet files in path order; ``key=value`` directories below ``base`` are columns."""
+def _parquet_files(shown: str, files: Sequence[Path], base: Path | None) -> ParquetFiles:
+    """Parquet files; ``key=value`` directories below ``base`` are columns."""
     import pyarrow.dataset as ds
 
-    paths = sorted(str(file) for file in files)
+    paths = [str(file) for file in (sorted(files) if base else files)]
     with quoting(f"{shown!r}"):
         read = partial(
             ds.dataset,
             paths,
             format="parquet",
-            partitioning="hive",
-            partition_base_dir=str(base),
+            partitioning="hive" if base else None,
+            partition_base_dir=str(base) if base else None,
         )
         dataset = read()
         # A dataset has the schema of its first file; columns that only later files have, and
@@ -155,93 +187,3 @@ def _refuse_mixed_files(shown: str, schemas: Mapping[str, pa.Schema]) -> None:
                     f"and {field.type} in {path!r}, which have no common type; rewrite one of them "
                     "with the type of the others"
                 ) from None
-
-
-def _read_csv(path: Path, delimiter: str) -> pa.Table:
-    """A CSV file with a header. An empty field is null, a quoted empty one is an empty string."""
-    import pyarrow.csv
-
-    parse = pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    convert = pyarrow.csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)
-    with quoting(f"{str(path)!r}"):
-        table = _interruptible(
-            lambda: pyarrow.csv.read_csv(path, parse_options=parse, convert_options=convert)
-        )
-    try:
-        refuse_repeated(table.column_names)
-    except UnicodeDecodeError:
-        raise _not_utf8("the header", path) from None
-    return table
-
-
-def _read_json_lines(path: Path, packed: bool) -> pa.Table:
-    import pyarrow.json
-
-    if not packed:
-        with path.open("rb") as file:
-            if file.read(1024).lstrip().startswith(b"["):
-                raise EventError(
-                    f"{str(path)!r} holds a JSON array; write one object per line, "
-                    "without the brackets and commas of the array"
-                )
-    read = pyarrow.json.ReadOptions(block_size=JSON_BLOCK_BYTES)
-    with quoting(f"{str(path)!r}"):
-        return _interruptible(lambda: pyarrow.json.read_json(path, read_options=read))
-
-
-def refuse_other_encoding(source: object, column: str, arrow_type: pa.DataType) -> None:
-    """Refuse a bytes column in a CSV file: Arrow returns bytes for data that is not UTF-8."""
-    if delimiter_of(source) is not None and pa.types.is_binary(arrow_type):
-        raise _not_utf8(f"column {column!r}", source)
-
-
-def _not_utf8(what: str, path: object) -> EventError:
-    return EventError(
-        f"{what} of {str(path)!r} is not UTF-8; convert the file first. If it is Latin-1: "
-        f"iconv -f latin1 -t utf-8 {path} > utf8.csv"
-    )
-
-
-def delimiter_of(source: object) -> str | None:
-    """The column delimiter, by the suffix of a text file."""
-    if not isinstance(source, str | Path):
-        return None
-    suffixes = [suffix.lower() for suffix in Path(source).suffixes if suffix.lower() != ".gz"]
-    return CSV_DELIMITERS.get("".join(suffixes[-1:]))
-
-
-def refuse_repeated(names: Sequence[str]) -> None:
-    """Refuse duplicate column names."""
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise EventError(
-            f"there is more than one column {list_words([repr(name) for name in repeated])}; "
-            "give each column a name of its own"
-        )
-
-
-def _interruptible(read: Callable[[], pa.Table]) -> pa.Table:
-    """What Arrow reads in another thread, while this one waits and handles signals.
-
-    After an interrupt, Arrow still reads to the end of the file, and the result is dropped.
-    """
-    done: Future[pa.Table] = Future()
-
-    def work() -> None:
-        try:
-            done.set_result(read())
-        except BaseException as error:
-            done.set_exception(error)
-
-    Thread(target=work, daemon=True).start()
-    return done.result()
-
-
-@contextmanager
-def quoting(what: str) -> Iterator[None]:
-    """Turn a library's message about unreadable data into a one-line EventError."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
-        said = ". ".join(map(str, error.args)) if isinstance(error, pa.ArrowException) else error
-        raise EventError(f"{what} cannot be read: {' '.join(str(said).split())}") from error

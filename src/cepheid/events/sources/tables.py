@@ -7,7 +7,7 @@ imports pandas or Polars: a program that passes one of their objects has importe
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import methodcaller
 from pathlib import Path
@@ -18,18 +18,16 @@ import pyarrow.compute as pc
 
 from cepheid.errors import EventError, list_words
 from cepheid.events.columns.arrow_arrays import empty_table, from_list
-from cepheid.events.sources.files import (
-    ParquetFiles,
-    delimiter_of,
-    quoting,
-    read_path,
-    refuse_repeated,
-)
+from cepheid.events.sources.files import ParquetFiles, read_path, read_paths
+from cepheid.events.sources.reading import quoting, refuse_repeated
 from cepheid.events.sources.spark_frames import are_spark_frames
+from cepheid.events.sources.text_files import (
+    DEFAULT_FORMAT,
+    NeededColumns,
+    TextFormat,
+    delimiter_of,
+)
 from cepheid.schema import Kind, kind_of
-
-NeededColumns = Callable[[Sequence[str]], Sequence[str]]
-"""Selects the columns to read from the names of all columns."""
 
 
 def read_source(source: object) -> pa.Table:
@@ -37,7 +35,7 @@ def read_source(source: object) -> pa.Table:
 
     A source is an Arrow table, batch, reader or list of batches; a pandas or Polars frame, or
     anything else that exports an Arrow stream; a list of dicts; a mapping from column to values;
-    the path of a Parquet, CSV or JSON-lines file; a directory or glob of Parquet files.
+    the path of a Parquet, CSV or JSON Lines file; a directory, glob or list of such files.
 
     >>> read_source([{"ts": 1, "type": "Shelf"}, {"ts": 2, "tag": 7}]).to_pydict()
     {'ts': [1, 2], 'type': ['Shelf', None], 'tag': [None, 7]}
@@ -45,13 +43,18 @@ def read_source(source: object) -> pa.Table:
     return read_columns(source)[0]
 
 
-def read_columns(source: object, needed: NeededColumns | None = None) -> tuple[pa.Table, pa.Schema]:
+def read_columns(
+    source: object, needed: NeededColumns | None = None, text: TextFormat = DEFAULT_FORMAT
+) -> tuple[pa.Table, pa.Schema]:
     """The same with only the ``needed`` columns, and the schema of all columns.
 
     Only the needed columns are read from Parquet files; the footers describe the others. Any other
-    source has all its columns in the table.
+    source has all its columns in the table, except columns of JSON Lines with values of several
+    types that are not needed.
     """
-    found = _read(source)
+    found = _read(source, text, needed)
+    if isinstance(found, dict):
+        found = concat_tables(found) if len(found) > 1 else next(iter(found.values()))
     if isinstance(found, pa.Table):
         table = _plain_columns(found).replace_schema_metadata(None)
         refuse_repeated(table.column_names)
@@ -126,8 +129,7 @@ def hint_of_missing(source: object, names: Sequence[str], name: str) -> str:
     """A hint where to find a column that a source lacks, if there is one.
 
     >>> hint_of_missing("a.csv", ["ts;type"], "ts")
-    ". The file seems to be separated by ';', not by ',' as its suffix says;
-    pandas.read_csv('a.csv', sep=';') reads it"
+    ". The file seems to be separated by ';', not by ',' as its suffix says; give sep=';' ..."
     """
     if _is_frame(source) and name in getattr(getattr(source, "index", None), "names", ()):
         return ". It is the index: frame.reset_index() makes it a column"
@@ -137,11 +139,13 @@ def hint_of_missing(source: object, names: Sequence[str], name: str) -> str:
         return ""
     return (
         f". The file seems to be separated by {used[0]!r}, not by {delimiter!r} as its suffix "
-        f"says; pandas.read_csv({str(source)!r}, sep={used[0]!r}) reads it"
+        f"says; give sep={used[0]!r} (--sep {used[0]!r})"
     )
 
 
-def _read(source: object) -> pa.Table | ParquetFiles:
+def _read(
+    source: object, text: TextFormat, needed: NeededColumns | None
+) -> pa.Table | dict[str, pa.Table] | ParquetFiles:
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, pa.RecordBatch):
@@ -150,7 +154,7 @@ def _read(source: object) -> pa.Table | ParquetFiles:
         with quoting("the record batch reader"):
             return source.read_all()
     if isinstance(source, str | Path):
-        return read_path(source)
+        return read_path(source, text, needed)
     if _is_frame(source):
         return _read_frame(source)
     if is_type_mapping(source):
@@ -160,6 +164,8 @@ def _read(source: object) -> pa.Table | ParquetFiles:
     if _is_list_of(source, pa.RecordBatch):
         with quoting("the list of record batches"):
             return pa.Table.from_batches(source)
+    if _is_list_of(source, (str, Path)):
+        return read_paths(source, text, needed)
     if isinstance(source, list | tuple) and (not source or _is_list_of(source, Mapping)):
         names = dict.fromkeys(chain.from_iterable(source))
         return _table_of({name: list(map(methodcaller("get", name), source)) for name in names})
@@ -203,7 +209,7 @@ def _table_of(columns: Mapping[Any, object]) -> pa.Table:
         return pa.table(arrays)
 
 
-def _is_list_of(value: object, wanted: type) -> bool:
+def _is_list_of(value: object, wanted: type | tuple[type, ...]) -> TypeGuard[Sequence[Any]]:
     """Whether value is a non-empty list of instances of a class."""
     return (
         isinstance(value, list | tuple)

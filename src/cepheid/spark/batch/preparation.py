@@ -166,7 +166,7 @@ def prepare(
         OptionError: an option cannot be used.
         EvaluationError: no evaluation runs the query.
     """
-    run = compiled.settings(keywords, without=["whole_events", *without])
+    run = compiled.settings(keywords, without=["whole_events", "time_format", "sep", *without])
     read, script = run.read, compiled.script
     if read.type is None:
         raise OptionError("say which column of the DataFrame holds the type of an event")

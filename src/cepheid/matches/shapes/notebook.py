@@ -37,6 +37,18 @@ def matches_html(matches: Matches) -> str:
     return f"<p>{count}</p>{_bars(first)}<table><tr>{header}</tr>{rows}</table>{more}"
 
 
+def match_html(match: Match) -> str:
+    """One match as HTML: its times, and each of its columns."""
+    values = {"start": match.start, "end": match.end}
+    values |= {} if match.confidence is None else {"confidence": match.confidence}
+    values |= {name: value for name, value in match.values.items() if name not in values}
+    rows = "".join(
+        f"<tr><th {_CELL}>{html_text(name)}</th><td {_CELL}>{html_text(_shown(value))}</td></tr>"
+        for name, value in values.items()
+    )
+    return f"<table>{rows}</table>"
+
+
 def _cells(match: Match, names: list[str]) -> str:
     values = {**match.values, "start": match.start, "end": match.end}
     return "".join(f"<td {_CELL}>{html_text(_shown(values[name]))}</td>" for name in names)

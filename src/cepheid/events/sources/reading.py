@@ -1,0 +1,49 @@
+"""What the readers of files share: signals are handled while Arrow reads, and errors are quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from threading import Thread
+
+import pyarrow as pa
+
+from cepheid.errors import EventError, list_words
+
+
+def refuse_repeated(names: Sequence[str]) -> None:
+    """Refuse duplicate column names."""
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise EventError(
+            f"there is more than one column {list_words([repr(name) for name in repeated])}; "
+            "give each column a name of its own"
+        )
+
+
+def interruptible(read: Callable[[], pa.Table]) -> pa.Table:
+    """What Arrow reads in another thread, while this one waits and handles signals.
+
+    After an interrupt, Arrow still reads to the end of the file, and the result is dropped.
+    """
+    done: Future[pa.Table] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(read())
+        except BaseException as error:
+            done.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    return done.result()
+
+
+@contextmanager
+def quoting(what: str) -> Iterator[None]:
+    """Turn a library's message about unreadable data into a one-line EventError."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
+        said = ". ".join(map(str, error.args)) if isinstance(error, pa.ArrowException) else error
+        raise EventError(f"{what} cannot be read: {' '.join(str(said).split())}") from error

@@ -1,0 +1,1 @@
+"""Shapes of results: long form, plain values and text, displays in notebooks."""
