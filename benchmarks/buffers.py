@@ -22,6 +22,7 @@ from cepheid.engines.base.options import Options
 from cepheid.engines.nfa_b.variants import versioned
 from cepheid.events.events import Events
 from cepheid.jit import drive
+from cepheid.matches.modes.rule import EVERY_MATCH
 from cepheid.sessions.session import Session
 
 WAYS = {
@@ -60,7 +61,7 @@ def measure(name: str, settings: Settings, events: Events) -> dict[str, Any]:
     stocks = CompiledStocks(text, window, events)
 
     def made(way: str) -> Session:
-        return Session(stocks.query, window, "all", WAYS[way])
+        return Session(stocks.query, window, EVERY_MATCH, WAYS[way])
 
     in_runs: dict[str, list[float]] = {way: [] for way in WAYS}
 

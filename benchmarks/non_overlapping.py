@@ -21,6 +21,7 @@ from benchmarks.stocks import SYMBOLS, StockStream, query_text
 from benchmarks.timing import median_ratio, print_table, time_in_turn, write_results
 from cepheid.engines.base.options import Options
 from cepheid.events.events import Events
+from cepheid.matches.modes.rule import OutputRule
 from cepheid.sessions.session import Session
 
 QUERIES = ("p3s2", "p3s3", "p3*s2", "p3*s3")
@@ -50,7 +51,9 @@ def measure(name: str, settings: Settings, events: Events) -> dict[str, Any]:
     stocks = CompiledStocks(text_of(name, settings.window), settings.window, events)
 
     def run(way: str) -> int:
-        session = Session(stocks.query, settings.window, "non_overlapping", Options(way))
+        session = Session(
+            stocks.query, settings.window, OutputRule("non_overlapping"), Options(way)
+        )
         parts = range(0, len(events), settings.batch)
         found = [session.feed(events.slice(low, low + settings.batch)) for low in parts]
         return sum(map(len, found))

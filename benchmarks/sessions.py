@@ -16,6 +16,7 @@ from cepheid.engines.base.options import Options
 from cepheid.engines.nfa_b.engine import NfaBEngine
 from cepheid.events.events import Events
 from cepheid.language.parser import parse
+from cepheid.matches.modes.rule import EVERY_MATCH
 from cepheid.sessions.session import Session
 from cepheid.tuning import tuning
 
@@ -36,7 +37,7 @@ class CompiledStocks:
 
     def session(self, algorithm: str) -> Session:
         """A session that has read nothing yet."""
-        return Session(self.query, self.window, "all", Options(algorithm=algorithm))
+        return Session(self.query, self.window, EVERY_MATCH, Options(algorithm=algorithm))
 
     def enumerate(self, events: Events, algorithm: str) -> Session:
         """Make every match, as the bindings of its variables, and drop it."""
@@ -52,7 +53,7 @@ class CompiledStocks:
     def count(self, events: Events, algorithm: str) -> Session:
         """Read all events and count the matches, without making them."""
         options = Options(algorithm=algorithm)
-        return _fed(Session(self.query, self.window, "all", options, counts=True), events)
+        return _fed(Session(self.query, self.window, EVERY_MATCH, options, counts=True), events)
 
 
 def engine_of(session: Session) -> NfaBEngine:

@@ -16,7 +16,7 @@ from cepheid.aggregates import AGGREGATES
 from cepheid.functions import function_names
 from cepheid.language import syntax as ast
 from cepheid.language.naming import default_variable
-from cepheid.language.parser import KEYWORDS, STRATEGIES
+from cepheid.language.parser import KEYWORDS, OUTPUT_MODES, STRATEGIES
 from cepheid.language.printer import print_query
 from cepheid.language.units import CANONICAL_UNIT, NANOSECONDS_PER
 
@@ -213,6 +213,12 @@ windows = st.one_of(
         st.sampled_from([ast.WindowMeasure.EVENTS, ast.WindowMeasure.EVENTS_PER_PARTITION]),
     ),
 )
+outputs = st.builds(
+    ast.Output,
+    st.none() | st.sampled_from([mode.lower() for mode in OUTPUT_MODES]),
+    st.none() | windows.filter(lambda window: window.measure is ast.WindowMeasure.TIME),
+    st.booleans(),
+).filter(lambda output: output != ast.Output())
 _composite_types = names.filter(lambda name: name.lower() not in (*function_names(), *AGGREGATES))
 
 
@@ -242,6 +248,7 @@ def queries(draw: st.DrawFn) -> ast.Query:
         draw(st.none() | windows),
         draw(st.none() | returns(pattern)),
         draw(st.none() | names),
+        output=draw(st.none() | outputs),
     )
 
 
@@ -249,7 +256,8 @@ def queries(draw: st.DrawFn) -> ast.Query:
 
 _TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
 _FRAGMENTS = (
-    *KEYWORDS, *STRATEGIES, "skip till", "hours", "a", "i", "i-1", "..i-1", "LEN", "µs", "ſ",
+    *KEYWORDS, *STRATEGIES, *OUTPUT_MODES, "AT MOST ONCE PER", "WITH TIMED OUT",
+    "skip till", "hours", "a", "i", "i-1", "..i-1", "LEN", "µs", "ſ",
     "(", ")", "[", "]", "{", "}", "[]", ",", ".", "..", ";", "'", '"', "`", "‘", "’", "“", "/*",
     "*/", "--", "%", "80%", "5 %", "=", "=>", "<", "~", "!", "¬", "∧", "&", "&&", "|", "+", "-",
     "−", "*", "/", "0", "1", ".5", "1e999", "9" * 5000, "٣",

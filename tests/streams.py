@@ -20,6 +20,7 @@ from cepheid.language import syntax
 from cepheid.language.parser import parse
 from cepheid.reference.definition import Match, evaluate, returned
 from cepheid.reference.interpreter import Event
+from cepheid.reference.output import MODES, at_most_once, in_order
 
 _TOKEN = re.compile(
     r"(?P<name>(?P<type>[A-Za-z][A-Za-z-]*)\d*)(?:\((?P<values>[^()]*)\))?(?:@(?P<ticks>-?\d+))?"
@@ -64,15 +65,13 @@ def stream(text: str) -> Stream:
     return Stream(events, labels)
 
 
-def matches(
-    query: str, events: Stream | str, window: int | None = None, output: str = "all"
-) -> set[str]:
+def matches(query: str, events: Stream | str, window: int | None = None) -> set[str]:
     """The matches as texts: labels in pattern order, ``[b1 b2]`` for a Kleene variable.
 
     Variables without an event are left out. ``window`` is the extent in ticks; it is needed only
     where the query gives its window in units of time.
     """
-    shown = [match for match, _ in completions(query, events, window, output)]
+    shown = [match for match, _ in completions(query, events, window)]
     assert len(set(shown)) == len(shown), "a match is reported once"
     return set(shown)
 
@@ -83,11 +82,18 @@ def answers(text: str) -> set[str]:
 
 
 def completions(
-    query: str, events: Stream | str, window: int | None = None, output: str = "all"
+    query: str, events: Stream | str, window: int | None = None
 ) -> list[tuple[str, tuple[int, int]]]:
-    """The matches in the order of the report, with the (ticks, position) of each completion."""
+    """The matches in the order of the report, with the (ticks, position) of each completion.
+
+    What OUTPUT says is applied; the durations of the query are in ticks.
+    """
     parsed, events = parse(query), _as_stream(events)
-    found = evaluate(parsed, events, _extent(parsed, window), output)
+    found = evaluate(parsed, events, _extent(parsed.window, window))
+    clause = parsed.output or syntax.Output()
+    found = MODES[clause.mode or "all"](parsed, found)
+    gap = _extent(clause.at_most_once_per, None)
+    found = in_order(parsed, found if gap is None else at_most_once(parsed, found, gap))
     return [(_shown(parsed, events, match), match.completed) for match in found]
 
 
@@ -103,14 +109,14 @@ def bindings(
             else events.labels[bound.position]
             for name, bound in match.binding.items()
         }
-        for match in evaluate(parsed, events, _extent(parsed, window))
+        for match in evaluate(parsed, events, _extent(parsed.window, window))
     ]
 
 
 def rows(query: str, events: Stream | str, window: int | None = None) -> list[list[Any]]:
     """What RETURN gives for each match, in the order of the report."""
     parsed, events = parse(query), _as_stream(events)
-    found = evaluate(parsed, events, _extent(parsed, window))
+    found = evaluate(parsed, events, _extent(parsed.window, window))
     return [returned(parsed, match) for match in found]
 
 
@@ -118,11 +124,11 @@ def _as_stream(events: Stream | str) -> Stream:
     return stream(events) if isinstance(events, str) else events
 
 
-def _extent(query: syntax.Query, window: int | None) -> int | None:
-    if window is not None or query.window is None:
+def _extent(said: syntax.Window | None, window: int | None) -> int | None:
+    if window is not None or said is None:
         return window
-    assert query.window.unit is None, "how many ticks the window has must be said"
-    extent = query.window.extent
+    assert said.unit is None, "how many ticks the window has must be said"
+    extent = said.extent
     assert isinstance(extent, Fraction)
     return ceil(extent)
 

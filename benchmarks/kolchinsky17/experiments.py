@@ -26,6 +26,7 @@ from cepheid.events.events import Events, order_events
 from cepheid.events.read_options import ReadOptions
 from cepheid.language.parser import parse
 from cepheid.matches.metrics import Metrics
+from cepheid.matches.modes.rule import EVERY_MATCH
 from cepheid.sessions.session import Session
 
 Row = dict[str, Any]
@@ -75,7 +76,7 @@ class Contestant:
     def session(self, events: Events, window: int) -> Session:
         """A session that has read nothing yet."""
         query = analyse(parse(self.text, "benchmark", {}), events.schema, self.text, "benchmark")
-        return Session(query, window, "all", self.options, evaluation=self.evaluation)
+        return Session(query, window, EVERY_MATCH, self.options, evaluation=self.evaluation)
 
 
 def measure_windows(settings: Settings) -> Iterator[Row]:

@@ -14,6 +14,7 @@ from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import Options
 from cepheid.events.events import Events, order_events
 from cepheid.language.parser import parse
+from cepheid.matches.modes.rule import EVERY_MATCH
 from cepheid.sessions.session import Session
 from cepheid.tuning import tuning
 
@@ -55,7 +56,7 @@ class Sequence:
     def session(self, **options: object) -> Session:
         """A session that has read nothing yet."""
         chosen = Options(**options)  # type: ignore[arg-type]
-        return Session(self.query, self.window, "all", chosen, evaluation=INSTANCE_STACKS)
+        return Session(self.query, self.window, EVERY_MATCH, chosen, evaluation=INSTANCE_STACKS)
 
     def run(self, session: Session) -> Session:
         """Feed all events, and make every match as the bindings of its variables."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
@@ -233,7 +234,7 @@ class CompiledQuery(Compiled["QueryStream"]):
     ) -> CompressedMatches: ...
 
     @overload
-    def match(self, events: Any, *, output: str = "all", **keywords: Any) -> Matches: ...
+    def match(self, events: Any, *, output: str | None = None, **keywords: Any) -> Matches: ...
 
     def match(
         self,
@@ -243,7 +244,8 @@ class CompiledQuery(Compiled["QueryStream"]):
         type: str | None = "type",
         tie_break: str | Sequence[str] | None = None,
         evaluation: str = AUTO,
-        output: str = "all",
+        output: str | None = None,
+        at_most_once_per: float | str | timedelta | None = None,
         time_unit: str | None = None,
         schema: Any = None,
         whole_events: bool | None = None,
@@ -262,8 +264,12 @@ class CompiledQuery(Compiled["QueryStream"]):
             tie_break: the column or columns that order events of equal time; by default their
                 row order.
             evaluation: ``auto`` or the name of an evaluation.
-            output: ``all``, ``non_overlapping``, or ``compressed``: matches that can be counted,
-                sampled and listed without having been built.
+            output: which matches are reported: ``all``, ``first``, ``longest``, ``leftmost`` or
+                ``non_overlapping``, or ``compressed``: matches that can be counted, sampled and
+                listed without having been built. By default what the clause OUTPUT says, or all.
+            at_most_once_per: leave out matches that end less than this after the last one
+                reported in their partition: a number in units of the time column, a string such
+                as ``"5 seconds"`` or a timedelta. ``metrics.left_out`` counts them.
             time_unit: the unit of a numeric time column, such as ``ms``.
             schema: the attributes of each type, if not every type has every column.
             whole_events: which columns of Parquet files are read. By default those that the query
@@ -302,17 +308,18 @@ class CompiledQuery(Compiled["QueryStream"]):
             "tie_break": tie_break,
             "evaluation": evaluation,
             "output": output,
+            "at_most_once_per": at_most_once_per,
             "time_unit": time_unit,
             "schema": schema,
             **options,
         }
-        from cepheid.matches.modes.registry import all_outputs, output_mode
+        from cepheid.matches.modes.registry import all_outputs
 
         if are_spark_frames(events):
             return import_module(SPARK).match(self, events, **keywords)  # type: ignore[no-any-return]
         keywords["whole_events"] = whole_events
         settings = self.settings(keywords, outputs=all_outputs())
-        if output_mode(output).needs_buffer:
+        if settings.said.of(self.tree).rule().mode.needs_buffer:
             from cepheid.sessions.run import run_compressed
 
             return run_compressed(*self._planned(events, settings, compressed=True))

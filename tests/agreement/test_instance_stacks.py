@@ -19,6 +19,7 @@ from cepheid.engines.base.options import CONSTRUCTIONS, EQUIVALENCES, WINDOWS, O
 from cepheid.engines.base.query_session import SessionTask
 from cepheid.engines.stacks.tables import refuse_instance_stacks
 from cepheid.events.events import order_events
+from cepheid.matches.modes.rule import EVERY_MATCH
 from cepheid.sessions.plan import open_session
 from cepheid.sessions.session import Session
 from cepheid.snapshots import unpack
@@ -82,7 +83,7 @@ def test_any_chunking_and_restart_gives_the_same(
     if refuse_instance_stacks(analysed) is not None:
         return
     window = window_of(query.tree)
-    running = Session(analysed, window, "all", chosen, evaluation="instance_stacks")
+    running = Session(analysed, window, EVERY_MATCH, chosen, evaluation="instance_stacks")
     found: list[str] = []
     low = 0
     for cut, restarts in [*sorted(cuts), (len(events), False)]:

@@ -19,6 +19,7 @@ from cepheid.engines.lazy.compile import compile_lazy, refuse_lazy
 from cepheid.engines.lazy.sharing import shared_alternatives
 from cepheid.events.events import order_events
 from cepheid.language import syntax as ast
+from cepheid.matches.modes.rule import OutputRule
 from cepheid.sessions.plan import open_session
 from cepheid.sessions.session import Session
 from cepheid.snapshots import unpack
@@ -116,7 +117,7 @@ def check_chunks(
         return
     options = Options(negation=negation)
     event(f"together: {sum(len(each.numbers) for each in shared_alternatives(analysed, negation))}")
-    running = Session(analysed, window_of(tree), output, options, evaluation=evaluation)
+    running = Session(analysed, window_of(tree), OutputRule(output), options, evaluation=evaluation)
     found: list[str] = []
     low = 0
     for cut, restarts in [*sorted(cuts), (len(events), False)]:

@@ -19,6 +19,7 @@ from cepheid.engines.base.query_session import SessionTask
 from cepheid.events.events import order_events
 from cepheid.language import syntax as ast
 from cepheid.matches.matches import Matches
+from cepheid.matches.modes.rule import OutputRule
 from cepheid.sessions.plan import open_session
 from cepheid.sessions.session import Session
 from cepheid.snapshots import unpack
@@ -114,7 +115,7 @@ def test_any_chunking_and_restart_gives_the_same(
     expected = answers(cep.query(case.query), case, "reference", output)
     event(f"matches: {min(len(expected), 5)}")
     for way in WAYS:
-        running = Session(analysed, window_of(tree), output, Options(**way))
+        running = Session(analysed, window_of(tree), OutputRule(output), Options(**way))
         found: list[str] = []
         low = 0
         for cut, restarts in [*sorted(cuts), (len(events), False)]:

@@ -22,6 +22,7 @@ from cepheid.engines.base.options import ALGORITHMS, Options
 from cepheid.engines.base.query_session import SessionTask
 from cepheid.events.events import order_events
 from cepheid.matches.matches import Matches
+from cepheid.matches.modes.rule import EVERY_MATCH
 from cepheid.sessions.plan import open_session
 from cepheid.sessions.session import Session
 from cepheid.snapshots import unpack
@@ -225,7 +226,9 @@ def test_nfa_b_agrees_however_the_stream_is_cut(
     assert refuse_nfa_b(analysed) is None
     window = query.tree.window
     options = Options(data.draw(st.sampled_from(ALGORITHMS)))
-    running = Session(analysed, None if window is None else int(window.extent), "all", options)
+    running = Session(
+        analysed, None if window is None else int(window.extent), EVERY_MATCH, options
+    )
     found: list[str] = []
     low = 0
     for cut, restarts in [*sorted(cuts), (len(events), False)]:

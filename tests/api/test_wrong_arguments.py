@@ -26,7 +26,7 @@ EVENTS = {"ts": [1, 2], "type": ["A", "B"]}
         ({"tie_break": 5}, "tie_break is the name of a column"),
         ({"tie_break": ["ts", 5]}, "tie_break is the name of a column"),
         ({"evaluation": 3}, "there is no evaluation 3"),
-        ({"output": None}, "there is no output mode None"),
+        ({"output": 5}, "there is no output mode 5"),
         ({"output": "compresed"}, "Did you mean 'compressed'"),
         ({"uncertainty": 1e30}, "does not fit into 64 bits"),
         ({"group_by": {"b": "x"}}, "give it to query()"),

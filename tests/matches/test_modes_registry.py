@@ -14,8 +14,7 @@ import pytest
 import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.language.parser import parse
-from cepheid.matches.bindings import Bindings
-from cepheid.matches.modes.mode import Chooser, CompletedMatches, OutputMode
+from cepheid.matches.modes.mode import Choice, Chooser, CompletedMatches, OutputMode
 from cepheid.matches.modes.registry import (
     all_outputs,
     listed_outputs,
@@ -30,6 +29,7 @@ from cepheid.snapshots import Arrays
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+NAMES = ("all", "first", "longest", "leftmost", "non_overlapping")
 QUERIES = (
     "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 6",
     "PATTERN SEQ(A a, B+ b[]) WHERE [k] WITHIN 4",
@@ -50,7 +50,7 @@ def last_mode() -> OutputMode:
         def __init__(self) -> None:
             self.latest = np.full(1, np.iinfo(np.int64).min)
 
-        def choose(self, completed: CompletedMatches) -> Bindings:
+        def choose(self, completed: CompletedMatches) -> Choice:
             matches = completed.matches
             assert matches.ends.min() >= self.latest[0], "matches come in order of completion"
             self.latest = matches.ends.max(keepdims=True)
@@ -60,7 +60,7 @@ def last_mode() -> OutputMode:
             keys = list(zip(ends, last, matches.first_events(), rows, strict=True))
             order = sorted(range(len(keys)), key=keys.__getitem__)
             kept = {keys[ix][:2]: ix for ix in reversed(order)}
-            return matches.pick(np.array(sorted(kept.values()), dtype=np.int64))
+            return Choice(np.array(sorted(kept.values()), dtype=np.int64))
 
         def state(self) -> Arrays:
             return {"latest": self.latest}
@@ -148,10 +148,10 @@ def test_a_query_that_it_refuses_says_why() -> None:
 
 
 def test_it_is_named_where_modes_are() -> None:
-    assert listed_outputs() == ("all", "non_overlapping", "last")
-    assert all_outputs() == ("all", "non_overlapping", "last", "compressed")
+    assert listed_outputs() == (*NAMES, "last")
+    assert all_outputs() == (*NAMES, "last", "compressed")
     assert output_mode("last").needs_whole_partitions
-    with pytest.raises(cep.OptionError, match="all, non_overlapping, last and compressed"):
+    with pytest.raises(cep.OptionError, match="non_overlapping, last and compressed"):
         cep.query(QUERIES[0]).match(stream(1), output="lst")
     with pytest.raises(cep.OptionError, match="use another name"):
         register_mode(OutputMode("all", "every match"))

@@ -18,6 +18,7 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
+from cepheid.reference.output import MODES
 
 Place = tuple[int, int, int, int]
 """The (ticks, anchor, query, report) of an event; an event of the input has -1 for the last two."""
@@ -71,10 +72,11 @@ def evaluate_script(
             Placed(replace(placed.event, position=position), placed.place)
             for position, placed in enumerate(ordered)
         ]
-        found = reference.evaluate(
-            query, [placed.event for placed in stream], windows[number], output
+        found = MODES[output](
+            query,
+            reference.evaluate(query, [placed.event for placed in stream], windows[number]),
         )
-        found.sort(key=lambda match: (match.completed, reference.sort_key(query, match)))
+        found.sort(key=lambda match: (_end(match), reference.sort_key(query, match)))
         answers.append(Answer(found, stream))
         if query.returns is not None and query.returns.type_name is not None:
             composites = [
@@ -83,6 +85,11 @@ def evaluate_script(
             ]
             made.append((query.returns.type_name, composites))
     return answers
+
+
+def _end(match: reference.Match) -> tuple[int, int]:
+    """The end of a match, and the position of the event that completes it, or -1."""
+    return match.ended, -1 if match.waited else match.completed[1]
 
 
 def _composite(
@@ -95,7 +102,7 @@ def _composite(
 ) -> Placed:
     assert query.returns is not None
     assert query.returns.type_name is not None
-    ticks, position = match.completed
+    ticks, position = _end(match)
     anchor = stream[position].place[1] if position >= 0 else -1
     names = [item_name(item, query) for item in query.returns.items]
     values = {

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from cepheid.language.parser import parse
 from cepheid.reference.definition import evaluate
 from cepheid.reference.interpreter import Event
+from cepheid.reference.output import MODES
 
 Chosen = dict[str, tuple[Event, ...]]
 """The events of each variable."""
@@ -425,7 +426,7 @@ class Checker:
             if leaf.kind == "no"
         )
         if can_still_come and self.question.extent is not None and self.question.measure == "":
-            return events[0].ticks + self.question.extent, -1
+            return events[0].ticks + self.question.extent, events[-1].position
         return events[-1].ticks, events[-1].position
 
     # --- the two ways to find what is to be checked
@@ -532,11 +533,15 @@ def naive_non_overlapping(
         bound = dict(answer[0])
         return answer[1], -positions(answer)[0], [bound.get(name, ()) for name in order]
 
+    def end(answer: Answer) -> tuple[int, int]:
+        ticks, last = answer[1]
+        return ticks, -1 if ticks > stream[last].ticks else last
+
     kept: list[Answer] = []
     for answer in sorted(answers, key=rank):
         first = stream[positions(answer)[0]]
         if all(
-            (first.ticks, first.position) > other[1]
+            (first.ticks, first.position) > end(other)
             for other in kept
             if partition(other) == partition(answer)
         ):
@@ -545,7 +550,8 @@ def naive_non_overlapping(
 
 
 def reference_answers(question: Question, stream: list[Event], output: str = "all") -> set[Answer]:
-    found = evaluate(parse(str(question)), stream, question.extent, output)
+    query = parse(str(question))
+    found = MODES[output](query, evaluate(query, stream, question.extent))
     return {
         (
             tuple(

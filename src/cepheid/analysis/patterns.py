@@ -1,4 +1,4 @@
-"""Checks the pattern, its selection strategy, its window and its confidence."""
+"""Checks the pattern, its selection strategy, its window, its confidence and its output."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from cepheid.analysis.names import Declared, declarations, undeclared
 from cepheid.errors import Fault, list_words
 from cepheid.language import syntax as ast
 from cepheid.language.naming import parameter_hint
+from cepheid.language.units import CANONICAL_UNIT
 
 
 def check_pattern(query: ast.Query, alternatives: list[Outline]) -> Iterator[Fault]:
@@ -21,6 +22,7 @@ def check_pattern(query: ast.Query, alternatives: list[Outline]) -> Iterator[Fau
     yield from _check_strategy(query, declared)
     yield from _check_window(query, alternatives)
     yield from _check_confidence(query)
+    yield from _check_output(query)
 
 
 def _check_variables(alternatives: list[Outline], declared: Declared) -> Iterator[Fault]:
@@ -123,14 +125,27 @@ def _check_confidence(query: ast.Query) -> Iterator[Fault]:
         )
 
 
+def _check_output(query: ast.Query) -> Iterator[Fault]:
+    clause = query.output
+    gap = clause.at_most_once_per if clause else None
+    if gap is None:
+        return
+    if isinstance(gap.extent, ast.Parameter):
+        yield _without_value(gap.extent)
+    elif gap.extent <= 0:
+        yield Fault(
+            "AT MOST ONCE PER needs a duration longer than 0",
+            gap.span,
+            hint="A match is left out if it ends less than the duration after the last one.",
+        )
+
+
 def _without_value(parameter: ast.Parameter) -> Fault:
     name = parameter.name
-    return Fault(
-        f"the name '{name}' has no value",
-        parameter.span,
-        found=name,
-        hint=parameter_hint(name),
-    )
+    hint = parameter_hint(name)
+    if name.lower() in CANONICAL_UNIT:
+        hint = f"A duration is a number with a unit: write 1 {name}."
+    return Fault(f"the name '{name}' has no value", parameter.span, found=name, hint=hint)
 
 
 def _check_window(query: ast.Query, alternatives: list[Outline]) -> Iterator[Fault]:

@@ -130,6 +130,11 @@ READING = (
 )
 RESULT = (
     NamedOption(
+        "at_most_once_per",
+        "DURATION",
+        "leave out matches that end less than this after the last one: '10 minutes'",
+    ),
+    NamedOption(
         "count_by",
         "COLUMNS",
         "write the number of matches for each value of columns: a.zone, or an item of RETURN",

@@ -19,9 +19,9 @@ from cepheid.matches.bindings import Bindings, bindings_from_rows
 from cepheid.matches.held import charge_matches, naming_component
 from cepheid.matches.metrics import Metrics
 from cepheid.matches.modes.mode import CompletedMatches
-from cepheid.matches.modes.registry import output_mode, refuse_query
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
+from cepheid.reference.output import at_most_once, in_order
 
 
 class ReferenceRun(WholeRun):
@@ -29,8 +29,8 @@ class ReferenceRun(WholeRun):
 
     def __init__(self, task: SessionTask) -> None:
         super().__init__(task.query)
-        self._mode = output_mode(task.output)
-        refuse_query(self._mode, task.query)
+        self._rule = task.rule
+        self._rule.refuse_query(task.query)
         self._window = task.window
         self._max_matches = task.options.max_matches
         self._budget = task.budget
@@ -43,18 +43,23 @@ class ReferenceRun(WholeRun):
 
     def run(self, events: Events) -> list[Bindings]:
         """All matches of a whole stream, in one part."""
-        query, mode, limit = self._query.query, self._mode, self._max_matches
+        query, mode, limit = self._query.query, self._rule.mode, self._max_matches
         stream, before = python_events(events, attributes_tested(query)), self._budget.used
         with naming_component(self._budget, query, None), self._budget.in_force():
             matches = reference.evaluate(query, stream, self._window)
         if mode.definition is not None:
             matches = mode.definition(query, matches)
+        if mode.make_chooser is not None and mode.definition is None:
+            choice = mode.make_chooser().choose(_completed(query, matches)) if matches else None
+            matches = [] if choice is None else [matches[ix] for ix in choice.reported]
         if limit is not None and len(matches) > limit:
             raise LimitError(f"there are {len(matches)} matches, more than {limit}")
-        found = bindings_of(query, matches)
-        if mode.make_chooser is not None and mode.definition is None:
-            found = mode.make_chooser().choose(_completed(query, matches, found))
-        self._metrics = Metrics(events=len(events), matches=len(found))
+        chosen, gap = matches, self._rule.least_gap
+        if gap is not None:
+            chosen = at_most_once(query, matches, gap)
+        found = bindings_of(query, in_order(query, chosen) if self._rule.chooses else chosen)
+        left_out = len(matches) - len(chosen)
+        self._metrics = Metrics(events=len(events), matches=len(found), left_out=left_out)
         self._budget.release(self._budget.used - before)
         charge_matches(self._budget, found, query)
         return [found]
@@ -71,20 +76,25 @@ def bindings_of(query: ast.Query, matches: Sequence[reference.Match]) -> Binding
     ]
     starts = [match.events()[0].ticks for match in matches]
     # A window longer than the axis ends with it.
-    ends = [min(match.completed[0], MAX_TICKS) for match in matches]
+    ends = [min(match.ended, MAX_TICKS) for match in matches]
     return bindings_from_rows(query.pattern, rows, starts, ends)
 
 
-def _completed(
-    query: ast.Query, matches: Sequence[reference.Match], found: Bindings
-) -> CompletedMatches:
+def _completed(query: ast.Query, matches: Sequence[reference.Match]) -> CompletedMatches:
     """The matches as a chooser reads them."""
-    found = replace(found, completed_at=np.array([each.completed[1] for each in matches], np.int64))
+    completed_at = np.array([each.completed[1] for each in matches], np.int64)
+    found = replace(bindings_of(query, matches), completed_at=completed_at)
     numbers: dict[tuple[Any, ...], int] = {}
     partitions = [
         numbers.setdefault(reference.partition_of(query, match), len(numbers)) for match in matches
     ]
-    return CompletedMatches(found, np.array(partitions, dtype=np.int64), len(numbers))
+    return CompletedMatches(
+        found,
+        np.array(partitions, dtype=np.int64),
+        len(numbers),
+        waited=np.array([each.waited for each in matches]),
+        closed=np.ones(len(matches), dtype=np.bool_),
+    )
 
 
 def attributes_tested(query: ast.Query) -> set[str]:

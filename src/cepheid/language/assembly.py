@@ -217,10 +217,20 @@ class _Assembler(ExpressionAssembler):
             return ast.Return(tuple(map(_named, items)), span=span)
         return ast.Return(tuple(map(_named, composite.items)), composite.function, span=span)
 
+    def at_most_once_per(
+        self, span: Span, given: Token | ast.Literal, unit: Token | None
+    ) -> ast.Window:
+        return self.within_clause(span, given, unit)
+
+    def output_clause(self, span: Span, *parts: Token | ast.Window | None) -> ast.Output:
+        words = {part.type: part.lower() for part in parts if isinstance(part, Token)}
+        gap = next((part for part in parts if isinstance(part, ast.Window)), None)
+        return ast.Output(words.get("OUTPUT_MODE"), gap, "TIMED_OUT" in words, span=span)
+
     def query(
         self, span: Span, stream: str | None, pattern: ast.Pattern, where: Any, *clauses: Any
     ) -> ast.Query:
-        window, confidence, returns = clauses
+        window, confidence, returns, output = clauses
         pattern = name_components(pattern)
         strategy, condition = self._split_strategy(where)
         names = Names(pattern, self._parameters, self._faults)
@@ -241,6 +251,7 @@ class _Assembler(ExpressionAssembler):
             stream,
             strategy.head if strategy else None,
             confidence,
+            output,
             span=span,
         )
 

@@ -57,7 +57,7 @@ from cepheid.language.expressions import (
     sum_,
 )
 from cepheid.language.naming import Prior, WholeElement, default_variable, name_components
-from cepheid.language.parser import parse
+from cepheid.language.parser import OUTPUT_MODES, parse
 from cepheid.language.printer import print_pattern, print_query
 from cepheid.visible import visible
 
@@ -163,6 +163,25 @@ class PatternBuilder:
     def returns_event(self, type_name: str, /, *items: object, **named: object) -> PatternBuilder:
         """A composite event of this type for each match."""
         return self._with(returns=ast.Return(_items(items, named), checked_name(type_name)))
+
+    def output(
+        self, mode: str | None = None, *, at_most_once_per: float | str | timedelta | None = None
+    ) -> PatternBuilder:
+        """Which matches are reported.
+
+        >>> print(event("A").output("first", at_most_once_per="10 minutes"))
+        PATTERN A
+        OUTPUT FIRST AT MOST ONCE PER 10 minutes
+        """
+        known = [each.lower() for each in OUTPUT_MODES]
+        if mode is not None and mode not in known:
+            raise OptionError(unknown_name("output mode", mode, known))
+        gap = None
+        if at_most_once_per is not None:
+            gap = self.within(at_most_once_per)._query.window
+        if mode is None and gap is None:
+            raise OptionError("output takes a mode, at_most_once_per, or both")
+        return self._with(output=ast.Output(mode, gap))
 
     def from_stream(self, name: str) -> PatternBuilder:
         """The name of the stream of the events."""

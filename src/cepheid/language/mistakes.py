@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cepheid.errors import Fault, Span, closest
-from cepheid.language.parser import KEYWORDS, STRATEGIES
+from cepheid.language.parser import KEYWORDS, OUTPUT_MODES, STRATEGIES
 from cepheid.language.units import CANONICAL_UNIT
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ _SHOWN = {
     "SEQ": "SEQ", "ANY": "ANY", "NOT": "NOT", "NULL": "NULL", "_AS": "AS", "AND": "AND",
     "OR": "OR", "_FROM": "FROM", "_PATTERN": "PATTERN", "_WHERE": "WHERE", "_WITHIN": "WITHIN",
     "_WITH_CONFIDENCE": "WITH CONFIDENCE",
-    "_RETURN": "RETURN", "$END": "the end of the query",
+    "_RETURN": "RETURN", "_OUTPUT": "OUTPUT", "OUTPUT_MODE": "an output mode",
+    "_AT_MOST_ONCE_PER": "AT MOST ONCE PER", "TIMED_OUT": "WITH TIMED OUT",
+    "$END": "the end of the query",
 }  # fmt: skip
 
 # Terminals with a common name in messages, if all of the first set are accepted.
@@ -42,7 +44,7 @@ _NAMED_TOGETHER = (
 )  # fmt: skip
 
 _PATTERN_OPERATORS = ("SEQ", "AND", "OR", "ANY", "NOT")
-_CLAUSES = ("FROM", "PATTERN", "EVENT", "WHERE", "WITHIN", "RETURN")
+_CLAUSES = ("FROM", "PATTERN", "EVENT", "WHERE", "WITHIN", "RETURN", "OUTPUT")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _TERMINAL = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
 _COMPARISONS = ("=", "==", "!=", "<>", "≠", "<", "<=", "≤", ">", ">=", "≥")
@@ -55,6 +57,7 @@ _FILE_NAME = re.compile(r"[^\s()]+\.[a-z]+")
 _MISTYPED = {"=>": ">=", "=<": "<=", "=!": "!=", "&": "AND", "|": "OR"}
 _NEAR = 400  # characters: how far back to look for the word before a place
 _LONGEST_FOUND = 40
+_AFTER_WINDOW = {"_WITH_CONFIDENCE", "_RETURN", "_OUTPUT", "TIMED_OUT", "$END", "SEMICOLON", "DOT"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +222,10 @@ def _rule_broken(place: _Place) -> str | None:
     before = place.word_before()
     if found.upper() in ("PATTERN", "EVENT") and "$END" in accepts:
         return "A query has one PATTERN. Separate the queries of a script with ';'."
-    if found.upper() in _CLAUSES and "$END" in accepts:
+    if found.upper() in _CLAUSES and "$END" in accepts and f"_{found.upper()}" not in accepts:
         return (
-            "The order is FROM, PATTERN, WHERE, WITHIN, WITH CONFIDENCE, RETURN, each at most once."
+            "The order is FROM, PATTERN, WHERE, WITHIN, WITH CONFIDENCE, RETURN, OUTPUT, each at "
+            "most once."
         )
     if found.upper() in ("AND", "OR") and "_WHERE" in accepts:
         return _prefix_rule(found.upper())
@@ -253,13 +257,24 @@ def _rule_broken(place: _Place) -> str | None:
     is_digits = found.isdigit()
     if (found == "-" and accepts == {"_PATTERN"}) or (is_digits and {"NAME", "LBRACE"} <= accepts):
         return "A name is a letter, then letters, digits and _; put any other in backticks."
-    if is_digits and accepts <= {"_WITH_CONFIDENCE", "_RETURN", "$END", "SEMICOLON", "DOT"}:
+    if is_digits and accepts <= _AFTER_WINDOW:
         return "A window is one number with one unit, such as 90 minutes."
+    if "OUTPUT_MODE" in accepts or (found.upper() == "OUTPUT" and "_OUTPUT" in accepts):
+        return _output_rule(found)
     if accepts == {"NAME", "INTEGER", "DECIMAL"}:
         return "A window is a number with a unit, such as 10 minutes, or a parameter."
     if "AND" in accepts and accepts.isdisjoint({"OR", "RPAR"}):
         return "Write x BETWEEN 1 AND 5."
     return None
+
+
+def _output_rule(found: str) -> str:
+    if found.upper() == "COMPRESSED":
+        return "Compressed matches are an object in memory: use output='compressed' of match()."
+    return (
+        "OUTPUT takes ALL, FIRST, LONGEST, LEFTMOST or NON_OVERLAPPING, then AT MOST ONCE PER "
+        "and a duration, then WITH TIMED OUT; each can be left out, but not all of them."
+    )
 
 
 def _prefix_rule(operator: str) -> str:
@@ -317,6 +332,7 @@ def _accepted_words(accepts: frozenset[str]) -> list[str]:
     words = [word for word in KEYWORDS if accepts & {word, f"_{word}"}]
     words += STRATEGIES if "STRATEGY" in accepts else ()
     words += CANONICAL_UNIT if "UNIT" in accepts else ()
+    words += OUTPUT_MODES if "OUTPUT_MODE" in accepts else ()
     return words
 
 

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
 KEYWORDS = (
-    "PATTERN", "EVENT", "FROM", "WHERE", "WITHIN", "RETURN", "SEQ", "AND", "OR", "NOT", "ANY",
-    "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE", "AS", "EVENTS", "PER", "PARTITION",
+    "PATTERN", "EVENT", "FROM", "WHERE", "WITHIN", "RETURN", "OUTPUT", "SEQ", "AND", "OR", "NOT",
+    "ANY", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE", "AS", "EVENTS", "PER",
+    "PARTITION",
 )  # fmt: skip
+OUTPUT_MODES = ("ALL", "FIRST", "LONGEST", "LEFTMOST", "NON_OVERLAPPING")
 STRATEGIES = tuple(strategy.value for strategy in SelectionStrategy)
 
 NO_PARAMETERS: Mapping[str, ParameterValue] = MappingProxyType({})

@@ -42,6 +42,8 @@ def print_query(query: ast.Query) -> str:
         lines.append(f"WITH CONFIDENCE {sign} {_amount(query.confidence.least)}")
     if query.returns:
         lines.append(f"RETURN {_returns(query.returns, printer)}")
+    if query.output:
+        lines.append(f"OUTPUT {print_output(query.output)}")
     return "\n".join(lines)
 
 
@@ -63,6 +65,19 @@ def print_window(window: ast.Window) -> str:
     if window.measure is not ast.WindowMeasure.TIME:
         return f"{shown} {window.measure.value}"
     return f"{shown} {_unit(window.unit, window.extent)}" if window.unit else shown
+
+
+def print_output(output: ast.Output) -> str:
+    """What OUTPUT says, as text.
+
+    >>> from cepheid.language.parser import parse
+    >>> print_output(parse("EVENT A OUTPUT first at most once per 1 h").output)
+    'FIRST AT MOST ONCE PER 1 hour'
+    """
+    words = [output.mode.upper()] if output.mode else []
+    if output.at_most_once_per:
+        words.append(f"AT MOST ONCE PER {print_window(output.at_most_once_per)}")
+    return " ".join([*words, *(["WITH TIMED OUT"] if output.timed_out else [])])
 
 
 def item_name(item: ast.ReturnItem, query: ast.Query) -> str:

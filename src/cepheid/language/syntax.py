@@ -415,6 +415,18 @@ class Return(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Output(Node):
+    """``OUTPUT LONGEST AT MOST ONCE PER 1 hour WITH TIMED OUT``: which matches are reported.
+
+    ``mode`` is None if the clause does not name one.
+    """
+
+    mode: str | None = None
+    at_most_once_per: Window | None = None
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Query(Node):
     """A whole query. ``strategy_variables`` are the variables listed with the strategy, if any.
 
@@ -430,6 +442,7 @@ class Query(Node):
     stream: str | None = None
     strategy_span: Span | None = field(default=None, compare=False, repr=False)
     confidence: Confidence | None = None
+    output: Output | None = None
 
     @property
     def measure(self) -> WindowMeasure:

@@ -31,7 +31,7 @@ from cepheid.matches.positions import (
 )
 
 WINDOW_END = -1
-"""The completion position of a match that is complete only when its window ends."""
+"""In place of a position: a match is complete only when its window ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +81,10 @@ class Bindings:
     """The matches of a query, or of one of its alternatives, over a stream.
 
     ``known_times`` is None in the blocks that engines yield: engines do not know times.
-    ``completed_at`` is the position of the event that completes each match, or WINDOW_END; only a
-    session that has to order matches by completion sets it. ``confidences`` are set if the
-    times of events are uncertain. ``in_order`` means that all events of a variable come before
-    all events of the next one, and that no variable is absent.
+    ``completed_at`` is the position of the last event of each match; a match completes at its end
+    and this position. Only a session that has to order matches by completion sets it.
+    ``confidences`` are set if the times of events are uncertain. ``in_order`` means that all events
+    of a variable come before all events of the next one, and that no variable is absent.
     """
 
     variables: Mapping[str, Column]

@@ -39,8 +39,9 @@ class Metrics:
     ``buffer_nodes`` the number pushed, and ``sequences`` the number of sequences constructed
     before selection. ``memory`` is the number of bytes allocated for the runs or instances and
     their buffers; it grows by doubling, and does not include the events.
-    The last two count events with uncertain times: events that arrived after an event that is
-    certain to be later, and how many of these were dropped because they arrived too late.
+    ``arrival_violations`` and ``late_events`` count events with uncertain times: events that
+    arrived after an event that is certain to be later, and how many of these were dropped because
+    they arrived too late. ``left_out`` counts the matches that AT MOST ONCE PER left out.
     """
 
     events: int = 0
@@ -58,6 +59,7 @@ class Metrics:
     memory: int = 0
     arrival_violations: int = 0
     late_events: int = 0
+    left_out: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The metrics as plain values.

@@ -14,7 +14,7 @@ import numpy as np
 from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.events.arrays import Int64s
 from cepheid.language import syntax as ast
-from cepheid.matches.bindings import Bindings, MatchTimes
+from cepheid.matches.bindings import WINDOW_END, Bindings, MatchTimes
 from cepheid.matches.positions import ListPositions, offsets_of, places_in_rows
 from cepheid.snapshots import Arrays
 
@@ -57,8 +57,11 @@ def store_matches(matches: Bindings) -> Arrays:
 
 def load_matches(state: Arrays, components: Sequence[ast.Component]) -> Bindings:
     """The matches of a snapshot, with these components as variables."""
+    matches = Bindings.of_tags(state["ids"], state["offsets"], components, 0)
+    stored = state["end_positions"]
     return replace(
-        Bindings.of_tags(state["ids"], state["offsets"], components, 0),
+        matches,
         known_times=MatchTimes.of(state["starts"], state["ends"]),
-        completed_at=state["end_positions"],
+        # Version 0.1.0 stored no position if a match waited for its window to end.
+        completed_at=np.where(stored == WINDOW_END, matches.last_events(), stored),
     )

@@ -31,13 +31,25 @@ _MATCH_BYTES, _EVENT_BYTES = 600, 60
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A match: its binding, and the (ticks, position) at which it is complete.
+    """A match: its binding, and its end time.
 
-    The position is -1 if the match waits for its window to end.
+    A match ends with its last event, or at the deadline of its trailing negations. A partial match
+    that ``timed_out`` ends when its window has passed.
     """
 
     binding: dict[str, Event | list[Event]]
-    completed: tuple[int, int]
+    ended: int
+    timed_out: bool = False
+
+    @property
+    def completed(self) -> tuple[int, int]:
+        """The (ticks, position) at which it is complete: its end, and its last event."""
+        return self.ended, self.events()[-1].position
+
+    @property
+    def waited(self) -> bool:
+        """Whether the passage of time completes it, and not its last event."""
+        return self.ended > self.events()[-1].ticks
 
     def events(self) -> list[Event]:
         """The events of the match in stream order."""
@@ -56,12 +68,11 @@ class _Flat:
         return {component.variable for component in (*self.positives, *self.negatives)}
 
 
-def evaluate(
-    query: ast.Query, events: Sequence[Event], window: int | None = None, output: str = "all"
-) -> list[Match]:
+def evaluate(query: ast.Query, events: Sequence[Event], window: int | None = None) -> list[Match]:
     """All matches of the query over the ordered events, in order of completion.
 
-    ``window`` is the extent of WITHIN, in ticks or events.
+    ``window`` is the extent of WITHIN, in ticks or events. What OUTPUT says is applied by
+    :mod:`cepheid.reference.output`.
     """
     found: dict[Any, Match] = {}
     for match in find(query, events, window):
@@ -69,8 +80,7 @@ def evaluate(
         key = sort_key(query, match)
         if key not in found or match.completed < found[key].completed:
             found[key] = match
-    matches = sorted(found.values(), key=lambda match: (match.completed, sort_key(query, match)))
-    return non_overlapping(query, matches) if output == "non_overlapping" else matches
+    return sorted(found.values(), key=lambda match: (match.completed, sort_key(query, match)))
 
 
 def find(
@@ -121,28 +131,6 @@ def partition_of(query: ast.Query, match: Match) -> tuple[Any, ...]:
     return tuple(_shared_value(events, test.attribute) for test in _equivalences(query))
 
 
-def non_overlapping(query: ast.Query, matches: list[Match]) -> list[Match]:
-    """Select greedily in order of completion; of matches that complete together, the shortest."""
-    order = sorted(
-        matches,
-        key=lambda match: (
-            match.completed,
-            -match.events()[0].position,
-            sort_key(query, match),
-        ),
-    )
-    last: dict[Any, tuple[int, int]] = {}
-    kept = []
-    for match in order:
-        events = match.events()
-        partition = partition_of(query, match)
-        start = (events[0].ticks, events[0].position)
-        if partition not in last or start > last[partition]:
-            last[partition] = match.completed
-            kept.append(match)
-    return kept
-
-
 class Evaluation:
     """One alternative of a query over one stream."""
 
@@ -175,7 +163,7 @@ class Evaluation:
             bindings = self._candidates(0, {})
         for binding in bindings:
             if not any(self._violated(negated, binding) for negated in self.flat.negatives):
-                yield Match(dict(binding), self._completed(binding))
+                yield Match(dict(binding), self._ended(binding))
 
     # --- candidates: every choice of events that satisfies everything
 
@@ -371,7 +359,7 @@ class Evaluation:
             for event in self._within_reach(binding)
         )
 
-    def _completed(self, binding: Binding) -> tuple[int, int]:
+    def _ended(self, binding: Binding) -> int:
         events = _events_of(binding)
         positives = {component.variable for component in self.flat.positives}
         waits = any(
@@ -379,8 +367,8 @@ class Evaluation:
             for negated in self.flat.negatives
         )
         if waits and self.extent is not None and self.measure is ast.WindowMeasure.TIME:
-            return events[0].ticks + self.extent, -1
-        return events[-1].ticks, events[-1].position
+            return events[0].ticks + self.extent
+        return events[-1].ticks
 
 
 # --- conditions ---------------------------------------------------------------------------

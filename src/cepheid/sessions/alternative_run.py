@@ -18,13 +18,7 @@ from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.partition_numbers import PartitionNumbers
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.language import syntax as ast
-from cepheid.matches.bindings import (
-    WINDOW_END,
-    Bindings,
-    MatchTimes,
-    joined_bindings,
-    no_matches,
-)
+from cepheid.matches.bindings import Bindings, MatchTimes, joined_bindings, no_matches
 from cepheid.matches.held import charge_matches, over_budget
 from cepheid.matches.stored import load_matches, store_matches
 from cepheid.planning.registry import evaluation_named
@@ -225,6 +219,14 @@ class AlternativeRun:
             self._parts = [(joined_bindings(matches), np.concatenate(partitions))]
         return self._parts[0]
 
+    def live_starts(self) -> Int64s | None:
+        """The first events of runs and of pending matches; None if the engine does not know."""
+        live = self.engine.live_starts()
+        if live is None:
+            return None
+        waiting, _ = self._pending
+        return np.union1d(live, waiting.first_events()) if len(waiting) else live
+
     def first_completion(self) -> tuple[int, int] | None:
         """The (ticks, position) at which the first pending match is complete."""
         waiting, _ = self._pending
@@ -262,7 +264,6 @@ class AlternativeRun:
         if self._ends_by_time:
             # A window longer than the axis ends with it.
             ends = np.where(starts > MAX_TICKS - self._window, MAX_TICKS, starts + self._window)
-            last = np.full(len(starts), WINDOW_END, dtype=np.int64)
         else:
             ends = retained.ticks[retained.places(last)]
         return replace(block, known_times=MatchTimes.of(starts, ends), completed_at=last)

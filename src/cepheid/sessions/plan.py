@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from cepheid.errors import EvaluationError, LimitError, OptionError, SnapshotErr
 from cepheid.events.events import Events
 from cepheid.events.read_options import UncertainTime
 from cepheid.matches.matches import Matches
+from cepheid.matches.modes.rule import EVERY_MATCH, OutputRule
 from cepheid.planning.choice import Choice, warn_of_reference
 from cepheid.planning.registry import EVALUATIONS, evaluation_named
 from cepheid.schema import Kind
@@ -51,6 +53,7 @@ class PlannedQuery:
     evaluation: Evaluation
     refusals: tuple[str, ...]
     window: int | None
+    rule: OutputRule
     sample: Events
     stream: MergedStream | None
     makes: pa.Table | None
@@ -63,7 +66,7 @@ class PlannedQuery:
         return SessionTask(
             self.analysed,
             self.window,
-            settings.output,
+            self.rule,
             settings.options,
             settings.read.uncertain or UncertainTime(),
             self.evaluation.name,
@@ -120,6 +123,7 @@ def plan(
         with naming(script, number):
             choice = script.choose(analysed, settings, in_batches=in_batches, compressed=compressed)
             window = script.window_ticks(number, events.time_axis)
+            rule = settings.said.of(each.query).rule(events.time_axis)
         chosen = choice.evaluation
         if script.is_single and not compressed:
             chosen = _cheapest(analysed, settings, events, window, choice)
@@ -138,6 +142,7 @@ def plan(
                 chosen,
                 choice.refusals,
                 window,
+                rule,
                 sample,
                 stream,
                 makes,
@@ -157,7 +162,7 @@ def new_run(task: SessionTask) -> WholeRun:
     return Session(
         task.query,
         task.window,
-        task.output,
+        task.rule,
         task.options,
         evaluation=task.evaluation,
         budget=task.budget,
@@ -179,13 +184,27 @@ def open_session(task: SessionTask, stored: Stored | None = None) -> QuerySessio
                 "certain times; restore it with the same keywords"
             )
         task.check_made(header)
-        output = header.get("output", task.output)
-        task = replace(task, window=header["window"], output=output, evaluation=made_by.name)
+        task = replace(task, window=header["window"], rule=_made_with(header, task.rule))
+        task = replace(task, evaluation=made_by.name)
+    task.rule.refuse_stream(task.query.query)
     session = new_run(task)
     assert isinstance(session, QuerySession)
     if stored is not None:
         session.load(*stored)
     return session
+
+
+def _made_with(header: Mapping[str, Any], rule: OutputRule) -> OutputRule:
+    """The output with which a snapshot was made; another one is refused."""
+    if "output" not in header:
+        return rule
+    made = OutputRule(header["output"], header.get("at_most_once_per"))
+    if rule not in (made, EVERY_MATCH):
+        raise SnapshotError(
+            f"the snapshot was made with output={made.output!r} and "
+            f"at_most_once_per={made.least_gap!r}; restore it with the same"
+        )
+    return made
 
 
 @contextmanager

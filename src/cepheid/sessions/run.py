@@ -19,7 +19,6 @@ from cepheid.matches.bindings import joined_bindings
 from cepheid.matches.match_stream import MatchStream
 from cepheid.matches.matches import Matches
 from cepheid.matches.modes.mode import COMPRESSED
-from cepheid.matches.modes.registry import output_mode
 from cepheid.planning.choice import warn_of_ignored
 from cepheid.planning.registry import EVALUATIONS
 from cepheid.sessions.composites import Composites, Unsettled
@@ -133,8 +132,8 @@ def run_stream(planned: PlannedQuery, events: Events) -> MatchStream:
 
 def run_count(planned: PlannedQuery, events: Events) -> int:
     """The number of matches; matches are built only if they cannot be counted otherwise."""
-    task, chooses = planned.task, output_mode(planned.settings.output).chooses
-    if chooses or _no_compressed(planned) is not None:
+    task = planned.task
+    if task.rule.chooses or _no_compressed(planned) is not None:
         return run_stream(planned, events).exhaust()
     from cepheid.sessions.session import Session
 
@@ -180,6 +179,8 @@ def _no_compressed(planned: PlannedQuery) -> str | None:
     """Why a query has no compressed output, or None."""
     evaluation, options = planned.evaluation, planned.settings.options
     refusal = COMPRESSED.refusal(planned.analysed)
+    if planned.rule.least_gap is not None:
+        refusal = "it lists no matches, and AT MOST ONCE PER leaves out some of them"
     if not evaluation.has_compressed:
         able = list_words([each.name for each in EVALUATIONS if each.has_compressed])
         refusal = f"only {able} has it, and {evaluation.name} runs this query"

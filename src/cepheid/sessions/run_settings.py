@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from cepheid.engines.base.evaluation import AUTO
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options, read_options
 from cepheid.events.read_options import DEFAULT_READING, ReadKeywords, ReadOptions
-from cepheid.matches.modes.mode import ALL
+from cepheid.sessions.said_output import KEYWORDS, NOTHING_SAID, SaidOutput
 
 
 class MatchKeywords(ReadKeywords, total=False):
     """The keywords of :meth:`cepheid.CompiledQuery.match`, which documents them."""
 
     evaluation: str
-    output: str
+    output: str | None
+    at_most_once_per: float | str | timedelta | None
     options: Mapping[str, Any]
     algorithm: str
     buffer: str
@@ -36,11 +38,14 @@ class MatchKeywords(ReadKeywords, total=False):
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """How events are read, and how they are matched."""
+    """How events are read, and how they are matched.
+
+    ``said`` is what the keywords say about the output of each query.
+    """
 
     read: ReadOptions = DEFAULT_READING
     evaluation: str = AUTO
-    output: str = ALL.name
+    said: SaidOutput = NOTHING_SAID
     options: Options = DEFAULT_OPTIONS
 
     @classmethod
@@ -63,9 +68,10 @@ class RunSettings:
         """
         from cepheid.matches.modes.registry import check_output  # its modes need NumPy
 
-        output = keywords.get("output", ALL.name)
-        check_output(output, None if outputs is None else tuple(outputs))
-        known = {*ReadKeywords.__annotations__, "evaluation", "output"} - {*without}
+        said = SaidOutput.by_keywords(keywords)
+        if said.output is not None:
+            check_output(said.output, None if outputs is None else tuple(outputs))
+        known = {*ReadKeywords.__annotations__, "evaluation", *KEYWORDS} - {*without}
         others = {name: value for name, value in keywords.items() if name not in known}
         options = read_options(others)
-        return cls(ReadOptions.of(keywords), keywords.get("evaluation", AUTO), output, options)
+        return cls(ReadOptions.of(keywords), keywords.get("evaluation", AUTO), said, options)

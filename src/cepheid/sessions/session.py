@@ -7,6 +7,7 @@ matches do not depend on how the stream is cut into batches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
 from cepheid.engines.base.query_session import QuerySession
 from cepheid.engines.base.retained import Retained
 from cepheid.errors import EventError
-from cepheid.events.arrays import padded
+from cepheid.events.arrays import Int64s, padded
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
@@ -31,11 +32,10 @@ from cepheid.matches.duplicates import ReportedMatches, without_duplicates
 from cepheid.matches.held import charge_matches
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics, joined_metrics
-from cepheid.matches.modes.mode import CompletedMatches
-from cepheid.matches.modes.registry import output_mode, refuse_query
-from cepheid.matches.stored import load_matches, store_matches
+from cepheid.matches.modes.rule import EVERY_MATCH, OutputRule
 from cepheid.schema import Kind
 from cepheid.sessions.alternative_run import AlternativeRun
+from cepheid.sessions.reporting import Moment, Reporting
 from cepheid.sessions.session_window import SessionWindow
 from cepheid.snapshots import Arrays, Parts, part, prefixed
 from cepheid.tuning import tuning
@@ -48,10 +48,6 @@ _EXACT = 2.0**53
 """Float counts are exact below this."""
 
 
-_CHOOSER = "ends"
-"""The part of a snapshot that has the state of the output mode; its name is from version 0.1.0."""
-
-
 _string_operations = compiled_once(string_operations)
 
 
@@ -62,7 +58,7 @@ class Session(QuerySession):
         self,
         query: AnalysedQuery,
         window: int | None,
-        output: str = "all",
+        rule: OutputRule = EVERY_MATCH,
         options: Options = DEFAULT_OPTIONS,
         *,
         evaluation: str = NFA_B,
@@ -70,15 +66,15 @@ class Session(QuerySession):
         counts: bool = False,
         budget: Budget | None = None,
     ) -> None:
-        self._mode = output_mode(output)
-        refuse_query(self._mode, query)
+        self._rule = rule
+        rule.refuse_query(query)
         measure = query.query.measure
         by_partition = measure is ast.WindowMeasure.EVENTS_PER_PARTITION
         # Once an event is read, its partition matters only to an output mode that chooses, a
         # negation, or a window that counts the events of partitions.
         keeps_partitions = bool(query.equivalences) and (
             by_partition
-            or self._mode.chooses
+            or rule.chooses
             or any(alternative.negations for alternative in query.alternatives)
         )
         super().__init__(query, options, Retained(measure, keeps_partitions))
@@ -101,7 +97,7 @@ class Session(QuerySession):
                     options,
                     keeps_all,
                     counts,
-                    prunes=self._mode.can_prune and is_simple,
+                    prunes=rule.mode.can_prune and is_simple,
                     shared=shared,
                     budget=self._budget,
                 ),
@@ -109,13 +105,11 @@ class Session(QuerySession):
             )
             for alternative in query.alternatives
         ]
-        make_chooser = self._mode.make_chooser
-        self._chooser = None if make_chooser is None else make_chooser()
+        self._reporting = Reporting(rule, self._components) if rule.chooses else None
         self._reads_tests = keeps_partitions or any(each.reads_tests for each in self._alternatives)
         self._reported = ReportedMatches(self._components)
-        self._held = self.nothing
         # One automaton without negation, output all: its matches are the answer.
-        self._is_plain = is_simple and not self._mode.chooses
+        self._is_plain = is_simple and self._reporting is None
 
     def feed(self, batch: Events) -> Matches:
         """The matches that a batch completes."""
@@ -127,7 +121,8 @@ class Session(QuerySession):
         if ticks is not None:
             now = self._window.now
             self._window.now = ticks if now is None else max(now, ticks)
-        chosen = self._choose(self._release(at_end=ticks is None))
+        at_end = ticks is None
+        chosen = self._choose(self._release(at_end), at_end)
         return self._reported_now([*parts, self._places(chosen)])
 
     def _reported_now(self, parts: list[Bindings]) -> Matches:
@@ -141,20 +136,31 @@ class Session(QuerySession):
     def waiting_until(self) -> int | None:
         """The earliest end of the matches that were found but not reported yet, in ticks."""
         pending = self._first_completion()
-        held = [int(self._held.ends.min())] if len(self._held) else []
-        return min([*held, *([] if pending is None else [pending[0]])], default=None)
+        held = None if self._reporting is None else self._reporting.first_end
+        times = [held, None if pending is None else pending[0]]
+        return min((time for time in times if time is not None), default=None)
 
     @property
     def metrics(self) -> Metrics:
         """Metrics of the evaluation so far."""
-        return joined_metrics(self.rows_read, [each.engine.metrics for each in self._alternatives])
+        found = joined_metrics(self.rows_read, [each.engine.metrics for each in self._alternatives])
+        return (
+            found if self._reporting is None else replace(found, left_out=self._reporting.left_out)
+        )
 
     @property
     def next_completion(self) -> int | None:
         """The earliest time that completes a match without another event; None if none does."""
-        # Held matches are released with the pending match that they wait for.
-        pending = self._first_completion() if self._window.is_time else None
-        return None if pending is None else pending[0]
+        # Other held matches are released with the pending match that they wait for.
+        if not self._window.is_time or self._window.is_open:
+            return None
+        pending = self._first_completion()
+        waiting = None if self._reporting is None else self._reporting.first_start
+        times = [
+            None if pending is None else pending[0],
+            None if waiting is None else waiting + self._window.extent,
+        ]
+        return min((time for time in times if time is not None), default=None)
 
     def _first_completion(self) -> tuple[int, int] | None:
         """The (ticks, position) at which the first pending match is complete."""
@@ -170,8 +176,9 @@ class Session(QuerySession):
         # An event before a match can violate one that begins up to a window later.
         negations = [each for part in self._query.alternatives for each in part.negations]
         windows = 2 if any(not negated.after for negated in negations) else 1
+        gap = 0 if self._reporting is None else self._reporting.gap
         last = self._retained.ticks[-1:]
-        return int(last[0]) + windows * window.extent if len(last) else window.now
+        return int(last[0]) + windows * window.extent + gap if len(last) else window.now
 
     def snapshot_parts(self) -> Parts:
         """The state in parts and without a checksum, valid until the next call."""
@@ -179,7 +186,8 @@ class Session(QuerySession):
             self._evict_keys(to_store=True)
         header = {
             "window": self._window.extent,
-            "output": self._mode.name,
+            "output": self._rule.output,
+            "at_most_once_per": self._rule.least_gap,
             "evaluation": self._evaluation,
             "now": self._window.now,
             "strings": self._strings.state(),
@@ -187,10 +195,9 @@ class Session(QuerySession):
         arrays = {
             **self._window.state(),
             **prefixed("reported", self._reported.state()),
-            **prefixed("held", store_matches(self._held)),
         }
-        if self._chooser is not None:
-            arrays |= prefixed(_CHOOSER, self._chooser.state())
+        if self._reporting is not None:
+            arrays |= self._reporting.state()
         for number, alternative in enumerate(self._alternatives):
             arrays |= prefixed(f"alternative{number}", alternative.state())
         return self._packed(header, arrays)
@@ -202,9 +209,8 @@ class Session(QuerySession):
         self._window.load(arrays)
         self._strings = StringCodes.from_state(header["strings"], _string_operations(self._query))
         self._reported.load(part("reported", arrays))
-        self._held = load_matches(part("held", arrays), self._components)
-        if self._chooser is not None:
-            self._chooser.load(part(_CHOOSER, arrays))
+        if self._reporting is not None:
+            self._reporting.load(arrays)
         for number, alternative in enumerate(self._alternatives):
             alternative.load(part(f"alternative{number}", arrays))
 
@@ -223,7 +229,8 @@ class Session(QuerySession):
         if self._is_plain:
             return self._feed(events)
         self._read(events)
-        matches = self._choose([*self._release(at_end=False), *self._release(at_end=True)])
+        found = [*self._release(at_end=False), *self._release(at_end=True)]
+        matches = self._choose(found, at_end=True)
         order = np.lexsort((matches.completion_positions, matches.ends))
         if (np.diff(order) < 0).any():
             matches = matches.pick(order)
@@ -271,7 +278,7 @@ class Session(QuerySession):
         if self._is_plain:
             return list(self._held_blocks(batch)) or [self.nothing]
         self._read(batch)
-        return [self._places(self._choose(self._release(at_end=False)))]
+        return [self._places(self._choose(self._release(at_end=False), at_end=False))]
 
     def _held_blocks(self, batch: Events) -> Iterator[Bindings]:
         """The matches as they are found, charged to the budget until they are reported."""
@@ -315,7 +322,7 @@ class Session(QuerySession):
             for alternative in self._alternatives
         ]
 
-    def _choose(self, found: Sequence[Bindings]) -> Bindings:
+    def _choose(self, found: Sequence[Bindings], at_end: bool) -> Bindings:
         """The matches to report, out of all that the alternatives found."""
         parts = [with_variables(part, self._components) for part in found if len(part)]
         matches = joined_bindings(parts or [self.nothing])
@@ -325,29 +332,25 @@ class Session(QuerySession):
                 matches = self._reported.without_reported(matches, self._retained.first_number)
             else:
                 matches = without_duplicates(matches)
-        if self._chooser is None:
+        if self._reporting is None:
             return matches
-        matches = self._in_order_of_completion(matches)
-        if not len(matches):
-            return matches
-        first = self._retained.places(matches.first_events())
-        partition = self._retained.partition[first]
-        completed = CompletedMatches(matches, partition, max(self._window.partitions.count, 1))
-        return self._chooser.choose(completed)
-
-    def _in_order_of_completion(self, matches: Bindings) -> Bindings:
-        """Hold back the matches that are complete later than a pending match."""
-        matches = joined_bindings([self._held, matches]) if len(self._held) else matches
-        pending = self._first_completion()
-        if pending is None:
-            self._held = self.nothing
-            return matches
-        ticks, position = pending
-        early = (matches.ends < ticks) | (
-            (matches.ends == ticks) & (matches.completion_positions < position)
+        moment = Moment(
+            self._retained,
+            self._window.following(),
+            self._window.extent,
+            self._first_completion(),
+            None if at_end else self._live_starts(),
+            at_end,
         )
-        self._held = matches.pick(np.flatnonzero(~early))
-        return matches.pick(np.flatnonzero(early))
+        return self._reporting.report(matches, moment)
+
+    def _live_starts(self) -> Int64s | None:
+        """The first events of runs and of pending matches; None if an engine does not know them."""
+        if not self._rule.mode.waits:
+            return None
+        found = [each.live_starts() for each in self._alternatives]
+        known = [each for each in found if each is not None]
+        return np.unique(np.concatenate(known)) if len(known) == len(found) else None
 
     def _places(self, found: Bindings) -> Bindings:
         """The matches as places in the retained events."""
@@ -356,7 +359,7 @@ class Session(QuerySession):
     def _evict(self) -> None:
         """Evict the events that no later match can contain or be violated by."""
         if len(self._retained) and not self._window.is_open:
-            self._window.evict(self._held.first_events() if len(self._held) else None)
+            self._window.evict(None if self._reporting is None else self._reporting.first_held)
             self._evict_keys()
             self._evict_strings()
 
@@ -370,9 +373,11 @@ class Session(QuerySession):
         used = window.used_partitions()
         for alternative in self._alternatives:
             used |= padded(alternative.used_partitions(now), len(used))
+        if self._reporting is not None:
+            used |= padded(self._reporting.used_partitions(window.now), len(used))
         numbers = window.keep_partitions(used)
-        if self._chooser is not None:
-            self._chooser.renumber_partitions(numbers)
+        if self._reporting is not None:
+            self._reporting.renumber_partitions(numbers)
         for alternative in self._alternatives:
             alternative.renumber_partitions(numbers)
 

@@ -118,7 +118,7 @@ class _CepMatch:
             time=_constant("time", time) or "ts",
             type=_constant("type", type) or "type",
             tie_break=[name.strip() for name in ties.split(",")] if ties else None,
-            output=_constant("output", output) or "all",
+            output=_constant("output", output),
             time_unit=_constant("time_unit", time_unit),
         )
         keys = equivalence_keys(prepared.query)

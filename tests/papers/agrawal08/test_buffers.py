@@ -10,6 +10,7 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.engines.base.options import Options
 from cepheid.events.events import order_events
+from cepheid.matches.modes.rule import EVERY_MATCH
 from cepheid.sessions.session import Session
 
 FIGURE_3 = pa.table(
@@ -29,7 +30,7 @@ def buffer_after(query: str, table: pa.Table, options: Options) -> tuple[set[str
     A pointer is shown as ``e2 –1.0→ e1``; at the bottom of the first stack there is none.
     """
     events = order_events(table)
-    running = Session(analyse(cep.query(query).tree, events.schema), 60, "all", options)
+    running = Session(analyse(cep.query(query).tree, events.schema), 60, EVERY_MATCH, options)
     engine = running._alternatives[0].engine
     complete: list[np.void] = []
     retrieve = engine._retrieved
@@ -135,7 +136,7 @@ def test_a_search_that_backtracks_reads_events_again() -> None:
         """PATTERN SEQ(S+ a[], S b, S c)
         WHERE strict_contiguity { a[1].first = true AND b.x >= 2 AND c.x >= 3 }"""
     )
-    running = Session(analyse(query.tree, events.schema), None, "all", Options("backtrack"))
+    running = Session(analyse(query.tree, events.schema), None, EVERY_MATCH, Options("backtrack"))
     assert running.feed(events).bindings() == [{"a": [0, 1, 2, 3], "b": 4, "c": 5}]
     # ρ1: e2 e3 e4; ρ2: e3 e4 e5 e6; ρ3, which goes on at e5: e5 e6; ρ4, at e6: e6.
     assert running._alternatives[0].engine.events_read == 3 + 4 + 2 + 1

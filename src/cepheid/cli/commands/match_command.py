@@ -33,13 +33,15 @@ def match(
     request: Request,
     spark: SparkMaster = None,
     output: Annotated[
-        str,
+        str | None,
         result_option(
             metavar="MODE",
             callback=usage(check_output),
-            help=f"Which matches to report: {list_words(listed_outputs(), 'or')}.",
+            show_default=False,
+            help=f"Which matches to report: {list_words(listed_outputs(), 'or')}. By default what "
+            "OUTPUT says in the query, or all.",
         ),
-    ] = "all",
+    ] = None,
     format: Annotated[
         Format | None,
         result_option(

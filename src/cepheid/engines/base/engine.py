@@ -102,6 +102,13 @@ class Engine(ABC):
         """The number of matches, for an engine that counts; exact below 2 ** 53."""
         return float(self.metrics.matches)
 
+    def live_starts(self) -> Int64s | None:
+        """The positions of the first events of all runs, if the engine knows them.
+
+        Of the events read so far, later matches begin only with these.
+        """
+        return None
+
     def crowded(self) -> ast.Component | None:
         """The component at which there are most partial matches, if the engine knows."""
         return None

@@ -43,6 +43,7 @@ READING = (
     "tie_break",
     "evaluation",
     "output",
+    "at_most_once_per",
     "time_unit",
     "time_format",
     "sep",

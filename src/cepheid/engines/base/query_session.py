@@ -23,7 +23,7 @@ from cepheid.language.printer import print_query
 from cepheid.matches.bindings import Bindings, no_matches
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
-from cepheid.matches.modes.mode import ALL
+from cepheid.matches.modes.rule import EVERY_MATCH, OutputRule
 from cepheid.snapshots import Arrays, Parts, pack, part, prefixed, sealed
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class SessionTask:
 
     query: AnalysedQuery
     window: int | None = None
-    output: str = ALL.name
+    rule: OutputRule = EVERY_MATCH
     options: Options = DEFAULT_OPTIONS
     uncertain: UncertainTime = _CERTAIN
     evaluation: str = NFA_B

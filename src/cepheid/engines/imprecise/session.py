@@ -42,7 +42,7 @@ from cepheid.matches.bindings import Bindings, MatchTimes, joined_bindings, with
 from cepheid.matches.held import naming_component
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
-from cepheid.matches.modes.registry import refuse_output
+from cepheid.matches.modes.rule import refuse_output
 from cepheid.snapshots import Arrays, Parts
 
 NEVER = -(1 << 62)
@@ -54,7 +54,7 @@ class ImpreciseSession(QuerySession):
     """The state of a query over uncertain times: the events that it still needs."""
 
     def __init__(self, task: SessionTask) -> None:
-        refuse_output(task.output)
+        refuse_output(task.rule)
         super().__init__(task.query, task.options, Retained(keeps_partitions=False))
         self.nothing = replace(self.nothing, confidences=np.zeros(0))
         self._budget = Budget()

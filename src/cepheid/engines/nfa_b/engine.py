@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.codegen.generated import predicate_address
-from cepheid.codegen.layout import NONE, UNBOUNDED
+from cepheid.codegen.layout import ANY, NONE, TAG_SHIFT, UNBOUNDED
 from cepheid.codegen.steps import NfaB, step_tables
 from cepheid.engines.base.engine import Chunk, Engine, EngineTask
 from cepheid.engines.base.options import MERGING
@@ -206,6 +206,19 @@ class NfaBEngine(Engine):
             "condition on that component or skip_till_next_match makes them fewer, and max_runs "
             "allows more"
         )
+
+    def live_starts(self) -> Int64s | None:
+        """The first events of all runs; under skip_till_any_match they are not worth a search."""
+        control, runs = self._control[0], self._state.runs
+        if control["strategy"] == ANY:
+            return None
+        self._drop_nodes()
+        nodes = self.buffer.nodes
+        if control["merging"]:
+            roots = nodes[(nodes["previous"] == NONE) & (nodes["tag"] >= 0)]
+        else:
+            roots = nodes[runs["root"][runs["state"] >= 0] - control["base_node"]]
+        return np.unique(roots["tag"] >> TAG_SHIFT)
 
     def crowded(self) -> ast.Component | None:
         """The component at which most runs are."""

@@ -23,6 +23,7 @@ from cepheid.explain.diagnosis.stream import Positions, Stream
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
 from cepheid.matches.bindings import Bindings
+from cepheid.matches.modes.rule import EVERY_MATCH
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
 from cepheid.sessions.session import Session
@@ -110,7 +111,7 @@ class Counting:
         options = Options(max_runs=tuning().diagnosis_runs, max_matches=tuning().diagnosis_count)
         found = Partials()
         try:
-            for block in Session(analysed, stream.window, "all", options).run(stream.events):
+            for block in Session(analysed, stream.window, EVERY_MATCH, options).run(stream.events):
                 found.add(block, stream.axis)
         except LimitError:
             found.is_exact = False
@@ -136,7 +137,7 @@ class Counting:
                 return found
 
     def _limited(self, query: AnalysedQuery, events: Events, window: int | None) -> Partials:
-        session = Session(query, window, "all", Options(max_runs=tuning().diagnosis_runs))
+        session = Session(query, window, EVERY_MATCH, Options(max_runs=tuning().diagnosis_runs))
         found = Partials()
         listed = 0
         for block in _blocks(session, events):

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from cepheid.jit.decorators import I64, I64S, I64S_2D, helper, kernel
+from cepheid.jit.decorators import I64, I64S, I64S_2D, kernel
+from cepheid.matches.kernels.choosing import is_smaller
 
-_END, _POSITION, _PARTITION = 0, 1, 2
-
-
-@helper
-def _is_smaller(offsets, numbers, m, other):
-    """Whether the row of match m comes before that of another match."""
-    a, b = offsets[m], offsets[other]
-    while a < offsets[m + 1] and b < offsets[other + 1]:
-        if numbers[a] != numbers[b]:
-            return numbers[a] < numbers[b]
-        a += 1
-        b += 1
-    return b < offsets[other + 1]
+_END, _POSITION, _PARTITION, _WAITED = 0, 1, 2, 3
 
 
 @kernel(I64(I64S_2D, I64S_2D, I64S, I64S, I64S, I64S, I64S, I64S))
@@ -25,11 +14,11 @@ def choose_non_overlapping(
 ):
     """Write the chosen matches; returns their number.
 
-    ``keys`` has for each match the (ticks, position) of its completion and its partition;
-    ``order`` sorts the matches by them. ``firsts`` has the (ticks, position) of its first event.
-    Of the matches of a partition that are complete at the same event the one with the latest
-    first event is taken, then the one with the smallest row of ``numbers``. ``last_ticks`` and
-    ``last_positions`` are the last end of each partition.
+    ``keys`` has for each match the (ticks, position) of its completion, its partition, and 1 if the
+    passage of time completed it; ``order`` sorts the matches by the first three. ``firsts`` has the
+    (ticks, position) of its first event. Of the matches of a partition that are complete at the
+    same event the one with the latest first event is taken, then the one with the smallest row of
+    ``numbers``. ``last_ticks`` and ``last_positions`` are the last end of each partition.
     """
     count = 0
     low = 0
@@ -44,7 +33,7 @@ def choose_non_overlapping(
             if keys[_PARTITION, m] != p or keys[_END, m] != end or keys[_POSITION, m] != position:
                 break
             here = firsts[1, m]
-            if here > first or (here == first and _is_smaller(offsets, numbers, m, best)):
+            if here > first or (here == first and is_smaller(offsets, numbers, m, best)):
                 best, first = m, here
             high += 1
         start = firsts[0, best]
@@ -53,6 +42,7 @@ def choose_non_overlapping(
             chosen[count] = best
             count += 1
             last_ticks[p] = end
-            last_positions[p] = position
+            # A match that starts exactly at a deadline starts after it.
+            last_positions[p] = -1 if keys[_WAITED, best] else position
         low = high
     return count

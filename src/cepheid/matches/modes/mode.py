@@ -17,8 +17,20 @@ if TYPE_CHECKING:
     # ``import cepheid`` loads the modes, but not Arrow.
     from cepheid.events.arrays import Int64s
     from cepheid.matches.bindings import Bindings
+    from cepheid.matches.positions import Bools
     from cepheid.reference.definition import Match
     from cepheid.snapshots import Arrays
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveStarts:
+    """The events with which later matches can still begin, besides later events.
+
+    They are sorted by partition and position.
+    """
+
+    positions: Int64s
+    partitions: Int64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,24 +38,38 @@ class CompletedMatches:
     """Matches among which a mode chooses, in no particular order.
 
     ``partition_of`` is the partition of each match by the equivalence tests of the query, a
-    number below ``partitions``.
+    number below ``partitions``. ``waited`` is true for a match that the passage of time completed,
+    and not its last event. ``closed`` is true for a match if no later match has its first event;
+    ``live`` has the first events of matches that can still come, or is None if only ``closed`` is
+    known. ``is_needed`` tells which events, by position, later matches can contain.
     """
 
     matches: Bindings
     partition_of: Int64s
     partitions: int
+    waited: Bools
+    closed: Bools
+    live: LiveStarts | None = None
+    is_needed: Callable[[Int64s], Bools] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """The indices of the matches to report, and of those that are not decided yet.
+
+    Undecided matches are passed to the next call again. All others are dropped.
+    """
+
+    reported: Int64s
+    undecided: Int64s | None = None
 
 
 class Chooser(ABC):
-    """Chooses the matches of one session that are reported.
-
-    Matches are passed to :meth:`choose` in the order of their completion: all matches of a call
-    are complete before all matches of the next call.
-    """
+    """Chooses the matches of one session that are reported."""
 
     @abstractmethod
-    def choose(self, completed: CompletedMatches) -> Bindings:
-        """The matches to report."""
+    def choose(self, completed: CompletedMatches) -> Choice:
+        """The matches to report; there is at least one match to choose from."""
 
     def state(self) -> Arrays:
         """The state kept between calls, as arrays for a snapshot."""
@@ -67,6 +93,9 @@ class OutputMode:
     has no such output, or is None. ``definition`` makes the same choice among the matches of the
     reference evaluation; without it they are passed to a chooser, too. ``can_prune`` allows
     engines to leave out matches that overlap an earlier match of their partition.
+    A mode that ``compares_starts`` compares only matches with the same first event. A mode that
+    ``waits`` decides when no later match can have that event; another mode gets the matches in the
+    order of their completion: all matches of a call are complete before all matches of the next.
     ``needs_buffer`` is true if the output is the buffer that all runs share: only an evaluation
     with such a buffer has this output, and only for a whole stream in memory.
     """
@@ -77,6 +106,8 @@ class OutputMode:
     refusal: Callable[[AnalysedQuery], str | None] = lambda _query: None
     definition: Callable[[ast.Query, list[Match]], list[Match]] | None = None
     can_prune: bool = False
+    compares_starts: bool = False
+    waits: bool = False
     needs_buffer: bool = False
 
     @property
@@ -90,7 +121,7 @@ class OutputMode:
 
         A choice can depend on any other match of the partition.
         """
-        return self.chooses
+        return self.chooses and not self.compares_starts
 
 
 ALL = OutputMode("all", "every match")
@@ -110,3 +141,14 @@ COMPRESSED = OutputMode(
     refusal=_refusal,
     needs_buffer=True,
 )
+
+
+def by_definition(name: str) -> Callable[[ast.Query, list[Match]], list[Match]]:
+    """The choice that the reference evaluation makes."""
+
+    def choose(query: ast.Query, matches: list[Match]) -> list[Match]:
+        from cepheid.reference.output import MODES
+
+        return MODES[name](query, matches)
+
+    return choose

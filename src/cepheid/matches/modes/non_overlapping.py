@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepheid.events.arrays import Int64s, int64s
-from cepheid.language import syntax as ast
-from cepheid.matches.modes.mode import Chooser, CompletedMatches, OutputMode
+from cepheid.matches.modes.mode import Choice, Chooser, CompletedMatches, OutputMode, by_definition
 
 if TYPE_CHECKING:
-    from cepheid.matches.bindings import Bindings
-    from cepheid.reference.definition import Match
     from cepheid.snapshots import Arrays
-
-_NEVER = np.iinfo(np.int64).min
 
 
 class NonOverlapping(Chooser):
@@ -40,41 +35,36 @@ class NonOverlapping(Chooser):
 
     def renumber_partitions(self, numbers: Int64s) -> None:
         """Drop the ends of the partitions with number -1; the others keep their order."""
-        kept = numbers[: len(self._last_ticks)] >= 0
-        self._last_ticks = self._last_ticks[: len(kept)][kept]
-        self._last_positions = self._last_positions[: len(kept)][kept]
+        from cepheid.matches.modes.groups import kept_partitions
 
-    def choose(self, completed: CompletedMatches) -> Bindings:
+        self._last_ticks = kept_partitions(self._last_ticks, numbers)
+        self._last_positions = kept_partitions(self._last_positions, numbers)
+
+    def choose(self, completed: CompletedMatches) -> Choice:
         """The matches that do not overlap."""
         # Imported on first use because it takes a while to compile.
         from cepheid.matches.kernels.non_overlapping import choose_non_overlapping
+        from cepheid.matches.modes.groups import firsts, with_partitions
 
         matches, partition = completed.matches, completed.partition_of
-        never = np.full(max(completed.partitions - len(self._last_ticks), 0), _NEVER)
-        self._last_ticks = np.concatenate([self._last_ticks, never])
-        self._last_positions = np.concatenate([self._last_positions, never])
-        keys = np.stack([matches.ends, matches.completion_positions, partition])
-        order = np.lexsort(keys[::-1])
-        first = matches.first_events().astype(np.int64, copy=False)
-        firsts = np.stack([matches.starts, first])
+        self._last_ticks = with_partitions(self._last_ticks, completed.partitions)
+        self._last_positions = with_partitions(self._last_positions, completed.partitions)
+        waited = completed.waited.astype(np.int64)
+        keys = np.stack([matches.ends, matches.completion_positions, partition, waited])
+        order = np.lexsort(keys[2::-1])
+        begins = np.stack([matches.starts, firsts(matches)])
         rows = matches.rows()
         chosen = np.empty(len(matches), dtype=np.int64)
         count = choose_non_overlapping(
-            keys, firsts, order, *rows, self._last_ticks, self._last_positions, chosen
+            keys, begins, order, *rows, self._last_ticks, self._last_positions, chosen
         )
-        return matches.pick(chosen[:count])
-
-
-def _definition(query: ast.Query, matches: list[Match]) -> list[Match]:
-    from cepheid.reference.definition import non_overlapping
-
-    return non_overlapping(query, matches)
+        return Choice(chosen[:count])
 
 
 NON_OVERLAPPING = OutputMode(
     "non_overlapping",
     "matches that each start after the previous match of their partition has ended",
     make_chooser=NonOverlapping,
-    definition=_definition,
+    definition=by_definition("non_overlapping"),
     can_prune=True,
 )

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import OptionError, unknown_name
+from cepheid.matches.modes.first import FIRST
+from cepheid.matches.modes.leftmost import LEFTMOST
+from cepheid.matches.modes.longest import LONGEST
 from cepheid.matches.modes.mode import ALL, COMPRESSED, OutputMode
 from cepheid.matches.modes.non_overlapping import NON_OVERLAPPING
 
-_BUILT_IN = (ALL, NON_OVERLAPPING, COMPRESSED)
+_BUILT_IN = (ALL, FIRST, LONGEST, LEFTMOST, NON_OVERLAPPING, COMPRESSED)
 _MODES = {mode.name: mode for mode in _BUILT_IN}
 
 
@@ -40,7 +42,7 @@ def listed_outputs() -> tuple[str, ...]:
     """The modes that list matches, available in every kind of run.
 
     >>> listed_outputs()
-    ('all', 'non_overlapping')
+    ('all', 'first', 'longest', 'leftmost', 'non_overlapping')
     """
     return tuple(name for name, mode in _MODES.items() if not mode.needs_buffer)
 
@@ -49,7 +51,7 @@ def all_outputs() -> tuple[str, ...]:
     """All modes; modes that need a buffer are only for a whole stream in memory.
 
     >>> all_outputs()
-    ('all', 'non_overlapping', 'compressed')
+    ('all', 'first', 'longest', 'leftmost', 'non_overlapping', 'compressed')
     """
     return tuple(sorted(_MODES, key=lambda name: _MODES[name].needs_buffer))
 
@@ -65,19 +67,3 @@ def check_output(output: str, known: Sequence[str] | None = None) -> None:
     known = listed_outputs() if known is None else known
     if output not in known:
         raise OptionError(unknown_name("output mode", output, known))
-
-
-def refuse_query(mode: OutputMode, query: AnalysedQuery) -> None:
-    """Refuse a query that this mode does not support."""
-    refusal = mode.refusal(query)
-    if refusal is not None:
-        raise OptionError(f"there is no {mode.name} output for this query: {refusal}")
-
-
-def refuse_output(output: str) -> None:
-    """Refuse an output other than all matches if matches have confidences."""
-    if output_mode(output).chooses:
-        raise OptionError(
-            f"where times are uncertain there is no output {output!r}: every match that some "
-            "possible world has is reported, and min_confidence or top_k leave out the others"
-        )

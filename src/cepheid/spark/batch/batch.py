@@ -17,7 +17,6 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 
 from cepheid.api import CompiledQuery
 from cepheid.errors import OptionError, list_words
-from cepheid.matches.modes.mode import ALL
 from cepheid.matches.modes.registry import all_outputs, listed_outputs, output_mode
 from cepheid.scripts import CompiledScript
 from cepheid.spark.batch.arrow_schemas import MATCH_ID
@@ -77,7 +76,7 @@ def match(
         OptionError: an option cannot be used, or the events cannot be sliced.
     """
     frame, keywords = one_frame(events, keywords)
-    output = keywords.get("output", ALL.name)
+    output = keywords.get("output")
     if output in all_outputs() and output_mode(output).needs_buffer:
         raise OptionError(
             f"output={output!r} is an object in memory; over a DataFrame the output is "

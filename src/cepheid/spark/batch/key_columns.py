@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent, PartitionKey
 from cepheid.language import syntax as ast
-from cepheid.matches.modes.registry import output_mode
+from cepheid.matches.modes.rule import OutputRule
 from cepheid.schema import Kind
 from cepheid.spark.batch.frames import column
 
@@ -23,13 +23,13 @@ KeyOfType = Mapping[str, str]
 """The attribute of each event type that has the key."""
 
 
-def key_columns(query: AnalysedQuery, output: str, type: str) -> list[Column]:
+def key_columns(query: AnalysedQuery, rule: OutputRule, type: str) -> list[Column]:
     """The columns that all events of a match have in common; there may be none."""
     assert query.schema is not None
     tests = equivalence_keys(query)
     if tests:
         return [comparable(query, name) for name in tests]
-    if _is_about_more_than_matches(query.query, output):
+    if _is_about_more_than_matches(query.query, rule):
         return []
     for key in _common_keys(query):
         # An event of a type that is not in the pattern may be anywhere.
@@ -72,10 +72,10 @@ def equivalence_keys(query: AnalysedQuery) -> list[str]:
     ]
 
 
-def _is_about_more_than_matches(query: ast.Query, output: str) -> bool:
+def _is_about_more_than_matches(query: ast.Query, rule: OutputRule) -> bool:
     """Whether a match depends on the order or number of other events."""
     counts = query.measure is not ast.WindowMeasure.TIME
-    return not query.strategy.skips or counts or output_mode(output).needs_whole_partitions
+    return not query.strategy.skips or counts or rule.needs_whole_partitions
 
 
 def _common_keys(query: AnalysedQuery) -> Iterator[KeyOfType]:

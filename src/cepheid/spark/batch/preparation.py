@@ -21,7 +21,7 @@ from cepheid.events.read_options import UncertainTime
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
-from cepheid.matches.modes.registry import refuse_output
+from cepheid.matches.modes.rule import refuse_output
 from cepheid.schema import Schema
 from cepheid.sessions.plan import PlannedQuery, plan
 from cepheid.sessions.run_settings import MatchKeywords, RunSettings
@@ -89,7 +89,7 @@ class Prepared:
         settings = self.settings
         if settings.is_script:
             return [comparable(self.query, name) for name in self.common_keys]
-        return key_columns(self.query, settings.run.output, settings.type)
+        return key_columns(self.query, self.planned[0].rule, settings.type)
 
     @cached_property
     def tests(self) -> dict[str, list[str]]:
@@ -214,7 +214,7 @@ def prepare(
         not script.is_single,
         match_id,
         has_session,
-        Additions.used_by((each.query for each in script.queries), run.output),
+        Additions.used_by((each.query for each in script.queries), run.said.output),
     )
     return Prepared(tuple(planned), tuple(plain_columns(frame)), settings, repeated)
 
@@ -232,7 +232,7 @@ def loses_key(tree: ast.Query, key: str) -> bool:
 
 def _check_uncertain(planned: PlannedQuery, run: RunSettings) -> None:
     """Refuse early the options for uncertain times that a worker would refuse."""
-    refuse_output(run.output)
+    refuse_output(planned.rule)
     if run.options.top_k is not None:
         raise OptionError(
             "top_k ranks all matches, and each worker knows only its own; take them from the "

@@ -18,7 +18,6 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from cepheid.errors import warn
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language import syntax as ast
-from cepheid.matches.modes.registry import output_mode
 from cepheid.spark.batch.frames import column
 from cepheid.spark.batch.preparation import Prepared, time_order
 from cepheid.spark.worker.partition_run import SLICE
@@ -58,9 +57,10 @@ def why_not_sliced(prepared: Prepared) -> str | None:
         return f"its window counts events ({window.measure.value}), which a slice cannot do"
     if prepared.planned[0].evaluation.has_confidence:
         return "an event of uncertain time can be in several slices, and match in each"
-    output = prepared.settings.run.output
-    if output_mode(output).needs_whole_partitions:
-        return f"{output} depends on all matches before"
+    rule = prepared.planned[0].rule
+    if rule.needs_whole_partitions:
+        shown = rule.output if rule.mode.needs_whole_partitions else "AT MOST ONCE PER"
+        return f"{shown} depends on all matches before"
     return None
 
 

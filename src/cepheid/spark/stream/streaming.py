@@ -24,6 +24,8 @@ from pyspark.sql.types import StructField, StructType, TimestampNTZType, Timesta
 
 from cepheid.api import CompiledQuery
 from cepheid.errors import OptionError, list_words
+from cepheid.language.printer import print_window
+from cepheid.matches.modes.mode import ALL
 from cepheid.scripts import CompiledScript
 from cepheid.snapshots import VERSION
 from cepheid.spark.batch.arrow_schemas import MATCH_ID, arrow_schema, spark_schema
@@ -81,6 +83,8 @@ def match(
     frame, keywords = one_frame(events, keywords)
     prepared = prepare(compiled, frame.schema, match_id=match_id, **keywords)
     _refuse_without_session(prepared)
+    for planned in prepared.planned:
+        planned.rule.refuse_stream(planned.each.query)
     if prepared.settings.is_script:
         _refuse_without_key(prepared)
         _refuse_names(prepared)
@@ -141,10 +145,11 @@ def _made_by(prepared: Prepared, events: StructType, buckets: int) -> dict[str, 
     """
     settings = prepared.settings
     read, ties = settings.run.read, list(settings.run.read.tie_break)
-    said = read.uncertain
+    said, gap = read.uncertain, settings.run.said.at_most_once_per
     return {
         "script" if settings.is_script else "query": settings.text,
-        "output": settings.run.output,
+        "output": settings.run.said.output or ALL.name,
+        **({} if gap is None else {"at_most_once_per": print_window(gap)}),
         "time": read.time,
         "type": read.type,
         "tie_break": (ties or None) if settings.is_script else ties,

@@ -34,7 +34,7 @@ class Additions:
     mode: OutputMode | None = None
 
     @classmethod
-    def used_by(cls, trees: Iterable[ast.Query], output: str) -> Additions:
+    def used_by(cls, trees: Iterable[ast.Query], output: str | None) -> Additions:
         """The additions that these queries use with this output."""
         nodes = [node for tree in trees for node in tree.walk()]
         called = {node.function for node in nodes if isinstance(node, ast.Call)}
@@ -43,7 +43,7 @@ class Additions:
         return cls(
             {name: function for name, function in found.items() if function is not None},
             tuple(AGGREGATES[name] for name in sorted(names)),
-            added_mode(output),
+            None if output is None else added_mode(output),
         )
 
     def register(self) -> None:

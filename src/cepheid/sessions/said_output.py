@@ -1,0 +1,102 @@
+"""What the keywords of ``match`` and the OUTPUT clause of a query say about its output.
+
+This module loads neither NumPy nor Arrow, so that ``import cepheid`` does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from cepheid.errors import OptionError
+from cepheid.language import syntax as ast
+from cepheid.language.builder import event
+from cepheid.language.printer import print_window
+from cepheid.language.units import NANOSECONDS_PER
+
+if TYPE_CHECKING:
+    from cepheid.events.time_axis import TimeAxis
+    from cepheid.matches.modes.rule import OutputRule
+
+KEYWORDS = ("output", "at_most_once_per")
+
+
+@dataclass(frozen=True, slots=True)
+class SaidOutput:
+    """The output mode and the duration of AT MOST ONCE PER; None means that nothing is said."""
+
+    output: str | None = None
+    at_most_once_per: ast.Window | None = None
+
+    @classmethod
+    def by_keywords(cls, keywords: Mapping[str, Any]) -> SaidOutput:
+        """What the keywords say.
+
+        Raises:
+            OptionError: a value is no duration.
+        """
+        given = keywords.get("at_most_once_per")
+        return cls(keywords.get("output"), None if given is None else _duration(given))
+
+    def of(self, query: ast.Query) -> SaidOutput:
+        """What the keywords and the clause of a query say together.
+
+        Raises:
+            OptionError: they do not agree.
+        """
+        clause = query.output
+        if clause is None:
+            return self
+        if clause.timed_out:
+            raise OptionError("WITH TIMED OUT is not supported yet")
+        if self.output is not None and clause.mode not in (None, self.output):
+            raise _disagreement("output", self.output, str(clause.mode))
+        gap, other = self.at_most_once_per, clause.at_most_once_per
+        if gap is not None and other is not None and _comparable(gap) != _comparable(other):
+            raise _disagreement("at_most_once_per", print_window(gap), print_window(other))
+        return SaidOutput(self.output or clause.mode, gap or other)
+
+    def rule(self, axis: TimeAxis | None = None) -> OutputRule:
+        """The output of a query; without a time axis, the duration is not in ticks but 1."""
+        from cepheid.matches.modes.rule import EVERY_MATCH, OutputRule  # its modes need NumPy
+
+        gap, ticks = self.at_most_once_per, None
+        if gap is not None:
+            assert isinstance(gap.extent, Fraction)
+            ticks = 1 if axis is None else axis.window_ticks(gap.extent, gap.unit)
+        return OutputRule(self.output or EVERY_MATCH.output, ticks)
+
+
+NOTHING_SAID = SaidOutput()
+
+
+def _duration(given: Any) -> ast.Window:
+    """A number of units of the time column, a string such as ``"5 seconds"``, or a timedelta."""
+    try:
+        window = event("A").within(given).build().window
+    except OptionError:
+        window = None
+    is_positive = window is not None and isinstance(window.extent, Fraction) and window.extent > 0
+    if window is None or not is_positive or window.measure is not ast.WindowMeasure.TIME:
+        raise OptionError(
+            f"at_most_once_per={given!r} is not a duration: give a number, or a string such as "
+            "'10 minutes'"
+        )
+    return window
+
+
+def _comparable(window: ast.Window) -> tuple[Any, bool]:
+    """An extent in nanoseconds, or in the unit of the time column."""
+    assert isinstance(window.extent, Fraction)
+    if window.unit is None:
+        return window.extent, False
+    return window.extent * NANOSECONDS_PER[window.unit], True
+
+
+def _disagreement(name: str, option: str, clause: str) -> OptionError:
+    return OptionError(
+        f"{name}={option!r} does not agree with the OUTPUT clause of the query, which says "
+        f"{clause!r}; leave out one of them"
+    )
