@@ -215,7 +215,8 @@ class _Assembler(ExpressionAssembler):
         composite = _composite(items[0]) if len(items) == 1 else None
         if composite is None:
             return ast.Return(tuple(map(_named, items)), span=span)
-        return ast.Return(tuple(map(_named, composite.items)), composite.function, span=span)
+        named = tuple(map(_named, composite.items))
+        return ast.Return(named, composite.function, span=items[0].span)
 
     def query(
         self, span: Span, stream: str | None, pattern: ast.Pattern, where: Any, *clauses: Any
