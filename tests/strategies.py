@@ -92,7 +92,7 @@ _LEAVES = (
 )  # fmt: skip
 _OPERATIONS = (
     "comparison", "arithmetic", "and", "or", "not", "negative", "in", "between", "like", "null",
-    "call",
+    "call", "case",
 )  # fmt: skip
 
 
@@ -174,6 +174,10 @@ class _Expressions:
                 return ast.Like(first, draw(_short_strings))
             case "null":
                 return ast.IsNull(first)
+            case "case":
+                count = draw(st.integers(1, 2))
+                branches = [(self.expression(depth), self.expression(depth)) for _ in range(count)]
+                return ast.Case(tuple(branches), first)
             case "call":
                 return ast.Call(draw(_functions), self._several(depth, least=0))
         return ast.Not(first)

@@ -1,7 +1,7 @@
 """Scalar functions that a condition or RETURN may call.
 
-A function gets plain values and never null: the result for a null argument is null. A call without
-a result (``sqrt(-1)``, ``ln(0)``) gives null too, like a division by zero.
+A function gets plain values and never null: the result for a null argument is null, but for
+coalesce. A call without a result (``sqrt(-1)``, ``ln(0)``) gives null too, like a division by zero.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from typing import Any
 
+from cepheid.errors import list_words
 from cepheid.schema import Kind
 
 
@@ -36,18 +38,27 @@ class Uncallable(Exception):
 class Function:
     """A scalar function: its parameters, its result, and how Python computes it.
 
-    ``parameter`` is the kind of every argument (FLOAT for any number, UNKNOWN for any kind);
-    ``result`` is None if the result has the kind of the arguments. Registered functions also have
-    ``compile``, which gives the native code for the kinds of the arguments.
+    ``parameters`` are the kinds of the arguments, the last one for all that follow (FLOAT for any
+    number, TIMESTAMP for any point in time, UNKNOWN for any kind); ``result`` is None if the result
+    has the kind of the arguments, which is then the same. Registered functions also have
+    ``compile``, which gives the native code for the kinds of the arguments. The argument with the
+    number ``constant`` is a literal, and ``check`` tells what is wrong with it.
     """
 
     name: str
     python: Callable[..., Any]
     least_arguments: int
     most_arguments: int | None
-    parameter: Kind
+    parameters: tuple[Kind, ...]
     result: Kind | None
     compile: Callable[[tuple[Kind, ...]], Compiled] | None = None
+    takes_null: bool = False
+    constant: int | None = None
+    check: Callable[[str], str | None] = lambda _: None
+
+    def parameter(self, number: int) -> Kind:
+        """The kind of an argument."""
+        return self.parameters[min(number, len(self.parameters) - 1)]
 
     def takes(self, count: int) -> bool:
         """Whether it can be called with this number of arguments."""
@@ -56,7 +67,7 @@ class Function:
 
     def __call__(self, *arguments: Any) -> Any:
         """The result for these arguments; None if an argument is None or there is no result."""
-        if any(argument is None for argument in arguments):
+        if not self.takes_null and any(argument is None for argument in arguments):
             return None
         try:
             result = self.python(*arguments)
@@ -93,11 +104,73 @@ def _number(
     least: int = 1,
     most: int | None = 1,
 ) -> Function:
-    return Function(name, python, least, most, Kind.FLOAT, result)
+    return Function(name, python, least, most, (Kind.FLOAT,), result)
 
 
-def _string(name: str, python: Callable[[str], Any], result: Kind = Kind.STRING) -> Function:
-    return Function(name, python, 1, 1, Kind.STRING, result)
+def _string(
+    name: str, python: Callable[..., Any], result: Kind = Kind.STRING, strings: int = 1
+) -> Function:
+    return Function(name, python, strings, strings, (Kind.STRING,), result)
+
+
+def _time(name: str, python: Callable[[date], int]) -> Function:
+    return Function(name, python, 1, 1, (Kind.TIMESTAMP,), Kind.INTEGER)
+
+
+_WHITESPACE = " \t\n\r\f\v"
+
+
+def _substring(string: str, start: int, length: int | None = None) -> str:
+    low = start - 1
+    high = len(string) if length is None else low + max(length, 0)
+    return string[max(low, 0) : max(high, 0)]
+
+
+def _nullif(value: Any, other: Any) -> Any:
+    if isinstance(value, float) or isinstance(other, float):
+        return None if float(value) == float(other) else value
+    return None if value == other else value
+
+
+def _matches(string: str, pattern: str) -> Any:
+    # Arrow's expressions take linear time; Python's can take exponential time.
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.match_substring_regex(pa.scalar(string, pa.string()), pattern).as_py()
+
+
+def _check_pattern(pattern: str) -> str | None:
+    try:
+        _matches("", pattern)
+    except ValueError as error:
+        return f"is not a regular expression: {error}"
+    return None
+
+
+DATE_PARTS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
+"""What date_trunc can round down to."""
+
+
+def _check_part(part: str) -> str | None:
+    names = list_words(list(DATE_PARTS))
+    return None if part.lower() in DATE_PARTS else f"is not a part of a date; they are {names}"
+
+
+def _truncated(part: str, moment: date) -> datetime:
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day)
+    part = part.lower()
+    if part == "week":
+        moment -= timedelta(days=moment.weekday())
+    if part == "quarter":
+        moment = moment.replace(month=moment.month - (moment.month - 1) % 3, day=1)
+    zeroed: dict[str, int] = {"microsecond": 0}
+    parts = ("second", "minute", "hour", "day", "month")
+    finer = {"week": 3, "quarter": 4, "year": 5}
+    for name in parts[: finer.get(part, parts.index(part) if part in parts else 0)]:
+        zeroed[name] = int(name in ("day", "month"))
+    return moment.replace(**zeroed)  # type: ignore[arg-type]
 
 
 BUILT_IN: dict[str, Function] = {
@@ -118,6 +191,49 @@ BUILT_IN: dict[str, Function] = {
         _string("lower", str.lower),
         _string("upper", str.upper),
         _string("length", len, result=Kind.INTEGER),
+        _string("trim", lambda string: string.strip(_WHITESPACE)),
+        _string("replace", str.replace, strings=3),
+        _string("starts_with", str.startswith, Kind.BOOLEAN, strings=2),
+        _string("ends_with", str.endswith, Kind.BOOLEAN, strings=2),
+        _string("contains", str.__contains__, Kind.BOOLEAN, strings=2),
+        Function("concat", lambda *strings: "".join(strings), 1, None, (Kind.STRING,), Kind.STRING),
+        Function("substring", _substring, 2, 3, (Kind.STRING, Kind.INTEGER), Kind.STRING),
+        Function(
+            "regexp_like",
+            _matches,
+            2,
+            2,
+            (Kind.STRING,),
+            Kind.BOOLEAN,
+            constant=1,
+            check=_check_pattern,
+        ),
+        _time("minute", lambda moment: getattr(moment, "minute", 0)),
+        _time("hour", lambda moment: getattr(moment, "hour", 0)),
+        _time("day", lambda moment: moment.day),
+        _time("weekday", date.isoweekday),
+        _time("month", lambda moment: moment.month),
+        _time("year", lambda moment: moment.year),
+        Function(
+            "date_trunc",
+            _truncated,
+            2,
+            2,
+            (Kind.STRING, Kind.TIMESTAMP),
+            Kind.TIMESTAMP,
+            constant=0,
+            check=_check_part,
+        ),
+        Function("nullif", _nullif, 2, 2, (Kind.UNKNOWN,), None),
+        Function(
+            "coalesce",
+            lambda *values: next((value for value in values if value is not None), None),
+            1,
+            None,
+            (Kind.UNKNOWN,),
+            None,
+            takes_null=True,
+        ),
     )
 }
 

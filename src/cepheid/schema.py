@@ -39,6 +39,28 @@ class Kind(Enum):
         return self in (Kind.INTEGER, Kind.FLOAT)
 
 
+class Computed(str):
+    """The name of an attribute that is computed from other attributes of the same event.
+
+    ``expression`` is over attributes of the variable ``""``, and ``sources`` are those attributes.
+    The name starts with a backtick, which no name of a column in a query contains.
+    """
+
+    expression: Any
+    sources: frozenset[str]
+
+    def __new__(cls, name: str, expression: Any = None, sources: Iterable[str] = ()) -> Computed:
+        """The attribute with this name, which says all about the expression."""
+        made = super().__new__(cls, name)
+        made.expression, made.sources = expression, frozenset(sources)
+        return made
+
+
+def sources_of(attribute: str) -> frozenset[str]:
+    """The columns that an attribute is read from."""
+    return attribute.sources if isinstance(attribute, Computed) else frozenset((attribute,))
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """Which attributes each event type has.
@@ -64,6 +86,8 @@ class Schema:
         >>> schema.has_attribute("Shelf", "door"), schema.has_attribute("Exit", "door")
         (False, True)
         """
+        if isinstance(attribute, Computed):
+            return all(self.has_attribute(type_name, source) for source in attribute.sources)
         if self.types is None:
             return attribute in self.attributes
         return attribute in self.types.get(type_name, self.others or ())

@@ -1,7 +1,5 @@
 """Which kinds of value there are, and which go together."""
 
-from datetime import datetime
-
 import pytest
 
 import cepheid as cep
@@ -195,11 +193,8 @@ def test_a_length_that_is_an_attribute_is_one() -> None:
 
 def test_a_value_that_no_query_can_hold_is_refused() -> None:
     text = "PATTERN A a WHERE a.t > T"
-    moment: object = datetime(2024, 5, 1)
-    with pytest.raises(
-        QuerySemanticError, match="a value of type datetime cannot be used in a query"
-    ):
-        analyse(parse(text, parameters={"T": moment}), SCHEMA, text)  # type: ignore[dict-item]
+    with pytest.raises(QuerySemanticError, match="a value of type bytes cannot be used in a query"):
+        analyse(parse(text, parameters={"T": b"x"}), SCHEMA, text)  # type: ignore[dict-item]
 
 
 @pytest.mark.parametrize("condition", ["[o]", "a.o = a.o"])

@@ -71,9 +71,9 @@ def test_a_script_comes_from_a_file_and_has_parameters(tmp_path):
         ),
         (
             "PATTERN A a RETURN X(v = a.x); PATTERN B a RETURN X(w = a.x); PATTERN X x",
-            "query:1:44: 'X' has w here, but v in query 1\n"
+            "query:1:51: 'X' has w here, but v in query 1\n"
             "  1 | PATTERN A a RETURN X(v = a.x); PATTERN B a RETURN X(w = a.x); PATTERN X x\n"
-            "    |                                            ^^^^^^^^^^^^^^^^^\n"
+            "    |                                                   ^^^^^^^^^^\n"
             "All events of a type must have the same attributes.",
         ),
         (
@@ -90,6 +90,16 @@ def test_a_mistake_is_shown_where_it_is(text, message):
     with pytest.raises(cep.QueryError) as caught:
         cep.script(text).match(EVENTS)
     assert str(caught.value) == message
+
+
+def test_a_name_in_return_is_a_type_if_it_has_a_capital_or_is_read():
+    assert cep.query("PATTERN A a RETURN Alert(x = a.x)").tree.returns.type_name == "Alert"
+    assert cep.script("PATTERN A a RETURN alert(x = a.x); PATTERN alert b")
+    for make in (cep.query, cep.script):
+        with pytest.raises(cep.QuerySemanticError, match="no function 'uper'") as caught:
+            make("PATTERN A a RETURN uper(a.s)")
+        assert "Did you mean 'upper'?" in str(caught.value)
+        assert "such as Uper" in str(caught.value)
 
 
 def test_the_faults_of_all_queries_are_reported_at_once():

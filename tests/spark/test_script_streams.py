@@ -148,9 +148,9 @@ def test_a_script_is_one_stream_of_the_matches_of_all_queries(
             "'Q' makes composite events without id = ….id",
         ),
         (
-            "PATTERN A a WHERE [id] RETURN Q(id = a.id); "
-            "PATTERN SEQ(Q q, B b) WHERE [id] RETURN q(id = q.id)",
-            "called 'q', and so is the column 'Q'",
+            "PATTERN A a WHERE [id] RETURN Qq(id = a.id); "
+            "PATTERN SEQ(Qq q, B b) WHERE [id] RETURN QQ(id = q.id)",
+            "called 'QQ', and so is the column 'Qq'",
         ),
     ],
 )

@@ -19,10 +19,11 @@ from cepheid.analysis.operations import (
     literal_kind,
 )
 from cepheid.errors import Fault, Span, closest, list_words
-from cepheid.functions import Uncallable, find_function
+from cepheid.functions import Function, Uncallable, find_function
 from cepheid.language import syntax as ast
+from cepheid.language.computed import EVENT
 from cepheid.language.printer import print_attribute
-from cepheid.schema import ORDERED, Kind, Schema, with_article
+from cepheid.schema import ORDERED, Computed, Kind, Schema, with_article
 
 _MOST_LISTED = 12
 
@@ -47,6 +48,13 @@ def return_kind(expression: ast.Expression, query: ast.Query, schema: Schema | N
     if isinstance(expression, ast.Elements):
         return Kind.LIST
     return _Checker(query, schema).kind(expression)
+
+
+def attribute_kind(attribute: str, schema: Schema) -> Kind:
+    """The kind of an attribute, which may be computed."""
+    if not isinstance(attribute, Computed):
+        return schema.kind(attribute)
+    return _Checker(ast.Query(ast.Component((), EVENT)), schema).kind(attribute.expression)
 
 
 class _Checker:
@@ -123,6 +131,10 @@ class _Checker:
                 return self._aggregate(node)
             case ast.Call():
                 return self._call(node)
+            case ast.Case(branches, _):
+                for condition, _ in branches:
+                    self.check_boolean(condition)
+                return self._common(node, map(self.kind, node.values), "the values of CASE")
             case ast.Negative(operand):
                 kind = self.kind(operand)
                 if kind.is_number or kind in (Kind.DURATION, Kind.UNKNOWN):
@@ -141,7 +153,8 @@ class _Checker:
             case ast.In(operand, options):
                 value = self._operand(operand)
                 for option in options:
-                    self._compared(option, value, self._operand(option), is_ordered=False)
+                    if option != ast.Literal(None):
+                        self._compared(option, value, self._operand(option), is_ordered=False)
             case ast.Between(operand, low, high):
                 value = self._operand(operand)
                 for end in (low, high):
@@ -163,7 +176,7 @@ class _Checker:
         self, node: ast.Expression, left: Operand, right: Operand, is_ordered: bool
     ) -> None:
         for expression, _ in (left, right):
-            if isinstance(expression, ast.Literal) and expression.value is None:
+            if expression == ast.Literal(None) and not getattr(expression, "is_meant", False):
                 self._fault(
                     "a comparison with NULL is never true",
                     node,
@@ -212,6 +225,8 @@ class _Checker:
 
     def _attribute(self, variable: str, attribute: str, span: Span | None) -> Kind:
         schema = self._schema
+        if variable == EVENT and schema is not None:
+            return attribute_kind(attribute, schema)
         types = sorted(self._types.get(variable, ()))
         if schema is None or not types or not all(map(schema.has_type, types)):
             return Kind.UNKNOWN
@@ -271,10 +286,12 @@ class _Checker:
         kinds = [self.kind(argument) for argument in node.arguments]
         if function is None:
             return Kind.UNKNOWN
-        wanted = function.parameter
-        for kind, argument in zip(kinds, node.arguments, strict=True):
-            is_number = wanted is Kind.FLOAT and kind.is_number
-            if not is_number and Kind.UNKNOWN not in (kind, wanted) and kind is not wanted:
+        self._check_constant(function, node)
+        for number, (kind, argument) in enumerate(zip(kinds, node.arguments, strict=True)):
+            wanted = function.parameter(number)
+            fits = wanted is Kind.FLOAT and kind.is_number
+            fits = fits or (wanted is Kind.TIMESTAMP and kind in TIMES)
+            if not fits and Kind.UNKNOWN not in (kind, wanted) and kind is not wanted:
                 expected = "a number" if wanted is Kind.FLOAT else with_article(wanted)
                 self._fault(
                     f"{function.name} takes {expected}, but this is {with_article(kind)}", argument
@@ -288,9 +305,36 @@ class _Checker:
                 self._fault(f"{function.name} does not take {given}", node, f"{reason}.")
         if function.result is not None:
             return function.result
-        if Kind.UNKNOWN in kinds or not kinds:
+        if Kind.UNKNOWN in kinds and function.name not in ("coalesce", "nullif"):
             return Kind.UNKNOWN
-        return Kind.FLOAT if Kind.FLOAT in kinds else kinds[0]
+        return self._common(node, kinds, f"the arguments of {function.name}")
+
+    def _check_constant(self, function: Function, node: ast.Call) -> None:
+        """An argument that must be a literal is one, and makes sense."""
+        place = function.constant
+        if place is None or place >= len(node.arguments):
+            return
+        match node.arguments[place]:
+            case ast.Literal(str(value)):
+                wrong = function.check(value)
+                if wrong is not None:
+                    self._fault(f"'{value}' {wrong}", node.arguments[place])
+            case argument:
+                which = ("first", "second")[place]
+                self._fault(
+                    f"the {which} argument of {function.name} is a string in quotes", argument
+                )
+
+    def _common(self, node: ast.Node, kinds: Iterable[Kind], what: str) -> Kind:
+        """The kind of a value that is one of several."""
+        known = {*kinds} - {Kind.UNKNOWN}
+        if all(kind.is_number for kind in known):
+            return Kind.FLOAT if Kind.FLOAT in known else next(iter(known), Kind.UNKNOWN)
+        if len(known) > 1:
+            shown = list_words(sorted(map(with_article, known)))
+            self._fault(f"{what} are of different kinds: {shown}", node)
+            return Kind.UNKNOWN
+        return known.pop()
 
     def _arithmetic(self, node: ast.Arithmetic) -> Kind:
         left, right = self.kind(node.left), self.kind(node.right)

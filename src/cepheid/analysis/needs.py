@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from cepheid.aggregates import AGGREGATES
+from cepheid.analysis.kinds import attribute_kind
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.errors import closest, list_words, warn
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern
-from cepheid.schema import Kind
+from cepheid.schema import Kind, sources_of
 
 RANK = "rank"
 STRING_FUNCTIONS = ("lower", "upper", "length")
@@ -48,7 +49,7 @@ def attributes_named(query: ast.Query, *, whole_events: bool | None = None) -> s
     if query.condition is not None:
         nodes.extend(query.condition.walk())
     named = (getattr(node, "attribute", None) for node in nodes)
-    return {name for name in named if name is not None}
+    return {source for name in named if name is not None for source in sources_of(name)}
 
 
 def string_operations(query: AnalysedQuery) -> frozenset[str]:
@@ -91,7 +92,9 @@ def _asked(node: ast.Node, query: AnalysedQuery) -> Iterator[str]:
 def _is_string(node: ast.Node, query: AnalysedQuery) -> bool:
     attribute = getattr(node, "attribute", None)
     assert query.schema is not None
-    return attribute is not None and query.schema.kind(attribute) is Kind.STRING
+    if attribute is None:
+        return isinstance(node, ast.Literal) and isinstance(node.value, str)
+    return attribute_kind(attribute, query.schema) is Kind.STRING
 
 
 def unbounded_components(query: ast.Query) -> list[ast.Component]:

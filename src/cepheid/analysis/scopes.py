@@ -101,22 +101,23 @@ def _check_use(node: ast.Node, variable: str, declared: Declared) -> Iterator[Fa
 def _check_call(call: ast.Call) -> Iterator[Fault]:
     function = find_function(call.function)
     if function is None:
-        known = (*function_names(), *AGGREGATES, *STRATEGIES)
-        candidates = closest(call.function, known)
-        yield Fault(
-            f"there is no function '{call.function}'",
-            first_word(call, call.function),
-            found=call.function,
-            candidates=candidates,
-            hint=None
-            if candidates
-            else f"The functions are {list_words(function_names())}; the aggregates are "
-            f"{list_words(sorted(AGGREGATES))}.",
-        )
+        yield unknown_function(call.function, first_word(call, call.function))
         return
     given = len(call.arguments)
     if not function.takes(given):
         yield Fault(f"{function.name} takes {_arguments(function)}, not {given}", call.span)
+
+
+def unknown_function(name: str, span: Span | None, also: str = "") -> Fault:
+    """The fault of a function that does not exist; ``also`` is added to the hint."""
+    candidates = closest(name, (*function_names(), *AGGREGATES, *STRATEGIES))
+    listed = (
+        f"The functions are {list_words(function_names())}; the aggregates are "
+        f"{list_words(sorted(AGGREGATES))}."
+    )
+    hint = " ".join(filter(None, ("" if candidates else listed, also))) or None
+    message = f"there is no function '{name}'"
+    return Fault(message, span, found=name, candidates=candidates, hint=hint)
 
 
 def _arguments(function: Function) -> str:

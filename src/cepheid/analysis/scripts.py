@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.kinds import return_kind
-from cepheid.analysis.names import type_span
+from cepheid.analysis.names import first_word, type_span
+from cepheid.analysis.scopes import unknown_function
 from cepheid.errors import DEFAULT_SOURCE, Fault, QuerySemanticError, Span, list_words
 from cepheid.language import syntax as ast
 from cepheid.language.parser import MAX_FAULTS
@@ -66,6 +67,7 @@ def link_queries(
             faults += error.faults
         if len(faults) >= MAX_FAULTS:
             raise QuerySemanticError(faults, text, source)
+    faults += faults_of_made_types(queries)
     made = [query.returns.type_name if query.returns else None for query in queries]
     reads: list[tuple[int, ...]] = []
     for number, query in enumerate(queries):
@@ -81,6 +83,26 @@ def link_queries(
     return tuple(
         ScriptQuery(names[ix], query, reads[ix], ix in read) for ix, query in enumerate(queries)
     )
+
+
+def faults_of_made_types(queries: Sequence[ast.Query]) -> Iterator[Fault]:
+    """The faults of ``RETURN name(…)`` where the name is neither a function nor a type.
+
+    It is a type if it starts with a capital letter, or if another query reads it.
+    """
+    read = [
+        {name for part, _ in ast.components(query.pattern) for name in part.types}
+        for query in queries
+    ]
+    for number, query in enumerate(queries):
+        name = query.returns.type_name if query.returns is not None else None
+        others = read[:number] + read[number + 1 :]
+        if name is None or name[0].isupper() or any(name in each for each in others):
+            continue
+        assert query.returns is not None
+        example = name[0].upper() + name[1:]
+        also = f"A type of composite events starts with a capital letter, such as {example}."
+        yield unknown_function(name, first_word(query.returns, name), also)
 
 
 def check_reserved(

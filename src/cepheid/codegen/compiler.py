@@ -62,7 +62,7 @@ class AlternativeCompiler:
         self._alternative = alternative
         self._components = alternative.components
         self._vector = vector(query.schema, alternative.components)
-        self._writer = PredicateWriter()
+        self._writer = PredicateWriter(query.schema)
         self._check_components()
 
     def _check_components(self) -> None:

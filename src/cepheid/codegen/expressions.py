@@ -93,8 +93,14 @@ class Statements:
     """The statements of one predicate, which compute the values of expressions."""
 
     def __init__(
-        self, constants: list[int | float | str], functions: list[str], *, is_on_event: bool = False
+        self,
+        constants: list[int | float | str],
+        functions: list[str],
+        compute: Callable[[ast.Expression], ast.Expression] = lambda node: node,
+        *,
+        is_on_event: bool = False,
     ) -> None:
+        self._compute = compute
         self._is_on_event = is_on_event
         self.lines: list[str] = []
         self._constants = constants
@@ -118,6 +124,7 @@ class Statements:
         def value_of(part: ast.Expression) -> Value:
             return self.value(part, resolve)
 
+        node = self._compute(node)
         match node:
             case ast.Literal(None):
                 return Value("0", "False", Kind.UNKNOWN)
@@ -144,6 +151,11 @@ class Statements:
                 return self._arithmetic(operator, value_of(left), value_of(right))
             case ast.Call(function, arguments):
                 return self._call(function, [value_of(argument) for argument in arguments])
+            case ast.Case(branches, otherwise):
+                tests = [self._used_often(value_of(condition)) for condition, _ in branches]
+                conditions = [f"({test.known}) and {test.code}" for test in tests]
+                values = [value_of(value) for _, value in branches]
+                return self._chosen(conditions, [*values, value_of(otherwise)])
             case ast.Comparison(operator, left, right):
                 return self._comparison(operator, value_of(left), value_of(right))
             case ast.Between(operand, low, high):
@@ -168,6 +180,22 @@ class Statements:
             case ast.Like():
                 raise Untranslatable("LIKE is tested on single events only")
         raise Untranslatable(f"{type(node).__name__} is not tested across events")
+
+    def _chosen(self, conditions: list[str], values: list[Value]) -> Value:
+        """The first value whose condition is true, or else the last one."""
+        kinds = {value.kind for value in values} - {Kind.UNKNOWN}
+        if kinds == {Kind.INTEGER, Kind.FLOAT}:
+            kinds = {Kind.FLOAT}
+        if len(kinds) > 1 or kinds & {Kind.LIST, Kind.OTHER}:
+            raise Untranslatable("values of different kinds are chosen across events")
+        kind = next(iter(kinds), Kind.UNKNOWN)
+        convert = {Kind.FLOAT: "float", Kind.BOOLEAN: "bool"}.get(kind, "")
+        code, known = f"{convert}({values[-1].code})", f"({values[-1].known})"
+        for condition, value in reversed([*zip(conditions, values[:-1], strict=True)]):
+            test = self._name(condition)
+            code = f"({convert}({value.code}) if {test} else {code})"
+            known = f"(({value.known}) if {test} else {known})"
+        return self._named(code, known, kind)
 
     def _used_often(self, value: Value) -> Value:
         """The value under a name, so that its code is not repeated at each use."""
@@ -296,6 +324,14 @@ class Statements:
         found = find_function(function)
         if found is not None and found.compile is not None:
             return self._registered(found, arguments)
+        if function == "coalesce":
+            named = [self._used_often(argument) for argument in arguments]
+            return self._chosen([value.known for value in named[:-1]], named)
+        if function == "nullif":
+            value, other = map(self._used_often, arguments)
+            same = self._comparison("=", value, other)
+            known = _both(same.known, f"not {same.code}")
+            return self._named(value.code, known, value.kind)
         if function in STRING_FUNCTIONS and arguments[0].kind is Kind.STRING:
             kind = Kind.INTEGER if function == "length" else Kind.STRING
             return self._of_string(function, arguments[0], kind)

@@ -6,11 +6,14 @@ A predicate is generated from the analysed query. A condition holds if it is kno
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from cepheid.codegen import context_reads
+from cepheid.codegen.computed import computed_if_needed
 from cepheid.codegen.context_reads import CONSTANT, FIELD, KNOWN
 from cepheid.codegen.expressions import Resolve, Statements, Untranslatable
 from cepheid.language import syntax as ast
+from cepheid.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class Test:
 class PredicateWriter:
     """Collects the predicates of an automaton into the source of one function."""
 
+    schema: Schema
     constants: list[int | float | str] = field(default_factory=list)
     _functions: list[str] = field(default_factory=list)
     _bodies: list[list[str]] = field(default_factory=list)
@@ -34,7 +38,7 @@ class PredicateWriter:
     def add_event_test(self, tests: list[Test]) -> int:
         """Add a predicate on an event alone, with a loop that tests whole batches; its number."""
         number = self.add(tests)
-        body = Statements(self.constants, self._functions)
+        body = self._statements()
         lines = body.lines
         for test in tests:
             value = body.value(test.expression, test.resolve)
@@ -44,7 +48,7 @@ class PredicateWriter:
 
     def add(self, tests: list[Test]) -> int:
         """Add a predicate that is true if all tests hold that apply; its number."""
-        body = Statements(self.constants, self._functions)
+        body = self._statements()
         for test in tests:
             value = body.value(test.expression, test.resolve)
             failed = f"not ({value.known} and {value.code})"
@@ -53,6 +57,9 @@ class PredicateWriter:
             body.lines += [f"if {failed}:", "    return 0"]
         self._bodies.append([*body.lines, "return 1"])
         return len(self._bodies) - 1
+
+    def _statements(self) -> Statements:
+        return Statements(self.constants, self._functions, partial(computed_if_needed, self.schema))
 
     def can_add(self, test: Test) -> bool:
         """Whether generated code can test this on an event alone."""

@@ -75,7 +75,7 @@ def register_function(name: str, python_function: Any = None) -> Any:
         partial(_call, plain),
         least,
         most,
-        Kind.UNKNOWN,
+        (Kind.UNKNOWN,),
         Kind.UNKNOWN,
         partial(_compile, plain),
     )

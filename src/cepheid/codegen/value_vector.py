@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cepheid.aggregates import AGGREGATES, FIRST, LAST, SUM, TOTAL
+from cepheid.analysis.kinds import attribute_kind
 from cepheid.codegen import context_reads, layout
 from cepheid.codegen.expressions import Storage, Untranslatable, Value, storage_of
 from cepheid.codegen.steps import Phase, Update
@@ -94,7 +95,7 @@ class ValueVector:
         is_float = self.columns[attribute] is Storage.FLOAT
         code = context_reads.column_value(column, is_float, row)
         known = context_reads.column_known(column, row)
-        return self._read(attribute, Value(code, known, self._schema.kind(attribute)))
+        return self._read(attribute, Value(code, known, self._kind(attribute)))
 
     def _read(self, attribute: str, value: Value) -> Value:
         """The value of an attribute, given its stored form: a list is found by event number."""
@@ -103,7 +104,7 @@ class ValueVector:
         return replace(value, code=context_reads.list_value(self.column(attribute), value.code))
 
     def _stored(self, variable: str, role: str, attribute: str | None) -> Value:
-        kind = Kind.INTEGER if attribute is None else self._schema.kind(attribute)
+        kind = Kind.INTEGER if attribute is None else self._kind(attribute)
         if role == "count":
             kind = Kind.INTEGER
         elif role == ROUGH_SUM:
@@ -147,10 +148,13 @@ class ValueVector:
             return replace(total, known=f"({total.known}) and {known}")
         return Value(number, f"({total.known}) and {number} == {number}", Kind.FLOAT)
 
+    def _kind(self, attribute: str) -> Kind:
+        return attribute_kind(attribute, self._schema)
+
     def column(self, attribute: str) -> int:
         """The number of a column, which is added if it is not there."""
-        kind = self._schema.kind(attribute)
-        self.columns.setdefault(attribute, storage_of(kind, attribute))
+        if attribute not in self.columns:
+            self.columns[attribute] = storage_of(self._kind(attribute), attribute)
         return list(self.columns).index(attribute)
 
     def register(self, variable: str, role: str, attribute: str | None, storage: Storage) -> int:
@@ -197,6 +201,6 @@ class ValueVector:
                 operation = layout.SET_FLOAT_AT if is_float else layout.SET_INT_AT
                 return Update(operation, attribute, number, element, length)
         operation = _OPERATIONS.get(role, (layout.SET_INT, layout.SET_FLOAT))[is_float]
-        if attribute is not None and self._schema.kind(attribute) is Kind.STRING:
+        if attribute is not None and self._kind(attribute) is Kind.STRING:
             operation = _OF_STRINGS.get(role, operation)
         return Update(operation, attribute, number)

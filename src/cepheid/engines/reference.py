@@ -22,6 +22,7 @@ from cepheid.matches.modes.mode import CompletedMatches
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
 from cepheid.reference.output import at_most_once, in_order
+from cepheid.schema import sources_of
 
 
 class ReferenceRun(WholeRun):
@@ -101,7 +102,7 @@ def attributes_tested(query: ast.Query) -> set[str]:
     """The attributes that the conditions of a query name."""
     nodes = query.condition.walk() if query.condition is not None else ()
     names = {getattr(node, "attribute", None) for node in nodes}
-    return {name for name in names if name is not None}
+    return {source for name in names if name is not None for source in sources_of(name)}
 
 
 def python_events(events: Events, attributes: set[str]) -> list[Event]:
@@ -126,7 +127,7 @@ def python_events(events: Events, attributes: set[str]) -> list[Event]:
 
 
 def _python_values(column: pa.ChunkedArray) -> list[Any]:
-    """Plain Python values: decimals as numbers, NaN as null, times to the microsecond, in UTC."""
+    """Plain Python values: decimals as numbers, NaN as null, times to the microsecond."""
     kind = column.type
     if arrow.is_dictionary(kind):
         return _python_values(column.cast(kind.value_type))
@@ -134,7 +135,7 @@ def _python_values(column: pa.ChunkedArray) -> list[Any]:
         plain = float if kind.scale > 0 else int
         return [None if value is None else plain(value) for value in column.to_pylist()]
     if arrow.is_timestamp(kind):
-        column = column.cast(pa.timestamp("us"), safe=False)
+        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
     if arrow.is_duration(kind):
         column = column.cast(pa.duration("us"), safe=False)
     values: list[Any] = column.to_pylist()

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.events.columns.computed_columns import column_of
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
-from cepheid.schema import Schema
+from cepheid.schema import Schema, sources_of
 
 
 class EventView:
@@ -49,7 +50,8 @@ class EventView:
     def column(self, name: str) -> pa.ChunkedArray:
         """A column of all events, in one chunk."""
         if name not in self._columns:
-            self._columns[name] = self._table.select([name]).combine_chunks().column(0)
+            needed = self._table.select(sorted(sources_of(name))).combine_chunks()
+            self._columns[name] = column_of(needed, name)
         return self._columns[name]
 
     @cached_property

@@ -22,6 +22,7 @@ from cepheid.events.columns.arrow_arrays import (
     one_array,
     without_dictionary,
 )
+from cepheid.events.columns.computed_columns import column_of
 from cepheid.events.conforming import schema_of_events, with_kinds_of
 from cepheid.events.event_types import read_types
 from cepheid.events.order import stream_order
@@ -62,7 +63,7 @@ class Events:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column, in one chunk."""
-        return self.table.column(name)
+        return column_of(self.table, name)
 
     @property
     def rows(self) -> Int64s:

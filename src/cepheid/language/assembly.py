@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -26,12 +27,12 @@ from cepheid.language.assembly_expressions import (
 )
 from cepheid.language.naming import (
     Names,
-    ParameterValue,
+    PlainValue,
     RawCall,
     name_components,
     parameter_hint,
 )
-from cepheid.language.units import CANONICAL_UNIT
+from cepheid.language.units import CANONICAL_UNIT, in_largest_unit
 
 _QUANTITY = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<unit>[^\W\d]+)")
 _COMPOSITES: Mapping[str, Callable[..., ast.Pattern]]
@@ -39,7 +40,7 @@ _COMPOSITES = {"SEQ": ast.Sequence, "AND": ast.Conjunction, "OR": ast.Disjunctio
 
 
 def assemble(
-    tree: Tree[Token], parameters: Mapping[str, ParameterValue], faults: list[Fault]
+    tree: Tree[Token], parameters: Mapping[str, PlainValue], faults: list[Fault]
 ) -> tuple[ast.Query, ...]:
     """The queries of a parse tree; their faults are added to ``faults``."""
     queries: tuple[ast.Query, ...] = _Assembler(parameters, faults).transform(tree)
@@ -164,6 +165,9 @@ class _Assembler(ExpressionAssembler):
             if isinstance(window.extent, Fraction) and window.extent.denominator != 1:
                 self._fault("a window needs a whole number of events", amount.span)
             return window
+        if isinstance(amount, ast.Literal) and isinstance(amount.value, timedelta):
+            exact, known = in_largest_unit(amount.value)
+            return ast.Window(exact, unit=known, span=span)
         if isinstance(amount, ast.Literal) and isinstance(amount.value, str) and unit is None:
             return self._window_in_words(amount, span)
         canonical = canonical_unit(unit) if unit else None
@@ -215,7 +219,8 @@ class _Assembler(ExpressionAssembler):
         composite = _composite(items[0]) if len(items) == 1 else None
         if composite is None:
             return ast.Return(tuple(map(_named, items)), span=span)
-        return ast.Return(tuple(map(_named, composite.items)), composite.function, span=span)
+        named = tuple(map(_named, composite.items))
+        return ast.Return(named, composite.function, span=items[0].span)
 
     def at_most_once_per(
         self, span: Span, given: Token | ast.Literal, unit: Token | None

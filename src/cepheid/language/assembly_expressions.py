@@ -18,7 +18,7 @@ from lark.tree import Meta
 from cepheid.errors import Fault, Span
 from cepheid.language import syntax as ast
 from cepheid.language.naming import (
-    ParameterValue,
+    PlainValue,
     Prior,
     RawCall,
     WholeElement,
@@ -55,7 +55,7 @@ one_method_per_rule = v_args(wrapper=_with_span)
 class ExpressionAssembler(Transformer[Token, Any]):
     """Conditions and expressions."""
 
-    def __init__(self, parameters: Mapping[str, ParameterValue], faults: list[Fault]) -> None:
+    def __init__(self, parameters: Mapping[str, PlainValue], faults: list[Fault]) -> None:
         super().__init__()
         self._parameters = parameters
         self._faults = faults
@@ -133,7 +133,8 @@ class ExpressionAssembler(Transformer[Token, Any]):
         return operand
 
     def group(self, _span: Span, inner: ast.Expression) -> ast.Expression:
-        return inner
+        is_null = isinstance(inner, ast.Literal) and inner.value is None
+        return ast.Literal(None, is_meant=True, span=inner.span) if is_null else inner
 
     where_clause = group
 
@@ -180,6 +181,15 @@ class ExpressionAssembler(Transformer[Token, Any]):
 
     def constant(self, span: Span, token: Token) -> ast.Literal:
         return ast.Literal({"TRUE": True, "FALSE": False, "NULL": None}[token.type], span=span)
+
+    def branch(self, _span: Span, *parts: Any) -> tuple[ast.Expression, ast.Expression]:
+        condition, value = without_tokens(parts)
+        return condition, value
+
+    def case(self, span: Span, *parts: Any) -> ast.Case:
+        branches = tuple(part for part in parts if isinstance(part, tuple))
+        others: list[Any] = [part for part in parts if isinstance(part, ast.Node)]
+        return ast.Case(branches, others[0] if others else ast.Literal(None), span=span)
 
     def call(self, span: Span, function: Token, *items: ast.ReturnItem | None) -> RawCall:
         return RawCall(str(function), tuple(item for item in items if item is not None), span=span)
@@ -270,7 +280,8 @@ class ExpressionAssembler(Transformer[Token, Any]):
                     value.span,
                     f"Write a string in quotes ('{value.name}'). {parameter_hint(value.name)}",
                 )
-            value = ast.Literal(self._parameters.get(value.name), span=value.span)
+            given: Any = self._parameters.get(value.name)
+            value = ast.Literal(given, span=value.span)
         return ast.Equivalence(str(attribute), value, span=span)
 
     def _given(self, amount: Any) -> ast.Literal | ast.Parameter:
@@ -281,7 +292,8 @@ class ExpressionAssembler(Transformer[Token, Any]):
         if amount.type == "PERCENTAGE":
             return self.percentage(span, amount)
         if amount in self._parameters:
-            return ast.Literal(self._parameters[amount], span=span)
+            value: Any = self._parameters[amount]
+            return ast.Literal(value, span=span)
         return ast.Parameter(str(amount), span=span)
 
 

@@ -45,7 +45,6 @@ from cepheid.language.expressions import (
     count,
     first,
     i,
-    in_largest_unit,
     joined,
     last,
     lifted,
@@ -59,6 +58,7 @@ from cepheid.language.expressions import (
 from cepheid.language.naming import Prior, WholeElement, default_variable, name_components
 from cepheid.language.parser import OUTPUT_MODES, parse
 from cepheid.language.printer import print_pattern, print_query
+from cepheid.language.units import in_largest_unit
 from cepheid.visible import visible
 
 __all__ = [

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from fractions import Fraction
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, SupportsFloat, SupportsInt, cast
@@ -20,7 +19,7 @@ from cepheid.functions import find_function
 from cepheid.language import syntax as ast
 from cepheid.language.naming import Prior, aggregate_over
 from cepheid.language.printer import print_expression
-from cepheid.language.units import NANOSECONDS_PER
+from cepheid.language.units import in_largest_unit
 from cepheid.visible import visible
 
 _Operator = Callable[["Expression", object], "Expression"]
@@ -144,17 +143,6 @@ def lifted(value: object) -> Any:
 def joined(kind: type[ast.And] | type[ast.Or], parts: Iterable[object]) -> Expression:
     """One expression of all parts."""
     return Expression(ast.joined(kind, map(lifted, parts)))
-
-
-def in_largest_unit(duration: timedelta) -> tuple[Fraction, str]:
-    """The duration as a whole number of the largest possible unit.
-
-    >>> in_largest_unit(timedelta(hours=48)), in_largest_unit(timedelta(minutes=90))
-    ((Fraction(2, 1), 'days'), (Fraction(90, 1), 'minutes'))
-    """
-    nanoseconds = duration // timedelta(microseconds=1) * 1000
-    exact = [unit for unit, size in NANOSECONDS_PER.items() if nanoseconds % size == 0]
-    return Fraction(nanoseconds, NANOSECONDS_PER[exact[-1]]), exact[-1]
 
 
 def same(*attributes: str, **values: object) -> Expression:

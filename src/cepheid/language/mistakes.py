@@ -26,6 +26,7 @@ _SHOWN = {
     "MINUS": "'-'", "STAR": "'*'", "TILDE": "'~'", "DOT": "'.'", "LPAR": "'('", "LSQB": "'['",
     "LBRACE": "'{'", "COMMA": "','", "RPAR": "')'", "RSQB": "']'", "RBRACE": "'}'",
     "SEQ": "SEQ", "ANY": "ANY", "NOT": "NOT", "NULL": "NULL", "_AS": "AS", "AND": "AND",
+    "WHEN": "WHEN", "THEN": "THEN", "ELSE": "ELSE", "END": "END",
     "OR": "OR", "_FROM": "FROM", "_PATTERN": "PATTERN", "_WHERE": "WHERE", "_WITHIN": "WITHIN",
     "_WITH_CONFIDENCE": "WITH CONFIDENCE",
     "_RETURN": "RETURN", "_OUTPUT": "OUTPUT", "OUTPUT_MODE": "an output mode",

@@ -8,23 +8,32 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
 
 from cepheid.aggregates import AGGREGATES
 from cepheid.errors import Fault, OptionError, Span
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
+from cepheid.language.units import in_largest_unit
 from cepheid.visible import LONE_SURROGATE
 
-ParameterValue = int | float | str | bool | None
-"""The value of a parameter of a query."""
+Scalar = int | float | str | bool | None
+ParameterValue = Scalar | date | timedelta | Collection[Scalar | date]
+"""The value of a parameter of a query; a collection is for IN."""
+
+PlainValue = Scalar | timedelta | tuple[Any, ...]
+"""The value of a parameter as a query has it: a point in time is a string."""
 
 
-def plain_parameters(parameters: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
+def plain_parameters(parameters: Mapping[str, ParameterValue]) -> dict[str, PlainValue]:
     """The values as Python numbers and strings; NaN is null.
+
+    >>> plain_parameters({"since": date(2024, 5, 1), "ids": {7}})
+    {'since': '2024-05-01', 'ids': (7,)}
 
     >>> from fractions import Fraction
     >>> plain_parameters({"T": Fraction(1, 2), "name": "x"})
@@ -40,6 +49,10 @@ def plain_parameters(parameters: Mapping[str, ParameterValue]) -> dict[str, Para
 def _plain_value(name: str, value: Any) -> Any:
     if isinstance(value, str) and LONE_SURROGATE.search(value):
         raise OptionError(f"the parameter {name!r} has a lone surrogate, which is not a character")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, list | tuple | set | frozenset):
+        return tuple(_plain_value(name, each) for each in value)
     if isinstance(value, bool) or not isinstance(value, Real):
         return value
     if not isinstance(value, Integral):
@@ -58,6 +71,14 @@ class Prior(ast.Node):
 
     variable: str
     attribute: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenList(ast.Node):
+    """A parameter whose value is a list, until it is known to be inside ``IN (…)``."""
+
+    name: str
+    values: tuple[ast.Literal, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +136,7 @@ class Names:
     def __init__(
         self,
         pattern: ast.Pattern,
-        parameters: Mapping[str, ParameterValue],
+        parameters: Mapping[str, PlainValue],
         faults: list[Fault],
     ) -> None:
         declared = [component for component, _ in ast.components(pattern)]
@@ -134,7 +155,9 @@ class Names:
     def in_condition(self, node: ast.Node) -> ast.Node:
         """Resolve a node of a condition."""
         if isinstance(node, ast.Parameter) and node.name in self._parameters:
-            return ast.Literal(self._parameters[node.name], span=node.span)
+            return given(node, self._parameters[node.name])
+        if isinstance(node, ast.In) and any(isinstance(each, GivenList) for each in node.options):
+            return _spread(node)
         if isinstance(node, ast.Attribute) and node.attribute.upper() == "LEN":
             is_kleene = node.variable in self._kleene
             return ast.Length(node.variable, span=node.span) if is_kleene else node
@@ -167,10 +190,33 @@ class Names:
                     message = f"'{variable}[..i-1]' can only be used in an aggregate"
                     hint = f"For example, write avg({variable}[..i-1].{attribute or 'x'})."
                     self._faults.append(Fault(message, node.span, hint=hint))
+                case GivenList(name):
+                    message = f"the parameter '{name}' is a list"
+                    hint = f"Write it like a.x IN ({name})."
+                    self._faults.append(Fault(message, node.span, hint=hint))
                 case WholeElement(variable):
                     message = f"an event of '{variable}' is not a value"
                     hint = f"Name one of its attributes, such as {variable}[i].x."
                     self._faults.append(Fault(message, node.span, hint=hint))
+
+
+def given(parameter: ast.Parameter, value: Any) -> ast.Node:
+    """The value of a parameter as an expression."""
+    if isinstance(value, timedelta):
+        duration = ast.Duration(*in_largest_unit(abs(value)), span=parameter.span)
+        return ast.Negative(duration, span=parameter.span) if value < timedelta() else duration
+    if isinstance(value, tuple):
+        values = tuple(ast.Literal(each, is_meant=True, span=parameter.span) for each in value)
+        return GivenList(parameter.name, values, span=parameter.span)
+    return ast.Literal(value, is_meant=True, span=parameter.span)
+
+
+def _spread(node: ast.In) -> ast.Node:
+    """``x IN (…)`` with the values of lists; nothing is in an empty list."""
+    options: list[Any] = []
+    for each in cast("tuple[ast.Node, ...]", node.options):
+        options += each.values if isinstance(each, GivenList) else (each,)
+    return replace(node, options=tuple(options)) if options else ast.Literal(False, span=node.span)
 
 
 def aggregate_over(

@@ -178,6 +178,8 @@ class _Printer:
 
     def _text(self, node: ast.Expression) -> tuple[str, int]:
         match node:
+            case ast.Literal(None) if node.is_meant:
+                return "(NULL)", _PRIMARY
             case ast.Literal(value):
                 negative = isinstance(value, int | float) and str(value).startswith("-")
                 return _literal(value), _SIGNED if negative else _PRIMARY
@@ -203,6 +205,14 @@ class _Printer:
                 return f"{_name(variable)}[].{print_attribute(attribute)}", _PRIMARY
             case ast.Call(function, arguments):
                 return f"{_name(function)}({', '.join(map(self.expression, arguments))})", _PRIMARY
+            case ast.Case(branches, otherwise):
+                shown = "".join(
+                    f" WHEN {self.expression(condition)} THEN {self.expression(value)}"
+                    for condition, value in branches
+                )
+                if otherwise != ast.Literal(None):
+                    shown += f" ELSE {self.expression(otherwise)}"
+                return f"CASE{shown} END", _PRIMARY
             case ast.Equivalence(attribute, value):
                 shown = f" = {_literal(value.value)}" if value is not None else ""
                 return f"[{_name(attribute)}{shown}]", _PRIMARY

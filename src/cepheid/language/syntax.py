@@ -134,9 +134,13 @@ def positive_variables(pattern: Pattern) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Literal(Node):
-    """A number, a string, TRUE, FALSE or NULL. ``80%`` is the number 0.8."""
+    """A number, a string, TRUE, FALSE or NULL. ``80%`` is the number 0.8.
+
+    A NULL in brackets, and the value of a parameter, ``is_meant``: a comparison with it is no slip.
+    """
 
     value: int | float | str | bool | None
+    is_meant: bool = field(default=False, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
         # In Python 1 == 1.0 == True; as literals they differ.
@@ -221,6 +225,19 @@ class Call(Node):
 
     function: str
     arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Node):
+    """``CASE WHEN condition THEN value … [ELSE value] END``; without ELSE it is NULL."""
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression
+
+    @property
+    def values(self) -> tuple[Expression, ...]:
+        """The values of all branches."""
+        return (*(value for _, value in self.branches), self.otherwise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +350,7 @@ Expression = (
     | Length
     | Aggregate
     | Call
+    | Case
     | Negative
     | Arithmetic
     | Comparison

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from fractions import Fraction
 
 NANOSECONDS_PER = {
@@ -47,3 +48,14 @@ def microseconds(amount: Fraction, unit: str) -> int:
     (2, 500000)
     """
     return round(amount * NANOSECONDS_PER[unit] / 1_000)
+
+
+def in_largest_unit(duration: timedelta) -> tuple[Fraction, str]:
+    """The duration as a whole number of the largest possible unit.
+
+    >>> in_largest_unit(timedelta(hours=48)), in_largest_unit(timedelta(minutes=90))
+    ((Fraction(2, 1), 'days'), (Fraction(90, 1), 'minutes'))
+    """
+    nanoseconds = duration // timedelta(microseconds=1) * 1000
+    exact = [unit for unit, size in NANOSECONDS_PER.items() if nanoseconds % size == 0]
+    return Fraction(nanoseconds, NANOSECONDS_PER[exact[-1]]), exact[-1]

@@ -18,6 +18,7 @@ from cepheid.functions import answer, find_function
 from cepheid.language import syntax as ast
 from cepheid.language.naming import variables_in
 from cepheid.language.units import microseconds
+from cepheid.schema import Kind
 
 T = TypeVar("T")
 Truth = bool | None
@@ -86,7 +87,12 @@ class Interpreter:
             case ast.Call(function, arguments):
                 found = find_function(function)
                 assert found is not None
-                return found(*map(self.value, arguments))
+                is_of_times = Kind.TIMESTAMP in found.parameters
+                return _utc(found(*map(self._local if is_of_times else self.value, arguments)))
+            case ast.Case(branches):
+                values = list(map(self.value, node.values))  # All are read, also those not taken.
+                truths = [self.truth(condition) for condition, _ in branches]
+                return values[truths.index(True) if True in truths else -1]
             case ast.Negative(operand):
                 value = self.value(operand)
                 return None if value is None else answer(-value)
@@ -113,6 +119,17 @@ class Interpreter:
             case ast.Not() | ast.And() | ast.Or():
                 return self.truth(node)
         raise AssertionError(f"{type(node).__name__} has no value")
+
+    def _local(self, node: ast.Expression) -> Any:
+        """The value of an argument: an attribute is in the zone of its column, others in UTC."""
+        match node:
+            case ast.Attribute(variable, attribute):
+                event = self.binding[variable]
+                assert isinstance(event, Event)
+                return _local_attribute(event, attribute)
+            case ast.Element(variable, index, attribute):
+                return _local_attribute(self._element(variable, index), attribute)
+        return self.value(node)
 
     def returned(self, node: ast.Expression) -> Any:
         """The value of a RETURN item: variables may be absent, and lists are values."""
@@ -161,7 +178,7 @@ class Interpreter:
             return len(events)
         if node.function in ("first", "last"):
             return _attribute(events[0 if node.function == "first" else -1], node.attribute)
-        values = [event.values.get(node.attribute) for event in events]
+        values = [_utc(event.values.get(node.attribute)) for event in events]
         present = [value for value in values if value is not None]
         aggregate = AGGREGATES[node.function]
         return answer(aggregate.python(present)) if present else aggregate.of_nothing
@@ -181,9 +198,18 @@ def list_of(binding: Binding, variable: str) -> list[Event]:
 
 
 def _attribute(event: Event, attribute: str) -> Any:
+    return _utc(_local_attribute(event, attribute))
+
+
+def _local_attribute(event: Event, attribute: str) -> Any:
     if attribute not in event.values:
         raise _Missing
     return event.values[attribute]
+
+
+def _utc(value: Any) -> Any:
+    """A point in time without its zone, in UTC; any other value as it is."""
+    return _point(value) if isinstance(value, datetime) else value
 
 
 def _arithmetic(operator: str, left: Any, right: Any) -> Any:

@@ -14,10 +14,12 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.scripts import (
     ScriptQuery,
     check_reserved,
+    faults_of_made_types,
     kinds_of_items,
     link_queries,
     schema_read,
 )
+from cepheid.errors import QuerySemanticError
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
 from cepheid.schema import Kind, Schema
@@ -51,6 +53,9 @@ class Script:
         """
         script = cls((ScriptQuery("query", tree, (), is_read=False),), text, source, True)
         script.analysed(0, None)
+        faults = [*faults_of_made_types([tree])]
+        if faults:
+            raise QuerySemanticError(faults, text, source)
         return script
 
     @classmethod

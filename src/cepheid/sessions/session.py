@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cepheid.analysis.kinds import attribute_kind
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needs import string_operations
 from cepheid.budget import Budget
@@ -24,6 +25,7 @@ from cepheid.engines.base.query_session import QuerySession
 from cepheid.engines.base.retained import Retained
 from cepheid.errors import EventError
 from cepheid.events.arrays import Int64s, padded
+from cepheid.events.columns.computed_columns import column_of
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
@@ -388,8 +390,11 @@ class Session(QuerySession):
         Negations also keep strings of other events.
         """
         if len(self._strings) > 2 * self._strings_kept + tuning().few_strings:
-            schema = self._retained.schema
+            schema, computed = self._retained.schema, sorted(self._strings.computed)
             strings = [name for name in schema.attributes if schema.kind(name) is Kind.STRING]
+            strings += [name for name in computed if attribute_kind(name, schema) is Kind.STRING]
             codes = [codes for each in self._alternatives for codes in each.kept_codes(strings)]
-            self._strings.keep_only(self._retained.events.table.columns, codes)
+            table = self._retained.events.table
+            columns = [*table.columns, *(column_of(table, name) for name in computed)]
+            self._strings.keep_only(columns, codes)
             self._strings_kept = len(self._strings)

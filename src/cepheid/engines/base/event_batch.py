@@ -16,13 +16,14 @@ from cepheid.codegen.steps import EventTest
 from cepheid.engines.base.kernels import event_masks
 from cepheid.events.arrays import Int64s, address_of, lent_numbers
 from cepheid.events.columns.arrow_arrays import one_array, to_numpy
+from cepheid.events.columns.computed_columns import column_of
 from cepheid.events.columns.encoding import EncodedColumn, encode_column
 from cepheid.events.columns.list_columns import ListColumns
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.columns.vectorised import Leaf, Vectorised
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast
-from cepheid.schema import Kind, Schema, kind_of
+from cepheid.schema import Computed, Kind, Schema, kind_of
 
 Bools = npt.NDArray[np.bool_]
 
@@ -83,11 +84,13 @@ class EventBatch:
         return self._encoded[attribute]
 
     def _encode(self, attribute: str) -> EncodedColumn:
-        column = self.table.column(attribute)
+        column = column_of(self.table, attribute)
         if kind_of(column.type) is Kind.LIST:
             numbers = np.arange(self.first_event, self.first_event + len(self), dtype=np.int64)
             valid = column.is_valid().to_numpy() if column.null_count else None
             return EncodedColumn(numbers, valid)
+        if isinstance(attribute, Computed):
+            self.strings.computed.add(attribute)
         encoded = encode_column(column, self.strings, name=attribute)
         if encoded.unit == "ns":
             return EncodedColumn(encoded.values // 1_000, encoded.valid, unit="us")
@@ -164,7 +167,7 @@ class EventBatch:
 
     def _leaf(self, leaf: Leaf) -> pa.Array:
         assert isinstance(leaf, ast.Attribute | ast.Element)
-        return one_array(self.table.column(leaf.attribute))
+        return one_array(column_of(self.table, leaf.attribute))
 
     def _missing(self, leaf: Leaf) -> Bools:
         """The events of a type without the attribute."""

@@ -30,6 +30,7 @@ from cepheid.jit.drive import Drive
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.positions import greatest, least
 from cepheid.matches.stored import tags_of
+from cepheid.schema import sources_of
 from cepheid.snapshots import Arrays
 
 
@@ -110,7 +111,7 @@ class NegationFilter:
         """Point at the columns of the events of matches; the tags, with places in these columns."""
         places = retained.places(tags >> TAG_SHIFT)
         chosen, inverse = np.unique(places.astype(np.int64, copy=False), return_inverse=True)
-        names = [name for name, _ in self._test.columns]
+        names = sorted({each for name, _ in self._test.columns for each in sources_of(name)})
         events = replace(retained.events, table=retained.events.table.select(names))
         batch = EventBatch.of(events.take(chosen), 0, strings, retained.lists(strings))
         columns = []

@@ -51,6 +51,7 @@ class StringCodes:
     compare again may be dropped.
 
     ``operations`` are the string operations of conditions, and ``table`` has their results.
+    ``computed`` are the computed attributes that were encoded.
     """
 
     def __init__(self, operations: frozenset[str] = frozenset()) -> None:
@@ -62,6 +63,7 @@ class StringCodes:
         self._slots = np.full((slots, 2), kernels.EMPTY, dtype=np.int64)
         self._asked: dict[str, int] = {}
         self.table = StringTable(operations)
+        self.computed: set[str] = set()
 
     def __len__(self) -> int:
         return int(self._state[0])

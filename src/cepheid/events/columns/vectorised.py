@@ -8,8 +8,9 @@ is none.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +21,10 @@ import pyarrow.types as arrow
 from cepheid.errors import EvaluationError, EventError
 from cepheid.events.columns.arrow_arrays import plain_decimals
 from cepheid.events.columns.registered_calls import call_for_rows
-from cepheid.functions import find_function
+from cepheid.functions import Function, find_function
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
+from cepheid.schema import Kind
 
 Bools = npt.NDArray[np.bool_]
 
@@ -49,10 +51,21 @@ _FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
     "power": lambda x, y: pc.power(_float(x), _float(y)),
     "least": lambda *xs: pc.min_element_wise(*_alike(xs), skip_nulls=False),
     "greatest": lambda *xs: pc.max_element_wise(*_alike(xs), skip_nulls=False),
-    "lower": lambda x: _each_string(str.lower, x),
-    "upper": lambda x: _each_string(str.upper, x),
     "length": lambda x: pc.cast(pc.utf8_length(_strings(x)), pa.int64()),
+    "concat": lambda *xs: pc.binary_join_element_wise(*map(_strings, xs), pa.scalar("")),
+    "regexp_like": lambda x, pattern: pc.match_substring_regex(_strings(x), _constant(pattern)),
+    "minute": lambda x: _part_of_date(pc.minute, x),
+    "hour": lambda x: _part_of_date(pc.hour, x),
+    "day": lambda x: _part_of_date(pc.day, x),
+    "weekday": lambda x: _part_of_date(partial(pc.day_of_week, count_from_zero=False), x),
+    "month": lambda x: _part_of_date(pc.month, x),
+    "year": lambda x: _part_of_date(pc.year, x),
+    "date_trunc": lambda part, x: _truncated(_constant(part), x),
+    "coalesce": lambda *xs: pc.coalesce(*_of_one_type(xs)),
+    "nullif": lambda x, y: _nullif(*_of_one_type((x, y))),
 }
+"""Functions over columns; other functions of strings are called once for each combination."""
+_ARROW = {Kind.STRING: pa.string(), Kind.BOOLEAN: pa.bool_(), Kind.INTEGER: pa.int64()}
 
 
 class Vectorised:
@@ -92,7 +105,14 @@ class Vectorised:
             case ast.Arithmetic(operator, left, right):
                 return _arithmetic(operator, self.value(left), self.value(right))
             case ast.Call(function, arguments):
-                return self._call(function, [self.value(argument) for argument in arguments])
+                values = [self.value(argument) for argument in arguments]
+                return self._call(function, list(map(_in_zone, arguments, values)))
+            case ast.Case(branches):
+                result, *others = _of_one_type([_plain(self.value(v)) for v in node.values[::-1]])
+                for (condition, _), value in zip(branches[::-1], others, strict=True):
+                    taken = self.truth(condition).fill_null(False)
+                    result = pc.if_else(taken, value, result)
+                return result
             case ast.Not() | ast.And() | ast.Or():
                 return self.truth(node)
             case ast.Comparison(operator, left, right):
@@ -133,7 +153,7 @@ class Vectorised:
         found: Bools = np.zeros(self._length, dtype=np.bool_)
         # A predicate on a missing attribute is true.
         if not isinstance(node, ast.Not | ast.And | ast.Or):
-            for child in node.children():
+            for child in node.values if isinstance(node, ast.Case) else node.children():
                 found |= self.missing(child)
         return found
 
@@ -143,10 +163,13 @@ class Vectorised:
         found = find_function(function)
         if found is not None and found.compile is not None:
             return call_for_rows(found, arguments, self._length)
-        if function not in _FUNCTIONS:
-            raise EvaluationError(f"the function '{function}' cannot be computed over columns")
         plain = [_plain(argument) for argument in arguments]
-        return _answers(_FUNCTIONS[function](*plain), plain)
+        if function in _FUNCTIONS:
+            results = _FUNCTIONS[function](*plain)
+            return results if function == "coalesce" else _answers(results, plain)
+        if found is None or found.result not in _ARROW:
+            raise EvaluationError(f"the function '{function}' cannot be computed over columns")
+        return _each(found, _ARROW[found.result], plain)
 
 
 def _strings(plain: pa.Array) -> pa.Array:
@@ -154,14 +177,73 @@ def _strings(plain: pa.Array) -> pa.Array:
     return plain.cast(pa.string())
 
 
-def _each_string(function: Callable[[str], str], strings: pa.Array) -> pa.Array:
-    """A function of each string, called once for each distinct string.
+def _each(function: Function, result: pa.DataType, columns: list[pa.Array]) -> pa.Array:
+    """A function of each row, called once for each combination of values.
 
     Arrow's own case functions map one letter to one letter, but the capital of ß has two.
     """
-    encoded = strings.dictionary_encode()
-    results = pa.array(map(function, encoded.dictionary.to_pylist()), pa.string())
-    return results.take(encoded.indices)
+    present = functools.reduce(pc.and_, (column.is_valid() for column in columns))
+    numbers = np.zeros(pc.sum(present).as_py() or 0, dtype=np.int64)
+    for column in columns:
+        encoded = column.filter(present).dictionary_encode()
+        numbers *= len(encoded.dictionary) + 1  # They stay below the number of rows, squared.
+        _, numbers = np.unique(numbers + encoded.indices.to_numpy(), return_inverse=True)
+    _, rows = np.unique(numbers, return_index=True)
+    given = [column.filter(present).take(pa.array(rows)).to_pylist() for column in columns]
+    results: pa.Array = pa.array(map(function, *given), result)
+    places: npt.NDArray[np.int64] = np.zeros(len(columns[0]), dtype=np.int64)
+    is_present = present.to_numpy(zero_copy_only=False)
+    places[is_present] = numbers
+    return results.take(pa.array(places, mask=~is_present))
+
+
+def _constant(column: pa.Array) -> str:
+    """The value of an argument that is a literal."""
+    return str(column[0].as_py()) if len(column) else ""
+
+
+def _in_zone(node: ast.Expression, values: pa.Array) -> pa.Array:
+    """Times of a column are in its zone; computed times are in UTC."""
+    if isinstance(node, ast.Attribute | ast.Element) or not arrow.is_timestamp(values.type):
+        return values
+    return values.cast(pa.timestamp(values.type.unit))
+
+
+def _part_of_date(part: Callable[[pa.Array], pa.Array], times: pa.Array) -> pa.Array:
+    return part(_timestamps(times)).cast(pa.int64())
+
+
+def _truncated(part: str, times: pa.Array) -> pa.Array:
+    times = _timestamps(times)
+    floored = pc.floor_temporal(times, unit=part.lower() or "day", week_starts_monday=True)
+    return floored.cast(pa.timestamp(times.type.unit))
+
+
+def _timestamps(times: pa.Array) -> pa.Array:
+    return times if arrow.is_timestamp(times.type) else times.cast(pa.timestamp("us"))
+
+
+def _of_one_type(arrays: Sequence[pa.Array]) -> list[pa.Array]:
+    """Arrays of one type: a column of nulls has the type of the others, as in :func:`_plain`."""
+    types = {array.type for array in arrays if array.null_count < len(array)}
+    if pa.float64() in types:
+        wanted = pa.float64()
+    elif len(types) > 1 and all(map(arrow.is_timestamp, types)):
+        wanted = pa.timestamp("us")
+    else:
+        wanted = next(iter(types), arrays[0].type)
+    return [
+        pa.nulls(len(array), wanted)
+        if array.null_count == len(array)
+        else array
+        if array.type == wanted
+        else array.cast(wanted, safe=False)
+        for array in arrays
+    ]
+
+
+def _nullif(values: pa.Array, others: pa.Array) -> pa.Array:
+    return pc.if_else(pc.not_equal(values, others), values, pa.scalar(None, values.type))
 
 
 def without_nan(array: pa.Array) -> pa.Array:

@@ -1,0 +1,48 @@
+"""Expressions over one event, as attributes that are computed from its others."""
+
+from __future__ import annotations
+
+from cepheid.language import syntax as ast
+from cepheid.schema import Computed, sources_of
+
+EVENT = ""
+"""The variable of the event in the expression of a computed attribute."""
+
+_LEAVES = (ast.Attribute, ast.Element)
+
+
+def computed(expression: ast.Expression) -> Computed:
+    """The attribute that has the value of an expression over one event.
+
+    >>> computed(ast.Negative(ast.Attribute("a", "x"))).sources
+    frozenset({'x'})
+    """
+
+    def localised(node: ast.Node) -> ast.Node:
+        if not isinstance(node, _LEAVES):
+            return node
+        return ast.Attribute(EVENT, node.attribute, span=node.span)
+
+    local = ast.rewrite(expression, localised)
+    attributes = [node.attribute for node in local.walk() if isinstance(node, ast.Attribute)]
+    sources = frozenset().union(*map(sources_of, attributes))
+    return Computed(f"`{local!r}", local, sources)
+
+
+def computed_leaf(expression: ast.Expression) -> ast.Attribute | ast.Element | None:
+    """The expression as a computed attribute of the event that it is over; None if of several.
+
+    >>> computed_leaf(ast.Negative(ast.Attribute("a", "x"))).variable
+    'a'
+    """
+    leaves = [node for node in expression.walk() if hasattr(node, "variable")]
+    if not leaves or not all(isinstance(leaf, _LEAVES) for leaf in leaves):
+        return None
+    if len({(leaf.variable, getattr(leaf, "index", None)) for leaf in leaves}) > 1:
+        return None
+    match leaves[0]:
+        case ast.Attribute(variable, _):
+            return ast.Attribute(variable, computed(expression), span=expression.span)
+        case ast.Element(variable, index, _):
+            return ast.Element(variable, index, computed(expression), span=expression.span)
+    return None
