@@ -52,7 +52,7 @@ def test_a_fault_of_query_or_events_is_1(run, folder, arguments, message):
         (["match"], "QUERYFILE: no query"),
         (["match", "theft.sase"], "EVENTS: no events"),
         (["match", "-q", PAIRS], "EVENTS: no events"),
-        (["match", "theft.sase", "a.csv", "b.csv"], "'a.csv' is not TYPE=PATH; with several paths"),
+        (["match", "theft.sase", "A=a.csv", "b.csv"], "'b.csv' is not TYPE=PATH, and others are"),
         (["match", "theft.sase", "A=a.csv", "b.csv"], "'b.csv' is not TYPE=PATH"),
         (["match", "theft.sase", "A=a.csv", "A=b.csv"], "the type 'A' has two tables"),
         (["match", "theft.sase", "events.csv", "--set", "T"], "'T' is not NAME=VALUE"),
@@ -63,7 +63,7 @@ def test_a_fault_of_query_or_events_is_1(run, folder, arguments, message):
         (["match", "theft.sase", "events.csv", "--format", "xml"], "'xml' is not one of"),
         (
             ["match", "theft.sase", "events.csv", "--format", "tabel"],
-            "'--format': 'tabel' is not one of jsonl, csv, parquet and table. "
+            "'--format': 'tabel' is not one of jsonl, csv, parquet, table and rows. "
             "Did you mean 'table'?",
         ),
         (["diagnose", "theft.sase", "events.csv", "--format", "jsn"], "Did you mean 'json'?"),

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -121,8 +122,10 @@ def write_matches(
     write_tables(tables, output, sink)
 
 
-def write_tables(tables: Iterator[pa.Table], output: Output, sink: BinaryIO) -> None:
-    """Write tables as JSON Lines, Parquet or CSV; the first has the columns."""
+def write_tables(
+    tables: Iterator[pa.Table], output: Output, sink: BinaryIO, *, has_header: bool = True
+) -> None:
+    """Write tables as JSON Lines, Parquet or CSV; the first is empty and has the columns."""
     from cepheid.matches.shapes.flat import dicts, flat, plain
 
     encoding = output.encoding
@@ -136,18 +139,18 @@ def write_tables(tables: Iterator[pa.Table], output: Output, sink: BinaryIO) -> 
         tables = map(flat, tables)
     if output.spreadsheet:
         tables = map(_without_formulas, tables)
-    writer_of = _writer_of(encoding)
-    with writer_of(sink, next(tables).schema) as writer:
+    with _writer_of(encoding, has_header)(sink, next(tables).schema) as writer:
         for table in tables:
             writer.write_table(table)
 
 
-def _writer_of(chosen: Format) -> Any:
-    """The class of Arrow that writes tables to a file in this format."""
+def _writer_of(chosen: Format, has_header: bool) -> Any:
+    """What opens a writer of tables in this format."""
     if chosen is Format.CSV:
         import pyarrow.csv
 
-        return pyarrow.csv.CSVWriter
+        options = pyarrow.csv.WriteOptions(include_header=has_header)
+        return partial(pyarrow.csv.CSVWriter, write_options=options)
     import pyarrow.parquet
 
     return pyarrow.parquet.ParquetWriter

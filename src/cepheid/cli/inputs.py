@@ -8,10 +8,9 @@ import glob
 import json
 import math
 import re
-import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -35,7 +34,7 @@ EVENT_SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".jsonl", ".ndjson", ".json
 """The suffixes that the table reader accepts, repeated here so that Arrow is not loaded."""
 
 NO_VALUES: Mapping[str, Any] = MappingProxyType({})
-_SNIFFED_BYTES = 1024
+_READ_BYTES = 1 << 20
 _TABLE_OF_TYPE = re.compile(r"(?P<type>[^\W\d][\w-]*)=(?P<path>.+)", re.DOTALL)
 _QUOTED = re.compile(r"'(.*)'|\"(.*)\"", re.DOTALL)
 
@@ -182,7 +181,7 @@ def looks_like_events(argument: str) -> bool:
 def events_source(arguments: Sequence[str]) -> Source:
     """The events as ``CompiledQuery.match`` takes them: a path, paths, or a path for each type."""
     if list(arguments) == [STDIN]:
-        return _stdin_as_file()
+        return stdin_as_file(iter(lambda: sys.stdin.buffer.read(_READ_BYTES), b""))
     named = [None if Path(each).exists() else _TABLE_OF_TYPE.fullmatch(each) for each in arguments]
     if not arguments:
         raise typer.BadParameter("no events: name a file", param_hint="EVENTS")
@@ -206,17 +205,17 @@ def events_source(arguments: Sequence[str]) -> Source:
     return tables
 
 
-def _stdin_as_file() -> str:
-    """Copy stdin to a temporary file, which is deleted when the process exits."""
+def stdin_as_file(parts: Iterator[bytes]) -> str:
+    """Copy what was read from stdin to a temporary file, deleted when the process exits."""
     folder = tempfile.TemporaryDirectory(prefix="cepheid-")
     atexit.register(folder.cleanup)
-    start = sys.stdin.buffer.read(_SNIFFED_BYTES)
+    start = next(parts, b"")
     first = start.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
     path = Path(folder.name, "stdin.jsonl" if first in (b"{", b"[") else "stdin.csv")
     try:
         with path.open("wb") as file:
             file.write(start)
-            shutil.copyfileobj(sys.stdin.buffer, file)
+            file.writelines(parts)
     except OSError as error:
         raise OptionError(f"cannot copy stdin to {folder.name!r}: {error.strerror}") from None
     return str(path)

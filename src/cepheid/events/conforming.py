@@ -108,7 +108,11 @@ def _cast(batch: Events, field: pa.Field) -> pa.ChunkedArray:
     is_time = name == batch.time_axis.column
     kind, earlier = kind_of(column.type), kind_of(field.type)
     is_narrower = kind is Kind.FLOAT and earlier is Kind.INTEGER
-    advice = ", or declare it as 'float' with the schema of the session" if is_narrower else ""
+    advice = (
+        ", or declare it as 'float' with the schema of the session (--schema)"
+        if is_narrower
+        else ""
+    )
     try:
         if is_time and not (arrow.is_integer(column.type) and arrow.is_integer(field.type)):
             raise pa.ArrowInvalid("all times of a session must have one type")

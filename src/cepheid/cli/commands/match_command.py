@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import time as clock
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cepheid import CompiledScript
 from cepheid.cli.commands.scripts import match_script
 from cepheid.cli.formats import Format, Output, choose_format
+from cepheid.cli.inputs import STDIN, Source, stdin_as_file
 from cepheid.cli.named_options import OF_MATCH, READING, UNCERTAIN_TIMES, named_values
 from cepheid.cli.output_files import open_output
+from cepheid.cli.piped import can_stream, match_piped, piped_events, whole_input
 from cepheid.cli.reporting import busy, one_of, say, took, usage
 from cepheid.cli.request import Request, SparkMaster, command, result_option
 from cepheid.cli.results import counts_text, write_counts, write_results, write_text
-from cepheid.errors import list_words
+from cepheid.errors import EvaluationError, list_words
 from cepheid.matches.modes.registry import check_output, listed_outputs
+
+if TYPE_CHECKING:
+    from cepheid.matches.metrics import Metrics
 
 
 @command(
@@ -91,7 +96,9 @@ def match(
     A script writes the matches of each of its queries. With -o, each query has its own file: FILE
     is a folder, or has {query} in its name.
     """
-    source, query = request.source(), request.query()
+    is_piped = request.paths == [STDIN]
+    source: Source | None = None if is_piped else request.source()
+    query = request.query()
     named = named_values(request.option or (), OF_MATCH)
     slices, in_place = named.pop("slices", None), named.pop("in_place", False)
     spreadsheet, count_by = named.pop("spreadsheet", False), named.pop("count_by", None)
@@ -107,6 +114,21 @@ def match(
             "--in-place needs --spark, a single query and files with rows in time order; "
             "--slices and --tie-break cannot be combined with it"
         )
+    started = clock.perf_counter()
+    if is_piped and spark is None and not count and not count_by:
+        # A table would wait for the last match.
+        chosen = choose_format(format or (Format.JSONL if file is None else None), file)
+        way = Output(chosen, limit, spreadsheet=spreadsheet, file=file)
+        if can_stream(query, way, keywords):
+            events = piped_events(query, way, keywords)
+            try:
+                with open_output(file) as sink:
+                    written, done = match_piped(query, events, keywords, way, sink)
+                _say_done(written, started, done.metrics if metrics else None)
+                return
+            except EvaluationError as error:
+                source = stdin_as_file(whole_input(events, error))
+    source = request.source() if source is None else source
     if spark is not None:
         unusable = {
             "--metrics": metrics,
@@ -142,7 +164,6 @@ def match(
     # A JSON line has the row numbers of events, not their values.
     only_rows = chosen is Format.JSONL and query.tree.returns is None and not count_by
     whole = True if chosen is Format.ROWS else False if only_rows else None
-    started = clock.perf_counter()
     with busy("Matching"):
         matches = query.match_stream(source, whole_events=whole, **keywords)
     way = Output(chosen, limit, (request.time, request.type), spreadsheet, file)
@@ -151,6 +172,12 @@ def match(
             written = write_counts(matches, count_by, way, sink)
         else:
             written = write_results(matches, query.tree, way, sink)
+    _say_done(written, started, matches.metrics if metrics else None)
+
+
+def _say_done(written: str, started: float, metrics: Metrics | dict[str, Metrics] | None) -> None:
     say(f"{written} in {took(clock.perf_counter() - started)}")
-    if metrics:
-        say(json.dumps(matches.metrics.to_dict()))
+    if isinstance(metrics, dict):
+        say(json.dumps({name: each.to_dict() for name, each in metrics.items()}))
+    elif metrics is not None:
+        say(json.dumps(metrics.to_dict()))

@@ -94,8 +94,9 @@ def _read_csv(path: Path, text: TextFormat) -> pa.Table:
     suffix = text_suffix(path)
     assert suffix is not None
     delimiter = text.sep or CSV_DELIMITERS[suffix]
+    strings = dict.fromkeys(text.strings, pa.string())
     with quoting(f"{str(path)!r}"):
-        table = interruptible(lambda: parse_csv(path, delimiter, text.strings))
+        table = interruptible(lambda: parse_csv(path, delimiter, strings))
     try:
         refuse_repeated(table.column_names)
     except UnicodeDecodeError:
@@ -104,9 +105,12 @@ def _read_csv(path: Path, text: TextFormat) -> pa.Table:
 
 
 def parse_csv(
-    source: Path | BinaryIO | pa.BufferReader, delimiter: str, strings: Sequence[str] = ()
+    source: Path | BinaryIO | pa.BufferReader, delimiter: str, types: Mapping[str, pa.DataType]
 ) -> pa.Table:
-    """CSV with a header. An empty field is null, a quoted empty one is an empty string."""
+    """CSV with a header; ``types`` are those of columns that are not inferred.
+
+    An empty field is null, a quoted empty one is an empty string.
+    """
     import pyarrow.csv
 
     return pyarrow.csv.read_csv(
@@ -115,7 +119,7 @@ def parse_csv(
         convert_options=pyarrow.csv.ConvertOptions(
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
-            column_types=dict.fromkeys(strings, pa.string()),
+            column_types=types,
         ),
     )
 
@@ -194,8 +198,9 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _read_json_lines(path: Path, strings: Sequence[str] = ()) -> pa.Table:
+    types = dict.fromkeys(strings, pa.string())
     try:
-        return interruptible(lambda: parse_json(path, strings))
+        return interruptible(lambda: parse_json(path, types))
     except pa.ArrowInvalid as error:
         if _CHANGED in str(error):
             raise
@@ -203,15 +208,17 @@ def _read_json_lines(path: Path, strings: Sequence[str] = ()) -> pa.Table:
             raise
 
 
-def parse_json(source: Path | BinaryIO | pa.BufferReader, strings: Sequence[str] = ()) -> pa.Table:
-    """JSON Lines; ArrowInvalid if a column changes its type."""
+def parse_json(
+    source: Path | BinaryIO | pa.BufferReader, types: Mapping[str, pa.DataType]
+) -> pa.Table:
+    """JSON Lines; ArrowInvalid if a column changes its type. ``types`` are not inferred."""
     import pyarrow.json
 
-    kept = pa.schema([(name, pa.string()) for name in strings])
+    kept = pa.schema(list(types.items())) if types else None
     return pyarrow.json.read_json(
         source,
         read_options=pyarrow.json.ReadOptions(block_size=JSON_BLOCK_BYTES),
-        parse_options=pyarrow.json.ParseOptions(explicit_schema=kept if strings else None),
+        parse_options=pyarrow.json.ParseOptions(explicit_schema=kept),
     )
 
 

@@ -1,0 +1,181 @@
+"""Events from stdin, matched as they arrive: ``tail -f log | cepheid match rule.sase -``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from cepheid import CompiledQuery, CompiledScript
+from cepheid.analysis.needs import attributes_named, warn_of_absent_types
+from cepheid.cli.formats import Format, Output, write_matches, write_tables
+from cepheid.cli.reporting import plural, say
+from cepheid.engines.base.evaluation import AUTO
+from cepheid.errors import EvaluationError, EventError, list_words, warn
+from cepheid.events.read_options import ReadOptions
+from cepheid.language import syntax as ast
+from cepheid.planning.registry import evaluation_named
+from cepheid.schema import Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cepheid.events.sources.text_stream import TextStream
+    from cepheid.matches.matches import Matches, ScriptMatches
+
+STREAMED = (Format.JSONL, Format.CSV, Format.ROWS)
+"""The formats that are written while events arrive."""
+
+
+def can_stream(
+    query: CompiledQuery | CompiledScript, output: Output, keywords: Mapping[str, Any]
+) -> bool:
+    """Whether matches are written as soon as their events have arrived.
+
+    Ties are broken among all events of a time, and the best matches are chosen among all of them.
+    """
+    chooses_among_all = keywords["tie_break"] or keywords.get("top_k") is not None
+    if chooses_among_all or not _has_sessions(keywords["evaluation"]):
+        return False
+    if isinstance(query, CompiledScript):
+        return output.format is Format.JSONL and output.limit is None
+    return output.format in STREAMED and output.encoding is not Format.PARQUET
+
+
+def _has_sessions(evaluation: str) -> bool:
+    return evaluation == AUTO or evaluation_named(evaluation).has_session
+
+
+def piped_events(
+    query: CompiledQuery | CompiledScript, output: Output, keywords: Mapping[str, Any]
+) -> TextStream:
+    """The events on stdin, with the columns that are needed."""
+    import pyarrow as pa
+
+    from cepheid.events.sources.text_stream import TextStream
+
+    read = ReadOptions.of(keywords)
+    types: dict[str, pa.DataType] = {}
+    if read.schema is not None:
+        wanted = {Kind.STRING: pa.string(), Kind.FLOAT: pa.float64()}
+        kinds = read.schema.attributes.items()
+        types = {name: wanted[kind] for name, kind in kinds if kind in wanted}
+    types |= dict.fromkeys(read.text_format().strings, pa.string())
+    trees = [each.query for each in query.script.queries if not each.reads]
+    named: set[str] = set()
+    for tree in trees:
+        named |= attributes_named(tree, whole_events=False) or set()
+    needed = None
+    if isinstance(query, CompiledQuery):
+        only_rows = output.format is Format.JSONL and query.tree.returns is None
+        whole = True if output.format is Format.ROWS else False if only_rows else None
+        attributes = attributes_named(query.tree, whole_events=whole)
+        needed = None if attributes is None else {*attributes, *read.columns}
+    pseudo = {"LEN", "INDEX", "PARTITION_INDEX"}
+    return TextStream(sys.stdin.buffer, read.sep, types, needed, named - pseudo)
+
+
+def match_piped(
+    query: CompiledQuery | CompiledScript,
+    events: TextStream,
+    keywords: Mapping[str, Any],
+    output: Output,
+    sink: BinaryIO,
+) -> tuple[str, Any]:
+    """Write each match when its last event has arrived; how many there are, and the metrics.
+
+    Raises:
+        EvaluationError: the query has no session. Nothing has been written, and ``events`` still
+            has all bytes.
+    """
+    keywords = {name: value for name, value in keywords.items() if name != "sep"}
+    session: Any = query.session(**keywords)
+    types: set[str] = set()
+    count = 0
+
+    def parts() -> Iterator[Matches | ScriptMatches]:
+        for table in events.tables():
+            if keywords["type"] in table.column_names:
+                types.update(map(str, table[keywords["type"]].unique().to_pylist()))
+            yield _fed(session, table)
+            events.read_so_far = None
+        yield session.advance()
+
+    writer = _Writer(query, output, sink)
+    for found in parts():
+        count += writer.write(found)
+        sink.flush()
+        if output.limit is not None and count >= output.limit:
+            return f"stopped after {plural(output.limit, 'match', 'matches')} (--limit)", session
+    _warn_of_absent(query, types, events.never_seen)
+    return plural(count, "match", "matches"), session
+
+
+def _fed(session: Any, table: pa.Table) -> Any:
+    try:
+        return session.feed(table)
+    except EventError as error:
+        if "begins before the time" not in str(error):
+            raise
+        raise EventError(
+            "an event on stdin has an earlier time than events before it; stdin is matched as it "
+            "arrives, in time order: sort it, or save it to a file, which is sorted when it is read"
+        ) from None
+
+
+def _warn_of_absent(
+    query: CompiledQuery | CompiledScript, types: set[str], columns: set[str]
+) -> None:
+    made = {each.type_name for each in query.script.queries if each.type_name}
+    for each in query.script.queries:
+        named = {name for part, _ in ast.components(each.query.pattern) for name in part.types}
+        warn_of_absent_types(named, types, made)
+    if columns:
+        shown = list_words(sorted(map(repr, columns)))
+        warn(f"no event had the {'attribute' if len(columns) == 1 else 'attributes'} {shown}")
+
+
+class _Writer:
+    """Writes matches as they are found, up to the limit."""
+
+    def __init__(
+        self, query: CompiledQuery | CompiledScript, output: Output, sink: BinaryIO
+    ) -> None:
+        self._query = query
+        self._output = output
+        self._sink = sink
+        self._count = 0
+        self._has_header = False
+
+    def write(self, found: Any) -> int:
+        """Write matches, and return how many."""
+        before = self._count
+        if isinstance(self._query, CompiledScript):
+            for name, tree in self._query.queries.items():
+                self._write(found[name], tree, name)
+        else:
+            self._write(found, self._query.tree, None)
+        return self._count - before
+
+    def _write(self, matches: Matches, tree: ast.Query, name: str | None) -> None:
+        limit = self._output.limit
+        left = None if limit is None else limit - self._count
+        chosen = matches if left is None else matches[:left]
+        if self._output.format is Format.JSONL:
+            write_matches(chosen, tree, self._output, self._sink, name)
+        elif len(chosen) or not self._has_header:
+            self._write_tables(chosen)
+        self._count += len(chosen)
+
+    def _write_tables(self, matches: Matches) -> None:
+        tables = iter([matches.arrow_schema.empty_table(), matches.to_arrow()])
+        if self._output.format is Format.ROWS:
+            tables = matches.row_tables(self._count)
+        write_tables(tables, self._output, self._sink, has_header=not self._has_header)
+        self._has_header = True
+
+
+def whole_input(events: TextStream, error: EvaluationError) -> Iterator[bytes]:
+    """All bytes of stdin, for a query without a session."""
+    say(f"warning: the query is run at the end of the input, not while it arrives: {error}")
+    return events.rest()
