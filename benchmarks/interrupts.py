@@ -11,6 +11,7 @@ import signal
 import statistics
 import subprocess
 import sys
+from math import ceil
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any
@@ -109,7 +110,7 @@ def main() -> None:
     print(f"{'kind':30} {'median':>7} {'p95':>7} {'most':>7}")
     for kind in KINDS:
         seconds = sorted(delay(kind, after=0.3 + 0.02 * n)[0] for n in range(TRIES))
-        p95 = seconds[int(0.95 * (TRIES - 1))]
+        p95 = seconds[ceil(0.95 * TRIES) - 1]
         print(f"{kind:30} {statistics.median(seconds):7.3f} {p95:7.3f} {seconds[-1]:7.3f}")
 
 

@@ -99,8 +99,8 @@ def run(count, **limits):
               "x": [i * 7919 % 101 for i in range(count)]}
     if how == "session":
         query.session(**options, **limits).feed(events)
-    elif how == "arrow":
-        query.match(events, **options, **limits).to_arrow()
+    elif how != "match":
+        getattr(query.match(events, **options, **limits), how)()
     else:
         query.match(events, **options, **limits)
 
@@ -139,12 +139,19 @@ def test_a_query_that_explodes_stays_within_its_limit(name: str) -> None:
     assert used <= 1.2 * LIMIT, said
 
 
-@pytest.mark.parametrize("how", ["session", "arrow"])
-def test_sessions_and_tables_have_the_limit_too(how: str) -> None:
-    count = 40 if how == "session" else 20
+@pytest.mark.parametrize(
+    ("how", "count"), [("session", 40), ("to_arrow", 20), ("to_pandas", 18), ("to_polars", 20)]
+)
+def test_sessions_and_tables_have_the_limit_too(how: str, count: int) -> None:
     used, said = peak_and_error("PATTERN A+ a[]", count, "A", {}, how, 200)
     assert "memory limit of 200 MiB" in said
     assert used <= 1.2 * 200
+
+
+def test_a_frame_that_fits_is_built() -> None:
+    for how in ("to_pandas", "to_polars"):
+        used, said = peak_and_error("PATTERN A+ a[]", 14, "A", {}, how, 200)
+        assert (used <= 200, said) == (True, "")
 
 
 def test_a_session_is_charged_only_for_what_it_has_not_reported() -> None:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _SHOWN = 10
 _MATCH_BYTES, _EVENT_BYTES = 320, 40
 """The size of a match in Python values, and of each event in it."""
+_DICT_FACTOR = 12
+"""How many times the memory of a column of events pandas takes, which has a dict for each event."""
 
 Rows = dict[str, int | str | list[int | str]]
 """The input row or rows that each variable is bound to; a string if the event is no input row."""
@@ -212,13 +214,24 @@ class Matches:
 
     def to_pandas(self) -> pd.DataFrame:
         """The matches as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
+        table = self.to_arrow()
+        with building(self._budget, self._query) as charge:
+            charge(
+                sum(
+                    each.nbytes * (_DICT_FACTOR if _has_events(each) else 2)
+                    for each in table.columns
+                )
+            )
+            return table.to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
         """The matches as a Polars DataFrame."""
         import polars
 
-        frame = polars.from_arrow(self.to_arrow())
+        table = self.to_arrow()
+        with building(self._budget, self._query) as charge:
+            charge(2 * table.nbytes)
+            frame = polars.from_arrow(table)
         assert isinstance(frame, polars.DataFrame)
         return frame
 
@@ -351,6 +364,11 @@ def count_text(count: int) -> str:
     ('1 match', '1200 matches')
     """
     return f"{count} match{'' if count == 1 else 'es'}"
+
+
+def _has_events(column: pa.ChunkedArray) -> bool:
+    kind = column.type.value_type if pa.types.is_list(column.type) else column.type
+    return bool(pa.types.is_struct(kind))
 
 
 class ScriptMatches(dict[str, Matches]):
