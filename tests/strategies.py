@@ -32,7 +32,7 @@ plain_names = st.sampled_from(["a", "b", "c", "x", "y", "price", "tag_id", "A", 
 names = st.one_of(
     plain_names,
     st.sampled_from(ODD_NAMES),
-    st.text(st.characters(exclude_characters="`"), min_size=1, max_size=6),
+    st.text(st.characters(codec="utf-8", exclude_characters="`"), min_size=1, max_size=6),
 )
 """Names of types, variables and attributes, most of them ordinary."""
 
