@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Any, cast
 
 import typer
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 _TOPIC = re.compile(r"kafka://(?P<servers>[^/]+)/(?P<topic>[^/]+)")
 _READERS = {suffix: kind for suffix, kind in KIND_OF_SUFFIX.items() if kind != "tsv"}
 _POLL_SECONDS = 1
+_GRACE_SECONDS = 5
+_STOPPED = "stopped; run the same command to resume"
 
 SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -57,14 +61,14 @@ def run_stream(
     _check_source(source, columns)
     settings = dict(split_setting(each, "--conf") for each in configuration)
     spark = start_spark(master, {**SETTINGS, **settings})
-    try:
-        events = _read(spark, source, columns and _checked(columns))
-        matches = _match(query, events, keywords)
-        with _interrupt_once() as interrupted:
+    with _interrupt_once() as interrupted:
+        try:
+            events = _read(spark, source, columns and _checked(columns))
+            matches = _match(query, events, keywords)
             running = _write(matches, target, checkpoint, once)
             _follow(running, interrupted)
-    finally:
-        spark.stop()
+        finally:
+            spark.stop()
 
 
 def _check_source(source: str, columns: str | None) -> None:
@@ -187,18 +191,33 @@ def _print(batch: DataFrame, _: int) -> None:
 
 @contextmanager
 def _interrupt_once() -> Iterator[list[int]]:
-    """The signals received: the stream ends between two polls, not in the middle of a call."""
+    """The signals received: the stream ends between two polls, not in the middle of a call.
+
+    Spark does not stop while a worker is busy with a large micro-batch. Then the process ends
+    after a while, and the same micro-batch is read again by the next run.
+    """
     received: list[int] = []
     leave_signals_to_handlers()
-    before = {
-        number: signal.signal(number, lambda number, _: received.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
+    late = Timer(_GRACE_SECONDS, _end_now)
+    late.daemon = True
+
+    def receive(number: int, _: object) -> None:
+        if not received:
+            late.start()
+        received.append(number)
+
+    before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield received
     finally:
+        late.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _end_now() -> None:
+    say(_STOPPED)
+    os._exit(0)
 
 
 def _follow(running: StreamingQuery, interrupted: Sequence[int]) -> None:
@@ -209,7 +228,7 @@ def _follow(running: StreamingQuery, interrupted: Sequence[int]) -> None:
         say("stopping")
         running.stop()
     _show_progress(running, shown)
-    say("stopped; run the same command to resume" if interrupted else "all events have been read")
+    say(_STOPPED if interrupted else "all events have been read")
 
 
 def _show_progress(running: StreamingQuery, shown: int) -> int:
