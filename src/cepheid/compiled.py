@@ -108,9 +108,13 @@ class Compiled(Generic[Stream]):
     def _session(
         self, keywords: Mapping[str, Any], snapshot: bytes | memoryview | None = None
     ) -> Stream:
+        from cepheid.sessions.plan import naming
         from cepheid.sessions.stream import StreamSession
 
         settings = self.settings(keywords, without=["whole_events"])
+        for number, each in enumerate(self.script.queries):
+            with naming(self.script, number):
+                settings.said.of(each.query).rule().refuse_stream(each.query)
         return cast("Stream", StreamSession(self.script, settings, snapshot))
 
 

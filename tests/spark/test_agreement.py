@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +25,15 @@ Drawn = TypeVar("Drawn")
 QUERIES = 130
 TOGETHER = 44
 
+Output = dict[str, Any]
+"""Keywords that say which matches are reported."""
+
+outputs = st.fixed_dictionaries(
+    {
+        "output": st.sampled_from((None, None, "first", "longest", "leftmost", "non_overlapping")),
+        "at_most_once_per": st.sampled_from((None, None, None, 3)),
+    }
+)
 bounds = st.lists(st.integers(0, 12), min_size=1, max_size=4, unique=True).map(sorted)
 
 
@@ -49,35 +58,36 @@ def numbered(case: Case) -> pa.Table:
     return table.take(pa.array(order, pa.int64()))
 
 
-def spread(query: cep.CompiledQuery, frame: DataFrame, limits: list[int], output: str) -> DataFrame:
+def spread(
+    query: cep.CompiledQuery, frame: DataFrame, limits: list[int], output: Output
+) -> DataFrame:
     """The matches, with these limits of the slices where there are slices."""
     from cepheid.spark.batch.batch import by_slice
     from cepheid.spark.batch.preparation import prepare
     from cepheid.spark.batch.slices import why_not_sliced, with_reach
 
-    prepared = prepare(query, frame.schema, tie_break="seq", output=output)
+    prepared = prepare(query, frame.schema, tie_break="seq", **output)
     is_heavy = bool(limits[0] % 2)
     if why_not_sliced(prepared) is not None or (prepared.key and not is_heavy):
-        return query.match(frame, tie_break="seq", output=output)
+        return query.match(frame, tie_break="seq", **output)
     return by_slice(prepared, prepared.relevant(frame), with_reach(prepared, limits))
 
 
 def planned(
-    spark: SparkSession, drawn: list[tuple[Case, list[int], str]]
+    spark: SparkSession, drawn: list[tuple[Case, list[int], Output]]
 ) -> Iterator[tuple[Case, pa.Table, DataFrame]]:
     """For each case what a local run gives, and what Spark is to give."""
     for case, limits, output in drawn:
         table = numbered(case)
         try:
             query = cep.query(case.query)
-            expected = query.match(table, tie_break="seq", output=output).to_arrow()
+            expected = query.match(table, tie_break="seq", **output).to_arrow()
         except (cep.QuerySemanticError, cep.EvaluationError):
             continue
         yield case, expected, spread(query, spark.createDataFrame(table), limits, output)
 
 
 def test_random_queries_have_the_same_matches(spark: SparkSession) -> None:
-    outputs = st.sampled_from(("all", "all", "all", "non_overlapping"))
     drawn = draw(st.tuples(cases(), bounds, outputs), QUERIES)
     agreed = 0
     for low in range(0, len(drawn), TOGETHER):

@@ -46,11 +46,13 @@ def in_milliseconds(case: Case) -> tuple[str, pa.Table]:
     return re.sub(r"(WITHIN \d+)$", r"\1 milliseconds", case.query.rstrip()), table
 
 
-def worker_settings(query: cep.CompiledQuery, table: pa.Table, output: str) -> WorkerSettings:
+def worker_settings(
+    query: cep.CompiledQuery, table: pa.Table, output: str, gap: str | None = None
+) -> WorkerSettings:
     empty = order_events(table.slice(0, 0))
     return WorkerSettings(
         text=str(query),
-        run=RunSettings.of({"tie_break": "seq", "output": output}),
+        run=RunSettings.of({"tie_break": "seq", "output": output, "at_most_once_per": gap}),
         ties=("seq",),
         columns=tuple(table.column_names),
         result_schema=result_schema(query.tree, empty).append(pa.field("match_id", pa.string())),
@@ -171,7 +173,8 @@ class Stream:
     st.integers(0, 6),
     st.lists(st.integers(1, 4), min_size=12, max_size=12),
     st.booleans(),
-    st.sampled_from(("all", "all", "non_overlapping")),
+    st.sampled_from(("all", "all", "first", "longest", "leftmost", "non_overlapping")),
+    st.sampled_from((None, None, "2 milliseconds")),
     st.booleans(),
     st.lists(st.booleans(), max_size=12),
 )
@@ -183,6 +186,7 @@ def test_matches_are_those_of_a_local_run(
     sizes: list[int],
     prompt: bool,
     output: str,
+    gap: str | None,
     has_copies: bool,
     troubles: list[bool],
 ) -> None:
@@ -191,13 +195,17 @@ def test_matches_are_those_of_a_local_run(
         query = cep.query(text)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cep.CepheidWarning)
-            expected = query.match(table, tie_break="seq", output=output).to_arrow()
+            said = {"output": output, "at_most_once_per": gap}
+            expected = query.match(table, tie_break="seq", **said).to_arrow()
         query.session().feed(table.slice(0, 0))
     except (cep.QuerySemanticError, cep.EvaluationError) as error:
         event(f"refused: {type(error).__name__}")
         return
     if "EVENTS" in text and any(each.waits for each in analyse(query.tree, None).alternatives):
         event("waits for events")  # A local run has an end, after which none come.
+        return
+    if output in ("longest", "leftmost") and (query.tree.window is None or "EVENTS" in text):
+        event("waits for a run to end")
         return
     # An event that is delayed by no more than the lateness is behind no more than that.
     arrival = sorted(
@@ -206,7 +214,7 @@ def test_matches_are_those_of_a_local_run(
     )
     came = table.take(pa.array(arrival, pa.int64()))
     folder = tmp_path_factory.mktemp("copies") if has_copies else None
-    stream = Stream(worker_settings(query, table, output), lateness, prompt, folder, troubles)
+    stream = Stream(worker_settings(query, table, output, gap), lateness, prompt, folder, troubles)
     at = 0
     for size in sizes:
         if at < len(came):

@@ -143,6 +143,9 @@ def test_what_cannot_be_done_is_refused(spark: SparkSession, tmp_path: Path) -> 
     assert "has no window" in refused(spark, file, "PATTERN SEQ(A a, B b) WHERE [id]")
     assert "counts events" in refused(spark, file, "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS")
     assert "depends on all matches" in refused(spark, file, output="non_overlapping")
+    assert "depends on all matches" in refused(spark, file, at_most_once_per=5)
+    text = "PATTERN SEQ(A a, B b) WITHIN 5 OUTPUT LEFTMOST"
+    assert "leftmost depends on all matches" in refused(spark, file, text)
     pq.write_table(events(60, 1, shuffled=60), file, row_group_size=4)
     assert "in no order of time" in refused(spark, file)
     folder = tmp_path / "days"

@@ -202,6 +202,8 @@ def test_what_would_be_no_gain_or_is_not_certain_is_left_to_spark(
     assert goes(table)
     assert not goes(table, slices=2)
     assert not goes(table, output="non_overlapping")
+    assert not goes(table, at_most_once_per=5)
+    assert goes(table, output="longest")
     assert not goes(table, rows=60)
     assert goes(table, tie_break="n")
     some = pa.array(

@@ -176,9 +176,7 @@ class PatternBuilder:
         known = [each.lower() for each in OUTPUT_MODES]
         if mode is not None and mode not in known:
             raise OptionError(unknown_name("output mode", mode, known))
-        gap = None
-        if at_most_once_per is not None:
-            gap = self.within(at_most_once_per)._query.window
+        gap = None if at_most_once_per is None else duration(at_most_once_per)
         if mode is None and gap is None:
             raise OptionError("output takes a mode, at_most_once_per, or both")
         return self._with(output=ast.Output(mode, gap))
@@ -298,6 +296,25 @@ def many(
     if at_least < 0 or (at_most is not None and not 0 < at_most >= at_least):
         raise OptionError(f"there cannot be at least {at_least} and at most {at_most} events")
     return KleeneVariable(ast.Query(_component(types, variable, ast.Bounds(at_least, at_most))))
+
+
+def duration(given: float | str | timedelta) -> ast.Window:
+    """The duration of AT MOST ONCE PER: a number, a string such as ``"5 seconds"``, a timedelta.
+
+    >>> duration("5 s").unit
+    'seconds'
+    """
+    try:
+        window = event("A").within(given)._query.window
+    except OptionError:
+        window = None
+    is_positive = window is not None and isinstance(window.extent, Fraction) and window.extent > 0
+    if window is None or not is_positive or window.measure is not ast.WindowMeasure.TIME:
+        raise OptionError(
+            f"at_most_once_per={given!r} is not a duration: give a number, or a string such as "
+            "'10 minutes'"
+        )
+    return window
 
 
 def no(component: EventVariable) -> PatternBuilder:

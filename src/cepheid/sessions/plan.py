@@ -186,7 +186,6 @@ def open_session(task: SessionTask, stored: Stored | None = None) -> QuerySessio
         task.check_made(header)
         task = replace(task, window=header["window"], rule=_made_with(header, task.rule))
         task = replace(task, evaluation=made_by.name)
-    task.rule.refuse_stream(task.query.query)
     session = new_run(task)
     assert isinstance(session, QuerySession)
     if stored is not None:

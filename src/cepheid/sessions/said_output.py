@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cepheid.errors import OptionError
 from cepheid.language import syntax as ast
-from cepheid.language.builder import event
+from cepheid.language.builder import duration
 from cepheid.language.printer import print_window
 from cepheid.language.units import NANOSECONDS_PER
 
@@ -38,7 +38,7 @@ class SaidOutput:
             OptionError: a value is no duration.
         """
         given = keywords.get("at_most_once_per")
-        return cls(keywords.get("output"), None if given is None else _duration(given))
+        return cls(keywords.get("output"), None if given is None else duration(given))
 
     def of(self, query: ast.Query) -> SaidOutput:
         """What the keywords and the clause of a query say together.
@@ -70,21 +70,6 @@ class SaidOutput:
 
 
 NOTHING_SAID = SaidOutput()
-
-
-def _duration(given: Any) -> ast.Window:
-    """A number of units of the time column, a string such as ``"5 seconds"``, or a timedelta."""
-    try:
-        window = event("A").within(given).build().window
-    except OptionError:
-        window = None
-    is_positive = window is not None and isinstance(window.extent, Fraction) and window.extent > 0
-    if window is None or not is_positive or window.measure is not ast.WindowMeasure.TIME:
-        raise OptionError(
-            f"at_most_once_per={given!r} is not a duration: give a number, or a string such as "
-            "'10 minutes'"
-        )
-    return window
 
 
 def _comparable(window: ast.Window) -> tuple[Any, bool]:
