@@ -82,6 +82,8 @@ def test_returned_values_agree(case: ValueCase) -> None:
 
 def plain(value: object) -> object:
     """The value of a cell, as the reference has it."""
+    if isinstance(value, float):
+        return round(value, 9)  # Deviations are summed in another order.
     zone = getattr(value, "tzinfo", None)
     if zone is not None:
         from datetime import UTC

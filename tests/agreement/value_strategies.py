@@ -75,7 +75,28 @@ class Values:
             lists += (f"{part.variable}[i]", f"{part.variable}[i]", f"{part.variable}[i-1]")
         return f"{self._one(*lists)}.{name}"
 
+    def aggregate(self) -> str:
+        """An aggregate of a list, over an attribute or over an expression."""
+        lists = [part.variable for part in self._parts if part.kleene]
+        if not lists:
+            return self.attribute("x")
+        name = self._draw(st.sampled_from(lists))
+        prior = not self._in_return and self._draw(st.integers(0, 3)) == 0
+        scope = "..i-1" if prior else ""
+        over = self._one(
+            "{0}.x", "{0}.y", "{0}.x * {0}.y", "length({0}.s)", "coalesce({0}.x, 7)", "-{0}.x % 3"
+        )
+        functions = (
+            "sum", "avg", "min", "max", "count", "first", "last", "stddev", "variance", "median",
+        )  # fmt: skip
+        function = self._one(*functions)
+        if function == "count" and self._draw(st.booleans()):
+            return f"count(DISTINCT {name}[{scope}].{self._one('x', 'y', 's')})"
+        return f"{function}({over.format(f'{name}[{scope}]')})"
+
     def number(self, depth: int = 2) -> str:
+        if depth and self._draw(st.integers(0, 3)) == 0:
+            return self.aggregate()
         if depth == 0 or self._draw(st.integers(0, 2)) == 0:
             return self._one(self.attribute("x"), self.attribute("y"), "1", "2", "0.5")
         x, y = self.number(depth - 1), self.number(depth - 1)

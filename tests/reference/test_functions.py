@@ -149,3 +149,46 @@ def test_a_window_may_be_a_duration() -> None:
 def test_mistakes_are_explained(expression: str, message: str) -> None:
     with pytest.raises(cep.QuerySemanticError, match=message.replace("(", r"\(")):
         value(expression, x=1, s="x")
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "expected"),
+    [
+        ("variance(a[].x)", 3.5),
+        ("stddev(a[].x)", 3.5**0.5),
+        ("variance(a[].one)", None),
+        ("stddev(a[].none)", None),
+        ("variance(a[].huge)", 3.5),
+        ("median(a[].x)", 5.0),
+        ("median(a[].y)", 2.5),
+        ("median(a[].none)", None),
+        ("count(DISTINCT a[].s)", 2),
+        ("count(DISTINCT a[].none)", 0),
+        ("count(distinct upper(a[].s))", 1),
+        ("sum(a[].x * a[].y)", 4 + 2 * 5 + 3 * 8 + 4 * 3),
+        ("max(CASE WHEN a[].x < 6 THEN a[].x END)", 5),
+        ("avg(a[].x + 1)", 6.0),
+        ("count(nullif(a[].x, 5))", 3),
+    ],
+)
+def test_aggregates(aggregate: str, expected: Any) -> None:
+    x = [4, 5, 8, 3, 5]
+    events = pa.table(
+        {
+            "ts": [1, 2, 3, 4, 5],
+            "type": ["A"] * 5,
+            "x": x,
+            "y": pa.array([1, 2, 3, 4, None], pa.int64()),
+            "one": pa.array([None, 7, None, None, None], pa.int64()),
+            "huge": [each + 1e9 for each in x],
+            "none": pa.nulls(5, pa.int64()),
+            "s": ["p", "P", "p", None, "p"],
+        }
+    )
+    pattern = "PATTERN A{5} a[] WHERE strict_contiguity"
+    rows = cep.query(f"{pattern} RETURN {aggregate} AS v").match(events).to_arrow()["v"]
+    assert rows.to_pylist() == [None if expected is None else pytest.approx(expected)]
+    wanted = "IS NULL" if expected is None else f"BETWEEN {expected - 1e-6} AND {expected + 1e-6}"
+    query = cep.query(f"{pattern} {{ {aggregate} {wanted} }}")
+    for evaluation in ("auto", "reference"):
+        assert len(query.match(events, evaluation=evaluation)) == 1

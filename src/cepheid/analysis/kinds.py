@@ -21,7 +21,7 @@ from cepheid.analysis.operations import (
 from cepheid.errors import Fault, Span, closest, list_words
 from cepheid.functions import Function, Uncallable, find_function
 from cepheid.language import syntax as ast
-from cepheid.language.computed import EVENT
+from cepheid.language.computed import EVENT, of_variable
 from cepheid.language.printer import print_attribute
 from cepheid.schema import ORDERED, Computed, Kind, Schema, with_article
 
@@ -227,6 +227,8 @@ class _Checker:
         schema = self._schema
         if variable == EVENT and schema is not None:
             return attribute_kind(attribute, schema)
+        if isinstance(attribute, Computed):
+            return self.kind(of_variable(attribute, variable))
         types = sorted(self._types.get(variable, ()))
         if schema is None or not types or not all(map(schema.has_type, types)):
             return Kind.UNKNOWN

@@ -15,6 +15,7 @@ from typing import Any, cast
 from lark import Token, Transformer, v_args
 from lark.tree import Meta
 
+from cepheid.aggregates import COUNT_DISTINCT
 from cepheid.errors import Fault, Span
 from cepheid.language import syntax as ast
 from cepheid.language.naming import (
@@ -191,8 +192,15 @@ class ExpressionAssembler(Transformer[Token, Any]):
         others: list[Any] = [part for part in parts if isinstance(part, ast.Node)]
         return ast.Case(branches, others[0] if others else ast.Literal(None), span=span)
 
-    def call(self, span: Span, function: Token, *items: ast.ReturnItem | None) -> RawCall:
-        return RawCall(str(function), tuple(item for item in items if item is not None), span=span)
+    def call(
+        self, span: Span, function: Token, distinct: Token | None, *items: ast.ReturnItem | None
+    ) -> RawCall:
+        name = str(function)
+        if distinct is not None and name.lower() == "count":
+            name = COUNT_DISTINCT
+        elif distinct is not None:
+            self._fault("DISTINCT goes with count", span_of_token(distinct))
+        return RawCall(name, tuple(item for item in items if item is not None), span=span)
 
     def argument(
         self, span: Span, expression: ast.Expression, name: Token | None
