@@ -18,7 +18,7 @@ from cepheid.reference import definition as reference
 EVALUATIONS = ("instance_stacks", "nfa_b", "lazy_chain", "lazy_tree")
 MANY = settings(
     suppress_health_check=list(HealthCheck),
-    max_examples=150,
+    max_examples=settings.default.max_examples * 4 // 10,
     phases=(Phase.explicit, Phase.generate),  # To shrink a query takes minutes.
 )
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 import cepheid as cep
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 MOMENT = datetime(2024, 2, 29, 23, 58, 59, 123456)  # a Thursday
 
@@ -192,3 +195,36 @@ def test_aggregates(aggregate: str, expected: Any) -> None:
     query = cep.query(f"{pattern} {{ {aggregate} {wanted} }}")
     for evaluation in ("auto", "reference"):
         assert len(query.match(events, evaluation=evaluation)) == 1
+
+
+def test_spark_computes_the_same(spark: SparkSession) -> None:
+    events = pa.table(
+        {
+            "ts": [1, 2, 3, 4],
+            "type": list("ABAB"),
+            "t": [MOMENT + timedelta(hours=hours) for hours in (0, 1, 30, 700)],
+            "s": ["apple", "Apricot", "b", None],
+            "x": [1, 2, 3, 4],
+        }
+    )
+    query = cep.query(
+        """
+        PATTERN SEQ(A a, B+ b[])
+        WHERE lower(substring(b[i].s, 1, 2)) = substring(a.s, 1, 2) OR weekday(b[1].t) > P
+        WITHIN 9
+        RETURN a.x, hour(a.t) AS h, CASE WHEN b.LEN > 1 THEN 'many' ELSE 'one' END AS n,
+               stddev(b[].x * 2) AS d, median(b[].x) AS m, date_trunc('month', b[1].t) AS t,
+               concat(a.s, '-', coalesce(b[b.LEN].s, 'none')) AS c
+        """,
+        parameters={"P": 4},
+    )
+    columns = ["a.x", "h", "n", "d", "m", "t", "c"]
+    local = [str(row) for row in query.match(events).to_arrow().select(columns).to_pylist()]
+    assert len(local) > 2
+    schema = "ts long, type string, t timestamp_ntz, s string, x long"
+    frame = spark.createDataFrame([tuple(row.values()) for row in events.to_pylist()], schema)
+    found = [
+        str(row.asDict())
+        for row in query.match(frame).select(*[f"`{c}`" for c in columns]).collect()
+    ]
+    assert sorted(found) == sorted(local)

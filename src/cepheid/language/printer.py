@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from fractions import Fraction
+from typing import cast
 
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
@@ -193,8 +194,12 @@ class _Printer:
                 return _name(name), _PRIMARY
             case ast.Attribute(variable, attribute) if variable == EVENT and self._event:
                 return f"{self._event}.{print_attribute(attribute)}", _PRIMARY
+            case ast.Field() | ast.Item():
+                return f"{self._event}.{_path(node)}", _PRIMARY
             case ast.Attribute(variable, attribute) if variable == self._bare != attribute:
-                return _name(attribute), _PRIMARY
+                if not isinstance(attribute, Computed):
+                    return _name(attribute), _PRIMARY
+                return f"{_name(variable)}.{print_attribute(attribute)}", _PRIMARY
             case ast.Attribute(variable, attribute):
                 return f"{_name(variable)}.{print_attribute(attribute)}", _PRIMARY
             case ast.Element(variable, index, attribute):
@@ -290,8 +295,22 @@ def print_attribute(name: str) -> str:
     >>> print_attribute("price"), print_attribute("unit price")
     ('price', '`unit price`')
     """
+    if isinstance(name, Computed):
+        return _path(name.expression)
     # After a dot every word is a name, except LEN of a Kleene variable.
     return name if _PLAIN_NAME.fullmatch(name) else f"`{name}`"
+
+
+def _path(node: ast.Node) -> str:
+    """A field or an element of an attribute, as it is written after the dot."""
+    match node:
+        case ast.Attribute(_, attribute):
+            return print_attribute(attribute)
+        case ast.Field(operand, name):
+            return f"{_path(operand)}.{print_attribute(name)}"
+        case ast.Item(operand, number):
+            return f"{_path(operand)}[{number}]"
+    return f"({_Printer(ast.Component(('',), EVENT)).expression(cast('ast.Expression', node))})"
 
 
 def _type_name(name: str) -> str:

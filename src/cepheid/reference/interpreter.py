@@ -90,6 +90,12 @@ class Interpreter:
                 assert found is not None
                 is_of_times = Kind.TIMESTAMP in found.parameters
                 return _utc(found(*map(self._local if is_of_times else self.value, arguments)))
+            case ast.Field(operand, name):
+                value = self.value(operand)
+                return None if value is None else value[name]
+            case ast.Item(operand, number):
+                value = self.value(operand)
+                return None if value is None or number > len(value) else value[number - 1]
             case ast.Case(branches):
                 values = list(map(self.value, node.values))  # All are read, also those not taken.
                 truths = [self.truth(condition) for condition, _ in branches]
