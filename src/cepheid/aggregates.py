@@ -10,6 +10,7 @@ says otherwise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,15 @@ from typing import Any
 from cepheid.schema import ORDERED, Kind, with_article
 
 FIRST, LAST, MIN, MAX, SUM, TOTAL, COUNT = "first", "last", "min", "max", "sum", "total", "count"
+DEVIATIONS = "deviations"
 """The folds: the running values that native code keeps while a list grows.
 
 ``total`` is the sum as a float, also where a sum of integers does not fit into 64 bits.
+``deviations`` is the sum of the squared deviations from the mean.
 """
+
+COUNT_DISTINCT = "count distinct"
+"""The name of ``count(DISTINCT …)``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +38,13 @@ class Aggregate:
         python: its definition, over a list of values that is not empty.
         refusal: why it does not take values of a kind, or None.
         kind: the kind of its result, for values of a kind.
-        folds: the running values that it is computed from in native code.
+        folds: the running values that it is computed from in native code; none if it needs all
+            values at once.
         native: the generated expression of its value, from those of the folds, as floats; None
             where it is the value of its only fold.
         arrow: the name of the aggregate in Arrow, or None where ``columns`` computes it.
         columns: its values for many lists, from the columns of the folds, as floats.
+        lists: its values for many lists, from their lengths and values, without nulls, as floats.
         of_nothing: its value over no values.
     """
 
@@ -48,6 +56,7 @@ class Aggregate:
     native: Callable[..., str] | None = None
     arrow: str | None = None
     columns: Callable[[Mapping[str, Any]], Any] | None = None
+    lists: Callable[[Any, Any], Any] | None = None
     of_nothing: Any = None
 
     @property
@@ -84,6 +93,43 @@ def numbers_only(name: str) -> Callable[[Kind], str | None]:
     return refusal
 
 
+def _variance(values: list[Any]) -> float | None:
+    """The variance of a sample, in one pass as native code computes it."""
+    mean, deviations = float(values[0]), 0.0
+    for number, value in enumerate(values[1:], start=2):
+        before, mean = mean, mean + (float(value) - mean) / number
+        deviations += (float(value) - before) * (float(value) - mean)
+    return deviations / (len(values) - 1) if len(values) > 1 else None
+
+
+def _stddev(values: list[Any]) -> float | None:
+    variance = _variance(values)
+    return None if variance is None else math.sqrt(variance)
+
+
+def _native_variance(deviations: str, count: str) -> str:
+    return f"({deviations} / max({count} - 1.0, 1.0) if {count} > 1.0 else math.nan)"
+
+
+def _median(values: list[Any]) -> float:
+    ordered, middle = sorted(map(float, values)), len(values) // 2
+    return ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def _medians(lengths: Any, values: Any) -> Any:
+    import numpy as np
+
+    ends = np.cumsum(lengths)
+    values = values[np.lexsort((values, np.repeat(np.arange(len(lengths)), lengths)))]
+    low, high = ends - lengths + (lengths - 1) // 2, ends - lengths + lengths // 2
+    some = lengths > 0
+    found = np.full(len(lengths), np.nan)
+    is_odd = lengths[some] % 2 == 1
+    sums = (values[low[some]] + values[high[some]]) / 2
+    found[some] = np.where(is_odd, values[low[some]], sums)
+    return found
+
+
 AGGREGATES: dict[str, Aggregate] = {
     each.name: each
     for each in (
@@ -102,6 +148,41 @@ AGGREGATES: dict[str, Aggregate] = {
         ),
         Aggregate(
             "count", len, _any_kind, lambda _: Kind.INTEGER, (COUNT,), arrow="count", of_nothing=0
+        ),
+        Aggregate(
+            COUNT_DISTINCT,
+            lambda values: len({*values}),
+            _any_kind,
+            lambda _: Kind.INTEGER,
+            (),
+            arrow="count_distinct",
+            of_nothing=0,
+        ),
+        Aggregate(
+            "variance",
+            _variance,
+            numbers_only("variance"),
+            lambda _: Kind.FLOAT,
+            (DEVIATIONS, COUNT),
+            _native_variance,
+            arrow="variance",
+        ),
+        Aggregate(
+            "stddev",
+            _stddev,
+            numbers_only("stddev"),
+            lambda _: Kind.FLOAT,
+            (DEVIATIONS, COUNT),
+            lambda *folds: f"math.sqrt({_native_variance(*folds)})",
+            arrow="stddev",
+        ),
+        Aggregate(
+            "median",
+            _median,
+            numbers_only("median"),
+            lambda _: Kind.FLOAT,
+            (),
+            lists=_medians,
         ),
         Aggregate("first", lambda values: values[0], _any_kind, _same, (FIRST,)),
         Aggregate("last", lambda values: values[-1], _any_kind, _same, (LAST,)),

@@ -8,7 +8,7 @@ predicate on an attribute that a type does not have is true, which lets ``ANY`` 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,10 @@ class Kind(Enum):
     def is_number(self) -> bool:
         """True for integers and floats."""
         return self in (Kind.INTEGER, Kind.FLOAT)
+
+
+ELEMENT = "[]"
+"""The step from a list to its elements, in a path."""
 
 
 class Computed(str):
@@ -68,12 +72,14 @@ class Schema:
     ``types`` is None for an open schema: any type may occur and has all of ``attributes``.
     In a closed schema ``attributes`` is the union over the types. If an open schema is extended by
     composite events, ``types`` are the types of these, and every other type has the attributes
-    ``others``.
+    ``others``. ``nested`` has the kinds of the fields of structs, ``("s", "f")``, and of the
+    elements of lists, ``("l", "[]")``.
     """
 
     attributes: Mapping[str, Kind]
     types: Mapping[str, frozenset[str]] | None = None
     others: frozenset[str] | None = None
+    nested: Mapping[tuple[str, ...], Kind] = field(default_factory=dict, compare=False)
 
     def has_type(self, type_name: str) -> bool:
         """Whether events of this type may occur."""
@@ -105,7 +111,8 @@ class Schema:
         """
         own = {name: frozenset(attributes) for name, attributes in made.items()}
         others = frozenset(self.attributes) if self.types is None else self.others
-        return Schema({**self.attributes, **kinds}, {**(self.types or {}), **own}, others)
+        types = {**(self.types or {}), **own}
+        return Schema({**self.attributes, **kinds}, types, others, self.nested)
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as plain values, for a snapshot."""
@@ -114,7 +121,8 @@ class Schema:
             types = {name: sorted(names) for name, names in self.types.items()}
         kinds = {name: kind.value for name, kind in self.attributes.items()}
         others = None if self.others is None else sorted(self.others)
-        return {"attributes": kinds, "types": types, "others": others}
+        nested = [[*path, kind.value] for path, kind in self.nested.items()]
+        return {"attributes": kinds, "types": types, "others": others, "nested": nested}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
@@ -130,6 +138,7 @@ class Schema:
             attributes,
             None if types is None else {name: frozenset(names) for name, names in types.items()},
             None if others is None else frozenset(others),
+            {tuple(path): Kind(kind) for *path, kind in data.get("nested", ())},
         )
 
     @classmethod
@@ -170,7 +179,7 @@ class Schema:
                         f"attribute {name!r} is {attributes[name].value} in {declared_by[name]} "
                         f"and {kind.value} in {type_name}; one name has one kind"
                     )
-        return cls(attributes, own)
+        return cls(attributes, own, nested={} if columns is None else columns.nested)
 
     @classmethod
     def from_arrow(cls, arrow_schema: pa.Schema) -> Schema:
@@ -180,7 +189,28 @@ class Schema:
         >>> Schema.from_arrow(pa.schema([("price", pa.float32())])).kind("price")
         <Kind.FLOAT: 'float'>
         """
-        return cls({field.name: kind_of(field.type) for field in arrow_schema})
+        kinds = {column.name: kind_of(column.type) for column in arrow_schema}
+        nested: dict[tuple[str, ...], Kind] = {}
+        pending: list[tuple[tuple[str, ...], pa.DataType]]
+        pending = [((column.name,), column.type) for column in arrow_schema]
+        while pending:
+            path, arrow_type = pending.pop()
+            for step, inner in _parts(arrow_type):
+                nested[*path, step] = kind_of(inner)
+                pending.append(((*path, step), inner))
+        return cls(kinds, nested=nested)
+
+
+def _parts(arrow_type: pa.DataType) -> list[tuple[str, pa.DataType]]:
+    """The fields of a struct, or the element of a list."""
+    import pyarrow.types as arrow
+
+    if arrow.is_struct(arrow_type):
+        fields = map(arrow_type.field, range(arrow_type.num_fields))
+        return [(each.name, each.type) for each in fields]
+    if kind_of(arrow_type) is Kind.LIST and not arrow.is_dictionary(arrow_type):
+        return [(ELEMENT, arrow_type.value_type)]
+    return []
 
 
 def _declared_kind(type_name: str, attribute: object, given: object) -> Kind:

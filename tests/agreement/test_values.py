@@ -18,7 +18,7 @@ from cepheid.reference import definition as reference
 EVALUATIONS = ("instance_stacks", "nfa_b", "lazy_chain", "lazy_tree")
 MANY = settings(
     suppress_health_check=list(HealthCheck),
-    max_examples=150,
+    max_examples=settings.default.max_examples * 4 // 10,
     phases=(Phase.explicit, Phase.generate),  # To shrink a query takes minutes.
 )
 
@@ -82,6 +82,8 @@ def test_returned_values_agree(case: ValueCase) -> None:
 
 def plain(value: object) -> object:
     """The value of a cell, as the reference has it."""
+    if isinstance(value, float):
+        return round(value, 9)  # Deviations are summed in another order.
     zone = getattr(value, "tzinfo", None)
     if zone is not None:
         from datetime import UTC

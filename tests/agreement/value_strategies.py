@@ -32,6 +32,20 @@ class ValueCase:
                 "k": pa.array([1 if each is None else each % 2 for each in columns[2]], pa.int64()),
                 "s": pa.array(columns[4], pa.string()),
                 "at": pa.array(moments, pa.timestamp("us")),
+                "d": pa.array(
+                    [
+                        None if s == "Q" else {"n": x, "t": s}
+                        for x, s in zip(columns[2], columns[4], strict=True)
+                    ],
+                    pa.struct({"n": pa.int64(), "t": pa.string()}),
+                ),
+                "l": pa.array(
+                    [
+                        None if x is None else [y, 1.5][:x]
+                        for x, y in zip(columns[2], columns[3], strict=True)
+                    ],
+                    pa.list_(pa.float64()),
+                ),
                 "there": pa.array(moments, pa.timestamp("us", "Asia/Kathmandu")),
             }
         )
@@ -75,9 +89,38 @@ class Values:
             lists += (f"{part.variable}[i]", f"{part.variable}[i]", f"{part.variable}[i-1]")
         return f"{self._one(*lists)}.{name}"
 
+    def aggregate(self) -> str:
+        """An aggregate of a list, over an attribute or over an expression."""
+        lists = [part.variable for part in self._parts if part.kleene]
+        if not lists:
+            return self.attribute("x")
+        name = self._draw(st.sampled_from(lists))
+        prior = not self._in_return and self._draw(st.integers(0, 3)) == 0
+        scope = "..i-1" if prior else ""
+        over = self._one(
+            "{0}.x",
+            "{0}.y",
+            "{0}.x * {0}.y",
+            "{0}.d.n",
+            "{0}.l[2]",
+            "length({0}.s)",
+            "coalesce({0}.x, 7)",
+            "-{0}.x % 3",
+        )
+        functions = (
+            "sum", "avg", "min", "max", "count", "first", "last", "stddev", "variance", "median",
+        )  # fmt: skip
+        function = self._one(*functions)
+        if function == "count" and self._draw(st.booleans()):
+            return f"count(DISTINCT {name}[{scope}].{self._one('x', 'y', 's')})"
+        return f"{function}({over.format(f'{name}[{scope}]')})"
+
     def number(self, depth: int = 2) -> str:
+        if depth and self._draw(st.integers(0, 3)) == 0:
+            return self.aggregate()
         if depth == 0 or self._draw(st.integers(0, 2)) == 0:
-            return self._one(self.attribute("x"), self.attribute("y"), "1", "2", "0.5")
+            name = self._one("x", "x", "y", "d.n", "l[1]", "l[2]")
+            return self._one(self.attribute(name), self.attribute(name), "1", "2", "0.5")
         x, y = self.number(depth - 1), self.number(depth - 1)
         return self._one(
             f"CASE WHEN {self.condition(depth - 1)} THEN {x} ELSE {y} END",
@@ -92,7 +135,7 @@ class Values:
 
     def string(self, depth: int = 2) -> str:
         if depth == 0 or self._draw(st.integers(0, 2)) == 0:
-            return self._one(self.attribute("s"), self.attribute("s"), "'p'", "'qpq'")
+            return self._one(self.attribute("s"), self.attribute("d.t"), "'p'", "'qpq'")
         s, t = self.string(depth - 1), self.string(depth - 1)
         return self._one(
             f"concat({s}, {t})",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 import cepheid as cep
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 MOMENT = datetime(2024, 2, 29, 23, 58, 59, 123456)  # a Thursday
 
@@ -149,3 +152,79 @@ def test_a_window_may_be_a_duration() -> None:
 def test_mistakes_are_explained(expression: str, message: str) -> None:
     with pytest.raises(cep.QuerySemanticError, match=message.replace("(", r"\(")):
         value(expression, x=1, s="x")
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "expected"),
+    [
+        ("variance(a[].x)", 3.5),
+        ("stddev(a[].x)", 3.5**0.5),
+        ("variance(a[].one)", None),
+        ("stddev(a[].none)", None),
+        ("variance(a[].huge)", 3.5),
+        ("median(a[].x)", 5.0),
+        ("median(a[].y)", 2.5),
+        ("median(a[].none)", None),
+        ("count(DISTINCT a[].s)", 2),
+        ("count(DISTINCT a[].none)", 0),
+        ("count(distinct upper(a[].s))", 1),
+        ("sum(a[].x * a[].y)", 4 + 2 * 5 + 3 * 8 + 4 * 3),
+        ("max(CASE WHEN a[].x < 6 THEN a[].x END)", 5),
+        ("avg(a[].x + 1)", 6.0),
+        ("count(nullif(a[].x, 5))", 3),
+    ],
+)
+def test_aggregates(aggregate: str, expected: Any) -> None:
+    x = [4, 5, 8, 3, 5]
+    events = pa.table(
+        {
+            "ts": [1, 2, 3, 4, 5],
+            "type": ["A"] * 5,
+            "x": x,
+            "y": pa.array([1, 2, 3, 4, None], pa.int64()),
+            "one": pa.array([None, 7, None, None, None], pa.int64()),
+            "huge": [each + 1e9 for each in x],
+            "none": pa.nulls(5, pa.int64()),
+            "s": ["p", "P", "p", None, "p"],
+        }
+    )
+    pattern = "PATTERN A{5} a[] WHERE strict_contiguity"
+    rows = cep.query(f"{pattern} RETURN {aggregate} AS v").match(events).to_arrow()["v"]
+    assert rows.to_pylist() == [None if expected is None else pytest.approx(expected)]
+    wanted = "IS NULL" if expected is None else f"BETWEEN {expected - 1e-6} AND {expected + 1e-6}"
+    query = cep.query(f"{pattern} {{ {aggregate} {wanted} }}")
+    for evaluation in ("auto", "reference"):
+        assert len(query.match(events, evaluation=evaluation)) == 1
+
+
+def test_spark_computes_the_same(spark: SparkSession) -> None:
+    events = pa.table(
+        {
+            "ts": [1, 2, 3, 4],
+            "type": list("ABAB"),
+            "t": [MOMENT + timedelta(hours=hours) for hours in (0, 1, 30, 700)],
+            "s": ["apple", "Apricot", "b", None],
+            "x": [1, 2, 3, 4],
+        }
+    )
+    query = cep.query(
+        """
+        PATTERN SEQ(A a, B+ b[])
+        WHERE lower(substring(b[i].s, 1, 2)) = substring(a.s, 1, 2) OR weekday(b[1].t) > P
+        WITHIN 9
+        RETURN a.x, hour(a.t) AS h, CASE WHEN b.LEN > 1 THEN 'many' ELSE 'one' END AS n,
+               stddev(b[].x * 2) AS d, median(b[].x) AS m, date_trunc('month', b[1].t) AS t,
+               concat(a.s, '-', coalesce(b[b.LEN].s, 'none')) AS c
+        """,
+        parameters={"P": 4},
+    )
+    columns = ["a.x", "h", "n", "d", "m", "t", "c"]
+    local = [str(row) for row in query.match(events).to_arrow().select(columns).to_pylist()]
+    assert len(local) > 2
+    schema = "ts long, type string, t timestamp_ntz, s string, x long"
+    frame = spark.createDataFrame([tuple(row.values()) for row in events.to_pylist()], schema)
+    found = [
+        str(row.asDict())
+        for row in query.match(frame).select(*[f"`{c}`" for c in columns]).collect()
+    ]
+    assert sorted(found) == sorted(local)

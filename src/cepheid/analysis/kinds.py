@@ -21,9 +21,9 @@ from cepheid.analysis.operations import (
 from cepheid.errors import Fault, Span, closest, list_words
 from cepheid.functions import Function, Uncallable, find_function
 from cepheid.language import syntax as ast
-from cepheid.language.computed import EVENT
+from cepheid.language.computed import EVENT, of_variable
 from cepheid.language.printer import print_attribute
-from cepheid.schema import ORDERED, Computed, Kind, Schema, with_article
+from cepheid.schema import ELEMENT, ORDERED, Computed, Kind, Schema, with_article
 
 _MOST_LISTED = 12
 
@@ -131,6 +131,8 @@ class _Checker:
                 return self._aggregate(node)
             case ast.Call():
                 return self._call(node)
+            case ast.Field(operand) | ast.Item(operand):
+                return self._part(node, self.kind(operand))
             case ast.Case(branches, _):
                 for condition, _ in branches:
                     self.check_boolean(condition)
@@ -227,6 +229,8 @@ class _Checker:
         schema = self._schema
         if variable == EVENT and schema is not None:
             return attribute_kind(attribute, schema)
+        if isinstance(attribute, Computed):
+            return self.kind(of_variable(attribute, variable))
         types = sorted(self._types.get(variable, ()))
         if schema is None or not types or not all(map(schema.has_type, types)):
             return Kind.UNKNOWN
@@ -309,6 +313,27 @@ class _Checker:
             return Kind.UNKNOWN
         return self._common(node, kinds, f"the arguments of {function.name}")
 
+    def _part(self, node: ast.Field | ast.Item, kind: Kind) -> Kind:
+        """The kind of a field of a struct, or of an element of a list, of this kind."""
+        schema, path = self._schema, _path(node)
+        if schema is None or kind is Kind.UNKNOWN:
+            return Kind.UNKNOWN
+        if path in schema.nested:
+            return schema.nested[path]
+        whole = ".".join(path[:-1]).replace(f".{ELEMENT}", ELEMENT)
+        fields = {
+            each[-1] for each in schema.nested if each[:-1] == path[:-1] and each[-1] != ELEMENT
+        }
+        if isinstance(node, ast.Field) and fields:
+            what = f"'{whole}' has no field '{node.name}'"
+            self._no_such(what, node.name, last_word(node, node.name), fields, "It has")
+        elif isinstance(node, ast.Item) and kind is Kind.LIST:
+            pass  # A list without values.
+        else:
+            wanted = "a struct" if isinstance(node, ast.Field) else "a list"
+            self._fault(f"'{whole}' is {with_article(kind)}, not {wanted}", node)
+        return Kind.UNKNOWN
+
     def _check_constant(self, function: Function, node: ast.Call) -> None:
         """An argument that must be a literal is one, and makes sense."""
         place = function.constant
@@ -347,6 +372,15 @@ class _Checker:
                 arithmetic_hint(node, {left, right}),
             )
         return result or Kind.UNKNOWN
+
+
+def _path(node: ast.Node) -> tuple[str, ...]:
+    match node:
+        case ast.Field(operand, name):
+            return (*_path(operand), name)
+        case ast.Item(operand, _):
+            return (*_path(operand), ELEMENT)
+    return (getattr(node, "attribute", ""),)
 
 
 def _attributes_of(types: Iterable[str], schema: Schema) -> list[str]:

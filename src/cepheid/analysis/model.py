@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cepheid.language import syntax as ast
-from cepheid.schema import Schema
+from cepheid.schema import Computed, Schema
 
 
 class Edge(Enum):
@@ -52,10 +52,11 @@ class Clause:
 
     @property
     def equal_attributes(self) -> tuple[tuple[ast.Attribute, ast.Attribute], ...]:
-        """For a clause such as ``a.x = b.y``: both attributes, in either order."""
+        """For a clause such as ``a.x = b.y``: both attributes, in either order; none computed."""
         match self.literals:
             case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
-                return (left, right), (right, left)
+                is_plain = not {type(left.attribute), type(right.attribute)} & {Computed}
+                return ((left, right), (right, left)) if is_plain else ()
         return ()
 
 

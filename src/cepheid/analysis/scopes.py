@@ -10,9 +10,11 @@ from cepheid.analysis.normal_form import conjuncts, predicates
 from cepheid.errors import Fault, Span, closest, list_words
 from cepheid.functions import Function, find_function, function_names
 from cepheid.language import syntax as ast
+from cepheid.language.computed import EVENT
 from cepheid.language.naming import variables_in
 from cepheid.language.parser import STRATEGIES
 from cepheid.language.printer import item_name, print_expression
+from cepheid.schema import Computed
 
 
 def check_scopes(query: ast.Query) -> Iterator[Fault]:
@@ -57,7 +59,11 @@ def _check_names(tree: ast.Node, declared: Declared) -> Iterator[Fault]:
                 is_bad = _is_bad_aggregate(node)
                 yield from [_bad_aggregate(node, declared)] if is_bad else _check_call(node)
             case _ if hasattr(node, "variable"):
-                yield from _check_use(node, node.variable, declared)
+                if node.variable != EVENT:
+                    yield from _check_use(node, node.variable, declared)
+                attribute = getattr(node, "attribute", None)
+                if isinstance(attribute, Computed):
+                    yield from _check_names(attribute.expression, declared)
 
 
 def _check_use(node: ast.Node, variable: str, declared: Declared) -> Iterator[Fault]:
@@ -156,11 +162,14 @@ def _bad_aggregate(call: ast.Call, declared: Declared) -> Fault:
                 hint=f"Write count({variable}[]) or {variable}.LEN.",
             )
     variable = next(iter(kleene), "a")
+    of_several = any(len(variables_in(argument)) > 1 for argument in call.arguments)
     return Fault(
         f"{name} needs an attribute of a Kleene variable",
         call.span,
         hint=f"Write {name}({variable}[].x), or {name}({variable}[..i-1].x) for the events "
-        f"before {variable}[i].",
+        f"before {variable}[i]"
+        + of_several * "; an expression in it names no other variable"
+        + ".",
     )
 
 

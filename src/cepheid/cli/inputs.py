@@ -11,6 +11,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -291,4 +292,4 @@ def _schema_of_events(source: Source, reading: Mapping[str, Any]) -> Schema:
     schemas = {name: arrow_schema(path) for name, path in source.items()}
     union = concat_tables({name: schema.empty_table() for name, schema in schemas.items()}).schema
     types = {name: frozenset(schema.names) for name, schema in schemas.items()}
-    return Schema(Schema.from_arrow(union).attributes, types)
+    return replace(Schema.from_arrow(union), types=types)

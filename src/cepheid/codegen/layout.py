@@ -28,8 +28,8 @@ UPDATE = np.dtype(
         ("operation", "i8"),
         ("column", "i8"),  # index of the column in the context
         ("register", "i8"),
-        ("argument", "i8"),  # SET_AT: the number of the element
-        ("length_register", "i8"),  # SET_AT: the register with the length of the variable
+        ("argument", "i8"),  # SET_AT: the number of the element; DEVIATIONS: the mean's register
+        ("length_register", "i8"),  # SET_AT, MEAN, DEVIATIONS: the register with the length
     ]
 )
 
@@ -48,6 +48,7 @@ STRICT, PARTITION_CONTIGUITY, NEXT, ANY = 0, 1, 2, 3
 SET_INT, SET_FLOAT, SET_INT_AT, SET_FLOAT_AT = 0, 1, 2, 3
 MIN_INT, MIN_FLOAT, MAX_INT, MAX_FLOAT, SUM_INT, SUM_FLOAT, COUNT, LENGTH = 4, 5, 6, 7, 8, 9, 10, 11
 MIN_STRING, MAX_STRING, SUM_AS_FLOAT = 12, 13, 14
+MEAN_INT, MEAN_FLOAT, DEVIATIONS_INT, DEVIATIONS_FLOAT = 15, 16, 17, 18
 
 # The context that generated code reads: addresses and strides of registers, constants, lists,
 # strings and, in a lazy evaluation, slots. From CONTEXT_COLUMNS on it has two addresses for each

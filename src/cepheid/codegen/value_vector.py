@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cepheid.aggregates import AGGREGATES, FIRST, LAST, SUM, TOTAL
+from cepheid.aggregates import AGGREGATES, DEVIATIONS, FIRST, LAST, SUM, TOTAL
 from cepheid.analysis.kinds import attribute_kind
 from cepheid.codegen import context_reads, layout
 from cepheid.codegen.expressions import Storage, Untranslatable, Value, storage_of
@@ -19,11 +19,14 @@ from cepheid.schema import Kind, Schema
 
 ROUGH_SUM = "rough sum"
 """The role of a register that sums integers as floats."""
+_MEAN, _NUMBER = "mean", "number"
+"""The roles of the registers that deviations from the mean are computed with."""
 _WRAP = f"{2.0**64}"
 
 _OPERATIONS = {
     "length": (layout.LENGTH, layout.LENGTH),
     "count": (layout.COUNT, layout.COUNT),
+    _NUMBER: (layout.COUNT, layout.COUNT),
     "min": (layout.MIN_INT, layout.MIN_FLOAT),
     "max": (layout.MAX_INT, layout.MAX_FLOAT),
     "sum": (layout.SUM_INT, layout.SUM_FLOAT),
@@ -105,9 +108,9 @@ class ValueVector:
 
     def _stored(self, variable: str, role: str, attribute: str | None) -> Value:
         kind = Kind.INTEGER if attribute is None else self._kind(attribute)
-        if role == "count":
+        if role in ("count", _NUMBER):
             kind = Kind.INTEGER
-        elif role == ROUGH_SUM:
+        elif role in (ROUGH_SUM, DEVIATIONS, _MEAN):
             kind = Kind.FLOAT
         storage = Storage.INT if attribute is None else storage_of(kind, attribute)
         register = self.register(variable, role, attribute, storage)
@@ -118,6 +121,8 @@ class ValueVector:
     def _aggregate(self, function: str, variable: str, attribute: str | None) -> Value:
         assert attribute is not None
         aggregate = AGGREGATES[function]
+        if not aggregate.folds:
+            raise Untranslatable(f"{function} needs all values of a list at once")
         folds = [self._fold(fold, variable, attribute) for fold in aggregate.folds]
         if aggregate.native is None:
             return folds[0]
@@ -129,6 +134,10 @@ class ValueVector:
         """A running value of the attribute, over the events of a list so far."""
         if fold in (FIRST, LAST):
             return self._stored(variable, "last" if fold == LAST else "at 1", attribute)
+        if fold == DEVIATIONS:
+            # In this order they are updated.
+            found, _, _ = (self._stored(variable, r, attribute) for r in (fold, _MEAN, _NUMBER))
+            return found
         if fold in (SUM, TOTAL):
             return self._sum(fold, variable, attribute)
         return self._stored(variable, fold, attribute)
@@ -159,7 +168,7 @@ class ValueVector:
 
     def register(self, variable: str, role: str, attribute: str | None, storage: Storage) -> int:
         """The number of a register, which is added if it is not there."""
-        if role == "count" or storage is Storage.LIST:
+        if role in ("count", _NUMBER) or storage is Storage.LIST:
             storage = Storage.INT
         register = Register(variable, role, attribute)
         self.registers.setdefault(register, storage)
@@ -200,6 +209,16 @@ class ValueVector:
                 length = list(self.registers).index(Register(register.variable, "length", None))
                 operation = layout.SET_FLOAT_AT if is_float else layout.SET_INT_AT
                 return Update(operation, attribute, number, element, length)
+        if role in (DEVIATIONS, _MEAN):
+            numbers = list(self.registers)
+            mean, count = (numbers.index(replace(register, role=each)) for each in (_MEAN, _NUMBER))
+            assert attribute is not None
+            is_float = self.columns[attribute] is Storage.FLOAT
+            if role == DEVIATIONS:
+                operation = layout.DEVIATIONS_FLOAT if is_float else layout.DEVIATIONS_INT
+            else:
+                operation = layout.MEAN_FLOAT if is_float else layout.MEAN_INT
+            return Update(operation, attribute, number, mean, count)
         operation = _OPERATIONS.get(role, (layout.SET_INT, layout.SET_FLOAT))[is_float]
         if attribute is not None and self._kind(attribute) is Kind.STRING:
             operation = _OF_STRINGS.get(role, operation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,19 @@ def _python_values(column: pa.ChunkedArray) -> list[Any]:
     if arrow.is_duration(kind):
         column = column.cast(pa.duration("us"), safe=False)
     values: list[Any] = column.to_pylist()
+    if arrow.is_nested(kind):
+        return list(map(_plain_part, values))
     if arrow.is_floating(column.type):
         return [None if value is None or value != value else value for value in values]
     return values
+
+
+def _plain_part(value: Any) -> Any:
+    """A struct or a list of plain values."""
+    if isinstance(value, dict):
+        return {name: _plain_part(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return list(map(_plain_part, value))
+    if isinstance(value, Decimal):
+        return float(value) if value != value.to_integral_value() else int(value)
+    return None if value != value else value

@@ -48,7 +48,7 @@ def schema_of_events(
     """
     columns = Schema.from_arrow(found)
     if declared is None:
-        return Schema(columns.attributes, type_columns)
+        return replace(columns, types=type_columns)
     for type_name, attributes in (declared.types or {"": frozenset(declared.attributes)}).items():
         has = columns.attributes
         if type_columns is not None and type_name:
@@ -64,7 +64,7 @@ def schema_of_events(
         for name, kind in declared.attributes.items()
     }
     types = declared.types and {name: has | {*present} for name, has in declared.types.items()}
-    return replace(declared, attributes=kinds, types=types)
+    return replace(declared, attributes=kinds, types=types, nested=columns.nested)
 
 
 def with_kinds_of(table: pa.Table, schema: Schema) -> pa.Table:

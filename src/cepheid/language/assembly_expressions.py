@@ -15,8 +15,10 @@ from typing import Any, cast
 from lark import Token, Transformer, v_args
 from lark.tree import Meta
 
+from cepheid.aggregates import COUNT_DISTINCT
 from cepheid.errors import Fault, Span
 from cepheid.language import syntax as ast
+from cepheid.language.computed import EVENT, computed
 from cepheid.language.naming import (
     PlainValue,
     Prior,
@@ -191,8 +193,15 @@ class ExpressionAssembler(Transformer[Token, Any]):
         others: list[Any] = [part for part in parts if isinstance(part, ast.Node)]
         return ast.Case(branches, others[0] if others else ast.Literal(None), span=span)
 
-    def call(self, span: Span, function: Token, *items: ast.ReturnItem | None) -> RawCall:
-        return RawCall(str(function), tuple(item for item in items if item is not None), span=span)
+    def call(
+        self, span: Span, function: Token, distinct: Token | None, *items: ast.ReturnItem | None
+    ) -> RawCall:
+        name = str(function)
+        if distinct is not None and name.lower() == "count":
+            name = COUNT_DISTINCT
+        elif distinct is not None:
+            self._fault("DISTINCT goes with count", span_of_token(distinct))
+        return RawCall(name, tuple(item for item in items if item is not None), span=span)
 
     def argument(
         self, span: Span, expression: ast.Expression, name: Token | None
@@ -202,12 +211,26 @@ class ExpressionAssembler(Transformer[Token, Any]):
     def bare_name(self, span: Span, name: Token) -> ast.Parameter:
         return ast.Parameter(str(name), span=span)
 
-    def attribute(self, span: Span, variable: Token, attribute: Token) -> ast.Attribute:
-        return ast.Attribute(str(variable), str(attribute), span=span)
+    def field_step(self, span: Span, _dot: Token, name: Token) -> tuple[str, Span]:
+        return str(name), span
 
-    def element(self, span: Span, variable: Token, index: Any, attribute: Token) -> ast.Node:
+    def item_step(self, span: Span, token: Token) -> tuple[int, Span]:
+        number = self._whole(token)
+        if number == 0:
+            self._fault("the first element of a list has number 1, not 0", span)
+        return number, span
+
+    def attribute(
+        self, span: Span, variable: Token, attribute: Token, *steps: Any
+    ) -> ast.Attribute:
+        return ast.Attribute(str(variable), _path(attribute, steps), span=span)
+
+    def element(
+        self, span: Span, variable: Token, index: Any, attribute: Token, *steps: Any
+    ) -> ast.Node:
+        path = _path(attribute, steps)
         if index is ast.Scope.PRIOR:
-            return Prior(str(variable), str(attribute), span=span)
+            return Prior(str(variable), path, span=span)
         if isinstance(index, str) and index != str(variable):
             self._fault(
                 f"the length of '{index}' is not an index of '{variable}'",
@@ -215,15 +238,17 @@ class ExpressionAssembler(Transformer[Token, Any]):
                 f"Write {variable}[{variable}.LEN].",
             )
         index = ast.Index.LAST if isinstance(index, str) else index
-        return ast.Element(str(variable), index, str(attribute), span=span)
+        return ast.Element(str(variable), index, path, span=span)
 
     def whole_element(self, span: Span, variable: Token, index: Any) -> ast.Node:
         is_prior = index is ast.Scope.PRIOR
         name = str(variable)
         return Prior(name, None, span=span) if is_prior else WholeElement(name, span=span)
 
-    def elements(self, span: Span, variable: Token, _mark: Token, attribute: Token) -> ast.Elements:
-        return ast.Elements(str(variable), str(attribute), span=span)
+    def elements(
+        self, span: Span, variable: Token, _mark: Token, attribute: Token, *steps: Any
+    ) -> ast.Elements:
+        return ast.Elements(str(variable), _path(attribute, steps), span=span)
 
     def all_elements(self, span: Span, variable: Token, _mark: Token) -> ast.EventReference:
         return ast.EventReference(str(variable), span=span)
@@ -295,6 +320,19 @@ class ExpressionAssembler(Transformer[Token, Any]):
             value: Any = self._parameters[amount]
             return ast.Literal(value, span=span)
         return ast.Parameter(str(amount), span=span)
+
+
+def _path(attribute: Token, steps: Iterable[tuple[str | int, Span]]) -> str:
+    """The name of an attribute, or of a field or an element of it."""
+    place = span_of_token(attribute)
+    node: ast.Expression = ast.Attribute(EVENT, str(attribute), span=place)
+    for step, span in steps:
+        whole = Span(place.start, span.end)
+        if isinstance(step, str):
+            node = ast.Field(node, step, span=whole)
+        else:
+            node = ast.Item(node, step, span=whole)
+    return str(attribute) if isinstance(node, ast.Attribute) else computed(node)
 
 
 def without_tokens(children: Iterable[Any]) -> list[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from cepheid.language import syntax as ast
 from cepheid.schema import Computed, sources_of
 
@@ -11,7 +13,7 @@ EVENT = ""
 _LEAVES = (ast.Attribute, ast.Element)
 
 
-def computed(expression: ast.Expression) -> Computed:
+def computed(expression: ast.Node) -> Computed:
     """The attribute that has the value of an expression over one event.
 
     >>> computed(ast.Negative(ast.Attribute("a", "x"))).sources
@@ -19,14 +21,38 @@ def computed(expression: ast.Expression) -> Computed:
     """
 
     def localised(node: ast.Node) -> ast.Node:
-        if not isinstance(node, _LEAVES):
-            return node
-        return ast.Attribute(EVENT, node.attribute, span=node.span)
+        attribute = getattr(node, "attribute", None)
+        return node if attribute is None else ast.Attribute(EVENT, attribute, span=node.span)
 
     local = ast.rewrite(expression, localised)
     attributes = [node.attribute for node in local.walk() if isinstance(node, ast.Attribute)]
     sources = frozenset().union(*map(sources_of, attributes))
     return Computed(f"`{local!r}", local, sources)
+
+
+def deep_nodes(tree: ast.Node) -> Iterator[ast.Node]:
+    """The nodes of a tree, also those of the computed attributes that it names."""
+    for node in tree.walk():
+        yield node
+        attribute = getattr(node, "attribute", None)
+        if isinstance(attribute, Computed):
+            yield from deep_nodes(attribute.expression)
+
+
+def of_variable(attribute: Computed, variable: str) -> ast.Expression:
+    """The expression of a computed attribute, over the events of a Kleene variable.
+
+    >>> of_variable(computed(ast.Negative(ast.Attribute("a", "x"))), "b").operand.variable
+    'b'
+    """
+
+    def placed(node: ast.Node) -> ast.Node:
+        if not isinstance(node, ast.Attribute):
+            return node
+        return ast.Element(variable, ast.Index.CURRENT, node.attribute, span=node.span)
+
+    expression: ast.Expression = ast.rewrite(attribute.expression, placed)
+    return expression
 
 
 def computed_leaf(expression: ast.Expression) -> ast.Attribute | ast.Element | None:

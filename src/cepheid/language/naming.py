@@ -18,6 +18,7 @@ from cepheid.aggregates import AGGREGATES
 from cepheid.errors import Fault, OptionError, Span
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
+from cepheid.language.computed import computed
 from cepheid.language.units import in_largest_unit
 from cepheid.visible import LONE_SURROGATE
 
@@ -232,6 +233,30 @@ def aggregate_over(
             return ast.Aggregate(function, variable, ast.Scope.PRIOR, attribute, span=span)
         case ast.EventReference(variable) if function == "count":
             return ast.Aggregate(function, variable, ast.Scope.WHOLE, None, span=span)
+    return None if argument is None else _aggregate_of_values(function, argument, span)
+
+
+def _aggregate_of_values(
+    function: str, argument: ast.Node, span: Span | None
+) -> ast.Aggregate | None:
+    """``sum(a[].x * a[].y)``: an aggregate over a value that is computed for each event."""
+    leaves = {
+        (leaf.variable, _scope_of(leaf)) for leaf in argument.walk() if hasattr(leaf, "variable")
+    }
+    if len(leaves) != 1:
+        return None
+    [(variable, scope)] = leaves
+    if scope is None:
+        return None
+    return ast.Aggregate(function, variable, scope, computed(argument), span=span)
+
+
+def _scope_of(leaf: ast.Node) -> ast.Scope | None:
+    match leaf:
+        case Prior(_, str()):
+            return ast.Scope.PRIOR
+        case ast.Elements() | ast.Element(_, ast.Index.CURRENT, _):
+            return ast.Scope.WHOLE
     return None
 
 

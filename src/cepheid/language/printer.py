@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from fractions import Fraction
+from typing import cast
 
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
+from cepheid.language.computed import EVENT
 from cepheid.language.naming import default_variable
 from cepheid.language.parser import KEYWORDS, STRATEGIES
+from cepheid.schema import Computed
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _RESERVED = {word.casefold() for word in (*KEYWORDS, *STRATEGIES)}
@@ -151,6 +154,8 @@ class _Printer:
 
     def __init__(self, pattern: ast.Pattern) -> None:
         self._kleene = {c.variable for c, _ in ast.components(pattern) if c.is_kleene}
+        # How the event of a computed attribute is written.
+        self._event = ""
         # The variable of a query with one component without a name is left out.
         self._bare: str | None = None
         match pattern:
@@ -187,8 +192,14 @@ class _Printer:
                 return f"{_amount(amount)} {_unit(unit, amount)}", _PRIMARY
             case ast.Parameter(name):
                 return _name(name), _PRIMARY
+            case ast.Attribute(variable, attribute) if variable == EVENT and self._event:
+                return f"{self._event}.{print_attribute(attribute)}", _PRIMARY
+            case ast.Field() | ast.Item():
+                return f"{self._event}.{_path(node)}", _PRIMARY
             case ast.Attribute(variable, attribute) if variable == self._bare != attribute:
-                return _name(attribute), _PRIMARY
+                if not isinstance(attribute, Computed):
+                    return _name(attribute), _PRIMARY
+                return f"{_name(variable)}.{print_attribute(attribute)}", _PRIMARY
             case ast.Attribute(variable, attribute):
                 return f"{_name(variable)}.{print_attribute(attribute)}", _PRIMARY
             case ast.Element(variable, index, attribute):
@@ -197,8 +208,15 @@ class _Printer:
             case ast.Length(variable):
                 return f"{_name(variable)}.LEN", _PRIMARY
             case ast.Aggregate(function, variable, scope, attribute):
-                suffix = f".{print_attribute(attribute)}" if attribute is not None else ""
-                return f"{function}({_name(variable)}[{scope.value}]{suffix})", _PRIMARY
+                events = f"{_name(variable)}[{scope.value}]"
+                name, _, distinct = function.partition(" ")
+                if isinstance(attribute, Computed):
+                    self._event = events
+                    shown = self.expression(attribute.expression)
+                    self._event = ""
+                else:
+                    shown = events + (f".{print_attribute(attribute)}" if attribute else "")
+                return f"{name}({distinct.upper()}{' ' * bool(distinct)}{shown})", _PRIMARY
             case ast.EventReference(variable):
                 return _name(variable) + ("[]" if variable in self._kleene else ""), _PRIMARY
             case ast.Elements(variable, attribute):
@@ -277,8 +295,22 @@ def print_attribute(name: str) -> str:
     >>> print_attribute("price"), print_attribute("unit price")
     ('price', '`unit price`')
     """
+    if isinstance(name, Computed):
+        return _path(name.expression)
     # After a dot every word is a name, except LEN of a Kleene variable.
     return name if _PLAIN_NAME.fullmatch(name) else f"`{name}`"
+
+
+def _path(node: ast.Node) -> str:
+    """A field or an element of an attribute, as it is written after the dot."""
+    match node:
+        case ast.Attribute(_, attribute):
+            return print_attribute(attribute)
+        case ast.Field(operand, name):
+            return f"{_path(operand)}.{print_attribute(name)}"
+        case ast.Item(operand, number):
+            return f"{_path(operand)}[{number}]"
+    return f"({_Printer(ast.Component(('',), EVENT)).expression(cast('ast.Expression', node))})"
 
 
 def _type_name(name: str) -> str:

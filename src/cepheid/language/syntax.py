@@ -228,6 +228,22 @@ class Call(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Field(Node):
+    """``a.s.f``: a field of a struct, in the expression of a computed attribute."""
+
+    operand: Expression
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Node):
+    """``a.l[2]``: an element of a list attribute, from 1; null beyond its end."""
+
+    operand: Expression
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Case(Node):
     """``CASE WHEN condition THEN value … [ELSE value] END``; without ELSE it is NULL."""
 
@@ -350,6 +366,8 @@ Expression = (
     | Length
     | Aggregate
     | Call
+    | Field
+    | Item
     | Case
     | Negative
     | Arithmetic

@@ -68,7 +68,12 @@ class _Projector:
         vectorised = Vectorised(len(self._bindings), self.resolve, self.missing)
         values = vectorised.value(item)
         match item:
-            case ast.Length() | ast.Aggregate("count") | ast.EventReference() | ast.Elements():
+            case (
+                ast.Length()
+                | ast.Aggregate("count" | "count distinct")
+                | ast.EventReference()
+                | ast.Elements()
+            ):
                 return values
         # Check every variable: a condition on a missing one is true, but the item is null.
         named = [self._bindings.variables[variable] for variable in variables_in(item)]
@@ -161,6 +166,10 @@ class _Projector:
         aggregate = AGGREGATES[node.function]
         if aggregate.arrow is not None:
             return _aggregated(aggregate.arrow, column, values)
+        if aggregate.lists is not None:
+            counts = _aggregated("count", column, values).to_numpy().astype(np.int64)
+            floats = values.drop_null().cast(pa.float64(), safe=False).to_numpy()
+            return without_nan(from_numpy(aggregate.lists(counts, floats)))
         assert aggregate.columns is not None
         folds = {
             fold: _aggregated("sum" if fold == TOTAL else fold, column, values.cast(pa.float64()))
@@ -181,12 +190,13 @@ def _aggregated(name: str, column: ListPositions, values: pa.Array) -> pa.Array:
     unit = values.type if pa.types.is_duration(values.type) and name in ("min", "max") else None
     if unit is not None:  # Arrow cannot order durations.
         values = values.cast(pa.int64())
-    wanted, columns = [("value", name)], {"match": from_numpy(match_ix), "value": values}
+    options = pc.VarianceOptions(ddof=1) if name in ("variance", "stddev") else None
+    wanted, columns = [("value", name, options)], {"match": from_numpy(match_ix), "value": values}
     can_wrap = name == "sum" and pa.types.is_integer(values.type)
     if can_wrap:
         columns["value"] = whole_numbers(values)
         columns["rough"] = columns["value"].cast(pa.float64(), safe=False)
-        wanted.append(("rough", name))
+        wanted.append(("rough", name, None))
     table = pa.table(columns).group_by("match").aggregate(wanted)
     row_of_match: npt.NDArray[np.int64] = np.full(len(column.lengths), ABSENT, dtype=np.int64)
     row_of_match[table.column("match").to_numpy()] = np.arange(table.num_rows)
@@ -198,7 +208,7 @@ def _aggregated(name: str, column: ListPositions, values: pa.Array) -> pa.Array:
     result = without_nan(result.take(rows))
     if unit is not None:
         return result.cast(unit)
-    return result.fill_null(0) if name == "count" else result
+    return result.fill_null(0) if name in ("count", "count_distinct") else result
 
 
 def _element(column: ListPositions, index: int | ast.Index) -> PositionArray:

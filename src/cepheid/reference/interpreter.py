@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 from cepheid.aggregates import AGGREGATES
 from cepheid.functions import answer, find_function
 from cepheid.language import syntax as ast
+from cepheid.language.computed import EVENT
 from cepheid.language.naming import variables_in
 from cepheid.language.units import microseconds
-from cepheid.schema import Kind
+from cepheid.schema import Computed, Kind
 
 T = TypeVar("T")
 Truth = bool | None
@@ -89,6 +90,12 @@ class Interpreter:
                 assert found is not None
                 is_of_times = Kind.TIMESTAMP in found.parameters
                 return _utc(found(*map(self._local if is_of_times else self.value, arguments)))
+            case ast.Field(operand, name):
+                value = self.value(operand)
+                return None if value is None else value[name]
+            case ast.Item(operand, number):
+                value = self.value(operand)
+                return None if value is None or number > len(value) else value[number - 1]
             case ast.Case(branches):
                 values = list(map(self.value, node.values))  # All are read, also those not taken.
                 truths = [self.truth(condition) for condition, _ in branches]
@@ -145,7 +152,7 @@ class Interpreter:
                         return None
                     events = list_of(self.binding, variable)
                     return [event.values.get(attribute) for event in events]
-                case ast.Length(variable) | ast.Aggregate("count", variable, _, _):
+                case ast.Length(variable) | ast.Aggregate("count" | "count distinct", variable):
                     if variable not in self.binding:
                         return 0
             if not variables_in(node) <= self.binding.keys():
@@ -178,7 +185,7 @@ class Interpreter:
             return len(events)
         if node.function in ("first", "last"):
             return _attribute(events[0 if node.function == "first" else -1], node.attribute)
-        values = [_utc(event.values.get(node.attribute)) for event in events]
+        values = [_utc(_value_or_null(event, node.attribute)) for event in events]
         present = [value for value in values if value is not None]
         aggregate = AGGREGATES[node.function]
         return answer(aggregate.python(present)) if present else aggregate.of_nothing
@@ -201,7 +208,16 @@ def _attribute(event: Event, attribute: str) -> Any:
     return _utc(_local_attribute(event, attribute))
 
 
+def _value_or_null(event: Event, attribute: str) -> Any:
+    try:
+        return _local_attribute(event, attribute)
+    except _Missing:
+        return None
+
+
 def _local_attribute(event: Event, attribute: str) -> Any:
+    if isinstance(attribute, Computed):
+        return Interpreter({EVENT: event}, {}).value(attribute.expression)
     if attribute not in event.values:
         raise _Missing
     return event.values[attribute]

@@ -107,6 +107,10 @@ class Vectorised:
             case ast.Call(function, arguments):
                 values = [self.value(argument) for argument in arguments]
                 return self._call(function, list(map(_in_zone, arguments, values)))
+            case ast.Field(operand, name):
+                return pc.struct_field(self.value(operand), name)
+            case ast.Item(operand, number):
+                return _elements_of(self.value(operand), number)
             case ast.Case(branches):
                 result, *others = _of_one_type([_plain(self.value(v)) for v in node.values[::-1]])
                 for (condition, _), value in zip(branches[::-1], others, strict=True):
@@ -195,6 +199,17 @@ def _each(function: Function, result: pa.DataType, columns: list[pa.Array]) -> p
     is_present = present.to_numpy(zero_copy_only=False)
     places[is_present] = numbers
     return results.take(pa.array(places, mask=~is_present))
+
+
+def _elements_of(lists: pa.Array, number: int) -> pa.Array:
+    """An element of each list, from 1; null beyond the end."""
+    if arrow.is_fixed_size_list(lists.type):
+        lists = lists.cast(pa.list_(lists.type.value_type))
+    if arrow.is_null(lists.type):
+        return lists
+    places = lists.offsets.cast(pa.int64())[:-1].to_numpy() + (number - 1)
+    lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    return lists.values.take(pa.array(places, mask=lengths < number))
 
 
 def _constant(column: pa.Array) -> str:

@@ -271,7 +271,7 @@ def _restricted(schema: Schema, columns: Sequence[str]) -> Schema:
     kept = frozenset(columns)
     types = schema.types and {name: has & kept for name, has in schema.types.items()}
     kinds = {name: kind for name, kind in schema.attributes.items() if name in kept}
-    return Schema(kinds, types)
+    return Schema(kinds, types, nested=schema.nested)
 
 
 def _refuse_doubles(schema: StructType) -> None:

@@ -18,6 +18,7 @@ from cepheid.engines.base.options import memory_limit
 from cepheid.errors import OptionError
 from cepheid.functions import REGISTERED
 from cepheid.language import syntax as ast
+from cepheid.language.computed import deep_nodes
 from cepheid.language.limits import NO_LIMITS
 from cepheid.matches.modes.mode import OutputMode
 from cepheid.matches.modes.registry import added_mode, all_outputs, register_mode
@@ -36,7 +37,7 @@ class Additions:
     @classmethod
     def used_by(cls, trees: Iterable[ast.Query], output: str | None) -> Additions:
         """The additions that these queries use with this output."""
-        nodes = [node for tree in trees for node in tree.walk()]
+        nodes = [node for tree in trees for node in deep_nodes(tree)]
         called = {node.function for node in nodes if isinstance(node, ast.Call)}
         found = {name: registered_python(name) for name in sorted(called)}
         names = {node.function for node in nodes if isinstance(node, ast.Aggregate)} - BUILT_IN

@@ -5,10 +5,14 @@ from __future__ import annotations
 from cepheid.codegen.layout import (
     CONTEXT_STRINGS,
     COUNT,
+    DEVIATIONS_FLOAT,
+    DEVIATIONS_INT,
     LENGTH,
     MAX_FLOAT,
     MAX_INT,
     MAX_STRING,
+    MEAN_FLOAT,
+    MEAN_INT,
     MIN_FLOAT,
     MIN_INT,
     MIN_STRING,
@@ -80,10 +84,27 @@ def apply_updates(updates, low, high, context, event_ix, run_ix, registers):
                     ints[run_ix, register] = old + x
             else:
                 y = float64_pointer(values)[event_ix]
-                if operation == SUM_AS_FLOAT:
+                is_mean = operation == MEAN_INT or operation == MEAN_FLOAT
+                is_deviation = operation == DEVIATIONS_INT or operation == DEVIATIONS_FLOAT
+                if (
+                    operation == SUM_AS_FLOAT
+                    or operation == MEAN_INT
+                    or operation == DEVIATIONS_INT
+                ):
                     y = float(int64_pointer(values)[event_ix])
                 total = floats[run_ix, register]
-                if (
+                if is_deviation or is_mean:
+                    # The mean and the number of values are updated after the deviations.
+                    mean = floats[run_ix, row.argument]
+                    number = ints[run_ix, row.length_register] + 1
+                    after = mean + (y - mean) / number
+                    if is_mean:
+                        floats[run_ix, register] = y if first else after
+                    else:
+                        floats[run_ix, register] = (
+                            0.0 if first else total + (y - mean) * (y - after)
+                        )
+                elif (
                     first
                     or (operation == MIN_FLOAT and y < total)
                     or (operation == MAX_FLOAT and y > total)
