@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from cepheid.analysis.limits import check_limits
 from cepheid.compiled import Compiled
 from cepheid.engines.base.evaluation import AUTO, INSTANCE_STACKS, REFERENCE
-from cepheid.engines.base.options import READING
+from cepheid.engines.base.options import READING, TEXT_KEYWORDS
 from cepheid.errors import DEFAULT_SOURCE, EvaluationError, OptionError
 from cepheid.events.read_options import ReadKeywords
 from cepheid.events.sources.spark_frames import SPARK, are_spark_frames, refuse_streams
@@ -26,7 +27,7 @@ from cepheid.language.printer import print_query
 from cepheid.schema import schema_of
 from cepheid.sessions.run_settings import MatchKeywords, RunSettings
 from cepheid.sessions.script import Script
-from cepheid.visible import html_text
+from cepheid.visible import html_text, shortened
 
 if TYPE_CHECKING:
     from cepheid.events.events import Events
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from cepheid.sessions.plan import PlannedQuery
     from cepheid.sessions.stream import QueryStream  # noqa: F401 - in a base class
 
-_NOT_EXPLAINED = [name for name in READING if name not in ("time", "evaluation")]
+_NOT_EXPLAINED = [name for name in (*READING, *TEXT_KEYWORDS) if name not in ("time", "evaluation")]
 """The keywords of ``match`` on which a plan does not depend."""
 
 
@@ -103,7 +104,12 @@ def read_text(path: str | Path) -> str:
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise OptionError(f"cannot read the query {str(path)!r}: {error.strerror}") from None
+        looks_like_text = re.match(r"\s*(pattern|event|from)\s", str(path), re.IGNORECASE)
+        hint = ". It is the text of a query: use query(), or -q on the command line"
+        raise OptionError(
+            f"cannot read the query {shortened(str(path))!r}: {error.strerror}"
+            f"{hint if looks_like_text else ''}"
+        ) from None
     except UnicodeDecodeError:
         raise OptionError(f"cannot read the query {str(path)!r}: it is not UTF-8 text") from None
 

@@ -241,9 +241,9 @@ def test_the_files_of_a_script_are_complete_together(run, folder, monkeypatch):
     from cepheid.cli.commands import scripts
 
     def fail(*arguments):
-        file, sink = arguments[3:5]
+        output, sink = arguments[2:4]
         sink.write(b"x")
-        if "B" in str(file):
+        if "B" in str(output.file):
             raise OptionError("no")
         return ""
 

@@ -271,7 +271,9 @@ MANY = pa.table({f"c{index}": [1] for index in range(30)})
         (
             {"ts": [1], "kind": ["A"]},
             {},
-            "the events have no type column 'type'; the columns are ts and kind",
+            "the events have no type column 'type'; the columns are ts and kind. Name the column "
+            "with the type, type='column' (--type COLUMN), or give a table for each type: "
+            "{'Shelf': table} (Shelf=FILE)",
         ),
         (
             {"ts": [1], "type": ["A"]},
@@ -284,7 +286,7 @@ MANY = pa.table({f"c{index}": [1] for index in range(30)})
             {},
             "the events have no time column 'ts'; the columns are "
             + ", ".join(f"c{index}" for index in range(20))
-            + " and 10 more",
+            + " and 10 more. Name the column with the time: time='column' (--time COLUMN)",
         ),
         (
             [],
@@ -295,7 +297,8 @@ MANY = pa.table({f"c{index}": [1] for index in range(30)})
         (
             {"Shelf": SHELF, "Exit": EXIT.drop_columns("ts")},
             {},
-            "table 'Exit' has no time column 'ts'; the columns are tag, door and type",
+            "table 'Exit' has no time column 'ts'; the columns are tag, door and type. Name the "
+            "column with the time: time='column' (--time COLUMN)",
         ),
         (
             {"Shelf": SHELF, "Exit": EXIT},

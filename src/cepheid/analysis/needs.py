@@ -125,11 +125,14 @@ def unbounded_lines(query: ast.Query) -> list[str]:
     ]
 
 
-def warn_of_absent_types(named: set[str], known: Iterable[str], made: Iterable[str] = ()) -> None:
-    """Warn of a type that no event has, if its name is close to a type that events have.
+def warn_of_absent_types(
+    named: set[str], known: Iterable[str], made: Iterable[str] = ()
+) -> set[str]:
+    """Warn of types that no event has, if their names are close to types that events have.
 
-    ``made`` are the types that queries of a script make.
+    ``made`` are the types that queries of a script make. Returns the types that it warned of.
     """
+    warned = set()
     there = {*known, *made}
     unused = there - named
     for name in sorted(named - there):
@@ -139,3 +142,5 @@ def warn_of_absent_types(named: set[str], known: Iterable[str], made: Iterable[s
                 f"no event has type '{name}'; there are events of type "
                 f"{list_words(sorted(unused | {*made})[:10])}. Did you mean '{near[0]}'?"
             )
+            warned.add(name)
+    return warned

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from cepheid import CompiledQuery, CompiledScript
-from cepheid.analysis.needs import attributes_named, warn_of_absent_types
+from cepheid.analysis.needs import attributes_named
 from cepheid.cli.formats import Format, Output, write_matches, write_tables
 from cepheid.cli.reporting import plural, say
 from cepheid.engines.base.evaluation import AUTO
@@ -89,6 +89,8 @@ def match_piped(
             has all bytes.
     """
     keywords = {name: value for name, value in keywords.items() if name != "sep"}
+    from cepheid.sessions.silent_zeros import warn_of_silent_zeros
+
     session: Any = query.session(**keywords)
     types: set[str] = set()
     count = 0
@@ -107,7 +109,10 @@ def match_piped(
         sink.flush()
         if output.limit is not None and count >= output.limit:
             return f"stopped after {plural(output.limit, 'match', 'matches')} (--limit)", session
-    _warn_of_absent(query, types, events.never_seen)
+    warn_of_silent_zeros(query.script, types)
+    if events.never_seen:
+        noun = "attribute" if len(events.never_seen) == 1 else "attributes"
+        warn(f"no event had the {noun} {list_words(sorted(map(repr, events.never_seen)))}")
     return plural(count, "match", "matches"), session
 
 
@@ -121,18 +126,6 @@ def _fed(session: Any, table: pa.Table) -> Any:
             "an event on stdin has an earlier time than events before it; stdin is matched as it "
             "arrives, in time order: sort it, or save it to a file, which is sorted when it is read"
         ) from None
-
-
-def _warn_of_absent(
-    query: CompiledQuery | CompiledScript, types: set[str], columns: set[str]
-) -> None:
-    made = {each.type_name for each in query.script.queries if each.type_name}
-    for each in query.script.queries:
-        named = {name for part, _ in ast.components(each.query.pattern) for name in part.types}
-        warn_of_absent_types(named, types, made)
-    if columns:
-        shown = list_words(sorted(map(repr, columns)))
-        warn(f"no event had the {'attribute' if len(columns) == 1 else 'attributes'} {shown}")
 
 
 class _Writer:

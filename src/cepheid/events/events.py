@@ -267,10 +267,15 @@ def _require_column(
     shown = names[:MOST_COLUMNS_SHOWN]
     rest = len(names) - len(shown)
     listed = list_words([*shown, *([f"{rest} more"] if rest else [])])
-    raise EventError(
-        f"{subject} no {role} column {name!r}; the columns are {listed}{hint}"
-        + did_you_mean(name, names)
-    )
+    hint = hint or did_you_mean(name, names) or _NAMING.get(role, "")
+    raise EventError(f"{subject} no {role} column {name!r}; the columns are {listed}{hint}")
+
+
+_NAMING = {
+    "time": ". Name the column with the time: time='column' (--time COLUMN)",
+    "type": ". Name the column with the type, type='column' (--type COLUMN), or give a table for "
+    "each type: {'Shelf': table} (Shelf=FILE)",
+}
 
 
 def _refuse_mixed_times(time: str, tables: Mapping[str, pa.Table]) -> None:

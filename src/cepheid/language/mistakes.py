@@ -70,6 +70,10 @@ class _Place:
     found: str
     accepts: frozenset[str]
 
+    def before(self) -> str:
+        """The text before this place, as far as it matters."""
+        return self.text[max(0, self.span.start - _NEAR) : self.span.start]
+
     def word_before(self) -> tuple[str, Span] | None:
         """The word before this place, or before the list in brackets that is before it."""
         start = max(0, self.span.start - _NEAR)
@@ -137,6 +141,18 @@ def _comment_not_closed(place: _Place) -> Fault | None:
     return None
 
 
+def _keyword_as_variable(place: _Place) -> Fault | None:
+    """``SEQ(A within, B b)``: the word after a type is a keyword."""
+    word = place.found
+    after = place.text[place.span.end : place.span.end + _NEAR]
+    in_pattern = place.accepts <= {"COMMA", "RPAR"}
+    is_variable = in_pattern and re.match(r"\s*(\[\s*\]\s*)?[,)]", after)
+    if not is_variable or word.upper() not in KEYWORDS:
+        return None
+    hint = f"Choose another name for the variable, or put it in backticks: `{word}`."
+    return Fault(f"'{word}' is a keyword", place.span, word, hint=hint)
+
+
 def _bracket_not_closed(place: _Place) -> Fault | None:
     opened = place.open_bracket()
     ends = not place.found or place.found in ")]}" or place.found.upper() in _CLAUSES
@@ -198,6 +214,7 @@ _MISTAKES = (
     _no_query,
     _quote_not_closed,
     _comment_not_closed,
+    _keyword_as_variable,
     _bracket_not_closed,
     _bracket_not_opened,
     _mistyped_sign,
@@ -212,7 +229,7 @@ _MISTAKES = (
 def _unexpected(place: _Place) -> Fault:
     found = _short(place.found)
     message = f"unexpected '{found}'" if found else "the query ends too early"
-    rule = _rule_broken(place) or _sign_rule_broken(place)
+    rule = _sql_rule_broken(place) or _rule_broken(place) or _sign_rule_broken(place)
     expected = () if rule else _expected_words(place.accepts)
     return Fault(message, place.span, place.found, expected, hint=rule or _guess(place))
 
@@ -230,6 +247,9 @@ def _rule_broken(place: _Place) -> str | None:
         )
     if found.upper() in ("AND", "OR") and "_WHERE" in accepts:
         return _prefix_rule(found.upper())
+    is_component = re.fullmatch(r"[+*{]|[^\W\d]\w*", found) and found.upper() not in KEYWORDS
+    if "_WHERE" in accepts and is_component and place.text[: place.span.start].count("(") == 0:
+        return "Combine components with SEQ, each with a variable: SEQ(A a, B+ b[], C c)."
     if found == "," and "_WHERE" in accepts:
         return "Combine components with SEQ(…), AND(…) or OR(…): SEQ(A a, B b)."
     if "_PATTERN" in accepts and _FILE_NAME.fullmatch(place.text.strip()):
@@ -263,7 +283,8 @@ def _rule_broken(place: _Place) -> str | None:
     if "OUTPUT_MODE" in accepts or (found.upper() == "OUTPUT" and "_OUTPUT" in accepts):
         return _output_rule(found)
     if accepts == {"NAME", "INTEGER", "DECIMAL"}:
-        return "A window is a number with a unit, such as 10 minutes, or a parameter."
+        quotes = "" if found[:1] not in "'\"" else ", without quotes"
+        return f"A window is a number with a unit, such as 10 minutes{quotes}, or a parameter."
     if "AND" in accepts and accepts.isdisjoint({"OR", "RPAR"}):
         return "Write x BETWEEN 1 AND 5."
     return None
@@ -276,6 +297,30 @@ def _output_rule(found: str) -> str:
         "OUTPUT takes ALL, FIRST, LONGEST, LEFTMOST or NON_OVERLAPPING, then AT MOST ONCE PER "
         "and a duration, then WITH TIMED OUT; each can be left out, but not all of them."
     )
+
+
+_INTERVAL = re.compile(r"\binterval\s+'?(?P<number>\d+)'?\s+(?P<unit>\w+)", re.IGNORECASE)
+_BY = re.compile(r"(?P<word>group|partition|order)\s+by\b", re.IGNORECASE)
+
+
+def _sql_rule_broken(place: _Place) -> str | None:
+    """What to write instead of a clause of SQL."""
+    text, start = place.text, place.span.start
+    if place.found.upper() == "SELECT" and "_PATTERN" in place.accepts:
+        return "A query begins with PATTERN; what SELECT lists is at the end, after RETURN."
+    for interval in _INTERVAL.finditer(text, max(0, start - _LONGEST_FOUND)):
+        if interval.start() <= start < interval.end():
+            unit = interval["unit"].lower().removesuffix("s")
+            return f"Write {interval['number']} {unit}s, without INTERVAL and quotes."
+    by = _BY.match(text, start)
+    if by and by["word"].lower() == "order":
+        return "Matches are in the order in which they complete; sort the result."
+    if by:
+        return (
+            "For matches whose events agree on an attribute, write an equivalence test in WHERE: "
+            "[x]. --count-by counts matches per group."
+        )
+    return None
 
 
 def _prefix_rule(operator: str) -> str:
@@ -311,6 +356,15 @@ def _guess(place: _Place) -> str | None:
     before = place.word_before()
     if not re.match(r"[\w'\"‘“`(\[]", place.found) or place.found.upper() in KEYWORDS:
         return None
+    attribute = re.search(
+        r"(\w+(\[[^\]]*\])?\.)(\w+)\s+\Z", place.text[: place.span.start][-_NEAR:]
+    )
+    is_word = re.fullmatch(r"[^\W\d]\w*", place.found)
+    if attribute and is_word and not re.match(r"\s*[.\[(]", place.text[place.span.end :]):
+        name = f"{attribute[3]} {place.found}"
+        return f"Put a name with a space in backticks: {attribute[1]}`{name}`." + (
+            " Separate items with commas; name an item with AS." if "_AS" in accepts else ""
+        )
     if "_AS" in accepts:
         return "Separate items with commas; name an item with AS."
     if "AND" in accepts and "LBRACE" in accepts:

@@ -213,7 +213,7 @@
     + (shown < data.total ? `; ${shown.toLocaleString("en")} of them, evenly chosen, are drawn and listed` : "");
 
   const table = byId("match-table");
-  const names = [...new Set(data.matches.shapes.flatMap((match) => Object.keys(match.values)))];
+  const names = [...new Set(data.matches.flatMap((match) => Object.keys(match.values)))];
   const header = element("tr");
   for (const name of ["start", "end", "events", ...names]) header.append(element("th", name));
   if (shown) table.append(header);

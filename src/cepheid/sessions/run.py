@@ -14,7 +14,6 @@ from cepheid.engines.base.options import BACKTRACK, MERGING, UNIONS, VERSIONED
 from cepheid.errors import OptionError, list_words
 from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
-from cepheid.language import syntax as ast
 from cepheid.matches.bindings import joined_bindings
 from cepheid.matches.match_stream import MatchStream
 from cepheid.matches.matches import Matches
@@ -25,6 +24,7 @@ from cepheid.sessions.composites import Composites, Unsettled
 from cepheid.sessions.plan import PlannedQuery, naming, new_run, plan
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.sessions.script import Script
+from cepheid.sessions.silent_zeros import warn_of_silent_zeros
 
 if TYPE_CHECKING:
     from cepheid.matches.compressed import CompressedMatches
@@ -44,11 +44,7 @@ def prepare(
 ) -> list[PlannedQuery]:
     """The evaluation of each query over the events, with warnings about likely mistakes."""
     planned = plan(script, settings, events, compressed=compressed)
-    made: set[str] = set()
-    for each in script.queries:
-        named = {name for part, _ in ast.components(each.query.pattern) for name in part.types}
-        warn_of_absent_types(named, events.type_names, made)
-        made |= {each.type_name} if each.type_name and not script.is_single else set()
+    warn_of_silent_zeros(script, events.type_names)
     if script.is_single:
         uncertain = settings.read.uncertain
         if uncertain is not None and isinstance(uncertain.uncertainty, Mapping):

@@ -15,6 +15,7 @@ from cepheid.cli.reporting import EXIT_FAULT, report
 from cepheid.cli.request import Request, command
 from cepheid.cli.results import summary
 from cepheid.errors import CepheidError, warn
+from cepheid.sessions.silent_zeros import warn_of_constants
 from cepheid.visible import visible_lines
 
 
@@ -57,6 +58,7 @@ def check(
             for each in query.script.queries:
                 for line in unbounded_lines(each.query):
                     warn(line)
+                warn_of_constants(each.query, query.script.text)
         except CepheidError as error:
             report(error)
             faulty = True

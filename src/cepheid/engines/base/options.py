@@ -45,12 +45,12 @@ READING = (
     "output",
     "at_most_once_per",
     "time_unit",
-    "time_format",
-    "sep",
     "schema",
     "whole_events",
 )
 """The other keywords of ``match``: how events are read, and which output is made."""
+TEXT_KEYWORDS = ("time_format", "sep")
+"""The keywords for text files and for times that are strings."""
 _ON_SPARK = {
     "slices": "a query over a Spark DataFrame that is not streaming",
     "in_place": "a query over a Spark DataFrame that is not streaming",
@@ -186,11 +186,11 @@ def _unknown(name: str, known: Sequence[str]) -> OptionError:
         )
     if name in _ON_SPARK:
         return OptionError(f"{name!r} is for {_ON_SPARK[name]}")
-    if name in READING:
+    if name in (*READING, *TEXT_KEYWORDS):
         return OptionError(f"match has a keyword {name!r}, but here it cannot be used")
     if name in UNCERTAIN_KEYWORDS:
         return OptionError(f"{name!r} is for a single query: a script has no uncertain times")
-    near = closest(name, [*known, *UNCERTAIN_KEYWORDS, *READING, *_ON_SPARK])
+    near = closest(name, [*known, *UNCERTAIN_KEYWORDS, *READING, *TEXT_KEYWORDS, *_ON_SPARK])
     if not near:
         return OptionError(
             f"there is no option {name!r}; there are {list_words(known)}, and the keywords "

@@ -178,6 +178,11 @@ def _read(
     if hasattr(source, "__arrow_c_stream__"):
         with quoting(f"the {type(source).__name__}"):
             return pa.RecordBatchReader.from_stream(source).read_all()
+    if hasattr(source, "to_frame"):
+        raise EventError(
+            f"events cannot be read from a {type(source).__name__}, which is one column; give the "
+            "whole frame, or a mapping from column to values"
+        )
     found = f"{type(source).__module__}.{type(source).__qualname__}".removeprefix("builtins.")
     if isinstance(source, list | tuple):
         found += f" of {list_words(sorted({type(item).__name__ for item in source}))}"
