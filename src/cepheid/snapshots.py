@@ -9,9 +9,10 @@ another magic word, and consists of parts that are written one after another.
 from __future__ import annotations
 
 import json
+import math
 import zlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ _ALIGNED = 64
 
 Arrays = dict[str, npt.NDArray[Any]]
 Parts = Sequence[bytes | memoryview]
+Each = TypeVar("Each")
 
 
 def pack(header: dict[str, Any], arrays: Arrays) -> Parts:
@@ -65,11 +67,13 @@ def sealed(parts: Parts) -> bytes:
 
 
 def check_snapshot(snapshot: object) -> None:
-    """Refuse a value that cannot be a snapshot, such as None if nothing was stored."""
+    """Refuse a value that is not the result of ``snapshot()``, such as None."""
     if not isinstance(snapshot, bytes | bytearray | memoryview):
         raise SnapshotError(
             f"a snapshot is bytes, not {type(snapshot).__name__}; session() begins a new session"
         )
+    if bytes(memoryview(snapshot)[: len(_MAGIC)]) == _UNCHECKED:
+        raise SnapshotError("the snapshot has no checksum; store the bytes of snapshot()")
 
 
 def unpack(snapshot: bytes | memoryview) -> tuple[dict[str, Any], Arrays]:
@@ -95,15 +99,21 @@ def unpack(snapshot: bytes | memoryview) -> tuple[dict[str, Any], Arrays]:
     if is_checked and _word(zlib.crc32(data[_START:])) != data[len(_MAGIC) + 4 : _START]:
         raise SnapshotError("the snapshot is damaged: its checksum does not match")
     end = _START + 8 + int.from_bytes(data[_START : _START + 8], "little")
-    content = json.loads(bytes(data[_START + 8 : end]))
-    arrays: Arrays = {}
-    for name, (descr, shape) in content["arrays"].items():
-        dtype = np.lib.format.descr_to_dtype(_as_descr(descr))
-        start = end + -end % _ALIGNED
-        end = start + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-        array = np.frombuffer(data[start:end], dtype).reshape(shape)
-        arrays[name] = array if array.flags.writeable and array.flags.aligned else array.copy()
-    return content["header"], arrays
+    try:
+        content = json.loads(bytes(data[_START + 8 : end]))
+        arrays: Arrays = {}
+        for name, (descr, shape) in content["arrays"].items():
+            dtype = np.lib.format.descr_to_dtype(_as_descr(descr))
+            start = end + -end % _ALIGNED
+            end = start + dtype.itemsize * math.prod(shape)
+            array = np.frombuffer(data[start:end], dtype).reshape(shape)
+            arrays[name] = array if array.flags.writeable and array.flags.aligned else array.copy()
+        header = content["header"]
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise SnapshotError(f"the snapshot is damaged: {error}") from error
+    if end != len(data):
+        raise SnapshotError("the snapshot is damaged: its length does not match")
+    return header, arrays
 
 
 def _word(number: int) -> bytes:
@@ -117,8 +127,8 @@ def _as_descr(descr: Any) -> Any:
     return [(name, _as_descr(kind), *map(tuple, shape)) for name, kind, *shape in descr]
 
 
-def prefixed(name: str, arrays: Arrays) -> Arrays:
-    """The arrays, as the part ``name`` of a larger snapshot."""
+def prefixed(name: str, arrays: Mapping[str, Each]) -> dict[str, Each]:
+    """The arrays, or what is expected of them, as the part ``name`` of a larger snapshot."""
     return {f"{name}.{key}": array for key, array in arrays.items()}
 
 
@@ -138,6 +148,15 @@ def table_bytes(table: pa.Table) -> npt.NDArray[np.uint8]:
     return np.frombuffer(sink.getvalue(), dtype=np.uint8)
 
 
-def table_from(stored: npt.NDArray[np.uint8]) -> pa.Table:
-    """The table that :func:`table_bytes` wrote."""
-    return pa.ipc.open_stream(pa.py_buffer(stored)).read_all().combine_chunks()
+def table_from(stored: bytes | npt.NDArray[np.uint8]) -> pa.Table:
+    """The table that :func:`table_bytes` wrote.
+
+    Raises:
+        SnapshotError: the bytes are not such a table.
+    """
+    try:
+        table = pa.ipc.open_stream(pa.py_buffer(stored)).read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise SnapshotError(f"the snapshot is damaged: {error}") from error
+    return table.combine_chunks()

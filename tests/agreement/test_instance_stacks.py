@@ -92,7 +92,7 @@ def test_any_chunking_and_restart_gives_the_same(
         low = high
         if restarts:
             running = open_session(
-                SessionTask(analysed, options=chosen), unpack(running.snapshot())
+                SessionTask(analysed, window, options=chosen), unpack(running.snapshot())
             )
     found += comparable(running.advance())
     event(f"matches: {min(len(found), 5)}")

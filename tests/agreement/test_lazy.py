@@ -117,7 +117,8 @@ def check_chunks(
         return
     options = Options(negation=negation)
     event(f"together: {sum(len(each.numbers) for each in shared_alternatives(analysed, negation))}")
-    running = Session(analysed, window_of(tree), OutputRule(output), options, evaluation=evaluation)
+    window = window_of(tree)
+    running = Session(analysed, window, OutputRule(output), options, evaluation=evaluation)
     found: list[str] = []
     low = 0
     for cut, restarts in [*sorted(cuts), (len(events), False)]:
@@ -126,7 +127,7 @@ def check_chunks(
         low = high
         if restarts:
             running = open_session(
-                SessionTask(analysed, options=options), unpack(running.snapshot())
+                SessionTask(analysed, window, options=options), unpack(running.snapshot())
             )
     found += comparable(running.advance())
     event(f"matches: {min(len(found), 5)}")

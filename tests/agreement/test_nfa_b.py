@@ -114,8 +114,9 @@ def test_any_chunking_and_restart_gives_the_same(
         return
     expected = answers(cep.query(case.query), case, "reference", output)
     event(f"matches: {min(len(expected), 5)}")
+    window = window_of(tree)
     for way in WAYS:
-        running = Session(analysed, window_of(tree), OutputRule(output), Options(**way))
+        running = Session(analysed, window, OutputRule(output), Options(**way))
         found: list[str] = []
         low = 0
         for cut, restarts in [*sorted(cuts), (len(events), False)]:
@@ -124,7 +125,8 @@ def test_any_chunking_and_restart_gives_the_same(
             low = high
             if restarts:
                 running = open_session(
-                    SessionTask(analysed, options=Options(**way)), unpack(running.snapshot())
+                    SessionTask(analysed, window, options=Options(**way)),
+                    unpack(running.snapshot()),
                 )
         found += comparable(running.advance())
         assert sorted(found) == expected, way

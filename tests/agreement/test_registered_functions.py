@@ -224,11 +224,10 @@ def test_nfa_b_agrees_however_the_stream_is_cut(
     events = order_events(case.table())
     analysed = analyse(query.tree, events.schema)
     assert refuse_nfa_b(analysed) is None
-    window = query.tree.window
+    within = query.tree.window
+    window = None if within is None else int(within.extent)
     options = Options(data.draw(st.sampled_from(ALGORITHMS)))
-    running = Session(
-        analysed, None if window is None else int(window.extent), EVERY_MATCH, options
-    )
+    running = Session(analysed, window, EVERY_MATCH, options)
     found: list[str] = []
     low = 0
     for cut, restarts in [*sorted(cuts), (len(events), False)]:
@@ -237,7 +236,7 @@ def test_nfa_b_agrees_however_the_stream_is_cut(
         low = high
         if restarts:
             running = open_session(
-                SessionTask(analysed, options=options), unpack(running.snapshot())
+                SessionTask(analysed, window, options=options), unpack(running.snapshot())
             )
     found += comparable(running.advance())
     event(f"matches: {min(len(found), 5)}")

@@ -284,7 +284,7 @@ def test_what_is_kept_of_a_partition_need_not_follow_each_other():
     found = []
     for low in range(0, rows, 5):
         found += running.feed(events.slice(low, low + 5)).bindings()
-        running = open_session(SessionTask(analysed), unpack(running.snapshot()))
+        running = open_session(SessionTask(analysed, 3), unpack(running.snapshot()))
     assert found == [{"a": 0, "b": 40}]
     assert found == query.match(table, evaluation="reference").bindings()
 

@@ -254,3 +254,52 @@ def test_what_spark_compares_with_a_checkpoint_stays_the_same() -> None:
     assert ENTRY == (
         "session binary, waiting binary, reached long, blobs array<binary>, before long, after long"
     )
+
+
+def a_stored_stream() -> Stream:
+    """A bucket with a session, with events that wait, and with a step in its log."""
+    moments = [(START_MS + second * 1_000) * 1_000 for second in (0, 1, 8, 9)]
+    table = pa.table(
+        {
+            "ts": pa.array(moments, pa.timestamp("us", "UTC")),
+            "type": ["A", "A", "A", "A"],
+            "seq": [0, 1, 2, 3],
+        }
+    )
+    query = cep.query("PATTERN SEQ(A a, A b) WITHIN 60 seconds")
+    stream = Stream(worker_settings(query, table, "all"), 4_000, prompt=True, troubles=())
+    for row in range(len(table)):
+        stream.micro_batch(table.slice(row, 1))
+    return stream
+
+
+def damaged_entries(entry: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """The entry of a log, each time with damage to another of its bytes."""
+    found = []
+    for field, value in enumerate(entry):
+        for octets in [value] if isinstance(value, bytes) else value or () if field == 3 else ():
+            for at in range(0, len(octets), max(len(octets) // 20, 1)):
+                broken = octets[:at] + bytes([octets[at] ^ 0x41]) + octets[at + 1 :]
+                changed: Any = [broken] if field == 3 else broken
+                found.append((*entry[:field], changed, *entry[field + 1 :]))
+            cut: Any = [octets[:9]] if field == 3 else octets[:9]
+            found.append((*entry[:field], cut, *entry[field + 1 :]))
+    return found
+
+
+def test_a_damaged_state_of_a_bucket_is_an_error_that_says_what_to_do() -> None:
+    stored = a_stored_stream().states.kept["log"]
+    assert len(stored) > 1
+    moment = pa.array([(START_MS + 20_000) * 1_000], pa.timestamp("us", "UTC"))
+    later = pa.table({"ts": moment, "type": ["A"], "seq": [9]})
+    messages = []
+    for key, entry in stored.items():
+        for broken in [None, *damaged_entries(entry)]:
+            stream = a_stored_stream()
+            stream.states.kept["log"] = stored | {key: broken}
+            try:
+                stream.micro_batch(later)
+            except cep.SnapshotError as error:
+                messages.append(str(error))
+    assert len(messages) > 20
+    assert all("another checkpointLocation" in message for message in messages)

@@ -9,6 +9,7 @@ import numpy as np
 from cepheid.events.arrays import Int64s, lent_numbers
 from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.events.kernels import partition_ids
+from cepheid.snapshot_checks import FAR, check_arrays, expected, require
 from cepheid.snapshots import Arrays
 from cepheid.tuning import tuning
 
@@ -19,6 +20,7 @@ _MOST_SMALL = 1 << 18
 _FIRST_PART = 256
 """How many events are first looked up in the hash table after one is not found by index."""
 _NOTHING = np.empty(0, dtype=np.int64)
+_TWICE = "two partitions have the same number"
 
 
 class PartitionNumbers:
@@ -196,10 +198,26 @@ class PartitionNumbers:
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
-        self._slots = state["slots"]
-        self.count, self._places, self._after_shrinking, self._first_count = map(
-            int, state["count"]
+        described = {
+            "slots": expected(np.int64, "slots", 3),
+            "count": expected(np.int64, 4, each=(0, FAR)),
+        }
+        size = check_arrays(state, described)["slots"]
+        slots, (count, places, after_shrinking, first_count) = state["slots"], state["count"]
+        keys = slots[slots[:, 2] != partition_ids.EMPTY]
+        require(size >= _FIRST_SIZE and size & (size - 1) == 0, "a hash table has a wrong size")
+        require(2 * len(keys) <= size and places >= 1, "a hash table is too full")
+        require(
+            # Without keys all events are in partition 0.
+            count == len(keys) or (count == 1 and not len(keys)),
+            "the numbers of partitions are not as many as the partitions",
         )
+        require(np.array_equal(np.sort(keys[:, 2]), np.arange(len(keys))), _TWICE)
+        extends = keys[:, 0] % places > 0
+        require(_are_within(keys[extends, 0] // places, int(count)), "a key extends no other key")
+        self._slots = slots
+        self.count, self._places = int(count), int(places)
+        self._after_shrinking, self._first_count = int(after_shrinking), int(first_count)
 
     def _number(self, numbers: Int64s, place: int, values: Int64s) -> None:
         """Number the values of one attribute, combined with the numbers of those before it."""
@@ -225,6 +243,10 @@ class PartitionNumbers:
             larger[: len(self._direct)] = self._direct
             self._direct = larger
         self._direct[values] = numbers[small]
+
+
+def _are_within(numbers: Int64s, count: int) -> bool:
+    return bool(((numbers >= 0) & (numbers < count)).all())
 
 
 def _empty(size: int) -> Int64s:

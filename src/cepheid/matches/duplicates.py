@@ -57,9 +57,9 @@ class ReportedMatches:
         """The matches as arrays, for a snapshot."""
         return store_matches(self._reported)
 
-    def load(self, state: Arrays) -> None:
-        """Restore the state of a snapshot."""
-        self._reported = load_matches(state, self._components)
+    def load(self, state: Arrays, events: range) -> None:
+        """Restore the state of a snapshot, which can have these events."""
+        self._reported = load_matches(state, self._components, events)
 
 
 def _keys(matches: Bindings) -> list[tuple[int, int]]:

@@ -16,6 +16,7 @@ from cepheid.events.arrays import Int64s
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import WINDOW_END, Bindings, MatchTimes
 from cepheid.matches.positions import ListPositions, offsets_of, places_in_rows
+from cepheid.snapshot_checks import FAR, check_arrays, expected, require
 from cepheid.snapshots import Arrays
 
 
@@ -55,9 +56,34 @@ def store_matches(matches: Bindings) -> Arrays:
     }
 
 
-def load_matches(state: Arrays, components: Sequence[ast.Component]) -> Bindings:
-    """The matches of a snapshot, with these components as variables."""
-    matches = Bindings.of_tags(state["ids"], state["offsets"], components, 0)
+def check_tags(tags: Int64s, begins: Int64s, components: Sequence[ast.Component]) -> None:
+    """Refuse matches with unknown variables, or with two events for a variable that has one."""
+    component = tags & ((1 << TAG_SHIFT) - 1)
+    require((component < len(components)).all(), "a match has an unknown variable")
+    is_single = np.array([not each.is_kleene for each in components])[component]
+    match = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
+    cells = np.sort((match * len(components) + component)[is_single])
+    require((cells[1:] != cells[:-1]).all(), "a match has two events for one variable")
+
+
+def load_matches(state: Arrays, components: Sequence[ast.Component], events: range) -> Bindings:
+    """The matches of a snapshot, with these components as variables.
+
+    ``events`` are the numbers that the events of a match can have.
+    """
+    described = {
+        "ids": expected(np.int64, "ids", each=(events.start << TAG_SHIFT, FAR)),
+        "offsets": expected(np.int64, "offsets", each=(0, FAR)),
+        **{name: expected(np.int64, "matches") for name in ("starts", "ends", "end_positions")},
+    }
+    sizes = check_arrays(state, described)
+    begins = state["offsets"]
+    require(len(begins) == sizes["matches"] + 1, "matches begin at too many places")
+    are_split = begins[0] == 0 and begins[-1] == sizes["ids"] and (np.diff(begins) > 0).all()
+    require(are_split, "matches do not begin where others end")
+    check_tags(state["ids"], begins, components)
+    require((state["ids"] >> TAG_SHIFT < events.stop).all(), "a match has an unknown event")
+    matches = Bindings.of_tags(state["ids"], begins, components, 0)
     stored = state["end_positions"]
     return replace(
         matches,

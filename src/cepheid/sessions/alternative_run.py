@@ -10,7 +10,7 @@ import numpy as np
 
 from cepheid.budget import OverBudget
 from cepheid.codegen.sequences import compile_negation
-from cepheid.engines.base.engine import Chunk, EngineTask
+from cepheid.engines.base.engine import Chunk, EngineTask, Restored
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.retained import Retained
 from cepheid.events.arrays import Int64s, int64s, padded
@@ -22,6 +22,7 @@ from cepheid.matches.bindings import Bindings, MatchTimes, joined_bindings, no_m
 from cepheid.matches.held import charge_matches, over_budget
 from cepheid.matches.stored import load_matches, store_matches
 from cepheid.planning.registry import evaluation_named
+from cepheid.snapshot_checks import check_arrays, expected
 from cepheid.snapshots import Arrays, part, prefixed
 
 if TYPE_CHECKING:
@@ -139,15 +140,22 @@ class AlternativeRun:
             arrays |= prefixed(f"negation{number}", test.state())
         return arrays
 
-    def load(self, state: Arrays) -> None:
+    def load(self, state: Arrays, restored: Restored) -> None:
         """Restore the state of a snapshot."""
-        self.engine.load(part("engine", state))
         self._lists.load(part("lists", state))
-        matches = load_matches(part("pending", state), self._components)
+        partitions = restored.partitions if self._by_test else self._lists.count
+        restored = replace(restored, partitions=max(partitions, 1))
+        matches = load_matches(part("pending", state), self._components, restored.events)
+        described = {"pending_partitions": expected(np.int64, "matches", each=(-1, "partitions"))}
+        negations = {f"negation{number}": test for number, test in enumerate(self._filters)}
+        parts = ["engine", "lists", "pending", *negations]
+        sizes = {"matches": len(matches), "partitions": restored.partitions}
+        check_arrays(state, described, parts, **sizes)
+        self.engine.load(part("engine", state), restored)
         matches = replace(matches, in_order=self._is_sequence)
         self._parts = [(matches, state["pending_partitions"])]
-        for number, test in enumerate(self._filters):
-            test.load(part(f"negation{number}", state))
+        for name, test in negations.items():
+            test.load(part(name, state), restored)
 
     def read(self, chunk: Chunk, retained: Retained) -> None:
         """Feed a retained chunk to the engine; its matches stay pending until release.

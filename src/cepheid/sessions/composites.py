@@ -23,6 +23,7 @@ from cepheid.language import syntax as ast
 from cepheid.matches.bindings import WINDOW_END, Bindings
 from cepheid.matches.positions import SinglePositions, picked_places
 from cepheid.matches.projection import project
+from cepheid.snapshot_checks import FAR, check_arrays, expected, require
 from cepheid.snapshots import Arrays, table_bytes, table_from
 
 _SHORTER = -2
@@ -84,8 +85,18 @@ class Composites:
     @classmethod
     def load(cls, state: Arrays) -> Composites:
         """The composite events of a snapshot."""
+        described = {
+            "table": expected(np.uint8, "bytes"),
+            "ticks": expected(np.int64, "events"),
+            "anchors": expected(np.int64, "events", each=(WINDOW_END, FAR)),
+        }
+        if "first" in state:
+            described["first"] = expected(np.int64, 1, each=(0, FAR))
+        check_arrays(state, described)
+        table = table_from(state["table"])
+        require(len(table) == len(state["ticks"]), "composite events have no times")
         first = int(state["first"][0]) if "first" in state else 0
-        return cls(table_from(state["table"]), state["ticks"], state["anchors"], first)
+        return cls(table, state["ticks"], state["anchors"], first)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,7 +162,17 @@ class Unsettled:
     @classmethod
     def load(cls, state: Arrays) -> Unsettled:
         """The composite events of a snapshot."""
-        return cls(Composites.load(state), state["offsets"], state["keys"])
+        own: Arrays = {name: state[name] for name in ("offsets", "keys") if name in state}
+        made = Composites.load({name: state[name] for name in state if name not in own})
+        described = {
+            "offsets": expected(np.int64, len(made) + 1, each=(0, FAR)),
+            "keys": expected(np.int64, "keys"),
+        }
+        size = check_arrays(own, described)["keys"]
+        offsets = own["offsets"]
+        is_split = offsets[0] == 0 and offsets[-1] == size and (np.diff(offsets) >= 0).all()
+        require(is_split, "composite events have no order")
+        return cls(made, offsets, own["keys"])
 
 
 def before(limit: Frontier | None, ticks: Int64s, anchors: Int64s) -> npt.NDArray[np.bool_]:

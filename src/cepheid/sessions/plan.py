@@ -18,7 +18,9 @@ from cepheid.engines.base.query_session import QuerySession, SessionTask, Stored
 from cepheid.errors import EvaluationError, LimitError, OptionError, SnapshotError
 from cepheid.events.events import Events
 from cepheid.events.read_options import UncertainTime
+from cepheid.events.time_axis import MAX_TICKS
 from cepheid.matches.matches import Matches
+from cepheid.matches.modes.registry import all_outputs
 from cepheid.matches.modes.rule import EVERY_MATCH, OutputRule
 from cepheid.planning.choice import Choice, warn_of_reference
 from cepheid.planning.registry import EVALUATIONS, evaluation_named
@@ -33,6 +35,7 @@ from cepheid.sessions.merged_stream import (
 )
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.sessions.script import Script
+from cepheid.snapshot_checks import check_values, require
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,6 +180,12 @@ def open_session(task: SessionTask, stored: Stored | None = None) -> QuerySessio
     """
     if stored is not None:
         header, _ = stored
+        kinds = {"output": "string?", "at_most_once_per": "count?", "window": "integer?"}
+        check_values(header, {"evaluation": "string", **kinds})
+        is_known = any(each.name == header["evaluation"] for each in EVALUATIONS)
+        require(is_known, f"its evaluation is {header['evaluation']!r}")
+        windows = {task.window, MAX_TICKS} if task.window is None else {task.window}
+        require(header["window"] in windows, "its window is another one")
         made_by = evaluation_named(header["evaluation"])
         if made_by.has_confidence != evaluation_named(task.evaluation).has_confidence:
             raise SnapshotError(
@@ -197,6 +206,7 @@ def _made_with(header: Mapping[str, Any], rule: OutputRule) -> OutputRule:
     """The output with which a snapshot was made; another one is refused."""
     if "output" not in header:
         return rule
+    require(header["output"] in all_outputs(), "its output is unknown")
     made = OutputRule(header["output"], header.get("at_most_once_per"))
     if rule not in (made, EVERY_MATCH):
         raise SnapshotError(

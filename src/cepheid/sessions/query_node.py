@@ -25,6 +25,7 @@ from cepheid.sessions.composites import Composites, Frontier, Unsettled, before
 from cepheid.sessions.merged_stream import ANCHOR, PLACE
 from cepheid.sessions.plan import PlannedQuery
 from cepheid.sessions.script import Script
+from cepheid.snapshot_checks import FAR, check_arrays, check_values, expected, require
 from cepheid.snapshots import Arrays, part, prefixed
 
 
@@ -144,10 +145,22 @@ class QueryNode:
 
     def load(self, arrays: Arrays, axis: TimeAxis, schema: Schema) -> None:
         """Restore the state of a snapshot, except the session."""
+        raw = part("raw", arrays)
+        names = raw.pop("type_names")
+        check_arrays({"type_names": names}, {"type_names": expected(np.str_, "types")})
+        check_values({"types": names.tolist()}, {"types": "strings"})
+        self._raw = events_from(raw, names.tolist(), axis, schema)
+        described = {
+            "session": expected(np.uint8, "bytes"),
+            "made": expected(np.int64, 1, each=(0, FAR)),
+            # A query that reads no composite events keeps no anchors.
+            "anchors": expected(np.int64, "anchors", each=(0, FAR)),
+        }
+        inboxes = [f"inbox{ix}" for ix in self.planned.each.reads]
+        size = check_arrays(arrays, described, ["raw", "unsettled", *inboxes])["anchors"]
+        require(size == len(self._raw), "events have no anchors")
         self._made = int(arrays["made"][0])
         self._anchors = arrays["anchors"]
-        raw = part("raw", arrays)
-        self._raw = events_from(raw, raw["type_names"].tolist(), axis, schema)
         self._inbox = {
             ix: Composites.load(part(f"inbox{ix}", arrays)) for ix in self.planned.each.reads
         }

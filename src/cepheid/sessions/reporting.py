@@ -26,6 +26,8 @@ from cepheid.snapshots import Arrays, part, prefixed
 _MODE, _IN_ORDER = "ends", "held"
 """Parts of a snapshot that have had these names since version 0.1.0: the state of the output mode,
 and the matches that wait for one that completes before them."""
+REPORTING_PARTS = (_MODE, _IN_ORDER, "undecided", "throttle", "throttled")
+"""The parts of a snapshot that belong to reporting."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,16 +218,20 @@ class Reporting:
             arrays |= prefixed("throttled", store_matches(self._throttled))
         return arrays
 
-    def load(self, arrays: Arrays) -> None:
-        """Restore the state of a snapshot."""
-        self._early = load_matches(part(_IN_ORDER, arrays), self._components)
+    def load(self, arrays: Arrays, events: range) -> None:
+        """Restore the state of a snapshot; matches can have these events."""
+
+        def held(name: str) -> Bindings:
+            return load_matches(part(name, arrays), self._components, events)
+
+        self._early = held(_IN_ORDER)
         if self._mode is not None:
             self._mode.load(part(_MODE, arrays))
         if self._waits:
-            self._undecided = load_matches(part("undecided", arrays), self._components)
+            self._undecided = held("undecided")
         if self._throttle is not None:
             self._throttle.load(part("throttle", arrays))
-            self._throttled = load_matches(part("throttled", arrays), self._components)
+            self._throttled = held("throttled")
 
 
 def _joined(held: Bindings, matches: Bindings) -> Bindings:

@@ -6,7 +6,7 @@ matches do not depend on how the stream is cut into batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needs import string_operations
 from cepheid.budget import Budget
 from cepheid.codegen.compiler import compiled_once
-from cepheid.engines.base.engine import Chunk, EngineTask
+from cepheid.engines.base.engine import Chunk, EngineTask, Restored
 from cepheid.engines.base.evaluation import NFA_B
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
@@ -37,8 +37,9 @@ from cepheid.matches.metrics import Metrics, joined_metrics
 from cepheid.matches.modes.rule import EVERY_MATCH, OutputRule
 from cepheid.schema import Kind
 from cepheid.sessions.alternative_run import AlternativeRun
-from cepheid.sessions.reporting import Moment, Reporting
+from cepheid.sessions.reporting import REPORTING_PARTS, Moment, Reporting
 from cepheid.sessions.session_window import SessionWindow
+from cepheid.snapshot_checks import FAR, check_arrays, check_values, expected, require
 from cepheid.snapshots import Arrays, Parts, part, prefixed
 from cepheid.tuning import tuning
 
@@ -200,21 +201,34 @@ class Session(QuerySession):
         }
         if self._reporting is not None:
             arrays |= self._reporting.state()
-        for number, alternative in enumerate(self._alternatives):
+        for number, alternative in self._numbered:
             arrays |= prefixed(f"alternative{number}", alternative.state())
         return self._packed(header, arrays)
 
+    @property
+    def _numbered(self) -> Iterable[tuple[int, AlternativeRun]]:
+        return enumerate(self._alternatives)
+
     def load(self, header: Mapping[str, Any], arrays: Arrays) -> None:
         """Restore the state of a snapshot."""
+        check_values(header, {"now": "integer?", "strings": "object"})
+        alternatives = {f"alternative{number}": each for number, each in self._numbered}
+        parts = ["retained", "partitions", "reported", *REPORTING_PARTS, *alternatives]
+        check_arrays(arrays, {"counts": expected(np.int64, "counts", each=(0, FAR))}, parts)
         super().load(header, arrays)
-        self._window.now = header["now"]
+        self._window.now = now = header["now"]
+        ticks = arrays["retained.ticks"]
+        require((ticks[1:] >= ticks[:-1]).all(), "retained events are in no order")
+        require(not len(ticks) or (now is not None and ticks[-1] <= now), "'now' is too early")
         self._window.load(arrays)
         self._strings = StringCodes.from_state(header["strings"], _string_operations(self._query))
-        self._reported.load(part("reported", arrays))
+        events = range(self._retained.first_number, self._retained.next_number)
+        self._reported.load(part("reported", arrays), range(events.stop))
         if self._reporting is not None:
-            self._reporting.load(arrays)
-        for number, alternative in enumerate(self._alternatives):
-            alternative.load(part(f"alternative{number}", arrays))
+            self._reporting.load(arrays, events)
+        restored = Restored(events, self._window.edge, self._window.partitions.count)
+        for name, alternative in alternatives.items():
+            alternative.load(part(name, arrays), restored)
 
     def run_compressed(self, events: Events) -> CompressedMatches:
         """All matches of a whole stream, in the buffer that the runs share."""

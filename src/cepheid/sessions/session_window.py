@@ -18,6 +18,7 @@ from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.events.partition_numbers import PartitionNumbers
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.language import syntax as ast
+from cepheid.snapshot_checks import require
 from cepheid.snapshots import Arrays, part, prefixed
 from cepheid.tuning import tuning
 
@@ -75,6 +76,15 @@ class SessionWindow:
     def place_now(self) -> int:
         """The least place on the axis that a later event of the stream can have."""
         return self.now if self.is_time and self.now is not None else self._retained.next_number
+
+    @property
+    def edge(self) -> int:
+        """The greatest place on the axis of the window that an evicted event can have."""
+        if self.is_open:
+            return -MAX_TICKS
+        if self.is_per_partition:
+            return int(self._counts.max(initial=0)) - self.extent
+        return self.place_now - self.extent
 
     def evict(self, held: PositionArray | None) -> None:
         """Evict the events that no later match can contain, and that come before all held ones."""
@@ -134,8 +144,17 @@ class SessionWindow:
 
     def load(self, arrays: Arrays) -> None:
         """Restore the state of a snapshot."""
-        self._counts = arrays["counts"]
+        self._counts = counts = arrays["counts"]
         self.partitions.load(part("partitions", arrays))
+        partition, count = self._retained.partition, max(self.partitions.count, 1)
+        are_numbers = (partition >= -1).all() and (partition < count).all()
+        require(are_numbers, "a retained event is in an unknown partition")
+        least = int(partition.max(initial=-1)) + 1 if self.is_per_partition else 0
+        require(least <= len(counts) <= count, "the counts of partitions are wrong")
+        if self.is_per_partition:
+            axis, known = self._retained.axis, partition >= 0
+            are_counted = axis[known] < counts[partition[known]]
+            require(are_counted.all(), "a partition has more events than were counted")
 
 
 def _types_that_matter(query: ast.Query) -> frozenset[str] | None:

@@ -34,6 +34,7 @@ from cepheid.sessions.plan import naming, open_session, plan
 from cepheid.sessions.query_node import QueryNode
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.sessions.script import Script
+from cepheid.snapshot_checks import check_arrays, check_values, damage_reported, expected
 from cepheid.snapshots import (
     Arrays,
     Parts,
@@ -153,7 +154,8 @@ class StreamSession(Generic[Found, Counted]):
         self._lock = Lock()
         self._is_changing = self._is_interrupted = False
         if snapshot is not None:
-            self._restore(*unpack(snapshot))
+            with damage_reported():
+                self._restore(*unpack(snapshot))
 
     def _open(self, columns: Events, stored: Stored | None = None) -> None:
         """Begin, or continue from a snapshot, with events of these columns."""
@@ -279,6 +281,7 @@ class StreamSession(Generic[Found, Counted]):
 
     def _restore(self, header: dict[str, Any], arrays: Arrays) -> None:
         """Continue from a snapshot, which must be of the same script."""
+        check_values(header, {"time_axis": "object", "schema": "object", "now": "integer?"})
         single = self._script.is_single
         kind = "query" if single else "script"
         if kind not in header:
@@ -298,6 +301,9 @@ class StreamSession(Generic[Found, Counted]):
         self._open(columns, (header, arrays))
         self._now = header.get("now")
         if not single:
+            check_values(header, {"has_ended": "flag"})
+            parts = [f"query{node.planned.number}" for node in self._nodes]
+            check_arrays(arrays, {"columns": expected(np.uint8, "bytes")}, parts)
             self._has_ended = header["has_ended"]
             for node in self._nodes:
                 node.load(part(f"query{node.planned.number}", arrays), axis, schema)

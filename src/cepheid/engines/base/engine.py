@@ -66,6 +66,19 @@ class StandingStacks:
     keys: tuple[tuple[str, ...], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a session knows when an engine restores its state.
+
+    Events with the numbers ``events`` are retained; earlier ones are at ``edge`` or before it on
+    the axis of the window. ``partitions`` is the number of partitions.
+    """
+
+    events: range
+    edge: int
+    partitions: int
+
+
 class Engine(ABC):
     """One alternative of a query over a stream, without its negations.
 
@@ -89,8 +102,12 @@ class Engine(ABC):
         """The state that the engine keeps between chunks, for a snapshot."""
 
     @abstractmethod
-    def load(self, state: Arrays) -> None:
-        """Restore the state of a snapshot."""
+    def load(self, state: Arrays, restored: Restored) -> None:
+        """Restore the state of a snapshot.
+
+        Raises:
+            SnapshotError: a kernel could not read this state.
+        """
 
     @property
     @abstractmethod

@@ -24,6 +24,7 @@ from cepheid.matches.bindings import Bindings, no_matches
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
 from cepheid.matches.modes.rule import EVERY_MATCH, OutputRule
+from cepheid.snapshot_checks import check_values
 from cepheid.snapshots import Arrays, Parts, pack, part, prefixed, sealed
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class SessionTask:
                 "the snapshot is of another query; read the stream from its beginning. "
                 f"It was made by:\n{made_by}"
             )
+        check_values(header, {"options": "object", "time": "object?"})
         given = {**self.options.shaping(), **self.uncertain.describe()}
         made = {**header["options"], **(header.get("time") or {})}
         for name, value in made.items():
@@ -171,5 +173,6 @@ class QuerySession(WholeRun):
     def load(self, header: Mapping[str, Any], arrays: Arrays) -> None:
         """Restore the state of a snapshot."""
         assert self._query.schema is not None
+        check_values(header, {"types": "strings", "time_axis": "object"})
         axis = TimeAxis.from_dict(header["time_axis"])
         self._retained.load(part("retained", arrays), header["types"], axis, self._query.schema)

@@ -18,6 +18,7 @@ from cepheid.events.arrays import address_of, grown
 from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.events.columns.list_columns import ListColumns
 from cepheid.events.columns.string_codes import StringCodes
+from cepheid.snapshot_checks import Expected, expected
 from cepheid.snapshots import Arrays
 
 
@@ -70,8 +71,16 @@ class Registers:
         """The registers as arrays, for a snapshot."""
         return self.arrays._asdict()
 
+    def expected(self, runs: str) -> dict[str, Expected]:
+        """The arrays of a snapshot; ``runs`` is the name of their length."""
+        return {
+            "ints": expected(np.int64, runs, self._widths[0]),
+            "floats": expected(np.float64, runs, self._widths[1]),
+            "valid": expected(np.int64, runs),
+        }
+
     def load(self, state: Arrays) -> None:
-        """Restore the state of a snapshot."""
+        """Restore the state of a snapshot, which was checked."""
         self.arrays = RegisterArrays(**{name: state[name] for name in RegisterArrays._fields})
         self.resize(len(self.arrays.valid))
 

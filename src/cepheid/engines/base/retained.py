@@ -29,9 +29,17 @@ from cepheid.events.tail import Tail
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language.syntax import WindowMeasure
 from cepheid.matches.bindings import Bindings, MatchTimes
-from cepheid.schema import Schema
+from cepheid.schema import Kind, Schema, kind_of
+from cepheid.snapshot_checks import FAR, check_arrays, expected, require
 from cepheid.snapshots import Arrays, table_bytes, table_from
 
+EVENT_ARRAYS = {
+    "table": expected(np.uint8, "bytes"),
+    "rows": expected(np.int64, "events"),
+    "ticks": expected(np.int64, "events"),
+    "type_codes": expected(np.int32, "events", each=(0, "types")),
+}
+"""The arrays of events in a snapshot."""
 _FEW_PIECES = 16
 """If there are more pieces than this, neighbours are joined."""
 
@@ -273,9 +281,25 @@ class Retained:
         self, state: Arrays, type_names: Sequence[str], axis: TimeAxis, schema: Schema
     ) -> None:
         """Restore the state of a snapshot."""
+        by_partition = self._measure is WindowMeasure.EVENTS_PER_PARTITION
+        described = {
+            "next_number": expected(np.int64, 1, each=(0, FAR)),
+            "numbers": expected(np.int64, "numbers"),
+            "axis": expected(np.int64, "events" if by_partition else 0),
+            "partition": expected(np.int64, "events" if self._keeps_partitions else 0),
+        }
+        known = {name: state[name] for name in state if name not in EVENT_ARRAYS}
+        events = events_from(
+            {name: state[name] for name in state if name in EVENT_ARRAYS}, type_names, axis, schema
+        )
+        check_arrays(known, described, events=len(events))
         self.next_number = int(state["next_number"][0])
+        gaps = state["numbers"]
+        require(len(gaps) in (0, len(events)), "not all retained events have numbers")
+        numbers = gaps if len(gaps) else np.array([self.next_number - len(events)])
+        are_numbers = numbers[0] >= 0 and (np.diff(numbers) > 0).all()
+        require(are_numbers and numbers[-1] <= self.next_number, "retained events have no numbers")
         self._type_names = {name: code for code, name in enumerate(type_names)}
-        events = events_from(state, type_names, axis, schema)
         self.latest = _empty_like(events)
         self._pieces = deque([events] if len(events) else [])
         self._whole = len(events)
@@ -319,8 +343,18 @@ def events_state(events: Events) -> Arrays:
 
 def events_from(state: Arrays, type_names: Sequence[str], axis: TimeAxis, schema: Schema) -> Events:
     """The events of a snapshot."""
+    check_arrays(state, EVENT_ARRAYS, types=len(type_names))
+    table = table_from(state["table"])
+    require(len(table) == len(state["ticks"]), "retained events have no times")
+    require(len({*type_names}) == len(type_names), "two types have the same name")
+    names = {*table.column_names}
+    require(len(names) == table.num_columns, "two columns have the same name")
+    require(schema.attributes.keys() <= names, "retained events lack a column")
+    for field in table.schema:
+        kinds = {kind_of(field.type), schema.kind(field.name), Kind.UNKNOWN}
+        require(len(kinds) < 3, f"column {field.name!r} is {field.type}")
     return Events(
-        table_from(state["table"]),
+        table,
         state["rows"],
         state["ticks"],
         axis,

@@ -43,6 +43,7 @@ from cepheid.matches.held import naming_component
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
 from cepheid.matches.modes.rule import refuse_output
+from cepheid.snapshot_checks import check_arrays, check_values, require
 from cepheid.snapshots import Arrays, Parts
 
 NEVER = -(1 << 62)
@@ -160,6 +161,12 @@ class ImpreciseSession(QuerySession):
 
     def load(self, header: Mapping[str, Any], arrays: Arrays) -> None:
         """Restore the state of a snapshot."""
+        check_arrays(arrays, {}, ["retained"])
+        counts = ("longest", "rows", "violations", "late")
+        check_values(header, dict.fromkeys(counts, "count"))
+        for name in ("settled", "begun"):
+            check_values(header, {name: "integer"})
+            require(NEVER <= header[name] <= END, f"{name!r} is no time")
         super().load(header, arrays)
         self._settled, self._begun = header["settled"], header["begun"]
         self._longest, self._rows = header["longest"], header["rows"]

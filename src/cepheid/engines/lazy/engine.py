@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from cepheid.engines.base.engine import Chunk, Engine, EngineTask
+from cepheid.engines.base.engine import Chunk, Engine, EngineTask, Restored
 from cepheid.engines.base.options import BY_COST
 from cepheid.engines.base.registers import Registers
 from cepheid.engines.lazy import layout
@@ -170,11 +170,12 @@ class LazyEngine(Engine):
             **prefixed("plans", self._plans.state()),
         }
 
-    def load(self, state: Arrays) -> None:
+    def load(self, state: Arrays, restored: Restored) -> None:
         """Take the state of a snapshot."""
-        self._memory.load(state)
+        self._memory.load(state, restored)
         self._tables.negations[:] = state["negations"]
-        self._plans.load(part("plans", state))
+        instances = self._memory.arrays.instances.table
+        self._plans.load(part("plans", state), instances[instances["bound"] != layout.FREE])
 
     @property
     def metrics(self) -> EngineMetrics:

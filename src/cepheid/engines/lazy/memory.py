@@ -11,7 +11,7 @@ import numpy as np
 
 from cepheid.codegen.generated import predicate_address
 from cepheid.codegen.layout import CONTEXT_SLOTS, CONTEXT_SLOTS_STRIDE
-from cepheid.engines.base.engine import EngineTask
+from cepheid.engines.base.engine import EngineTask, Restored
 from cepheid.engines.base.layout import Rows
 from cepheid.engines.base.registers import Registers
 from cepheid.engines.lazy import layout
@@ -19,6 +19,7 @@ from cepheid.engines.lazy.compile import LazyAutomaton
 from cepheid.engines.lazy.kernels import memory as kernels
 from cepheid.engines.lazy.layout import Instances, State
 from cepheid.engines.lazy.store import EventStore, Groups
+from cepheid.engines.lazy.stored import MemoryCheck, check_store
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, grown, int64s
 from cepheid.events.partition_numbers import PartitionNumbers
@@ -239,8 +240,12 @@ class Memory:
             **prefixed("groups", self.groups.numbers.state()),
         }
 
-    def load(self, state: Arrays) -> None:
+    def load(self, state: Arrays, restored: Restored) -> None:
         """Take the state of a snapshot; addresses are those of this process."""
+        check_store(part("store", state), self._automaton, restored)
+        self.groups.numbers.load(part("groups", state))
+        check = MemoryCheck(state, self._automaton, self.arrays)
+        check.run(self.registers, restored.partitions, self.groups.numbers.count)
         control = state["control"]
         for name in ("predicate", "context"):
             control[name] = self.arrays.control[name]
@@ -252,7 +257,6 @@ class Memory:
             evaluations=state["evaluations"],
         )
         self.store.load(part("store", state))
-        self.groups.numbers.load(part("groups", state))
         self._kept = self.store.size
         self.registers.load(state)
         self._take_instances(state["instances"], state["slots"])

@@ -16,6 +16,7 @@ import numpy as np
 
 from cepheid.codegen.layout import CONTEXT_SLOTS, CONTEXT_SLOTS_STRIDE
 from cepheid.engines.base.engine import EngineTask
+from cepheid.engines.base.layout import Rows
 from cepheid.engines.base.statistics import RunningCounts
 from cepheid.engines.base.workload import Workload, best_orders, orders_cost
 from cepheid.engines.lazy import layout
@@ -24,6 +25,7 @@ from cepheid.engines.lazy.kernels.memory import count_satisfied
 from cepheid.engines.lazy.layout import Plans, State
 from cepheid.engines.lazy.placement import Orders
 from cepheid.engines.lazy.store import EventStore
+from cepheid.engines.lazy.stored import check_followed, check_plans
 from cepheid.events.arrays import Int64s
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.snapshots import Arrays
@@ -138,9 +140,12 @@ class LazyPlans:
     def _retire(self, now: int) -> None:
         if self._retires is None or now < self._retires:
             return
-        self.arrays.table[1 - self._latest]["is_alive"] = 0
+        old = self.arrays.table[1 - self._latest]
+        if old["is_alive"]:
+            # Its last instances may have begun just now, whatever was read in between.
+            old["is_alive"], self._retires = 0, now
         # After one more window its last instances are gone, and its place is free.
-        if now - self._retires >= self._window:
+        elif now - self._retires >= self._window:
             self._retires = None
 
     def renumber(self, places: Int64s, count: int) -> None:
@@ -232,8 +237,10 @@ class LazyPlans:
             "selectivities": np.array([self._selectivities[pair] for pair in pairs]),
         }
 
-    def load(self, state: Arrays) -> None:
-        """Take the state of a snapshot."""
+    def load(self, state: Arrays, live: Rows) -> None:
+        """Take the state of a snapshot, for these instances."""
+        check_plans(state, len(self._planned), self._members)
+        check_followed(state, live, self._members)
         self.arrays = Plans(**{name: state[name] for name in Plans._fields})
         places = iter(state["orders"].tolist())
         if len(state["orders"]):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepheid.engines.base.engine import Chunk, Engine
+from cepheid.engines.base.engine import Chunk, Engine, Restored
 from cepheid.engines.lazy.engine import Block, LazyEngine
 from cepheid.engines.lazy.sharing import SharedAlternatives
 from cepheid.events.arrays import Int64s, int64s
@@ -15,6 +15,7 @@ from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.kernels import match_tags
 from cepheid.matches.metrics import EngineMetrics
+from cepheid.snapshot_checks import FAR, check_arrays, expected
 from cepheid.snapshots import Arrays
 
 
@@ -93,12 +94,15 @@ class SharedPart(Engine):
         counted = np.array([shared.matches[place], shared.events_in_matches[place]])
         return {"counted": counted, **(shared.engine.state() if place == 0 else {})}
 
-    def load(self, state: Arrays) -> None:
+    def load(self, state: Arrays, restored: Restored) -> None:
         """Take the state of a snapshot."""
         shared, place = self._shared, self._place
+        rest = {name: each for name, each in state.items() if name != "counted"}
+        own = {name: each for name, each in state.items() if place != 0 or name == "counted"}
+        check_arrays(own, {"counted": expected(np.int64, 2, each=(0, FAR))})
         shared.matches[place], shared.events_in_matches[place] = state["counted"].tolist()
         if place == 0:
-            shared.engine.load({name: each for name, each in state.items() if name != "counted"})
+            shared.engine.load(rest, restored)
 
     def used_partitions(self, now: int) -> Int64s:
         """For each partition 1 if an event of it is kept; only the first alternative reports them.

@@ -16,6 +16,7 @@ from cepheid.codegen.expressions import Storage
 from cepheid.codegen.generated import predicate_address
 from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.codegen.steps import NegationTest, step_tables
+from cepheid.engines.base.engine import Restored
 from cepheid.engines.base.event_batch import Bools, EventBatch
 from cepheid.engines.base.registers import Registers
 from cepheid.engines.base.retained import Retained
@@ -151,6 +152,7 @@ class NegationFilter:
         """The events that can violate, for a snapshot."""
         return self._index.state()
 
-    def load(self, state: Arrays) -> None:
+    def load(self, state: Arrays, restored: Restored) -> None:
         """Take the state of a snapshot."""
-        self._index.load(state, len(self._test.columns) if self._test.is_across else 0)
+        columns = len(self._test.columns) if self._test.is_across else 0
+        self._index.load(state, columns, restored)

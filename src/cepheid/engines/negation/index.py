@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cepheid.engines.base.engine import Restored
 from cepheid.engines.negation.layout import SpanArrays
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.encoding import EncodedColumn
+from cepheid.snapshot_checks import check_arrays, expected, require
 from cepheid.snapshots import Arrays
 
 _SPANS = 8
@@ -129,10 +131,22 @@ class NegationIndex:
                 arrays[f"valid{number}"] = column.valid
         return arrays
 
-    def load(self, state: Arrays, columns: int) -> None:
+    def load(self, state: Arrays, columns: int, restored: Restored) -> None:
         """Take the state of a snapshot."""
         self.spans = []
         if state:
+            described = {
+                "events": expected(np.int64, "events", each=(0, "next")),
+                "partitions": expected(np.int64, "events", each=(0, "partitions")),
+                "axis": expected(np.int64, "events"),
+            }
+            for number in range(columns):
+                described[f"values{number}"] = expected(np.number, "events")
+                if f"valid{number}" in state:
+                    described[f"valid{number}"] = expected(np.bool_, "events")
+            partitions = restored.partitions
+            check_arrays(state, described, next=restored.events.stop, partitions=partitions)
+            require(len(state["events"]) > 0, "a negation has no events")
             kept = [
                 EncodedColumn(state[f"values{number}"], state.get(f"valid{number}"))
                 for number in range(columns)

@@ -11,11 +11,13 @@ import numpy.typing as npt
 from cepheid.codegen.generated import predicate_address
 from cepheid.codegen.layout import ANY, NONE, TAG_SHIFT, UNBOUNDED
 from cepheid.codegen.steps import NfaB, step_tables
-from cepheid.engines.base.engine import Chunk, Engine, EngineTask
+from cepheid.engines.base.engine import Chunk, Engine, EngineTask, Restored
+from cepheid.engines.base.kernels import links
+from cepheid.engines.base.layout import Rows
 from cepheid.engines.base.options import MERGING
 from cepheid.engines.base.registers import Registers
 from cepheid.engines.nfa_b import layout
-from cepheid.engines.nfa_b.kernels import advance, memory
+from cepheid.engines.nfa_b.kernels import advance, memory, stored
 from cepheid.engines.nfa_b.layout import Batch, Merging, Output, State, Tables
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, address_of, grown, int64s, lent_numbers
@@ -26,6 +28,7 @@ from cepheid.matches.bindings import Bindings
 from cepheid.matches.layout import FINAL, NODE, Chains
 from cepheid.matches.match_columns import MatchLister
 from cepheid.matches.metrics import EngineMetrics, bytes_of
+from cepheid.snapshot_checks import FAR, Expected, check_arrays, expected, require
 from cepheid.snapshots import Arrays, part, prefixed
 from cepheid.tuning import tuning
 
@@ -169,8 +172,9 @@ class NfaBEngine(Engine):
             **prefixed("registers", self._registers.state()),
         }
 
-    def load(self, state: Arrays) -> None:
+    def load(self, state: Arrays, restored: Restored) -> None:
         """Take the state of a snapshot; addresses in it are those of this process."""
+        self._check(state, restored)
         control, runs = state["control"], state["runs"]
         for name in ("predicate", "context", "max_runs"):
             control[name] = self._control[name]
@@ -185,6 +189,61 @@ class NfaBEngine(Engine):
         )
         self._out = self._out._replace(evaluations=state["evaluations"])
         self._clear_slots()
+
+    def _expected(self) -> dict[str, Expected]:
+        """The arrays of a snapshot."""
+        steps = len(self.automaton.steps)
+        return {
+            "control": expected(
+                layout.CONTROL, 1, finals=(0, 1), top_node=(0, FAR), base_node=(0, FAR),
+                longest=(0, FAR), free=(NONE, "runs"),
+            ),
+            "runs": expected(
+                layout.RUN, "runs", state=(layout.FREE, 2 * steps), next=(NONE, "runs")
+            ),
+            "nodes": expected(NODE, "nodes"),
+            "partitions": expected(layout.PARTITION, "partitions", first=(NONE, "runs")),
+            "evaluations": expected(np.int64, len(self._out.evaluations)),
+            **prefixed("registers", self._registers.expected("runs")),
+        }  # fmt: skip
+
+    def _check(self, state: Arrays, restored: Restored) -> None:
+        """Refuse a state that no engine can have stored."""
+        check_arrays(state, self._expected())
+        control, runs, partitions = state["control"][0], state["runs"], state["partitions"]
+        for name in ("strategy", "window", "counts", "prunes", "merging"):
+            require(control[name] == self._control[0][name], f"{name} is {control[name]}")
+        firsts = np.append(partitions["first"], control["free"])
+        list_of, lengths = np.full(len(runs), NONE), int64s(len(firsts))
+        are_lists = links.follow_lists(firsts, runs["next"].copy(), list_of, lengths)
+        require(are_lists and (list_of >= 0).all(), "runs are in no list, or in two")
+        is_live = list_of < len(partitions)
+        require(((runs["state"] >= 0) == is_live).all(), "a free run is in use")
+        require((partitions["live"] == lengths[:-1]).all(), "partitions have other runs")
+        require(control["live"] == np.count_nonzero(is_live), "there are other runs")
+        require(not lengths[restored.partitions : -1].any(), "runs are in an unknown partition")
+        self._check_chains(state, runs[is_live], restored)
+
+    def _check_chains(self, state: Arrays, live: Rows, restored: Restored) -> None:
+        """Refuse live runs that have selected no events in order."""
+        control, nodes, events = state["control"][0], state["nodes"], restored.events
+        base, tags = int(control["base_node"]), nodes["tag"][nodes["tag"] >= 0]
+        require(control["top_node"] - base == len(nodes), "nodes are missing")
+        component = tags & ((1 << TAG_SHIFT) - 1)
+        require((component < len(self.automaton.steps)).all(), "a node has an unknown component")
+        require((tags >> TAG_SHIFT < events.stop).all(), "a node has an unknown event")
+        measured = np.zeros(len(nodes), dtype=stored.CHAIN)
+        is_kleene = self._tables.steps["is_kleene"].astype(np.int64)
+        stored.measure_nodes(nodes, base, is_kleene, events.start, restored.edge, measured)
+        places = live["head"] - base
+        require(((places >= 0) & (places < len(nodes))).all(), "a run has no events")
+        chains, inside = measured[places], live["state"] & 1
+        are_chains = (chains["length"] <= live["length"]) & (live["length"] <= control["longest"])
+        are_chains &= chains["component"] == (live["state"] >> 1) - 1 + inside
+        are_chains &= nodes["youngest"][places] == live["start"]
+        if not control["merging"]:
+            are_chains &= (live["root"] >= base) & (live["root"] <= chains["root"])
+        require(are_chains.all(), "a run has events in no order")
 
     def _make_room_for_runs(self, now: int) -> None:
         before = int(self._control[0]["live"])

@@ -9,7 +9,7 @@ import numpy as np
 
 from cepheid.codegen.generated import predicate_address
 from cepheid.codegen.steps import step_tables
-from cepheid.engines.base.engine import Chunk, Engine, EngineTask, StandingStacks
+from cepheid.engines.base.engine import Chunk, Engine, EngineTask, Restored, StandingStacks
 from cepheid.engines.base.layout import Rows
 from cepheid.engines.base.registers import Registers
 from cepheid.engines.stacks.kernels.plain_scan import advance_plain_stacks
@@ -33,6 +33,7 @@ from cepheid.engines.stacks.layout import (
     Tables,
     VariantState,
 )
+from cepheid.engines.stacks.stored import check_links
 from cepheid.engines.stacks.tables import InstanceStacks
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s, grown, int64s
@@ -40,6 +41,7 @@ from cepheid.jit.drive import Drive
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.match_columns import BlockMemory, width_of
 from cepheid.matches.metrics import EngineMetrics, bytes_of
+from cepheid.snapshot_checks import FAR, ROW, Expected, check_arrays, expected, require
 from cepheid.snapshots import Arrays
 from cepheid.tuning import tuning
 
@@ -284,13 +286,59 @@ class InstanceStacksEngine(Engine):
             **self._keys.state(),
         }
 
-    def load(self, state: Arrays) -> None:
+    def _expected(self) -> dict[str, Expected]:
+        """The arrays of a snapshot, without those of the keys."""
+        kept = self._registers.expected("used")
+        return {
+            "state": expected(STATE, 1, level=(NONE, 0), matches=(0, 1)),
+            "evaluations": expected(np.int64, len(self._state.evaluations)),
+            "stacks": expected(np.int64, "stacks", each=(NONE, "used")),
+            "reached": expected(np.int64, "reached"),
+            "instances": expected(
+                INSTANCE,
+                "used",
+                event=(0, "next"),
+                previous=(NONE, ROW),
+                rip=(NONE, ROW),
+                stack=(0, "stacks"),
+            ),
+            **{f"kept_{name}": each for name, each in kept.items()},
+            "instance_keys": expected(np.int64, "used", self._tested_keys, each=(0, FAR)),
+        }
+
+    def _check(self, state: Arrays, restored: Restored) -> None:
+        """Refuse a state that no engine can have stored."""
+        described = self._expected() | self._keys.expected()
+        # Version 0.1.0 stored the arrays of variants for all engines.
+        older = VariantState._fields if type(self) is InstanceStacksEngine else ()
+        state = {name: array for name, array in state.items() if name not in older}
+        sizes = check_arrays(state, described, self._keys.parts, next=restored.events.stop)
+        control, instances, used = state["state"][0], state["instances"], sizes["used"]
+        require(control["used"] == control["head"] == used, "instances are missing")
+        partitions, rest = divmod(sizes["stacks"], self._components)
+        require(rest == 0, "stacks are missing")
+        reached = partitions if self._plan["by_partition"] else 0
+        require(sizes["reached"] == reached, "partitions are missing")
+        counts = [restored.partitions] if self._keys.are_partitions else self._keys.counts
+        known = counts[0] if self._plan["pushed"] else 1
+        require((instances["stack"] < known * self._components).all(), "a stack has no partition")
+        # The events of mere cells are unknown, and not read.
+        is_cell = instances["stack"] % self._components == self._components - 1
+        is_unknown = (instances["event"] < restored.events.start) & ~is_cell
+        is_unknown &= instances["start"] > restored.edge
+        require(not is_unknown.any(), "an instance has an unknown event")
+        if not self._plan["basic"]:
+            tops, starts_follow = state["stacks"], not self._plan["multi"]
+            check_links(instances, tops, self._components, starts_follow)
+
+    def load(self, state: Arrays, restored: Restored) -> None:
         """Take the state of a snapshot."""
+        self._keys.load(state)
+        self._check(state, restored)
         self._state = State(
             *(state[name] for name in ("state", "evaluations", "stacks", "reached"))
         )
         self._pool = Pool(*(state[name] for name in Pool._fields))
-        self._keys.load(state)
         # Room for as many again, twice: a chunk may be as long as the window, or longer.
         self._resize(max(3 * len(self._pool.instances), tuning().first_instances))
 

@@ -11,7 +11,10 @@ from cepheid.engines.stacks.plan import pushed_key
 from cepheid.engines.stacks.tables import InstanceStacks
 from cepheid.events.arrays import Int64s
 from cepheid.events.partition_numbers import PartitionNumbers
+from cepheid.snapshot_checks import Expected, check_arrays, expected, require
 from cepheid.snapshots import Arrays, part, prefixed
+
+_TWICE = "two keys are the same"
 
 
 class Keys:
@@ -91,8 +94,24 @@ class Keys:
             kept |= prefixed(f"numbers{k}", numbers.state())
         return kept
 
+    @property
+    def parts(self) -> list[str]:
+        """The parts of a snapshot that have the numbers of the keys."""
+        return [f"numbers{k}" for k in range(len(self._keys))]
+
+    def expected(self) -> dict[str, Expected]:
+        """The arrays of a snapshot, without those of the parts."""
+        count = len(self._keys)
+        return {
+            "order": expected(np.int64, count, each=(0, count)),
+            "is_ordered": expected(np.bool_, 1),
+        }
+
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
+        own = self.expected()
+        check_arrays({name: state[name] for name in own if name in state}, own)
+        require(self.are_partitions or len({*state["order"].tolist()}) == len(self), _TWICE)
         if not self.are_partitions:
             self._keys = [self._stacks.keys[ix] for ix in state["order"]]
         self._is_ordered = bool(state["is_ordered"][0])

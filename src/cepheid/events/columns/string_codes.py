@@ -6,6 +6,7 @@ All strings are in a compiled hash table, in code order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from cepheid.events.columns.arrow_arrays import (
 from cepheid.events.kernels import string_codes as kernels
 from cepheid.functions import find_function
 from cepheid.schema import Kind, kind_of
+from cepheid.snapshot_checks import check_values, require
 from cepheid.tuning import tuning
 
 NULL_CODE = kernels.NULL
@@ -172,7 +174,11 @@ class StringCodes:
         >>> StringCodes.from_state({"codes": {"b": 4}, "next": 7}).code("a")
         7
         """
+        check_values(state, {"codes": "object", "next": "count"})
         strings, codes = cls(operations), state["codes"]
+        numbers = [-1, *codes.values(), state["next"]]
+        are_codes = all(type(number) is int for number in numbers)
+        require(are_codes and all(a < b for a, b in pairwise(numbers)), "codes are in no order")
         known = from_list([*codes]) if codes else pa.nulls(0, pa.string())
         strings.hold(known, np.array([*codes.values()], dtype=np.int64))
         strings._state[1] = state["next"]

@@ -8,6 +8,7 @@ import numpy as np
 
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.matches.modes.mode import Choice, Chooser, CompletedMatches
+from cepheid.snapshot_checks import FAR, check_arrays, expected
 
 if TYPE_CHECKING:
     from cepheid.snapshots import Arrays
@@ -30,6 +31,8 @@ class AtMostOnce(Chooser):
 
     def load(self, state: Arrays) -> None:
         """Restore the state of a snapshot."""
+        left_out = expected(np.int64, 1, each=(0, FAR))
+        check_arrays(state, {"ends": expected(np.int64, "partitions"), "left_out": left_out})
         self._ends, self.left_out = state["ends"], int(state["left_out"][0])
 
     def used_partitions(self, now: int) -> Int64s:

@@ -8,6 +8,7 @@ import numpy as np
 
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.matches.modes.mode import Choice, Chooser, CompletedMatches, OutputMode, by_definition
+from cepheid.snapshot_checks import FAR, check_arrays, expected
 
 if TYPE_CHECKING:
     from cepheid.snapshots import Arrays
@@ -25,6 +26,7 @@ class First(Chooser):
 
     def load(self, state: Arrays) -> None:
         """Restore the state of a snapshot."""
+        check_arrays(state, {"answered": expected(np.int64, "starts", each=(0, FAR))})
         self._answered = state["answered"]
 
     def choose(self, completed: CompletedMatches) -> Choice:

@@ -9,6 +9,7 @@ import numpy as np
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.matches.modes.longest import longest_of_starts
 from cepheid.matches.modes.mode import Choice, Chooser, CompletedMatches, OutputMode, by_definition
+from cepheid.snapshot_checks import check_arrays, expected
 
 if TYPE_CHECKING:
     from cepheid.snapshots import Arrays
@@ -26,6 +27,7 @@ class Leftmost(Chooser):
 
     def load(self, state: Arrays) -> None:
         """Restore the state of a snapshot."""
+        check_arrays(state, {"after": expected(np.int64, "partitions")})
         self._after = state["after"]
 
     def renumber_partitions(self, numbers: Int64s) -> None:

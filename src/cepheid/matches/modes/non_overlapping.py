@@ -8,6 +8,7 @@ import numpy as np
 
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.matches.modes.mode import Choice, Chooser, CompletedMatches, OutputMode, by_definition
+from cepheid.snapshot_checks import check_arrays, expected
 
 if TYPE_CHECKING:
     from cepheid.snapshots import Arrays
@@ -31,6 +32,8 @@ class NonOverlapping(Chooser):
 
     def load(self, state: Arrays) -> None:
         """Restore the state of a snapshot."""
+        ends = expected(np.int64, "partitions")
+        check_arrays(state, {"ticks": ends, "positions": ends})
         self._last_ticks, self._last_positions = state["ticks"], state["positions"]
 
     def renumber_partitions(self, numbers: Int64s) -> None:

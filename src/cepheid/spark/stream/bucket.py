@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from cepheid.errors import EventError
 from cepheid.events.order import stream_order
-from cepheid.snapshots import Parts
+from cepheid.snapshot_checks import require
+from cepheid.snapshots import Parts, table_from
 from cepheid.spark.stream.packing import Arrived, from_blob, to_blob
 from cepheid.spark.worker.worker_session import WorkerSession
 from cepheid.spark.worker.worker_settings import WorkerSettings
@@ -70,7 +71,9 @@ class Bucket:
         self._worker: WorkerSession | None = None
         self._reached = 0 if stored is None else stored.reached
         if stored is not None and stored.waiting is not None:
-            self._waiting = from_blob(stored.waiting)
+            self._waiting = table_from(stored.waiting)
+            known = self._waiting.column_names == [*settings.columns]
+            require(known, f"waiting events have the columns {self._waiting.column_names}")
         if stored is not None and stored.session:
             (snapshot,) = stored.session
             self._worker = WorkerSession(settings, snapshot)

@@ -50,7 +50,7 @@ class BucketCopies:
         except (OSError, ValueError):
             return None
         words = bytes(octets[:_ALIGNED]).split()
-        if words[0] != token.encode():
+        if words[:1] != [token.encode()]:
             return None
         reached, end = int(words[1]), _ALIGNED + int(words[2])
         session = octets[_ALIGNED:end]

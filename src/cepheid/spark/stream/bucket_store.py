@@ -12,13 +12,15 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from cepheid.errors import SnapshotError
-from cepheid.snapshots import sealed
+from cepheid.snapshot_checks import damage, damage_reported
+from cepheid.snapshots import sealed, table_from
 from cepheid.spark.stream.bucket import Bucket, BucketState
 from cepheid.spark.stream.bucket_copies import BucketCopies
 from cepheid.spark.stream.packing import Arrived, compressed, decompressed
@@ -95,17 +97,33 @@ class BucketStore:
         return Head(*known)
 
     def bucket(self, label: int, head: Head | None) -> Bucket:
-        """The bucket as its last step left it."""
+        """The bucket as its last step left it.
+
+        Raises:
+            SnapshotError: the state is damaged.
+        """
         if head is None:
             return Bucket(self._settings)
         copy = None if head.token is None else self._copies.read(label, head.token)
         if copy is not None:
-            return Bucket(self._settings, copy)
+            with suppress(SnapshotError), damage_reported():
+                return Bucket(self._settings, copy)
+        try:
+            with damage_reported():
+                return self._read(head.steps)
+        except SnapshotError as error:
+            raise SnapshotError(
+                f"the checkpoint has no valid state of bucket {label}: {error}. Start anew with "
+                "another checkpointLocation"
+            ) from error
+
+    def _read(self, steps: int) -> Bucket:
+        """The bucket of the snapshot, after the steps of the log."""
         session, waiting, reached, *_ = self._entry(0)
         snapshot = () if session is None else [decompressed(bytes(session))]
         waiting = None if waiting is None else bytes(waiting)
         bucket = Bucket(self._settings, BucketState(snapshot, waiting, reached))
-        for step in range(1, head.steps + 1):
+        for step in range(1, steps + 1):
             bucket.step(self._arrived(step))
         return bucket
 
@@ -153,14 +171,17 @@ class BucketStore:
         found: list[bytes] = []
         for part in range(_PARTS):
             *_, blobs, before, after = self._entry(step * _PARTS + part)
-            found.extend(map(bytes, blobs))
+            for blob in map(bytes, blobs):
+                table_from(blob)  # raises an error if it is damaged
+                found.append(blob)
             if before is not None:
                 return Arrived(found, before, after)
-        raise AssertionError("the last entry of a step has its watermarks")
+        raise damage("the last entry of a step has no watermarks")
 
     def _entry(self, number: int) -> tuple[Any, ...]:
         entry = self._log.getValue((number,))
-        assert entry is not None
+        if entry is None:
+            raise damage("an entry is missing")
         return entry
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from cepheid.codegen.layout import NONE, PARTITION_CONTIGUITY
-from cepheid.engines.base.engine import Chunk
+from cepheid.engines.base.engine import Chunk, Restored
 from cepheid.engines.nfa_b import layout
 from cepheid.engines.nfa_b.engine import NfaBEngine
 from cepheid.engines.nfa_b.variants.kernels import backtrack
@@ -53,9 +53,9 @@ class BacktrackEngine(NfaBEngine):
         self.events_read += int(cursor[backtrack.READ])
         yield from self._listed(first_event)
 
-    def load(self, state: Arrays) -> None:
+    def load(self, state: Arrays, restored: Restored) -> None:
         """Take the state of a snapshot, in which no run is postponed."""
-        super().load(state)
+        super().load(state, restored)
         self._postponed = np.zeros(len(self._state.runs), dtype=backtrack.POSTPONED)
 
     def _grow_runs(self, size: int) -> None:

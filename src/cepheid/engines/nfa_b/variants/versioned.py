@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.codegen.layout import NONE, TAG_SHIFT
 from cepheid.codegen.steps import NfaB
-from cepheid.engines.base.engine import Chunk, EngineTask
+from cepheid.engines.base.engine import Chunk, EngineTask, Restored
+from cepheid.engines.base.layout import Rows
 from cepheid.engines.nfa_b import layout
 from cepheid.engines.nfa_b.engine import NfaBEngine
 from cepheid.engines.nfa_b.kernels import memory
 from cepheid.engines.nfa_b.variants.kernels import versioned, versioned_matches, versions
 from cepheid.engines.nfa_b.variants.layout import (
+    COMBINED,
     COMPLETE,
     ENTRY,
     MEMBER,
@@ -26,6 +29,8 @@ from cepheid.engines.nfa_b.variants.layout import (
 )
 from cepheid.events.arrays import Int64s, grown, int64s
 from cepheid.matches.bindings import Bindings
+from cepheid.matches.stored import check_tags
+from cepheid.snapshot_checks import FAR, ROW, Expected, expected, require
 from cepheid.snapshots import Arrays, part, prefixed
 from cepheid.tuning import tuning
 
@@ -40,6 +45,7 @@ class VersionedEngine(NfaBEngine):
     def __init__(self, automaton: NfaB, task: EngineTask) -> None:
         assert not task.keeps_all
         super().__init__(automaton, task)
+        self._is_restored = False
         self._ids, self._offsets = int64s(tuning().output_ids), int64s(tuning().output_matches)
         self._shared = self._shared._replace(
             tops=np.zeros(1, dtype=TOPS),
@@ -119,15 +125,16 @@ class VersionedEngine(NfaBEngine):
             begun = perf_counter()
             status = versioned_matches.list_matches(self._state, self._shared, retrieval)
             self._lister.drive.seconds += perf_counter() - begun
-            assert status != versioned_matches.BROKEN, "an entry lacks a compatible pointer"
+            require(status != versioned_matches.BROKEN, "an entry lacks a compatible pointer")
             tags, matches = cursor[versioned_matches.AT_TAG], cursor[versioned_matches.AT_MATCH]
             if matches:
                 control["matches_found"] += matches
                 control["ids_found"] += tags
                 components = [step.component for step in self.automaton.steps]
-                yield Bindings.of_tags(
-                    self._ids[:tags], self._offsets[: matches + 1], components, first_event
-                )
+                found = self._ids[:tags], self._offsets[: matches + 1], components
+                if self._is_restored:
+                    check_tags(*found)
+                yield Bindings.of_tags(*found, first_event)
                 cursor[versioned_matches.AT_TAG :] = 0
         tops["complete"] = 0
 
@@ -177,9 +184,65 @@ class VersionedEngine(NfaBEngine):
             **prefixed("shared", self._used),
         }
 
-    def load(self, state: Arrays) -> None:
+    def _expected(self) -> dict[str, Expected]:
+        return {
+            **super()._expected(),
+            "tops": expected(TOPS, 1, complete=(0, 1), initiations=(0, FAR)),
+            "version_of": expected(np.int64, "runs"),
+            "now": expected(np.int64, 1),
+            "shared.entries": expected(ENTRY, "entries", partition=(NONE, "partitions")),
+            "shared.pointers": expected(
+                POINTER, "pointers", entry=(0, "entries"), version=(0, "versions")
+            ),
+            "shared.versions": expected(VERSION, "versions", parent=(NONE, ROW)),
+            "shared.members": expected(
+                MEMBER, "members", version=(0, "versions"), next=(NONE, ROW)
+            ),
+        }
+
+    def _check_chains(self, state: Arrays, live: Rows, restored: Restored) -> None:
+        """Refuse heads and versions that lead nowhere."""
+        rows = part("shared", state)
+        entries, pointers, members = rows["entries"], rows["pointers"], rows["members"]
+        for name, used in rows.items():
+            require(state["tops"][0][name] == len(used), f"{name} are missing")
+        tags = entries["tag"]
+        component = tags & ((1 << TAG_SHIFT) - 1)
+        require((component < len(self.automaton.steps)).all(), "an entry has no component")
+        is_event = (tags >= 0) & (tags >> TAG_SHIFT < restored.events.stop)
+        is_event &= (tags >> TAG_SHIFT >= restored.events.start) | (
+            entries["axis"] <= restored.edge
+        )
+        require(is_event.all(), "an entry has an unknown event")
+        # A link leads to an earlier entry, or to members, and members lead to earlier ones.
+        before = pointers["previous"]
+        require((before < pointers["entry"]).all(), "a pointer leads to a later entry")
+        heads = np.concatenate([before, members["head"], live["head"]])
+        require((heads < len(entries)).all(), "a head has no entry")
+        require((COMBINED - heads < len(members)).all(), "a head has no members")
+        combined = members["head"] <= COMBINED
+        places = np.arange(len(members))
+        require((COMBINED - members["head"] < places)[combined].all(), "members are in no order")
+        latest = int64s(len(members))
+        versions.follow_members(members, latest)
+        combined = before <= COMBINED
+        are_earlier = latest[COMBINED - before[combined]] < pointers["entry"][combined]
+        require(are_earlier.all(), "a pointer leads to later members")
+        is_live = state["runs"]["state"] >= 0
+        own = state["version_of"][is_live]
+        are_versions = (own >= 0) & (own < len(rows["versions"]))
+        require(are_versions.all(), "a run has an unknown version")
+        roots = live["root"]
+        require(((roots >= 0) & (roots < max(len(entries), 1))).all(), "a run has no first entry")
+
+    def load(self, state: Arrays, restored: Restored) -> None:
         """Take the state of a snapshot."""
-        super().load(state)
+        super().load(state, restored)
+        self._is_restored = True
+        # No match is longer than all entries, whatever the snapshot says.
+        entries = len(state["shared.entries"])
+        for lengths in (self._control["longest"], self._state.runs["length"]):
+            np.maximum(lengths, entries, out=lengths)
         self._now = int(state["now"][0])
         self._shared = self._shared._replace(
             tops=state["tops"],

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.engines.base.engine import EngineTask
+from cepheid.engines.base.engine import EngineTask, Restored
 from cepheid.engines.base.layout import Rows
 from cepheid.engines.base.options import BASIC
 from cepheid.engines.stacks.engine import InstanceStacksEngine
 from cepheid.engines.stacks.layout import NONE, VariantState
 from cepheid.engines.stacks.tables import InstanceStacks
 from cepheid.events.arrays import grown, int64s
+from cepheid.snapshot_checks import ROW, Expected, check_arrays, expected, require
 from cepheid.snapshots import Arrays
 
 
@@ -85,9 +86,32 @@ class VariantStacksEngine(InstanceStacksEngine):
             "other_stacks": self._variant.other_stacks,
         }
 
-    def load(self, state: Arrays) -> None:
+    def _expected(self) -> dict[str, Expected]:
+        keys = self._other_keys
+        return super()._expected() | {
+            "others": expected(np.int64, "used", keys),
+            "cells": expected(np.int64, "used" if self._plan["basic"] else 0, each=(NONE, ROW)),
+            "other_stacks": expected(np.int64, keys, "other_stacks", each=(NONE, "used")),
+        }
+
+    def _check(self, state: Arrays, restored: Restored) -> None:
+        super()._check(state, restored)
+        if self._other_keys:
+            others, known = state["others"], state["other_stacks"].shape[1]
+            # A mere cell is on no stack of a key; its links are those of an earlier instance.
+            others[state["instances"]["stack"] % self._components == self._components - 1] = NONE
+            check_arrays(
+                {"others": others}, {"others": expected(np.int64, *others.shape, each=(NONE, ROW))}
+            )
+            stacks = (state["instance_keys"] + 1) * self._components
+            require((stacks <= known).all(), "the stacks of a key are missing")
+
+    def load(self, state: Arrays, restored: Restored) -> None:
         """Take the state of a snapshot."""
+        super().load(state, restored)
+        size = len(self._pool.instances)
         self._variant = self._variant._replace(
-            **{name: state[name] for name in ("others", "cells", "other_stacks")}
+            others=grown(state["others"], size),
+            cells=grown(state["cells"], size if self._plan["basic"] else 0),
+            other_stacks=state["other_stacks"],
         )
-        super().load(state)

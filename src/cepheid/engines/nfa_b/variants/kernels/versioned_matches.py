@@ -79,6 +79,8 @@ def list_matches(state, shared, retrieval):
         top -= 1
         head, version, depth = heads[top], versions_of[top], depths[top]
         while head >= 0:
+            if version < 0:
+                return BROKEN
             pointer = compatible_pointer(shared, head, version)
             if pointer < 0:
                 return BROKEN
@@ -99,6 +101,8 @@ def list_matches(state, shared, retrieval):
             member = COMBINED - head
             while member >= 0:
                 if members[member].start > after:
+                    if top == len(heads):
+                        return BROKEN
                     heads[top], versions_of[top] = members[member].head, members[member].version
                     depths[top] = depth
                     top += 1

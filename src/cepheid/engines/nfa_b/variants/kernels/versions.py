@@ -13,8 +13,8 @@ entry has a label with the prefix of a run.
 from __future__ import annotations
 
 from cepheid.codegen.layout import NONE
-from cepheid.engines.nfa_b.variants.layout import Shared
-from cepheid.jit.decorators import I64, helper, kernel, type_of
+from cepheid.engines.nfa_b.variants.layout import COMBINED, MEMBER, Shared
+from cepheid.jit.decorators import I64, I64S, array_of, helper, kernel, type_of
 
 
 @helper
@@ -103,6 +103,19 @@ def compatible_pointer(shared, entry, version):
             return pointer
         slot = (slot + 1) & (len(index) - 1)
     return NONE
+
+
+@kernel(I64(array_of(MEMBER), I64S))
+def follow_members(members, latest):
+    """For each member of a snapshot the latest entry that its run or the next members lead to."""
+    for member in range(len(members)):
+        head, following = members[member].head, members[member].next
+        latest[member] = head if head >= 0 else NONE
+        if head <= COMBINED:
+            latest[member] = latest[COMBINED - head]
+        if following >= 0:
+            latest[member] = max(latest[member], latest[following])
+    return 0
 
 
 @kernel(I64(type_of(Shared)))
