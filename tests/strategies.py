@@ -8,6 +8,7 @@ with names that need backticks, and variables that mean nothing.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -56,12 +57,31 @@ components = st.builds(_component, _types, st.none() | names, st.none() | _bound
 _composite = st.sampled_from([ast.Sequence, ast.Conjunction, ast.Disjunction])
 
 
+lists = st.builds(
+    lambda component, bounds, without: replace(component, bounds=bounds, without=without),
+    components,
+    _bounds,
+    st.lists(single_components, min_size=1, max_size=2).map(tuple),
+)
+"""Lists WITHOUT other events."""
+
+
 def _composites(parts: st.SearchStrategy[ast.Pattern]) -> st.SearchStrategy[ast.Pattern]:
     several = st.lists(parts, min_size=1, max_size=3).map(tuple)
     return st.builds(lambda kind, parts: kind(parts), _composite, several)
 
 
-patterns = st.recursive(components | single_components.map(ast.Negation), _composites, max_leaves=5)
+_parameters = st.builds(ast.Parameter, names)
+windows = st.deferred(lambda: time_windows | event_windows)
+patterns = st.recursive(
+    st.one_of(
+        components,
+        lists,
+        st.builds(ast.Negation, single_components, st.none() | windows),
+    ),
+    _composites,
+    max_leaves=5,
+)
 """Patterns of all operators, nested."""
 
 
@@ -206,16 +226,13 @@ def conditions(draw: st.DrawFn, pattern: ast.Pattern) -> ast.Expression:
 
 # --- Queries ------------------------------------------------------------------------------
 
-_parameters = st.builds(ast.Parameter, names)
-windows = st.one_of(
-    st.builds(
-        ast.Window, amounts | _parameters, st.just(ast.WindowMeasure.TIME), st.none() | _units
-    ),
-    st.builds(
-        ast.Window,
-        st.integers(0, 2**63 - 1).map(Fraction) | _parameters,
-        st.sampled_from([ast.WindowMeasure.EVENTS, ast.WindowMeasure.EVENTS_PER_PARTITION]),
-    ),
+time_windows = st.builds(
+    ast.Window, amounts | _parameters, st.just(ast.WindowMeasure.TIME), st.none() | _units
+)
+event_windows = st.builds(
+    ast.Window,
+    st.integers(0, 2**63 - 1).map(Fraction) | _parameters,
+    st.sampled_from([ast.WindowMeasure.EVENTS, ast.WindowMeasure.EVENTS_PER_PARTITION]),
 )
 outputs = st.builds(
     ast.Output,

@@ -42,7 +42,7 @@ def check_references(analysed: AnalysedQuery) -> None:
         numbers = range(len(alternative.components))
         for negation in alternative.negations:
             assert negation.after | negation.before <= set(numbers)
-            assert not negation.after & negation.before
+            assert negation.is_inside or not negation.after & negation.before
         for clause in alternative.clauses:
             assert clause.component_ix is None or clause.component_ix in numbers
         for key in alternative.partition_keys:

@@ -11,11 +11,20 @@ from cepheid.language import syntax as ast
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The components of one alternative, and the pairs (i, j) such that i comes before j."""
+    """The components of one alternative, and the pairs (i, j) such that i comes before j.
+
+    ``windows`` are the windows that negated components have of their own.
+    """
 
     components: tuple[ast.Component, ...] = ()
     negated: frozenset[int] = frozenset()
     before: frozenset[tuple[int, int]] = frozenset()
+    windows: frozenset[tuple[int, ast.Window]] = frozenset()
+
+    @property
+    def declared(self) -> list[ast.Component]:
+        """All components, also those that are excluded from a list by WITHOUT."""
+        return [part for each in self.components for part in (each, *each.without)]
 
 
 def count_alternatives(pattern: ast.Pattern) -> int:
@@ -63,8 +72,9 @@ def _outline(pattern: ast.Pattern) -> Outline:
     match pattern:
         case ast.Component():
             return Outline((pattern,))
-        case ast.Negation(component):
-            return Outline((component,), frozenset({0}))
+        case ast.Negation(component, window):
+            windows = frozenset({(0, window)} if window else ())
+            return Outline((component,), frozenset({0}), windows=windows)
     return _joined(tuple(map(_outline, pattern.parts)), isinstance(pattern, ast.Sequence))
 
 
@@ -72,6 +82,7 @@ def _joined(parts: tuple[Outline, ...], in_order: bool) -> Outline:
     components: list[ast.Component] = []
     negated: set[int] = set()
     before: set[tuple[int, int]] = set()
+    windows: set[tuple[int, ast.Window]] = set()
     for part in parts:
         offset = len(components)
         places = range(offset, offset + len(part.components))
@@ -79,5 +90,6 @@ def _joined(parts: tuple[Outline, ...], in_order: bool) -> Outline:
             before.update(product(range(offset), places))
         before.update((i + offset, j + offset) for i, j in part.before)
         negated.update(i + offset for i in part.negated)
+        windows.update((i + offset, window) for i, window in part.windows)
         components.extend(part.components)
-    return Outline(tuple(components), frozenset(negated), frozenset(before))
+    return Outline(tuple(components), frozenset(negated), frozenset(before), frozenset(windows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain, islice
 
 from cepheid.analysis.alternatives import Outline, outlines
@@ -59,9 +60,9 @@ def _alternative(
 ) -> Alternative:
     positive = [ix for ix in range(len(outline.components)) if ix not in outline.negated]
     number = {place: ix for ix, place in enumerate(positive)}
-    components = tuple(outline.components[place] for place in positive)
-    declared = {component.variable for component in outline.components}
-    negated = {outline.components[place].variable for place in outline.negated}
+    components = tuple(replace(outline.components[place], without=()) for place in positive)
+    declared = {component.variable for component in outline.declared}
+    negated = declared - {component.variable for component in components}
     # Under skip_till_next_match the time of a test decides which events a run selects; under the
     # other strategies it does not matter.
     greedy = query.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH
@@ -76,17 +77,24 @@ def _alternative(
                 clauses_on[variable] += placed
             if not named & negated:
                 clauses += placed
-    negations = tuple(
+    windows = dict(outline.windows)
+    negations = [
         NegatedComponent(
             outline.components[place],
             frozenset(number[i] for i, j in outline.before if j == place and i in number),
             frozenset(number[j] for i, j in outline.before if i == place and j in number),
             tuple(clauses_on[outline.components[place].variable]),
+            windows.get(place),
         )
         for place in sorted(outline.negated)
-    )
+    ]
+    for place, ix in number.items():
+        for excluded in outline.components[place].without:
+            inside = frozenset({ix})
+            on_it = tuple(clauses_on[excluded.variable])
+            negations.append(NegatedComponent(excluded, inside, inside, on_it, is_inside=True))
     before = outline.before
     if outline.negated:
         before = frozenset((number[i], number[j]) for i, j in before if {i, j} <= number.keys())
     keys = find_partition_keys(components, equivalences, clauses, schema, at_every_event=greedy)
-    return Alternative(components, negations, before, tuple(clauses), keys)
+    return Alternative(components, tuple(negations), before, tuple(clauses), keys)

@@ -58,7 +58,9 @@ def _depth(query: ast.Query) -> int:
 def _expanded_components(pattern: ast.Pattern) -> int:
     """The number of components in all alternatives together."""
     match pattern:
-        case ast.Component() | ast.Negation():
+        case ast.Component(without=without):
+            return 1 + len(without)
+        case ast.Negation():
             return 1
         case ast.Disjunction(parts):
             return sum(map(_expanded_components, parts))

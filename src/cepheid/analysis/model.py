@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from cepheid.language import syntax as ast
@@ -77,13 +77,18 @@ class Place(Enum):
 class NegatedComponent:
     """A component that must not occur after all of ``after`` and before all of ``before``.
 
-    Both are indices of positive components.
+    Both are indices of positive components. If it ``is_inside`` a list (WITHOUT), both are the
+    index of that list, and the component must not occur between its first and its last event.
+    With a window of its own, only events less than ``own_window`` after the latest event of
+    ``after`` count or, if there is none, before the earliest event of ``before``.
     """
 
     component: ast.Component
     after: frozenset[int]
     before: frozenset[int]
     clauses: tuple[Clause, ...]
+    own_window: ast.Window | None = None
+    is_inside: bool = False
 
     @property
     def place(self) -> Place:
@@ -139,12 +144,16 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class AnalysedQuery:
-    """A query without faults, with everything that planning needs."""
+    """A query without faults, with everything that planning needs.
+
+    ``own_windows`` has the ticks of the negations' own windows, when the time axis is known.
+    """
 
     query: ast.Query
     alternatives: tuple[Alternative, ...]
     equivalences: tuple[ast.Equivalence, ...]
     schema: Schema | None
+    own_windows: Mapping[ast.Window, int] = field(default_factory=dict)
 
     @property
     def counts_partitions(self) -> bool:

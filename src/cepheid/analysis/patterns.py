@@ -21,6 +21,7 @@ def check_pattern(query: ast.Query, alternatives: list[Outline]) -> Iterator[Fau
     yield from _check_positive(pattern)
     yield from _check_strategy(query, declared)
     yield from _check_window(query, alternatives)
+    yield from _check_own_windows(pattern)
     yield from _check_confidence(query)
     yield from _check_output(query)
 
@@ -36,7 +37,7 @@ def _check_variables(alternatives: list[Outline], declared: Declared) -> Iterato
                 )
     twice: dict[str, None] = {}
     for outline in alternatives:
-        names = Counter(component.variable for component in outline.components)
+        names = Counter(component.variable for component in outline.declared)
         twice.update(dict.fromkeys(name for name, count in names.items() if count > 1))
     for variable in twice:
         yield Fault(
@@ -149,24 +150,53 @@ def _without_value(parameter: ast.Parameter) -> Fault:
 
 
 def _check_window(query: ast.Query, alternatives: list[Outline]) -> Iterator[Fault]:
-    window = query.window
-    if window is None:
+    if query.window is None:
         yield from _check_waiting(alternatives)
-    elif isinstance(window.extent, ast.Parameter):
+    else:
+        yield from _check_extent(
+            query.window, "The first and the last event of a match are less than the window apart."
+        )
+
+
+def _check_extent(window: ast.Window, hint: str) -> Iterator[Fault]:
+    if isinstance(window.extent, ast.Parameter):
         yield _without_value(window.extent)
     elif window.extent <= 0:
-        yield Fault(
-            "a window must be longer than 0",
-            window.span,
-            hint="The first and the last event of a match are less than the window apart.",
-        )
+        yield Fault("a window must be longer than 0", window.span, hint=hint)
+
+
+def _check_own_windows(pattern: ast.Pattern, beneath_and: bool = False) -> Iterator[Fault]:
+    """A negation's own window is a duration, and needs an order of the events around it."""
+    match pattern:
+        case ast.Negation(component, ast.Window() as window):
+            yield from _check_extent(
+                window, "An event violates the negation if it is less than the window away."
+            )
+            if window.measure is not ast.WindowMeasure.TIME:
+                yield Fault(
+                    "the window of a negation is a length of time, and cannot count events",
+                    window.span,
+                    hint="Write it like '~(B b) WITHIN 10 minutes'.",
+                )
+            if beneath_and:
+                yield Fault(
+                    f"the negation of '{component.variable}' is in an AND, and cannot have a "
+                    "window of its own",
+                    window.span,
+                    hint="Such a window begins at the events before the negation, and an AND has "
+                    "no order.",
+                )
+        case ast.Sequence(parts) | ast.Disjunction(parts) | ast.Conjunction(parts):
+            below = beneath_and or isinstance(pattern, ast.Conjunction)
+            for part in parts:
+                yield from _check_own_windows(part, below)
 
 
 def _check_waiting(alternatives: list[Outline]) -> Iterator[Fault]:
     """A negation that later events can violate needs a window to decide when it holds."""
     seen = set()
     for outline in alternatives:
-        for place in sorted(outline.negated):
+        for place in sorted(outline.negated - dict(outline.windows).keys()):
             component = outline.components[place]
             has_end = any(i == place and j not in outline.negated for i, j in outline.before)
             if not has_end and component not in seen:

@@ -174,7 +174,7 @@ class _NfaB:
         for edges, here, following in zip(self._components, begins, begins[1:], strict=False):
             self._add_edges(edges, here, following)
         gaps = [
-            begins[min(negation.before)] if negation.before else None
+            begins[min(negation.before)] + negation.is_inside if negation.before else None
             for negation in self._alternative.negations
         ]
         pattern = ast.Sequence(self._alternative.components)

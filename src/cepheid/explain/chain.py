@@ -58,6 +58,9 @@ class _ChainText(ConditionText):
         if self._query.query.window is not None:
             yield (f"within {print_window(self._query.query.window)}",)
 
+    def within_own(self, _negation: NegatedComponent, window: ast.Window) -> Conjuncts:
+        yield (f"within {print_window(window)}",)
+
 
 class _Chain:
     def __init__(

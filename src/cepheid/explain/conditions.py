@@ -15,7 +15,7 @@ from cepheid.errors import list_words
 from cepheid.explain.formula import Formula
 from cepheid.language import syntax as ast
 from cepheid.language.naming import default_variable
-from cepheid.language.printer import print_expression, print_pattern
+from cepheid.language.printer import print_expression, print_pattern, print_window
 from cepheid.visible import shortened, visible
 
 Conjuncts = Iterator[tuple[str, ...]]
@@ -78,8 +78,19 @@ class ConditionText:
     def within(self, later: EventUnit, earlier: EventUnit | None = None) -> Conjuncts:
         """Steps 4 and 5: a window from an event, or from the first of the match, to another."""
         window = self._query.query.window
-        if window is None:
-            return
+        if window is not None:
+            yield self._less_than(window, later, earlier or first_event(self._alternative.components[0]))
+
+    def within_own(self, negation: NegatedComponent, window: ast.Window) -> Conjuncts:
+        """The window of a negation of its own."""
+        unit, components = EventUnit(negation.component, None), self._alternative.components
+        if negation.after:
+            yield self._less_than(window, unit, last_event(components[max(negation.after)]))
+        else:
+            yield self._less_than(window, first_event(components[min(negation.before)]), unit)
+
+    def _less_than(self, window: ast.Window, later: EventUnit, earlier: EventUnit) -> tuple[str]:
+        """One event is less than a window after another."""
         assert not isinstance(window.extent, ast.Parameter)
         axis = _AXES[window.measure]
         is_whole = window.extent.denominator == 1
@@ -88,9 +99,8 @@ class ConditionText:
         )
         if window.unit is not None:
             extent = ast.Duration(window.extent, window.unit)
-        begin = earlier or first_event(self._alternative.components[0])
-        end = ast.Arithmetic("+", begin.attribute(axis), extent)
-        yield (self._printed(ast.Comparison("<", later.attribute(axis), end)),)
+        end = ast.Arithmetic("+", earlier.attribute(axis), extent)
+        return (self._printed(ast.Comparison("<", later.attribute(axis), end)),)
 
     def violation(self, negation: NegatedComponent) -> Formula:
         """The conditions on an event that violates a negated component."""
@@ -100,6 +110,8 @@ class ConditionText:
             conjuncts.append(self.clause(clause))
             for variable, length in clause.least_lengths.items():
                 conjuncts += self.at_least(variable, length)
+        if negation.own_window is not None:
+            return Formula((*conjuncts, *self.within_own(negation, negation.own_window)))
         if negation.place in (Place.START, Place.ANYWHERE):
             conjuncts += self.within(last_event(self._alternative.components[-1]), unit)
         if negation.place in (Place.END, Place.ANYWHERE):
@@ -130,6 +142,9 @@ def place_of(
     alternative: Alternative, negation: NegatedComponent, name: Callable[[str], str] = str
 ) -> str:
     """The place of a negated component in words; ``name`` prints a variable."""
+    if negation.own_window is not None:
+        plain = place_of(alternative, replace(negation, own_window=None), name)
+        return f"{plain}, within {print_window(negation.own_window)}"
     before = alternative.before
     last = [i for i in negation.after if not any((i, j) in before for j in negation.after)]
     next_ = [j for j in negation.before if not any((i, j) in before for i in negation.before)]
@@ -137,6 +152,8 @@ def place_of(
         list_words([name(alternative.components[ix].variable) for ix in sorted(around)])
         for around in (last, next_)
     )
+    if negation.is_inside:
+        return f"inside {after}"
     if after and until:
         return (
             f"between {after} and {until}" if len(last) == 1 else f"after {after}, before {until}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 from typing import Any
@@ -107,9 +108,11 @@ class _Assembler(ExpressionAssembler):
         types: tuple[str, ...],
         bounds: ast.Bounds | None,
         variable: tuple[str, bool, Span] | None,
+        *without: ast.Component,
     ) -> ast.Component:
+        self._check_without(span, types, bounds, without)
         if variable is None:
-            return ast.Component(types, "", bounds, span=span)
+            return ast.Component(types, "", bounds, without, span=span)
         name, has_list_mark, place = variable
         if bounds is not None and not has_list_mark:
             self._fault(
@@ -123,7 +126,35 @@ class _Assembler(ExpressionAssembler):
                 place,
                 f"Write {name}, or {types[0]}+ {name}[] for one or more events.",
             )
-        return ast.Component(types, name, bounds, span=span)
+        return ast.Component(types, name, bounds, without, span=span)
+
+    def _check_without(
+        self,
+        span: Span,
+        types: tuple[str, ...],
+        bounds: ast.Bounds | None,
+        without: tuple[ast.Component, ...],
+    ) -> None:
+        if without and bounds is None:
+            self._fault(
+                "WITHOUT follows a list, and this component is a single event",
+                span,
+                f"Write {types[0]}+ a[] WITHOUT (…), or a negation between two components.",
+            )
+        for excluded in without:
+            if excluded.is_kleene or excluded.without:
+                self._fault(
+                    "WITHOUT takes a component of one event",
+                    excluded.span,
+                    "Write WITHOUT (B b): it means that no B occurs inside the list.",
+                )
+
+    def timed_negation(
+        self, span: Span, negation: ast.Pattern, window: ast.Window
+    ) -> ast.Pattern:
+        if not isinstance(negation, ast.Negation):
+            return negation
+        return replace(negation, window=window, span=span)
 
     def negation(self, span: Span, _not: Token, part: ast.Pattern) -> ast.Pattern:
         if not isinstance(part, ast.Component):

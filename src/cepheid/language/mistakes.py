@@ -245,6 +245,8 @@ def _rule_broken(place: _Place) -> str | None:
             "The order is FROM, PATTERN, WHERE, WITHIN, WITH CONFIDENCE, RETURN, OUTPUT, each at "
             "most once."
         )
+    if found.upper() == "WITHOUT" and "_WITHOUT" in accepts:
+        return "Write the excluded component in brackets: WITHOUT (B b)."
     if found.upper() in ("AND", "OR") and "_WHERE" in accepts:
         return _prefix_rule(found.upper())
     is_component = re.fullmatch(r"[+*{]|[^\W\d]\w*", found) and found.upper() not in KEYWORDS
@@ -338,7 +340,7 @@ def _sign_rule_broken(place: _Place) -> str | None:
         return "A repetition needs a lower bound, which can be 0: {0,2}."
     if found == "(" and {"SEQ", "NAME"} <= accepts:
         return "In a pattern, brackets follow SEQ, AND or OR: SEQ(A a, B b)."
-    ends_a_part = "_WHERE" in accepts or accepts <= {"COMMA", "RPAR"}
+    ends_a_part = "_WHERE" in accepts or accepts <= {"COMMA", "RPAR", "_WITHIN"}
     if found in ("+", "*", "{") and before.endswith(")") and ends_a_part:
         return "Only a single component can repeat, B+ b[]; SEQ, AND and OR cannot."
     if found == "*" and re.search(r"(\.|count\s*\()\Z", before, re.IGNORECASE):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 KEYWORDS = (
     "PATTERN", "EVENT", "FROM", "WHERE", "WITHIN", "RETURN", "OUTPUT", "SEQ", "AND", "OR", "NOT",
     "ANY", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE", "AS", "EVENTS", "PER",
-    "PARTITION",
+    "PARTITION", "WITHOUT",
 )  # fmt: skip
 OUTPUT_MODES = ("ALL", "FIRST", "LONGEST", "LEFTMOST", "NON_OVERLAPPING")
 STRATEGIES = tuple(strategy.value for strategy in SelectionStrategy)

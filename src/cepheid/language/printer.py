@@ -34,7 +34,10 @@ def print_query(query: ast.Query) -> str:
     """
     printer = _Printer(query.pattern)
     lines = [f"FROM {_name(query.stream)}"] if query.stream else []
-    lines.append(f"PATTERN {print_pattern(query.pattern)}")
+    pattern = print_pattern(query.pattern)
+    if isinstance(query.pattern, ast.Negation) and query.pattern.window:
+        pattern = f"({pattern})"  # without brackets, this would be the window of the query
+    lines.append(f"PATTERN {pattern}")
     where = _where(query, printer)
     if where:
         lines.append(f"WHERE {where}")
@@ -120,7 +123,8 @@ def _pattern(pattern: ast.Pattern, unique: set[str]) -> str:
     if isinstance(pattern, ast.Component):
         return _component(pattern, unique)
     if isinstance(pattern, ast.Negation):
-        return f"~({_component(pattern.component, unique)})"
+        text = f"~({_component(pattern.component, unique)})"
+        return f"{text} WITHIN {print_window(pattern.window)}" if pattern.window else text
     parts = ", ".join(_pattern(part, unique) for part in pattern.parts)
     return f"{_COMPOSITES[type(pattern)]}({parts})"
 
@@ -134,7 +138,8 @@ def _component(component: ast.Component, unique: set[str]) -> str:
     variable = component.variable
     if variable != default_variable(component.types) or variable not in unique:
         text += f" {_name(variable)}{'[]' if bounds else ''}"
-    return text
+    excluded = (f" WITHOUT ({_component(each, unique)})" for each in component.without)
+    return text + "".join(excluded)
 
 
 def _bounds(bounds: ast.Bounds) -> str:

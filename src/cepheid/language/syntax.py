@@ -67,12 +67,14 @@ class Bounds:
 class Component(Node):
     """``Type var``, ``Type+ var[]``, ``ANY(Type, Type) var``: events bound to a variable.
 
-    ``bounds`` is None for a component that is one event.
+    ``bounds`` is None for a component that is one event. ``without`` are the components that have
+    no event between the first and the last event of the list: ``Type+ var[] WITHOUT (Type var)``.
     """
 
     types: tuple[str, ...]
     variable: str
     bounds: Bounds | None = None
+    without: tuple[Component, ...] = ()
 
     @property
     def is_kleene(self) -> bool:
@@ -82,9 +84,10 @@ class Component(Node):
 
 @dataclass(frozen=True, slots=True)
 class Negation(Node):
-    """``~(Type var)``: no such event occurs here."""
+    """``~(Type var)``: no such event occurs here; ``window`` is its own, if it has one."""
 
     component: Component
+    window: Window | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +115,10 @@ Pattern = Component | Negation | Sequence | Conjunction | Disjunction
 
 
 def components(pattern: Pattern) -> Iterator[tuple[Component, bool]]:
-    """Every component in the order of the text, and whether it is negated."""
+    """Every component in the order of the text, and whether it is negated or excluded."""
     if isinstance(pattern, Component):
         yield pattern, False
+        yield from ((excluded, True) for excluded in pattern.without)
     elif isinstance(pattern, Negation):
         yield pattern.component, True
     else:
@@ -127,6 +131,13 @@ def positive_variables(pattern: Pattern) -> list[str]:
     return list(
         dict.fromkeys(part.variable for part, is_negated in components(pattern) if not is_negated)
     )
+
+
+def own_windows(pattern: Pattern) -> Iterator[Window]:
+    """The windows of the negations that have one of their own."""
+    for node in pattern.walk():
+        if isinstance(node, Negation) and node.window is not None:
+            yield node.window
 
 
 # --- Expressions --------------------------------------------------------------------------

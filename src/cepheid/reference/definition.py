@@ -8,9 +8,10 @@ ticks of the time axis.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
+from math import ceil
 from typing import Any
 
 from cepheid.budget import charge
@@ -24,6 +25,9 @@ from cepheid.reference.interpreter import (
     compare,
     list_of,
 )
+
+OwnWindows = Mapping[ast.Window, int]
+"""The windows that negations have of their own, in ticks."""
 
 _MATCH_BYTES, _EVENT_BYTES = 600, 60
 """What a match, and each of its events, takes at most until it is reported."""
@@ -57,25 +61,44 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
+class _Absent:
+    """A component that must not occur: at its place in the pattern, or inside a list."""
+
+    component: ast.Component
+    window: ast.Window | None = None
+    inside: str | None = None
+
+    @property
+    def variable(self) -> str:
+        return self.component.variable
+
+
+@dataclass(frozen=True, slots=True)
 class _Flat:
     """A pattern without OR and star: its components and their partial order."""
 
     positives: tuple[ast.Component, ...] = ()
-    negatives: tuple[ast.Component, ...] = ()
+    negatives: tuple[_Absent, ...] = ()
     before: frozenset[tuple[str, str]] = frozenset()
 
     def variables(self) -> set[str]:
         return {component.variable for component in (*self.positives, *self.negatives)}
 
 
-def evaluate(query: ast.Query, events: Sequence[Event], window: int | None = None) -> list[Match]:
+def evaluate(
+    query: ast.Query,
+    events: Sequence[Event],
+    window: int | None = None,
+    own_windows: OwnWindows | None = None,
+) -> list[Match]:
     """All matches of the query over the ordered events, in order of completion.
 
-    ``window`` is the extent of WITHIN, in ticks or events. What OUTPUT says is applied by
+    ``window`` is the extent of WITHIN, in ticks or events. ``own_windows`` has the ticks of the
+    negations' own windows; without it they are in ticks. What OUTPUT says is applied by
     :mod:`cepheid.reference.output`.
     """
     found: dict[Any, Match] = {}
-    for match in find(query, events, window):
+    for match in find(query, events, window, own_windows=own_windows):
         charge(_MATCH_BYTES + _EVENT_BYTES * len(match.events()))
         key = sort_key(query, match)
         if key not in found or match.completed < found[key].completed:
@@ -88,11 +111,13 @@ def find(
     events: Sequence[Event],
     window: int | None = None,
     evaluation: type[Evaluation] | None = None,
+    own_windows: OwnWindows | None = None,
 ) -> Iterator[Match]:
     """The matches as they are found; a match of two alternatives comes twice."""
     for flat in _expand(query.pattern):
         if flat.positives:
-            yield from (evaluation or Evaluation)(query, flat, events, window).matches()
+            make = evaluation or Evaluation
+            yield from make(query, flat, events, window, own_windows or {}).matches()
 
 
 def returned(query: ast.Query, match: Match) -> list[Any]:
@@ -106,10 +131,11 @@ def _expand(pattern: ast.Pattern) -> list[_Flat]:
     """The alternatives of a pattern: one per choice in OR, with and without each star."""
     match pattern:
         case ast.Component(_, _, bounds):
-            here = _Flat(positives=(pattern,))
+            inside = (_Absent(each, inside=pattern.variable) for each in pattern.without)
+            here = _Flat((pattern,), tuple(inside))
             return [_Flat(), here] if bounds and bounds.least == 0 else [here]
-        case ast.Negation(component):
-            return [_Flat(negatives=(component,))]
+        case ast.Negation(component, window):
+            return [_Flat(negatives=(_Absent(component, window),))]
         case ast.Disjunction(parts):
             return [flat for part in parts for flat in _expand(part)]
     flats = []
@@ -135,12 +161,18 @@ class Evaluation:
     """One alternative of a query over one stream."""
 
     def __init__(
-        self, query: ast.Query, flat: _Flat, events: Sequence[Event], window: int | None
+        self,
+        query: ast.Query,
+        flat: _Flat,
+        events: Sequence[Event],
+        window: int | None,
+        own_windows: OwnWindows,
     ) -> None:
         self.flat = flat
         self.events = events
         self.ticks = [event.ticks for event in events]
         self.extent = window
+        self.own_windows = own_windows
         self.measure = query.measure
         self.strategy = query.strategy
         self.equivalences = _equivalences(query)
@@ -345,30 +377,59 @@ class Evaluation:
 
     # --- negation
 
-    def _violated(self, component: ast.Component, binding: Binding) -> bool:
+    def _violated(self, negated: _Absent, binding: Binding) -> bool:
+        events = _events_of(binding)
+        reach = self._within_reach(binding) if negated.window is None else self.events
         return any(
-            event.type in component.types
-            and self._in_place(component.variable, event, binding)
-            and self._fits(sorted((*events, event), key=lambda event: event.position))
+            event.type in negated.component.types
+            and self._is_where_absent(negated, event, binding)
             and self._same_partition(event, events)
             and all(
-                _holds(condition, {**binding, component.variable: event})
-                for condition in self.conditions_on[component.variable]
+                _holds(condition, {**binding, negated.variable: event})
+                for condition in self.conditions_on[negated.variable]
             )
-            for events in [_events_of(binding)]
-            for event in self._within_reach(binding)
+            for event in reach
         )
 
+    def _is_where_absent(self, negated: _Absent, event: Event, binding: Binding) -> bool:
+        """Whether an event lies where no event of the negated component may be."""
+        if negated.inside is not None:
+            chosen = list_of(binding, negated.inside)
+            is_between = chosen[0].position < event.position < chosen[-1].position
+            return is_between and all(event is not other for other in chosen)
+        if not self._in_place(negated.variable, event, binding):
+            return False
+        if negated.window is None:
+            together = [*_events_of(binding), event]
+            return self._fits(sorted(together, key=lambda event: event.position))
+        before, after = self._around(negated, binding)
+        distance = event.ticks - before[-1].ticks if before else after[0].ticks - event.ticks
+        return distance < self._own_extent(negated.window)
+
+    def _around(self, negated: _Absent, binding: Binding) -> tuple[list[Event], list[Event]]:
+        """The events of the parts before a negation, and of the parts after it."""
+        order, name = self.flat.before, negated.variable
+        before = {other: bound for other, bound in binding.items() if (other, name) in order}
+        after = {other: bound for other, bound in binding.items() if (name, other) in order}
+        return _events_of(before), _events_of(after)
+
+    def _own_extent(self, window: ast.Window) -> int:
+        assert not isinstance(window.extent, ast.Parameter)
+        return self.own_windows.get(window, ceil(window.extent))
+
     def _ended(self, binding: Binding) -> int:
-        events = _events_of(binding)
-        positives = {component.variable for component in self.flat.positives}
-        waits = any(
-            not any((negated.variable, other) in self.flat.before for other in positives)
-            for negated in self.flat.negatives
-        )
-        if waits and self.extent is not None and self.measure is ast.WindowMeasure.TIME:
-            return events[0].ticks + self.extent
-        return events[-1].ticks
+        return max(self._deadlines(binding), default=_events_of(binding)[-1].ticks)
+
+    def _deadlines(self, binding: Binding) -> Iterator[int]:
+        """The times at which the negations are decided that later events can violate."""
+        for negated in self.flat.negatives:
+            before, after = self._around(negated, binding)
+            if after or negated.inside is not None:
+                continue
+            if negated.window is not None:
+                yield before[-1].ticks + self._own_extent(negated.window)
+            elif self.extent is not None and self.measure is ast.WindowMeasure.TIME:
+                yield _events_of(binding)[0].ticks + self.extent
 
 
 # --- conditions ---------------------------------------------------------------------------

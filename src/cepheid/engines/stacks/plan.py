@@ -16,7 +16,7 @@ from cepheid.engines.base.evaluation import NFA_B
 from cepheid.engines.base.options import Options
 from cepheid.errors import list_words
 from cepheid.language import syntax as ast
-from cepheid.language.printer import print_expression, print_pattern
+from cepheid.language.printer import print_expression, print_pattern, print_window
 from cepheid.schema import Kind, Schema
 
 
@@ -170,13 +170,16 @@ class SequencePlan:
 
     def _negations(self) -> Iterator[tuple[str, str]]:
         for negation in self.alternative.negations:
+            own = negation.own_window
             where = {
                 Place.START: "before",
                 Place.MIDDLE: "between",
-                Place.END: "after, postponed until the window has passed",
+                Place.END: f"after, postponed until {'its' if own else 'the'} window has passed",
                 Place.ANYWHERE: "anywhere in the window",
             }[negation.place]
-            yield "negation", f"{print_pattern(negation.component)} {where}, indexed by time"
+            within = f", within {print_window(own)}" if own else ""
+            shown = f"{print_pattern(negation.component)} {where}{within}"
+            yield "negation", f"{shown}, indexed by time"
 
     def _window(self) -> Iterator[tuple[str, str]]:
         if self.query.query.window is not None and self.options.window == "selection":
