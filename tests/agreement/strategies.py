@@ -325,6 +325,41 @@ def nested_cases(draw: st.DrawFn) -> Case:
 
 
 @st.composite
+def absence_cases(draw: st.DrawFn) -> Case:
+    """A query with negations that have windows of their own, or lists WITHOUT other events."""
+    strategy = draw(st.sampled_from((*STRATEGIES, "skip_till_any_match", "skip_till_any_match")))
+    parts = draw(sequences(negation=True))
+    texts, excluded = [], []
+    for part in parts:
+        text = part.text
+        if part.negated and draw(st.integers(0, 3)):
+            text += f" WITHIN {draw(st.integers(1, 9))}"
+        if part.kleene and draw(st.integers(0, 3)):
+            name = f"{part.variable}9"
+            excluded.append(Part("", name, False, True))
+            text += f" WITHOUT ({draw(st.sampled_from((*TYPES, 'ANY(A, B)')))} {name})"
+        texts.append(text)
+    if not excluded and not any("WITHIN" in text for text in texts) or draw(st.integers(0, 3)) == 0:
+        place = draw(st.sampled_from((0, len(texts), len(texts))))
+        texts.insert(place, f"~({draw(st.sampled_from(TYPES))} z) WITHIN {draw(st.integers(1, 9))}")
+        excluded.append(Part("", "z", False, True))
+    if strategy == "skip_till_any_match" and len(parts) > 1 and draw(st.integers(0, 2)) == 0:
+        low = draw(st.integers(0, len(texts) - 2))
+        kind = draw(st.sampled_from(("AND", "OR", "SEQ")))
+        texts[low : low + 2] = [f"{kind}({', '.join(texts[low : low + 2])})"]
+    pattern = f"SEQ({', '.join(texts)})"
+    if draw(st.integers(0, 4)) == 0:
+        other = "SEQ(C c9, ~(B n9) WITHIN 4)"
+        pattern = f"OR({pattern}, {draw(st.sampled_from((other, pattern, 'SEQ(C d9, A e9)')))})"
+    tests = [draw(conditions([*parts, *excluded])) for _ in range(draw(st.integers(0, 2)))]
+    if draw(st.integers(0, 2)) == 0:
+        tests.append(draw(st.sampled_from(("[k]", "[k]", "[k, s]", "[s = 'p']"))))
+    window = draw(windows(needed=False))
+    query = f"PATTERN {pattern} WHERE {strategy} {{ {' AND '.join(tests)} }} {window}"
+    return Case(query, draw(streams()))
+
+
+@st.composite
 def similar_branches(draw: st.DrawFn) -> Case:
     """An OR of two or three sequences that have much in common, but not their names."""
     parts = draw(sequences(negation=True))

@@ -166,6 +166,7 @@ class SequenceCompiler(AlternativeCompiler):
             tuple(self._with_updates(Step(each)) for each in self._components),
             # It is predicate 0 then: the test of an event alone is generated later.
             predicate != layout.NONE,
+            negated.is_inside,
         )
 
     def _with_updates(self, step: Step) -> Step:

@@ -107,8 +107,9 @@ class NfaB(Generated):
 class NegationTest(Generated):
     """A negated component as plain data: which events can violate it, and where.
 
-    ``after`` and ``before`` are sets of components, as bits. Where ``is_across``, predicate 0
-    of the source is over the event and the registers of a match.
+    ``after`` and ``before`` are sets of components, as bits; if it ``is_inside`` a list, both are
+    that list. Where ``is_across``, predicate 0 of the source is over the event and the registers
+    of a match.
     """
 
     component: ast.Component
@@ -118,6 +119,7 @@ class NegationTest(Generated):
     waits: bool
     steps: tuple[Step, ...]
     is_across: bool
+    is_inside: bool
 
 
 Columns = Sequence[tuple[str, Storage]]

@@ -48,7 +48,8 @@ class ReferenceRun(WholeRun):
         query, mode, limit = self._query.query, self._rule.mode, self._max_matches
         stream, before = python_events(events, attributes_tested(query)), self._budget.used
         with naming_component(self._budget, query, None), self._budget.in_force():
-            matches = reference.evaluate(query, stream, self._window)
+            own_windows = self._query.own_windows
+            matches = reference.evaluate(query, stream, self._window, own_windows=own_windows)
         if mode.definition is not None:
             matches = mode.definition(query, matches)
         if mode.make_chooser is not None and mode.definition is None:

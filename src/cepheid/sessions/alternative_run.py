@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from cepheid.budget import OverBudget
 from cepheid.codegen.sequences import compile_negation
 from cepheid.engines.base.engine import Chunk, EngineTask, Restored
+from cepheid.engines.base.event_batch import Bools
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.retained import Retained
 from cepheid.events.arrays import Int64s, int64s, padded
@@ -45,6 +46,23 @@ def _filtered(
     return matches, partitions
 
 
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a stream has come.
+
+    ``following`` has, for each partition, the least place on the axis of the window that a later
+    event can have, and ``now`` is the least time of a later event.
+    """
+
+    following: Int64s
+    now: int
+
+
+def _after(ticks: Int64s, window: int) -> Int64s:
+    """The times a window later; one that is longer than the axis ends with it."""
+    return np.where(ticks > MAX_TICKS - window, MAX_TICKS, ticks + window)
+
+
 _COPIES = 6
 """Pending matches are joined, compared, chosen from and ordered before they are reported."""
 
@@ -65,7 +83,15 @@ class AlternativeRun:
         self._budget, self._query = task.budget, query.query
         self._charged = 0
         self._window = task.window
-        self._ends_by_time = self.waits and measure is ast.WindowMeasure.TIME
+        waiting = [each for each in alternative.negations if each.waits]
+        own_waits = [query.own_windows[each.own_window] for each in waiting if each.own_window]
+        # Matches wait for the query's window, for a time after their last event, or for both.
+        self._waits_for_window = len(own_waits) < len(waiting)
+        self._own_wait = max(own_waits, default=0)
+        self._has_own = any(each.own_window for each in alternative.negations)
+        is_time = measure is ast.WindowMeasure.TIME
+        self._ends_with_window = self._waits_for_window and is_time
+        self.is_decided_by_time = is_time or not self._waits_for_window
         self._filters: list[NegationFilter] = []
         if alternative.negations:
             # Imported here because the import compiles kernels, and most queries have no negation.
@@ -73,7 +99,10 @@ class AlternativeRun:
 
             self._filters = [
                 NegationFilter(
-                    compile_negation(query, alternative, negated), task.window, task.by_partition
+                    compile_negation(query, alternative, negated),
+                    task.window,
+                    task.by_partition,
+                    query.own_windows[negated.own_window] if negated.own_window else None,
                 )
                 for negated in alternative.negations
             ]
@@ -235,6 +264,18 @@ class AlternativeRun:
         waiting, _ = self._pending
         return np.union1d(live, waiting.first_events()) if len(waiting) else live
 
+    @property
+    def outlasting(self) -> Int64s:
+        """The first events of the pending matches that can outlast the window of the query."""
+        waiting, _ = self._pending
+        firsts = waiting.first_events() if self._own_wait and len(waiting) else int64s(0)
+        return firsts.astype(np.int64, copy=False)
+
+    @property
+    def latest_kept(self) -> list[int]:
+        """The times of the last events that negations keep for matches that have not begun."""
+        return [each.latest for each in self._filters if each.latest is not None]
+
     def first_completion(self) -> tuple[int, int] | None:
         """The (ticks, position) at which the first pending match is complete."""
         waiting, _ = self._pending
@@ -244,34 +285,47 @@ class AlternativeRun:
         return ticks, int(waiting.completion_positions[waiting.ends == ticks].min())
 
     def release(
-        self, retained: Retained, following: Int64s, strings: StringCodes, at_end: bool
+        self, retained: Retained, reached: Reached, strings: StringCodes, at_end: bool
     ) -> Bindings:
         """The pending matches that no event has violated and no later event can violate."""
+        waiting = [test for test in self._filters if test.waits]
         ready, partitions = self._pending
         self._parts = [self._nothing]
         self._budget.release(self._charged)
         self._charged = 0
         if self.waits and not at_end and len(ready):
-            first = retained.places(ready.first_events())
-            counted = np.maximum(retained.partition[first], 0)
-            is_closed = following[counted] - retained.axis[first] >= self._window
+            if self._own_wait and self._waits_for_window:
+                # A match may wait longer than an event is kept that violates it.
+                ready, partitions = _filtered(waiting, ready, partitions, retained, strings)
+            is_closed = self._are_decided(ready, retained, reached)
             open_, closed = np.flatnonzero(~is_closed), np.flatnonzero(is_closed)
             self._parts = [(ready.pick(open_), partitions[open_])]
             self._charged = charge_matches(self._budget, self._parts[0][0], self._query, _COPIES)
             ready, partitions = ready.pick(closed), partitions[closed]
-        waiting = [test for test in self._filters if test.waits]
         ready, _ = _filtered(waiting, ready, partitions, retained, strings)
+        earliest = int(retained.ticks[0]) if self._has_own and len(retained) else reached.now
         for test in self._filters:
-            test.evict(following)
+            test.evict(reached.following, earliest)
         return ready
+
+    def _are_decided(self, matches: Bindings, retained: Retained, reached: Reached) -> Bools:
+        """Which matches no later event can violate."""
+        decided = np.ones(len(matches), dtype=np.bool_)
+        if self._waits_for_window:
+            first = retained.places(matches.first_events())
+            counted = np.maximum(retained.partition[first], 0)
+            decided = reached.following[counted] - retained.axis[first] >= self._window
+        if self._own_wait:
+            last = retained.ticks[retained.places(matches.last_events())]
+            decided = decided & (reached.now - last >= self._own_wait)
+        return decided
 
     def _completed(self, retained: Retained, block: Bindings) -> Bindings:
         """The block with the times and the completion of its matches."""
         last = block.last_events().astype(np.int64, copy=False)
         starts = retained.ticks[retained.places(block.first_events())]
-        if self._ends_by_time:
-            # A window longer than the axis ends with it.
-            ends = np.where(starts > MAX_TICKS - self._window, MAX_TICKS, starts + self._window)
-        else:
-            ends = retained.ticks[retained.places(last)]
+        ends = retained.ticks[retained.places(last)]
+        deadlines = [_after(ends, self._own_wait)] if self._own_wait else []
+        deadlines += [_after(starts, self._window)] if self._ends_with_window else []
+        ends = np.maximum.reduce(deadlines) if deadlines else ends
         return replace(block, known_times=MatchTimes.of(starts, ends), completed_at=last)

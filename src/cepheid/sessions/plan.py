@@ -17,6 +17,7 @@ from cepheid.engines.base.evaluation import AUTO, Evaluation
 from cepheid.engines.base.query_session import QuerySession, SessionTask, Stored, WholeRun
 from cepheid.errors import EvaluationError, LimitError, OptionError, SnapshotError
 from cepheid.events.events import Events
+from cepheid.events.own_windows import on_axis
 from cepheid.events.read_options import UncertainTime
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.matches.matches import Matches
@@ -124,6 +125,7 @@ def plan(
             sample, _ = stream.merge(sample, nowhere, none, len(script.queries))
         analysed = script.analysed(number, sample.schema)
         with naming(script, number):
+            analysed = on_axis(analysed, events.time_axis)
             choice = script.choose(analysed, settings, in_batches=in_batches, compressed=compressed)
             window = script.window_ticks(number, events.time_axis)
             rule = settings.said.of(each.query).rule(events.time_axis)

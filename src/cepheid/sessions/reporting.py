@@ -36,14 +36,16 @@ class Moment:
 
     ``following`` has for each partition the least place that a later event can have on the axis
     of the window, whose extent is ``extent``. ``pending`` is the (ticks, position) at which the
-    first match with an open negation completes. ``live`` has the first events of runs and of
-    pending matches, or is None if engines do not know them.
+    first match with an open negation completes, and ``outlasting`` are the first events of pending
+    matches that can outlast the window. ``live`` has the first events of runs and of pending
+    matches, or is None if engines do not know them.
     """
 
     retained: Retained
     following: Int64s
     extent: int
     pending: tuple[int, int] | None
+    outlasting: Int64s
     live: Int64s | None
     at_end: bool
 
@@ -58,6 +60,7 @@ class Moment:
         places = self.retained.places(positions)
         partition = np.maximum(self.retained.partition[places], 0)
         closed: Bools = self.following[partition] - self.retained.axis[places] >= self.extent
+        closed &= ~np.isin(positions, self.outlasting)
         return closed if self.live is None else closed | ~np.isin(positions, self.live)
 
     def live_starts(self) -> LiveStarts | None:
@@ -174,10 +177,9 @@ class Reporting:
         return (each for each in (self._early, self._undecided, self._throttled) if len(each))
 
     @property
-    def first_held(self) -> Int64s | None:
-        """The first events of the matches that are held, or None."""
-        held = [firsts(each) for each in self._holds()]
-        return np.concatenate(held) if held else None
+    def first_held(self) -> list[Int64s]:
+        """The first events of the matches that are held."""
+        return [firsts(each) for each in self._holds()]
 
     @property
     def first_end(self) -> int | None:

@@ -36,7 +36,7 @@ from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics, joined_metrics
 from cepheid.matches.modes.rule import EVERY_MATCH, OutputRule
 from cepheid.schema import Kind
-from cepheid.sessions.alternative_run import AlternativeRun
+from cepheid.sessions.alternative_run import AlternativeRun, Reached
 from cepheid.sessions.reporting import REPORTING_PARTS, Moment, Reporting
 from cepheid.sessions.session_window import SessionWindow
 from cepheid.snapshot_checks import FAR, check_arrays, check_values, expected, require
@@ -155,20 +155,17 @@ class Session(QuerySession):
     def next_completion(self) -> int | None:
         """The earliest time that completes a match without another event; None if none does."""
         # Other held matches are released with the pending match that they wait for.
-        if not self._window.is_time or self._window.is_open:
-            return None
-        pending = self._first_completion()
-        waiting = None if self._reporting is None else self._reporting.first_start
-        times = [
-            None if pending is None else pending[0],
-            None if waiting is None else waiting + self._window.extent,
-        ]
-        return min((time for time in times if time is not None), default=None)
+        window = self._window
+        pending = _earliest([each for each in self._alternatives if each.is_decided_by_time])
+        times = [] if pending is None else [pending[0]]
+        if self._reporting is not None and window.is_time and not window.is_open:
+            waiting = self._reporting.first_start
+            times += [] if waiting is None else [waiting + window.extent]
+        return min(times, default=None)
 
     def _first_completion(self) -> tuple[int, int] | None:
         """The (ticks, position) at which the first pending match is complete."""
-        found = (each.first_completion() for each in self._alternatives)
-        return min((each for each in found if each is not None), default=None)
+        return _earliest(self._alternatives)
 
     @property
     def evicted_from(self) -> int | None:
@@ -179,9 +176,11 @@ class Session(QuerySession):
         # An event before a match can violate one that begins up to a window later.
         negations = [each for part in self._query.alternatives for each in part.negations]
         windows = 2 if any(not negated.after for negated in negations) else 1
-        gap = 0 if self._reporting is None else self._reporting.gap
-        last = self._retained.ticks[-1:]
-        return int(last[0]) + windows * window.extent + gap if len(last) else window.now
+        latest = [*self._retained.ticks[-1:].tolist()]
+        latest += [time for each in self._alternatives for time in each.latest_kept]
+        longer = max(self._query.own_windows.values(), default=0)
+        longer += 0 if self._reporting is None else self._reporting.gap
+        return max(latest) + windows * window.extent + longer if latest else window.now
 
     def snapshot_parts(self) -> Parts:
         """The state in parts and without a checksum, valid until the next call."""
@@ -332,9 +331,10 @@ class Session(QuerySession):
             self._window.now = int(batch.ticks[-1])
 
     def _release(self, at_end: bool) -> list[Bindings]:
-        following = self._window.following()
+        now = self._window.now
+        reached = Reached(self._window.following(), 0 if now is None else now)
         return [
-            alternative.release(self._retained, following, self._strings, at_end)
+            alternative.release(self._retained, reached, self._strings, at_end)
             for alternative in self._alternatives
         ]
 
@@ -355,10 +355,15 @@ class Session(QuerySession):
             self._window.following(),
             self._window.extent,
             self._first_completion(),
+            self._outlasting(),
             None if at_end else self._live_starts(),
             at_end,
         )
         return self._reporting.report(matches, moment)
+
+    def _outlasting(self) -> Int64s:
+        """The first events of the pending matches that can outlast the window."""
+        return np.concatenate([each.outlasting for each in self._alternatives])
 
     def _live_starts(self) -> Int64s | None:
         """The first events of runs and of pending matches; None if an engine does not know them."""
@@ -375,7 +380,10 @@ class Session(QuerySession):
     def _evict(self) -> None:
         """Evict the events that no later match can contain or be violated by."""
         if len(self._retained) and not self._window.is_open:
-            self._window.evict(None if self._reporting is None else self._reporting.first_held)
+            held = self._outlasting()
+            if self._reporting is not None:
+                held = np.concatenate([held, *self._reporting.first_held])
+            self._window.evict(held if len(held) else None)
             self._evict_keys()
             self._evict_strings()
 
@@ -412,3 +420,9 @@ class Session(QuerySession):
             columns = [*table.columns, *(column_of(table, name) for name in computed)]
             self._strings.keep_only(columns, codes)
             self._strings_kept = len(self._strings)
+
+
+def _earliest(alternatives: Sequence[AlternativeRun]) -> tuple[int, int] | None:
+    """The (ticks, position) at which the first pending match of some alternatives is complete."""
+    found = (each.first_completion() for each in alternatives)
+    return min((each for each in found if each is not None), default=None)

@@ -35,6 +35,11 @@ def refuse_imprecise(query: AnalysedQuery) -> str | None:
             "a window cannot count events if their order is uncertain; give a length of time, "
             "such as WITHIN 10 seconds"
         )
+    for negated in (each for part in query.alternatives for each in part.negations):
+        if negated.own_window is not None:
+            return "a negation over uncertain times cannot have a window of its own"
+        if negated.is_inside:
+            return "WITHOUT needs to know which events are inside a list; times are uncertain"
     is_next = tree.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH
     for group in by_variables(query.alternatives):
         if not is_one_sequence(group) and (reason := _refuse_group(group, is_next)) is not None:

@@ -150,8 +150,11 @@ def is_tested_early(alternative: Alternative, negated: NegatedComponent, method:
     That drops partial matches early. The filter of complete matches is faster, and it is enough
     where little could be dropped: by cost, a negation that needs all components is left to it. The
     two other methods of [Kolchinsky17 §4.4] test all negations at the same stage. A negation that
-    extends to the end of the window can only be tested then. ``method`` is the option ``negation``.
+    extends to the end of the window can only be tested then, and one with a window of its own, or
+    inside a list, is always left to the filter. ``method`` is the option ``negation``.
     """
+    if negated.own_window is not None or negated.is_inside:
+        return False
     if not negated.after or not negated.before:
         return False
     if method == BY_COST:

@@ -6,7 +6,7 @@ violate, and tests matches when no later event can violate them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -23,13 +23,13 @@ from cepheid.engines.base.retained import Retained
 from cepheid.engines.negation.index import NegationIndex, Span, taken
 from cepheid.engines.negation.kernels.violations import find_violated
 from cepheid.engines.negation.layout import MatchArrays, SpanArrays
-from cepheid.events.arrays import Int64s, int64s
+from cepheid.events.arrays import Int64s, PositionArray, int64s
 from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.jit.drive import Drive
 from cepheid.matches.bindings import Bindings
-from cepheid.matches.positions import greatest, least
+from cepheid.matches.positions import Column, ListPositions, greatest, least
 from cepheid.matches.stored import tags_of
 from cepheid.schema import sources_of
 from cepheid.snapshots import Arrays
@@ -38,12 +38,16 @@ from cepheid.snapshots import Arrays
 class NegationFilter:
     """Tests matches against one negated component.
 
-    ``by_partition`` says that the window counts the events of a partition.
+    ``by_partition`` says that the window counts the events of a partition. ``own_window`` is the
+    window that the negation has of its own, in ticks.
     """
 
-    def __init__(self, test: NegationTest, window: int, by_partition: bool) -> None:
+    def __init__(
+        self, test: NegationTest, window: int, by_partition: bool, own_window: int | None = None
+    ) -> None:
         self._test = test
-        self._window = window
+        self._is_own = own_window is not None
+        self._window = window if own_window is None else own_window
         self._tables = step_tables(test.steps, test.columns)
         # The events of a match are in other columns than those that can violate it.
         self._registers = Registers(test, 1)
@@ -52,7 +56,8 @@ class NegationFilter:
         # An event of a component without a place may come a window before the last event of a
         # match, which is tested when a window has passed since its first.
         reach = 2 if test.waits and not test.after else 1
-        self._index = NegationIndex(min(reach * window, MAX_TICKS), by_partition)
+        reach = min(reach * self._window, MAX_TICKS)
+        self._index = NegationIndex(reach, by_partition and not self._is_own)
 
     @property
     def waits(self) -> bool:
@@ -62,6 +67,7 @@ class NegationFilter:
     def read(self, batch: EventBatch, partitions: Int64s, axis: Int64s) -> None:
         """Keep the events that can violate a match."""
         test = self._test
+        axis = batch.ticks if self._is_own else axis
         columns = self._columns.read(batch)
         mask = batch.mask([test.test], self._predicate, self._columns.context)
         places = np.flatnonzero((mask != 0) & (partitions >= 0))
@@ -77,15 +83,20 @@ class NegationFilter:
         """Which of the matches, in these partitions, an event has violated."""
         violated = int64s(len(matches))
         test = self._test
-        firsts = retained.axis[retained.places(matches.first_events())]
-        lasts = retained.axis[retained.places(matches.last_events())]
         lower, upper = self._bounds(matches)
+        if self._is_own:
+            anchors = retained.ticks[retained.places(lower if test.after else upper)]
+            firsts = lasts = anchors
+        else:
+            firsts = retained.axis[retained.places(matches.first_events())]
+            lasts = retained.axis[retained.places(matches.last_events())]
         tags, begins, lists = int64s(0), int64s(0), None
         if test.is_across:
             lists = retained.lists(strings)
             tags, begins = tags_of(matches)
             tags = self._point_at(tags, retained, strings)
-        arrays = MatchArrays(lower, upper, tags, begins, partitions, firsts, lasts)
+        listed = self._listed(matches)
+        arrays = MatchArrays(lower, upper, tags, begins, partitions, firsts, lasts, *listed)
         predicate = self._predicate if test.is_across else 0
         conditions = self._registers.conditions(self._tables, predicate)
         # Registers are filled from the events of a match, and conditions read those of a span.
@@ -102,11 +113,24 @@ class NegationFilter:
     def _bounds(self, matches: Bindings) -> tuple[Int64s, Int64s]:
         """The events of each match after and before which the negated component is."""
         columns = list(enumerate(matches.variables.values()))
-        after = [each.lasts() for ix, each in columns if (self._test.after >> ix) & 1]
-        before = [each.firsts() for ix, each in columns if (self._test.before >> ix) & 1]
-        lower = greatest(iter(after)) if after else np.full(len(matches), -1, dtype=np.int64)
-        upper = least(iter(before)) if before else np.full(len(matches), 1 << 62, dtype=np.int64)
+        after = [each for ix, each in columns if (self._test.after >> ix) & 1]
+        before = [each for ix, each in columns if (self._test.before >> ix) & 1]
+        if self._test.is_inside:
+            lower, upper = after[0].firsts(), before[0].lasts()
+        else:
+            lower, upper = _latest(after, len(matches)), _earliest(before, len(matches))
         return lower.astype(np.int64, copy=False), upper.astype(np.int64, copy=False)
+
+    def _listed(self, matches: Bindings) -> tuple[Int64s, ...]:
+        """The events of the list that the component is inside of, if they can be of its types."""
+        test = self._test
+        around = test.steps[test.after.bit_length() - 1].component
+        if not test.is_inside or not {*around.types} & {*test.component.types}:
+            return ()
+        column = matches.variables[around.variable]
+        assert isinstance(column, ListPositions)
+        arrays = column.positions, column.offsets
+        return tuple(np.ascontiguousarray(each, dtype=np.int64) for each in arrays)
 
     def _point_at(self, tags: Int64s, retained: Retained, strings: StringCodes) -> Int64s:
         """Point at the columns of the events of matches; the tags, with places in these columns."""
@@ -125,12 +149,20 @@ class NegationFilter:
         component = tags & ((1 << TAG_SHIFT) - 1)
         return np.ascontiguousarray((inverse.astype(np.int64) << TAG_SHIFT) | component)
 
-    def evict(self, following: Int64s) -> None:
+    def evict(self, following: Int64s, earliest: int) -> None:
         """Drop the events that no later match can meet.
 
-        ``following`` is the latest place of each partition on the axis of the window.
+        ``following`` is the latest place of each partition on the axis of the window, and
+        ``earliest`` the time of the first event that can be in a match.
         """
-        self._index.evict(following)
+        # A window of its own begins or ends at an event of the match.
+        self._index.evict(np.array([earliest]) if self._is_own else following)
+
+    @property
+    def latest(self) -> int | None:
+        """The latest event that is kept for matches that have not begun."""
+        waits_for_first = self._is_own and not self._test.after and self._index.spans
+        return self._index.spans[-1].to_axis if waits_for_first else None
 
     @property
     def partitions(self) -> Int64s:
@@ -156,3 +188,16 @@ class NegationFilter:
         """Take the state of a snapshot."""
         columns = len(self._test.columns) if self._test.is_across else 0
         self._index.load(state, columns, restored)
+
+
+
+def _latest(columns: Sequence[Column], count: int) -> PositionArray:
+    """The last event of some variables in each match; -1 without variables."""
+    found = (each.lasts() for each in columns)
+    return greatest(found) if columns else np.full(count, -1, dtype=np.int64)
+
+
+def _earliest(columns: Sequence[Column], count: int) -> PositionArray:
+    """The first event of some variables in each match; after all events without variables."""
+    found = (each.firsts() for each in columns)
+    return least(found) if columns else np.full(count, 1 << 62, dtype=np.int64)

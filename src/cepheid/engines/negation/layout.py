@@ -17,7 +17,8 @@ class MatchArrays(NamedTuple):
     Events after ``lower[m]`` and before ``upper[m]`` can violate match m. ``firsts`` and ``lasts``
     are the places of its first and its last event on the axis of the window. Only for conditions
     across events, ``tags[begins[m]:begins[m + 1]]`` are the tags of its events, with their places
-    in the columns that fill the registers.
+    in the columns that fill the registers. Only for an event that can be in a list which it must
+    not be inside of, ``listed[listed_begins[m]:listed_begins[m + 1]]`` are the events of the list.
     """
 
     lower: Int64s = _INTS
@@ -27,6 +28,8 @@ class MatchArrays(NamedTuple):
     partitions: Int64s = _INTS
     firsts: Int64s = _INTS
     lasts: Int64s = _INTS
+    listed: Int64s = _INTS
+    listed_begins: Int64s = _INTS
 
 
 class SpanArrays(NamedTuple):

@@ -63,7 +63,16 @@ def find_violated(matches, span, conditions, window, at, pace, violated):
         high = _first_after(span.partitions, span.events, partition, matches.upper[m] - 1)
         place = _first_within(axis, place, high, matches.lasts[m], window)
         filled = False
+        listed, end = 0, 0
+        if len(matches.listed_begins) > 0:
+            listed, end = matches.listed_begins[m], matches.listed_begins[m + 1]
         while place < high and axis[place] - matches.firsts[m] < window:
+            while listed < end and matches.listed[listed] < span.events[place]:
+                listed += 1
+            if listed < end and matches.listed[listed] == span.events[place]:
+                place += 1
+                pace[0] -= 1
+                continue
             if conditions.predicate != 0 and not filled:
                 select_match(conditions, matches.tags, matches.begins[m], matches.begins[m + 1])
                 filled = True
