@@ -339,7 +339,9 @@ def absence_cases(draw: st.DrawFn) -> Case:
             excluded.append(Part("", name, False, True))
             text += f" WITHOUT ({draw(st.sampled_from((*TYPES, 'ANY(A, B)')))} {name})"
         texts.append(text)
-    if not excluded and not any("WITHIN" in text for text in texts) or draw(st.integers(0, 3)) == 0:
+    if (not excluded and not any("WITHIN" in text for text in texts)) or draw(
+        st.integers(0, 3)
+    ) == 0:
         place = draw(st.sampled_from((0, len(texts), len(texts))))
         texts.insert(place, f"~({draw(st.sampled_from(TYPES))} z) WITHIN {draw(st.integers(1, 9))}")
         excluded.append(Part("", "z", False, True))

@@ -79,7 +79,9 @@ class ConditionText:
         """Steps 4 and 5: a window from an event, or from the first of the match, to another."""
         window = self._query.query.window
         if window is not None:
-            yield self._less_than(window, later, earlier or first_event(self._alternative.components[0]))
+            yield self._less_than(
+                window, later, earlier or first_event(self._alternative.components[0])
+            )
 
     def within_own(self, negation: NegatedComponent, window: ast.Window) -> Conjuncts:
         """The window of a negation of its own."""
@@ -136,6 +138,13 @@ def at_first(clause: Clause, variable: str) -> Clause:
         return node
 
     return replace(clause, literals=tuple(ast.rewrite(part, first) for part in clause.literals))
+
+
+def negation_text(negation: NegatedComponent) -> str:
+    """A negated component as a query has it."""
+    if negation.is_inside:
+        return f"WITHOUT ({print_pattern(negation.component)})"
+    return print_pattern(ast.Negation(negation.component, negation.own_window))
 
 
 def place_of(

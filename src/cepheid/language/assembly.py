@@ -149,9 +149,7 @@ class _Assembler(ExpressionAssembler):
                     "Write WITHOUT (B b): it means that no B occurs inside the list.",
                 )
 
-    def timed_negation(
-        self, span: Span, negation: ast.Pattern, window: ast.Window
-    ) -> ast.Pattern:
+    def timed_negation(self, span: Span, negation: ast.Pattern, window: ast.Window) -> ast.Pattern:
         if not isinstance(negation, ast.Negation):
             return negation
         return replace(negation, window=window, span=span)

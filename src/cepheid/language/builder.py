@@ -125,19 +125,7 @@ class PatternBuilder:
         ``measure`` of a number is a unit of time, ``"events"`` or ``"events per partition"``; by
         default it is the unit of the time column.
         """
-        in_words = f"{extent} {measure}".strip()
-        if isinstance(extent, timedelta):
-            amount, unit = in_largest_unit(extent)
-            in_words = f"{amount} {unit}"
-        try:
-            query = parse(f"EVENT A WITHIN {in_words}")
-        except QuerySyntaxError as error:
-            fault = error.faults[0]
-            message = f"'{in_words}' is not a window: {fault.message}. {fault.advice()}"
-            raise OptionError(message.strip()) from None
-        if query.window is None or query.returns is not None:
-            raise OptionError(f"'{in_words}' is not a window: write it like '10 minutes'")
-        return self._with(window=ast.rewrite(query.window, lambda node: replace(node, span=None)))
+        return self._with(window=_window(extent, measure))
 
     def with_confidence(
         self, *, more_than: float | None = None, at_least: float | None = None
@@ -253,6 +241,18 @@ class KleeneVariable(PatternBuilder):
             f"{name}[i].{wanted}, {name}.last.{wanted} or avg({name}.all.{wanted})"
         )
 
+    def without(self, *components: EventVariable) -> KleeneVariable:
+        """No such event occurs between the first and the last event.
+
+        >>> many("Error", "e", at_least=3).without(event("Restart", "r"))
+        <Error{3,} e[] WITHOUT (Restart r)>
+        """
+        excluded = tuple(_single("excluded", each) for each in components)
+        pattern = self._query.pattern
+        assert isinstance(pattern, ast.Component)
+        without = (*pattern.without, *excluded)
+        return KleeneVariable(ast.Query(replace(pattern, without=without)))
+
     @property
     def last(self) -> Events:
         """The last event, ``a[a.LEN]``."""
@@ -305,7 +305,7 @@ def duration(given: float | str | timedelta) -> ast.Window:
     'seconds'
     """
     try:
-        window = event("A").within(given)._query.window
+        window: ast.Window | None = _window(given)
     except OptionError:
         window = None
     is_positive = window is not None and isinstance(window.extent, Fraction) and window.extent > 0
@@ -317,12 +317,39 @@ def duration(given: float | str | timedelta) -> ast.Window:
     return window
 
 
-def no(component: EventVariable) -> PatternBuilder:
-    """Negation: no such event occurs here."""
-    [pattern] = _parts("no", (component,))
+def no(
+    component: EventVariable, *, within: float | str | timedelta | None = None
+) -> PatternBuilder:
+    """Negation: no such event occurs here, or none within a time after the events before it.
+
+    >>> no(event("Buy", "b"), within="30 minutes")
+    <~(Buy b) WITHIN 30 minutes>
+    """
+    window = None if within is None else _window(within)
+    return PatternBuilder(ast.Query(ast.Negation(_single("negated", component), window)))
+
+
+def _single(how: str, component: EventVariable) -> ast.Component:
+    [pattern] = _parts("no" if how == "negated" else "without", (component,))
     if not isinstance(pattern, ast.Component) or pattern.is_kleene:
-        raise OptionError(f"only a single event can be negated, not {component!r}")
-    return PatternBuilder(ast.Query(ast.Negation(pattern)))
+        raise OptionError(f"only a single event can be {how}, not {component!r}")
+    return pattern
+
+
+def _window(extent: float | str | timedelta, measure: str = "") -> ast.Window:
+    in_words = f"{extent} {measure}".strip()
+    if isinstance(extent, timedelta):
+        amount, unit = in_largest_unit(extent)
+        in_words = f"{amount} {unit}"
+    try:
+        query = parse(f"EVENT A WITHIN {in_words}")
+    except QuerySyntaxError as error:
+        fault = error.faults[0]
+        message = f"'{in_words}' is not a window: {fault.message}. {fault.advice()}"
+        raise OptionError(message.strip()) from None
+    if query.window is None or query.returns is not None:
+        raise OptionError(f"'{in_words}' is not a window: write it like '10 minutes'")
+    return ast.rewrite(query.window, lambda node: replace(node, span=None))
 
 
 def seq(*parts: PatternBuilder) -> PatternBuilder:

@@ -82,7 +82,8 @@ class _Flat:
     before: frozenset[tuple[str, str]] = frozenset()
 
     def variables(self) -> set[str]:
-        return {component.variable for component in (*self.positives, *self.negatives)}
+        negated = {absent.variable for absent in self.negatives}
+        return negated | {component.variable for component in self.positives}
 
 
 def evaluate(

@@ -60,7 +60,8 @@ class Moment:
         places = self.retained.places(positions)
         partition = np.maximum(self.retained.partition[places], 0)
         closed: Bools = self.following[partition] - self.retained.axis[places] >= self.extent
-        closed &= ~np.isin(positions, self.outlasting)
+        if len(self.outlasting):
+            closed &= ~np.isin(positions, self.outlasting)
         return closed if self.live is None else closed | ~np.isin(positions, self.live)
 
     def live_starts(self) -> LiveStarts | None:

@@ -190,7 +190,6 @@ class NegationFilter:
         self._index.load(state, columns, restored)
 
 
-
 def _latest(columns: Sequence[Column], count: int) -> PositionArray:
     """The last event of some variables in each match; -1 without variables."""
     found = (each.lasts() for each in columns)

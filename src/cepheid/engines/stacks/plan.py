@@ -171,15 +171,14 @@ class SequencePlan:
     def _negations(self) -> Iterator[tuple[str, str]]:
         for negation in self.alternative.negations:
             own = negation.own_window
+            within = f", within {print_window(own)}" if own else ""
             where = {
-                Place.START: "before",
-                Place.MIDDLE: "between",
-                Place.END: f"after, postponed until {'its' if own else 'the'} window has passed",
+                Place.START: f"before{within}",
+                Place.MIDDLE: f"between{within}",
+                Place.END: f"after{within}, postponed until the window has passed",
                 Place.ANYWHERE: "anywhere in the window",
             }[negation.place]
-            within = f", within {print_window(own)}" if own else ""
-            shown = f"{print_pattern(negation.component)} {where}{within}"
-            yield "negation", f"{shown}, indexed by time"
+            yield "negation", f"{print_pattern(negation.component)} {where}, indexed by time"
 
     def _window(self) -> Iterator[tuple[str, str]]:
         if self.query.query.window is not None and self.options.window == "selection":

@@ -65,9 +65,16 @@ class Surroundings:
 
     def at_negation(self, negation: NegatedComponent, run: Positions, tests: Tests) -> list[int]:
         """Events of a negated component's types at its place, including events of the match."""
-        first, last = self._place(run, negation.after, negation.before)
-        low, high = self._stream.reach(run)
         wanted = self._with_keys(run, tests)
+        if negation.is_inside:
+            [around] = negation.after
+            chosen = positions_of(run, self._names[around])
+            return _between(wanted, chosen[0] + 1, chosen[-1], MOST_INSIDE, chosen)
+        first, last = self._place(run, negation.after, negation.before)
+        if negation.own_window is not None:
+            low, high = self._stream.own_reach(negation.own_window, first - 1, last)
+            return _between(wanted, max(low, first), min(high, last), MOST_INSIDE, ())
+        low, high = self._stream.reach(run)
         found = _between(wanted, max(low, first), min(high, last), MOST_INSIDE, ())
         return [position for position in found if self._stream.fits(run, position)]
 

@@ -19,6 +19,7 @@ from cepheid.engines.reference import bindings_of, python_events
 from cepheid.errors import LimitError
 from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
+from cepheid.events.own_windows import on_axis
 from cepheid.explain.diagnosis.stream import Positions, Stream
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
@@ -119,7 +120,8 @@ class Counting:
 
     def _compiled(self, query: ast.Query) -> AnalysedQuery | None:
         """The query as NFA^b runs it, or None if it does not."""
-        analysed = analyse(query, self._stream.events.schema)
+        events = self._stream.events
+        analysed = on_axis(analyse(query, events.schema), events.time_axis)
         return analysed if self._compile and refuse_nfa_b(analysed) is None else None
 
     def _over_fewer_events(self, query: AnalysedQuery, window: int | None) -> Partials:
@@ -164,7 +166,8 @@ class Counting:
         limited = _Limited(self._python_events, iter(range(MOST_STEPS + looked_at)))
         matches: dict[Any, reference.Match] = {}
         try:
-            for match in reference.find(query, limited, window):
+            own_windows = self._stream.own_windows
+            for match in reference.find(query, limited, window, own_windows=own_windows):
                 matches.setdefault(reference.sort_key(query, match), match)
         except LimitError:
             found.is_exact = False

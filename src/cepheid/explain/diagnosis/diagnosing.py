@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cepheid.analysis.analyse import analyse
 from cepheid.events.events import Events
+from cepheid.explain.conditions import negation_text
 from cepheid.explain.diagnosis.counting import Count, Counting, Partials
 from cepheid.explain.diagnosis.event_conditions import event_conditions
 from cepheid.explain.diagnosis.hints import find_hints, window_hint
@@ -203,10 +204,11 @@ class _Branch:
     # --- counts
 
     def _component(self, component: ast.Component, negated: bool) -> ComponentCount:
-        text = print_pattern(component)
+        absent = {each.component.variable: each for each in self._alternative.negations}
+        shown = replace(component, without=())
         conditions = self._conditions[component.variable]
         return ComponentCount(
-            f"~({text})" if negated else text,
+            negation_text(absent[component.variable]) if negated else print_pattern(shown),
             component.variable,
             component.types,
             negated,

@@ -65,7 +65,8 @@ def branches(query: ast.Query) -> list[ast.Query]:
 
 def positives(pattern: ast.Pattern) -> list[ast.Component]:
     """The components that are not negated, in pattern order."""
-    return [component for component, negated in ast.components(pattern) if not negated]
+    parts = ast.components(pattern)
+    return [replace(component, without=()) for component, negated in parts if not negated]
 
 
 def stages(branch: ast.Query) -> list[Stage]:

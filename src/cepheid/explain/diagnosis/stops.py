@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from cepheid.analysis.model import Alternative
 from cepheid.errors import list_words
-from cepheid.explain.conditions import place_of
+from cepheid.explain.conditions import negation_text, place_of
 from cepheid.explain.diagnosis.candidates import Surroundings
 from cepheid.explain.diagnosis.failures import Tests
 from cepheid.explain.diagnosis.prefixes import Goal, Stage, conditions_of, known_at
@@ -248,7 +248,7 @@ class Violations:
             self._tests.append(Tests(branch, component, own))
             place = place_of(alternative, negated).removeprefix("anywhere ")
             types = list_words(component.types, "or")
-            self._texts.append(f"~({print_pattern(component)}): {types} came {place}")
+            self._texts.append(f"{negation_text(negated)}: {types} came {place}")
         self.tested = 0
 
     def around(self, run: Positions) -> Sequence[list[int]]:

@@ -18,6 +18,7 @@ from cepheid.events.arrays import Int64s
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
 from cepheid.events.kernels.partition_ids import count_within
+from cepheid.events.own_windows import own_windows
 from cepheid.events.partition_numbers import PartitionNumbers
 from cepheid.explain.diagnosis.prefixes import equivalences_of
 from cepheid.language import syntax as ast
@@ -91,6 +92,21 @@ class Stream:
         return bisect_right(self.axis, last - self.window), bisect_left(
             self.axis, first + self.window
         )
+
+    @cached_property
+    def own_windows(self) -> Mapping[ast.Window, int]:
+        """The windows that negations have of their own, in ticks."""
+        return own_windows(self.query, self.events.time_axis)
+
+    def own_reach(self, window: ast.Window, earlier: int, later: int) -> tuple[int, int]:
+        """The range of positions less than a negation's own window after an event.
+
+        If the earlier event is -1, less than the window before the later one.
+        """
+        ticks, extent = self.events.ticks, self.own_windows[window]
+        if earlier >= 0:
+            return earlier + 1, bisect_left(ticks, int(ticks[earlier]) + extent)
+        return bisect_right(ticks, int(ticks[later]) - extent), later
 
     def of_types(self, types: Iterable[str]) -> Int64s:
         """The positions of the events of these types."""

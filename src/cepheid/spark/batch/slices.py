@@ -1,7 +1,8 @@
 """Slices of time: how events without a key, or with a heavy one, are divided among workers.
 
 A match lies within one window. So a slice gets its own events and the events of one window after
-it and, if an event before a match can violate it, of one window before it. All matches that start
+it and, if an event before a match can violate it, of one window before it. A negation with a window
+of its own looks back by that window, or further ahead by it. All matches that start
 in the slice can be found there, with any selection strategy, because a run depends on no event
 before its first. Matches that start outside the slice are left out: another slice finds them.
 """
@@ -67,14 +68,18 @@ def why_not_sliced(prepared: Prepared) -> str | None:
 def with_reach(prepared: Prepared, bounds: Sequence[int]) -> Slices:
     """Slices with these increasing bounds, with the reach that the query needs."""
     assert prepared.window is not None
-    looks_back = any(
-        not negated.after
-        for alternative in prepared.query.alternatives
-        for negated in alternative.negations
-    )
-    window = min(prepared.window, _MAX // 4)
+    window = min(prepared.window, _MAX // 8)
     # A match is shorter than its window: an event one full window later is not in it.
-    return Slices(tuple(bounds), window, window - 1 if looks_back else 0)
+    ahead, back = window, 0
+    for negated in (each for part in prepared.query.alternatives for each in part.negations):
+        own = None
+        if negated.own_window is not None:
+            own = min(prepared.query.own_windows[negated.own_window], _MAX // 8)
+        if not negated.after:
+            back = max(back, (own or window) - 1)
+        elif negated.waits and own is not None:
+            ahead = max(ahead, window + own)
+    return Slices(tuple(bounds), ahead, back)
 
 
 def plan_slices(prepared: Prepared, events: DataFrame, wanted: int | None) -> Slices:
