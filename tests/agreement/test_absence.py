@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import cepheid as cep
 
 EVALUATIONS = ("instance_stacks", "nfa_b", "lazy_chain", "lazy_tree")
-OUTPUTS = ("all", "all", "non_overlapping")
+OUTPUTS = ("all", "all", "all", "non_overlapping", "first", "longest", "leftmost")
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,12 @@ def test_every_evaluation_agrees_however_the_stream_is_cut(
     event(f"matches: {min(len(expected), 5)}")
     for evaluation, answer in found.items():
         assert answer == expected, evaluation
-        assert chunked(query, table, cuts, evaluation, output) == expected, evaluation
+        try:
+            in_parts = chunked(query, table, cuts, evaluation, output)
+        except cep.OptionError as error:
+            event(str(error)[:30])
+            continue
+        assert in_parts == expected, evaluation
 
 
 def chunked(
