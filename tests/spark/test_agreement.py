@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from agreement.strategies import Case, cases
+from agreement.strategies import Case, absence_cases, cases
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from spark.rows import found_together, local_rows
@@ -89,6 +89,7 @@ def planned(
 
 def test_random_queries_have_the_same_matches(spark: SparkSession) -> None:
     drawn = draw(st.tuples(cases(), bounds, outputs), QUERIES)
+    drawn += draw(st.tuples(absence_cases(), bounds, outputs), QUERIES // 3)
     agreed = 0
     for low in range(0, len(drawn), TOGETHER):
         with warnings.catch_warnings():

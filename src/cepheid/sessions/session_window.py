@@ -38,7 +38,9 @@ class SessionWindow:
     """
 
     def __init__(self, query: AnalysedQuery, extent: int | None, retained: Retained) -> None:
-        self.extent = MAX_TICKS if extent is None else extent
+        # A match of one event fits into any window, so that nothing has to be kept for it.
+        longest = 1 if query.own_windows and _are_of_one_event(query) else MAX_TICKS
+        self.extent = longest if extent is None else extent
         measure = query.query.measure
         self.is_time = measure is ast.WindowMeasure.TIME
         self.is_per_partition = measure is ast.WindowMeasure.EVENTS_PER_PARTITION
@@ -155,6 +157,16 @@ class SessionWindow:
             axis, known = self._retained.axis, partition >= 0
             are_counted = axis[known] < counts[partition[known]]
             require(are_counted.all(), "a partition has more events than were counted")
+
+
+def _are_of_one_event(query: AnalysedQuery) -> bool:
+    """Whether all matches have one event, and only negations with windows of their own."""
+    return all(
+        len(each.components) == 1
+        and not each.components[0].is_kleene
+        and all(negated.own_window for negated in each.negations)
+        for each in query.alternatives
+    )
 
 
 def _types_that_matter(query: ast.Query) -> frozenset[str] | None:
