@@ -1,4 +1,4 @@
-"""What the output of a query is: the mode, the throttle, and partial matches that time out."""
+"""What the output of a query is: its mode, and how often it reports."""
 
 from __future__ import annotations
 
