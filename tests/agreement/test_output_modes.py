@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 import cepheid as cep
 
-EVALUATIONS = ("instance_stacks", "nfa_b", "lazy_chain", "lazy_tree")
+EVALUATIONS: tuple[dict[str, Any], ...] = (
+    {"evaluation": "instance_stacks"},
+    {"evaluation": "nfa_b"},
+    {"evaluation": "nfa_b", "options": {"algorithm": "basic"}},
+    {"evaluation": "nfa_b", "options": {"algorithm": "backtrack"}},
+    {"evaluation": "nfa_b", "options": {"buffer": "versioned"}},
+    {"evaluation": "lazy_chain"},
+    {"evaluation": "lazy_tree"},
+)
 MODES = ("all", "first", "longest", "leftmost", "non_overlapping")
 ANY_CASE = st.one_of(
     sequence_cases(False), sequence_cases(True), cases(), cases(), cases(), nested_cases()
@@ -39,7 +47,7 @@ def test_whole_streams(case: Case, output: dict[str, Any]) -> None:
     query, expected, left_out = _expected(case, output)
     for evaluation in EVALUATIONS:
         try:
-            matches = query.match(case.table(), evaluation=evaluation, **output)
+            matches = query.match(case.table(), **evaluation, **output)
         except (cep.QuerySemanticError, cep.EvaluationError):
             continue
         assert sorted(comparable(matches)) == expected, evaluation
@@ -58,7 +66,7 @@ def test_any_chunking_and_restart(
     query, expected, left_out = _expected(case, output)
     events = case.table()
     for evaluation in EVALUATIONS:
-        keywords = {"evaluation": evaluation, **output}
+        keywords = {**evaluation, **output}
         session, found, low = query.session(**keywords), [], 0
         if _has_no_stream(query, output["output"]):
             continue

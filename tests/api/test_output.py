@@ -181,6 +181,37 @@ def test_options_of_the_command_line(tmp_path: Path) -> None:
     assert lines(query=f"{PAIRS} OUTPUT LONGEST") == 2
 
 
+def test_a_pipe_has_an_end() -> None:
+    result = CliRunner().invoke(
+        app,
+        ["match", "-q", "PATTERN SEQ(A a, B b) OUTPUT LONGEST", "-"],
+        input="ts,type\n1,A\n2,B\n3,B\n",
+    )
+    assert result.exit_code == 0, result.output
+    assert len(result.stdout.splitlines()) == 1
+
+
+def test_an_aggregate_on_the_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "events.csv"
+    file.write_text("ts,type,x,k\n1,A,1,p\n2,B,2,p\n3,B,4,p\n4,A,8,q\n5,B,16,q\n")
+
+    def said(*given: str) -> str:
+        query = "PATTERN SEQ(A a, B+ b[]) WHERE [k]"
+        result = CliRunner().invoke(app, ["match", "-q", query, str(file), *given])
+        return result.stdout if result.exit_code == 0 else result.output
+
+    assert said("--aggregate", "sum(b.x)") == "28\n"
+    assert said("--aggregate", "AVG(b[].x)") == "5.6\n"
+    by_partition = said("--aggregate", "max(b.x)", "--by-partition")
+    assert by_partition.splitlines() == [
+        '{"partition": "p", "value": 4}',
+        '{"partition": "q", "value": 16}',
+    ]
+    assert "is not an aggregate" in said("--aggregate", "b.x")
+    assert "needs --aggregate" in said("--by-partition")
+    assert "--output" in said("--aggregate", "sum(b.x)", "--output", "first")
+
+
 def test_the_builder_says_it_too() -> None:
     from cepheid.language.builder import event, seq
 

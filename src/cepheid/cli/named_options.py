@@ -6,6 +6,7 @@ of its own for each of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -114,6 +115,13 @@ def _read_columns(text: str) -> list[str]:
     return split_columns([text])
 
 
+def _read_aggregate(text: str) -> tuple[str, str]:
+    found = re.fullmatch(r"\s*(\w+)\s*\(\s*([^()]+?)\s*\)\s*", text)
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is not an aggregate, such as avg(b.price)")
+    return found[1].lower(), found[2]
+
+
 def _read_sep(text: str) -> str:
     return {r"\t": "\t", "tab": "\t"}.get(text, text)
 
@@ -133,6 +141,15 @@ RESULT = (
         "at_most_once_per",
         "DURATION",
         "leave out matches that end less than this after the last one: '10 minutes'",
+    ),
+    NamedOption(
+        "aggregate",
+        "TEXT",
+        "write only an aggregate over all matches, without building them: 'avg(b.price)'",
+        _read_aggregate,
+    ),
+    NamedOption(
+        "by_partition", "", "--aggregate for each partition of the equivalence tests", _read_switch
     ),
     NamedOption(
         "count_by",

@@ -16,6 +16,7 @@ from cepheid.events.read_options import ReadOptions
 from cepheid.language import syntax as ast
 from cepheid.planning.registry import evaluation_named
 from cepheid.schema import Kind
+from cepheid.sessions.said_output import SaidOutput
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +37,10 @@ def can_stream(
     """
     chooses_among_all = keywords["tie_break"] or keywords.get("top_k") is not None
     if chooses_among_all or not _has_sessions(keywords["evaluation"]):
+        return False
+    said = SaidOutput.by_keywords(keywords)
+    trees = [each.query for each in query.script.queries]
+    if any(said.of(tree).rule().waits_for_end(tree) for tree in trees):
         return False
     if isinstance(query, CompiledScript):
         return output.format is Format.JSONL and output.limit is None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
@@ -96,6 +97,19 @@ def counts_text(counts: int | Mapping[str, int]) -> str:
     if isinstance(counts, int):
         return f"{counts}\n"
     return "".join(f"{visible(name)}: {count}\n" for name, count in counts.items())
+
+
+def aggregate_text(found: Any, by_partition: bool) -> str:
+    """An aggregate as JSON, or a line for each partition.
+
+    >>> print(aggregate_text({"p": 2.5, "q": None}, by_partition=True), end="")
+    {"partition": "p", "value": 2.5}
+    {"partition": "q", "value": null}
+    """
+    if not by_partition:
+        return f"{json.dumps(found, default=str)}\n"
+    rows = ({"partition": key, "value": value} for key, value in found.items())
+    return "".join(f"{json.dumps(row, default=str)}\n" for row in rows)
 
 
 def found(count: int, shown: int) -> str:

@@ -30,8 +30,7 @@ _SHOWN = {
     "OR": "OR", "_FROM": "FROM", "_PATTERN": "PATTERN", "_WHERE": "WHERE", "_WITHIN": "WITHIN",
     "_WITH_CONFIDENCE": "WITH CONFIDENCE",
     "_RETURN": "RETURN", "_OUTPUT": "OUTPUT", "OUTPUT_MODE": "an output mode",
-    "_AT_MOST_ONCE_PER": "AT MOST ONCE PER", "TIMED_OUT": "WITH TIMED OUT",
-    "$END": "the end of the query",
+    "_AT_MOST_ONCE_PER": "AT MOST ONCE PER", "$END": "the end of the query",
 }  # fmt: skip
 
 # Terminals with a common name in messages, if all of the first set are accepted.
@@ -58,7 +57,7 @@ _FILE_NAME = re.compile(r"[^\s()]+\.[a-z]+")
 _MISTYPED = {"=>": ">=", "=<": "<=", "=!": "!=", "&": "AND", "|": "OR"}
 _NEAR = 400  # characters: how far back to look for the word before a place
 _LONGEST_FOUND = 40
-_AFTER_WINDOW = {"_WITH_CONFIDENCE", "_RETURN", "_OUTPUT", "TIMED_OUT", "$END", "SEMICOLON", "DOT"}
+_AFTER_WINDOW = {"_WITH_CONFIDENCE", "_RETURN", "_OUTPUT", "$END", "SEMICOLON", "DOT"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,8 +295,8 @@ def _output_rule(found: str) -> str:
     if found.upper() == "COMPRESSED":
         return "Compressed matches are an object in memory: use output='compressed' of match()."
     return (
-        "OUTPUT takes ALL, FIRST, LONGEST, LEFTMOST or NON_OVERLAPPING, then AT MOST ONCE PER "
-        "and a duration, then WITH TIMED OUT; each can be left out, but not all of them."
+        "OUTPUT takes ALL, FIRST, LONGEST, LEFTMOST or NON_OVERLAPPING, or AT MOST ONCE PER and a "
+        "duration, or a mode and then AT MOST ONCE PER."
     )
 
 

@@ -83,7 +83,7 @@ def print_output(output: ast.Output) -> str:
     words = [output.mode.upper()] if output.mode else []
     if output.at_most_once_per:
         words.append(f"AT MOST ONCE PER {print_window(output.at_most_once_per)}")
-    return " ".join([*words, *(["WITH TIMED OUT"] if output.timed_out else [])])
+    return " ".join(words)
 
 
 def item_name(item: ast.ReturnItem, query: ast.Query) -> str:

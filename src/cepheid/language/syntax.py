@@ -463,14 +463,13 @@ class Return(Node):
 
 @dataclass(frozen=True, slots=True)
 class Output(Node):
-    """``OUTPUT LONGEST AT MOST ONCE PER 1 hour WITH TIMED OUT``: which matches are reported.
+    """``OUTPUT LONGEST AT MOST ONCE PER 1 hour``: which matches are reported.
 
     ``mode`` is None if the clause does not name one.
     """
 
     mode: str | None = None
     at_most_once_per: Window | None = None
-    timed_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cepheid.budget import Budget
-from cepheid.errors import OptionError
+from cepheid.errors import OptionError, unknown_name
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.events import Events
 from cepheid.jit.drive import Drive
 from cepheid.language import syntax as ast
+from cepheid.matches.aggregation import AGGREGATIONS, Totals, exact, totals_by
 from cepheid.matches.bindings import Bindings, MatchTimes
 from cepheid.matches.held import building
 from cepheid.matches.kernels.match_columns import count_finals
@@ -99,6 +102,62 @@ class CompressedMatches:
         offsets = np.cumsum([0, *map(len, paths)], dtype=np.int64)
         ids = np.array([tag for path in paths for tag in path], dtype=np.int64)
         return self._matches([self._bindings(ids, offsets)])
+
+    def aggregate(self, function: str, value: str, *, by_partition: bool = False) -> Any:
+        """An aggregate of an attribute over all matches, without building them.
+
+        Each event of the variable counts once for every match that contains it, and null values
+        are ignored.
+
+        Args:
+            function: ``sum``, ``min``, ``max``, ``avg`` or ``count``.
+            value: a variable and its attribute, such as ``"b.price"``.
+            by_partition: whether the result is a mapping of each partition, by the values of the
+                equivalence tests, to its aggregate.
+
+        >>> import cepheid as cep
+        >>> q = cep.query("PATTERN SEQ(A a, B+ b[], C c)")
+        >>> events = {"ts": list(range(202)), "type": ["A", *["B"] * 200, "C"]}
+        >>> compressed = q.match({**events, "x": list(range(202))}, output="compressed")
+        >>> compressed.aggregate("avg", "b.x"), compressed.aggregate("max", "b.x")
+        (100.5, 200)
+        >>> compressed.aggregate("count", "b.x") == 200 * 2**199
+        True
+        """
+        variable, values = self._values_of(function, value)
+        tests = [
+            part.attribute
+            for part in (self._query.condition.walk() if self._query.condition else ())
+            if isinstance(part, ast.Equivalence)
+        ]
+        keys = [self._events.table.column(name).to_pylist() for name in tests if by_partition]
+
+        def partition(event: int) -> Any:
+            found = tuple(key[event] for key in keys)
+            return found[0] if len(found) == 1 else found
+
+        groups = totals_by(self._chains, variable, values, partition)
+        results = {key: totals.result(function) for key, totals in groups.items()}
+        if by_partition:
+            return results
+        return results[()] if results else Totals().result(function)
+
+    def _values_of(self, function: str, value: str) -> tuple[int, list[Any]]:
+        """The number of a variable, and the value of its attribute for each event."""
+        if function not in AGGREGATIONS:
+            raise OptionError(unknown_name("aggregate", function, AGGREGATIONS))
+        name, _, attribute = value.replace("[]", "").partition(".")
+        names, table = list(self._variables), self._events.table
+        if name not in names:
+            raise OptionError(unknown_name("variable", name, names))
+        if attribute not in table.column_names:
+            raise OptionError(unknown_name("attribute", attribute, table.column_names))
+        values = [exact(each) for each in table.column(attribute).to_pylist()]
+        if function in ("sum", "avg") and not all(
+            each is None or isinstance(each, int | Fraction) for each in values
+        ):
+            raise OptionError(f"{function}({value}) needs numbers, and {attribute!r} has others")
+        return names.index(name), values
 
     # --- counting
 

@@ -29,6 +29,12 @@ DEAD = -2
 """A branch of a union that has no chain inside the window."""
 
 
+NO_PRUNING, ONE_OF_PARTITION, FIRST_OF_RUN, LAST_OF_RUN = range(4)
+"""The matches that an output mode lets an engine leave out: none; matches that overlap an earlier
+match of their partition; further matches of a run that has found one; or matches of a run that
+finds others later, with the same first events."""
+
+
 class Chains(NamedTuple):
     """Matches that are not listed yet: chains of nodes, and the finals where they end.
 

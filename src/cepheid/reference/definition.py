@@ -37,13 +37,11 @@ _MATCH_BYTES, _EVENT_BYTES = 600, 60
 class Match:
     """A match: its binding, and its end time.
 
-    A match ends with its last event, or at the deadline of its trailing negations. A partial match
-    that ``timed_out`` ends when its window has passed.
+    A match ends with its last event, or at the deadline of its trailing negations.
     """
 
     binding: dict[str, Event | list[Event]]
     ended: int
-    timed_out: bool = False
 
     @property
     def completed(self) -> tuple[int, int]:

@@ -51,15 +51,19 @@ class Moment:
 
     def partition_of(self, positions: Int64s) -> Int64s:
         """The partition of each event by the equivalence tests."""
-        return np.maximum(self.retained.partition[self.retained.places(positions)], 0)
+        return self._measured(positions)[1]
+
+    def _measured(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """The place of each event on the axis of the window, and its partition."""
+        axis, partition = self.retained.measured_at(self.retained.places(positions))
+        return axis, np.maximum(partition, 0)
 
     def is_closed(self, positions: Int64s) -> Bools:
         """Whether no later match begins with each of these events."""
         if self.at_end:
             return np.ones(len(positions), dtype=np.bool_)
-        places = self.retained.places(positions)
-        partition = np.maximum(self.retained.partition[places], 0)
-        closed: Bools = self.following[partition] - self.retained.axis[places] >= self.extent
+        axis, partition = self._measured(positions)
+        closed: Bools = self.following[partition] - axis >= self.extent
         if len(self.outlasting):
             closed &= ~np.isin(positions, self.outlasting)
         return closed if self.live is None else closed | ~np.isin(positions, self.live)

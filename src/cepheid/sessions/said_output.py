@@ -49,8 +49,6 @@ class SaidOutput:
         clause = query.output
         if clause is None:
             return self
-        if clause.timed_out:
-            raise OptionError("WITH TIMED OUT is not supported yet")
         if self.output is not None and clause.mode not in (None, self.output):
             raise _disagreement("output", self.output, str(clause.mode))
         gap, other = self.at_most_once_per, clause.at_most_once_per

@@ -32,6 +32,7 @@ from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, joined_bindings, with_variables
 from cepheid.matches.duplicates import ReportedMatches, without_duplicates
 from cepheid.matches.held import charge_matches
+from cepheid.matches.layout import NO_PRUNING
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics, joined_metrics
 from cepheid.matches.modes.rule import EVERY_MATCH, OutputRule
@@ -100,7 +101,7 @@ class Session(QuerySession):
                     options,
                     keeps_all,
                     counts,
-                    prunes=rule.mode.can_prune and is_simple,
+                    prunes=rule.mode.prunes if is_simple else NO_PRUNING,
                     shared=shared,
                     budget=self._budget,
                 ),

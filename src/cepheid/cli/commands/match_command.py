@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cepheid import CompiledScript
+from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.commands.scripts import match_script
 from cepheid.cli.formats import Format, Output, choose_format
 from cepheid.cli.inputs import STDIN, Source, stdin_as_file
@@ -18,7 +18,7 @@ from cepheid.cli.output_files import open_output
 from cepheid.cli.piped import can_stream, match_piped, piped_events, whole_input
 from cepheid.cli.reporting import busy, one_of, say, took, usage
 from cepheid.cli.request import Request, SparkMaster, command, result_option
-from cepheid.cli.results import counts_text, write_counts, write_results, write_text
+from cepheid.cli.results import aggregate_text, counts_text, write_counts, write_results, write_text
 from cepheid.errors import EvaluationError, list_words
 from cepheid.matches.modes.registry import check_output, listed_outputs
 
@@ -102,6 +102,7 @@ def match(
     named = named_values(request.option or (), OF_MATCH)
     slices, in_place = named.pop("slices", None), named.pop("in_place", False)
     spreadsheet, count_by = named.pop("spreadsheet", False), named.pop("count_by", None)
+    aggregate, by_partition = named.pop("aggregate", None), named.pop("by_partition", False)
     keywords = {**request.keywords(), "output": output, **named}
     is_script = isinstance(query, CompiledScript)
     uncertain = [option.flags for option in UNCERTAIN_TIMES if option.name in named]
@@ -114,8 +115,14 @@ def match(
             "--in-place needs --spark, a single query and files with rows in time order; "
             "--slices and --tie-break cannot be combined with it"
         )
+    if by_partition and aggregate is None:
+        raise typer.BadParameter("--by-partition needs --aggregate")
+    if aggregate is not None and (spark is not None or is_script or output is not None):
+        raise typer.BadParameter(
+            "--aggregate needs a single query, and cannot be combined with --spark or --output"
+        )
     started = clock.perf_counter()
-    if is_piped and spark is None and not count and not count_by:
+    if is_piped and spark is None and not (count or count_by or aggregate):
         # A table would wait for the last match.
         chosen = choose_format(format or (Format.JSONL if file is None else None), file)
         way = Output(chosen, limit, spreadsheet=spreadsheet, file=file)
@@ -154,6 +161,13 @@ def match(
     if count:
         with busy("Counting"):
             write_text(counts_text(query.count(source, **keywords)), file)
+        return
+    if aggregate is not None and isinstance(query, CompiledQuery):
+        with busy("Matching"):
+            keywords |= {"output": "compressed", "whole_events": True}
+            matches = query.match(source, **keywords)
+            found = matches.aggregate(*aggregate, by_partition=by_partition)
+        write_text(aggregate_text(found, by_partition), file)
         return
     if isinstance(query, CompiledScript):
         if count_by:

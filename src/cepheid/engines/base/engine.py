@@ -17,7 +17,7 @@ from cepheid.engines.base.options import Options
 from cepheid.events.arrays import Int64s
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings
-from cepheid.matches.layout import Chains
+from cepheid.matches.layout import NO_PRUNING, Chains
 from cepheid.matches.metrics import EngineMetrics
 from cepheid.snapshots import Arrays
 
@@ -28,8 +28,8 @@ class EngineTask:
 
     ``by_partition`` means that the window counts the events of a partition. An engine that
     ``keeps_all`` lists no matches: its buffer is the answer. An engine that ``counts`` only has to
-    count the matches. An engine that ``prunes`` may leave out matches that overlap an earlier
-    match of their partition; an engine that cannot prune finds all. ``shared`` has the engines
+    count the matches. ``prunes`` tells which matches an engine may leave out, as in
+    :mod:`cepheid.matches.layout`; an engine that cannot prune finds all. ``shared`` has the engines
     that several alternatives of the query share. ``budget`` counts the memory of the run.
     """
 
@@ -40,7 +40,7 @@ class EngineTask:
     options: Options
     keeps_all: bool = False
     counts: bool = False
-    prunes: bool = False
+    prunes: int = NO_PRUNING
     shared: dict[tuple[int, ...], Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
 

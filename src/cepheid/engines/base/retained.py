@@ -135,6 +135,18 @@ class Retained:
             return self._partition.values
         return np.zeros(len(self), dtype=np.int64)
 
+    def measured_at(self, places: PositionArray) -> tuple[Int64s, Int64s]:
+        """The place of some events on the axis of the window, and their partitions."""
+        partition = np.zeros(len(places), dtype=np.int64)
+        if self._keeps_partitions:
+            partition = self._partition.at(places)
+        if self._measure is WindowMeasure.TIME:
+            return self._ticks.at(places), partition
+        if self._measure is WindowMeasure.EVENTS:
+            return self.numbers[places], partition
+        # Both tails have the same pieces, and are looked up in the same way, so they stay aligned.
+        return self._axis.at(places), partition
+
     @property
     def first_number(self) -> int:
         """The number of the first event."""

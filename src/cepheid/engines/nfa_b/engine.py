@@ -25,7 +25,14 @@ from cepheid.jit.drive import Drive
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern
 from cepheid.matches.bindings import Bindings
-from cepheid.matches.layout import FINAL, NODE, Chains
+from cepheid.matches.layout import (
+    FINAL,
+    LAST_OF_RUN,
+    NO_PRUNING,
+    NODE,
+    ONE_OF_PARTITION,
+    Chains,
+)
 from cepheid.matches.match_columns import MatchLister
 from cepheid.matches.metrics import EngineMetrics, bytes_of
 from cepheid.snapshot_checks import FAR, Expected, check_arrays, expected, require
@@ -37,7 +44,8 @@ class NfaBEngine(Engine):
     """Holds the state of all runs between batches.
 
     With the algorithm ``merging``, runs that have become equivalent are merged
-    [Agrawal08 §5.2.2]. In an engine that prunes, a match ends all runs of its partition.
+    [Agrawal08 §5.2.2]. An engine can prune: a match ends all runs of its partition, or its own run,
+    or replaces the match that its run has found before.
     """
 
     def __init__(self, automaton: NfaB, task: EngineTask) -> None:
@@ -65,7 +73,8 @@ class NfaBEngine(Engine):
         control["strategy"] = automaton.strategy
         control["window"] = task.window
         control["counts"] = task.counts
-        control["prunes"] = task.prunes and tests == listed_by
+        prunes_all = task.prunes != ONE_OF_PARTITION or tests == listed_by
+        control["prunes"] = task.prunes if prunes_all else NO_PRUNING
         control["max_runs"] = UNBOUNDED if max_runs is None else max_runs
         control["merging"] = task.options.algorithm == MERGING
         control["free"] = NONE
@@ -126,6 +135,8 @@ class NfaBEngine(Engine):
         if not len(chains.finals) or self._keeps_all:
             return
         control["finals"] = 0
+        if control["prunes"] == LAST_OF_RUN:
+            self._state.latest.fill(NONE)
         for block in self._lister.blocks(chains, first_event, self._next_event):
             control["matches_found"] += len(block)
             control["ids_found"] += block.events
@@ -183,6 +194,7 @@ class NfaBEngine(Engine):
         self._state = self._state._replace(
             control=control,
             runs=runs,
+            latest=np.full(len(runs), NONE),
             registers=self._registers.arrays,
             partitions=state["partitions"],
             nodes=grown(state["nodes"], max(2 * len(state["nodes"]), tuning().first_nodes)),
@@ -297,7 +309,11 @@ class NfaBEngine(Engine):
         added["next"][-1] = self._control[0]["free"]
         self._control[0]["free"] = old
         self._registers.resize(size)
-        self._state = self._state._replace(runs=runs, registers=self._registers.arrays)
+        self._state = self._state._replace(
+            runs=runs,
+            registers=self._registers.arrays,
+            latest=np.concatenate([self._state.latest, np.full(size - old, NONE)]),
+        )
         self._clear_slots()
 
     def _clear_slots(self) -> None:

@@ -34,7 +34,7 @@ CONTROL = np.dtype(
         ("strategy", "i8"),
         ("window", "i8"),
         ("counts", "i8"),  # 1: matches are counted; nothing is kept only to list them
-        ("prunes", "i8"),  # 1: a match ends all runs of its partition
+        ("prunes", "i8"),  # which matches are left out: ONE_OF_PARTITION, …
         ("max_runs", "i8"),  # more live runs are an error
         ("merging", "i8"),  # 1: runs that have become equivalent are merged
         ("stamp", "i8"),  # number of the event for which the hash table of runs was filled
@@ -88,6 +88,7 @@ class State(NamedTuple):
     registers: RegisterArrays = RegisterArrays()
     partitions: Rows = no_rows(PARTITION)
     nodes: Rows = no_rows(NODE)
+    latest: Rows = no_rows(np.int64)  # the final that each run wrote last, or NONE
 
 
 class Merging(NamedTuple):

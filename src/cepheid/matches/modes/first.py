@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.matches.layout import FIRST_OF_RUN
 from cepheid.matches.modes.mode import Choice, Chooser, CompletedMatches, OutputMode, by_definition
 from cepheid.snapshot_checks import FAR, check_arrays, expected
 
@@ -52,5 +53,6 @@ FIRST = OutputMode(
     "for each first event, the match that completes first",
     make_chooser=First,
     definition=by_definition("first"),
+    prunes=FIRST_OF_RUN,
     compares_starts=True,
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.matches.layout import LAST_OF_RUN
 from cepheid.matches.modes.longest import longest_of_starts
 from cepheid.matches.modes.mode import Choice, Chooser, CompletedMatches, OutputMode, by_definition
 from cepheid.snapshot_checks import check_arrays, expected
@@ -65,5 +66,6 @@ LEFTMOST = OutputMode(
     "event after that match, and so on",
     make_chooser=Leftmost,
     definition=by_definition("leftmost"),
+    prunes=LAST_OF_RUN,
     waits=True,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cepheid.matches.layout import LAST_OF_RUN
 from cepheid.matches.modes.mode import Choice, Chooser, CompletedMatches, OutputMode, by_definition
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ LONGEST = OutputMode(
     "for each first event, the match with the most events",
     make_chooser=Longest,
     definition=by_definition("longest"),
+    prunes=LAST_OF_RUN,
     compares_starts=True,
     waits=True,
 )

@@ -91,8 +91,8 @@ class OutputMode:
     ``summary`` completes the sentence "the output is …". ``make_chooser`` makes the chooser of a
     session; a mode without one reports all matches. ``refusal`` says in one sentence why a query
     has no such output, or is None. ``definition`` makes the same choice among the matches of the
-    reference evaluation; without it they are passed to a chooser, too. ``can_prune`` allows
-    engines to leave out matches that overlap an earlier match of their partition.
+    reference evaluation; without it they are passed to a chooser, too. ``prunes`` tells which
+    matches engines may leave out, as in :mod:`cepheid.matches.layout`.
     A mode that ``compares_starts`` compares only matches with the same first event. A mode that
     ``waits`` decides when no later match can have that event; another mode gets the matches in the
     order of their completion: all matches of a call are complete before all matches of the next.
@@ -105,7 +105,7 @@ class OutputMode:
     make_chooser: Callable[[], Chooser] | None = None
     refusal: Callable[[AnalysedQuery], str | None] = lambda _query: None
     definition: Callable[[ast.Query, list[Match]], list[Match]] | None = None
-    can_prune: bool = False
+    prunes: int = 0
     compares_starts: bool = False
     waits: bool = False
     needs_buffer: bool = False

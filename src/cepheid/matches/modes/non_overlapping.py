@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepheid.events.arrays import Int64s, int64s
+from cepheid.matches.layout import ONE_OF_PARTITION
 from cepheid.matches.modes.mode import Choice, Chooser, CompletedMatches, OutputMode, by_definition
 from cepheid.snapshot_checks import check_arrays, expected
 
@@ -69,5 +70,5 @@ NON_OVERLAPPING = OutputMode(
     "matches that each start after the previous match of their partition has ended",
     make_chooser=NonOverlapping,
     definition=by_definition("non_overlapping"),
-    can_prune=True,
+    prunes=ONE_OF_PARTITION,
 )

@@ -1,4 +1,4 @@
-"""What the output of a query is: the mode, the throttle, and partial matches that time out."""
+"""What the output of a query is: its mode, and how often it reports."""
 
 from __future__ import annotations
 
@@ -39,10 +39,14 @@ class OutputRule:
         """Whether one session has to see all events of a partition."""
         return self.mode.needs_whole_partitions or self.least_gap is not None
 
+    def waits_for_end(self, query: ast.Query) -> bool:
+        """Whether nothing is certain before the end of a stream."""
+        any_match = query.strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH
+        return self.mode.waits and any_match and query.window is None
+
     def refuse_stream(self, query: ast.Query) -> None:
         """Refuse a stream in which nothing would be certain before its end."""
-        any_match = query.strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH
-        if self.mode.waits and any_match and query.window is None:
+        if self.waits_for_end(query):
             raise OptionError(
                 f"a stream has no {self.output} output for this query: under skip_till_any_match "
                 "every later event can be in a longer match; add WITHIN"

@@ -45,6 +45,7 @@ from cepheid.engines.nfa_b.layout import (
 )
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
 from cepheid.jit.drive import PAUSE
+from cepheid.matches.layout import FIRST_OF_RUN, ONE_OF_PARTITION
 
 
 @helper
@@ -70,7 +71,7 @@ def advance_runs(tables, state, merging, batch, at, out):
     steps, control, runs, partitions = tables.steps, state.control, state.runs, state.partitions
     mask, partition_of, pace = batch.mask, batch.partition_of, out.pace
     most, worked = pace[0], 0
-    strategy, window = control[0].strategy, control[0].window
+    strategy, window, prunes = control[0].strategy, control[0].window, control[0].prunes
     contiguous = strategy <= PARTITION_CONTIGUITY
     last = len(steps) - 1
     single_last = steps[last].is_kleene == 0
@@ -120,7 +121,9 @@ def advance_runs(tables, state, merging, batch, at, out):
             moved = False
             if begins:
                 if target == last and single_last:
-                    emit(state, out, runs[run_ix].head, tag_of(state, target, i), now)
+                    emit(state, out, run_ix, runs[run_ix].head, tag_of(state, target, i), now)
+                    if prunes == FIRST_OF_RUN:
+                        takes = stays = False
                 elif stays or takes:
                     copy = clone_run(state, run_ix)
                     if begin(tables, state, out, copy, target, i, now):
@@ -158,13 +161,13 @@ def advance_runs(tables, state, merging, batch, at, out):
                 control[0].runs_created -= 1
                 free_run(state, run_ix)
             elif last == 0 and single_last:
-                emit(state, out, NONE, tag_of(state, 0, i), now)
+                emit(state, out, run_ix, NONE, tag_of(state, 0, i), now)
                 free_run(state, run_ix)
             elif begin(tables, state, out, run_ix, 0, i, now):
                 join_run(steps, state, merging, partition, live, run_ix)
             else:
                 free_run(state, run_ix)
-        if control[0].prunes != 0 and control[0].finals > found:
+        if prunes == ONE_OF_PARTITION and control[0].finals > found:
             free_all(state, partition)
         if control[0].live > control[0].max_runs:
             at[AT_EVENT] = i + 1

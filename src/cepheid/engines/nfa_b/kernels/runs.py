@@ -59,6 +59,7 @@ def start_run(state, now):
     runs[run_ix].head = NONE
     runs[run_ix].root = state.control[0].top_node
     runs[run_ix].length = 0
+    state.latest[run_ix] = NONE
     state.registers.valid[run_ix] = 0
     for register in range(ints.shape[1]):
         ints[run_ix, register] = 0
@@ -68,7 +69,9 @@ def start_run(state, now):
 @inlined
 def clone_run(state, run_ix):
     """A new run in the same state, with the same past and registers."""
-    return _clone_run(state.control, state.runs, state.registers, run_ix)
+    copy = _clone_run(state.control, state.runs, state.registers, run_ix)
+    state.latest[copy] = NONE
+    return copy
 
 
 @helper

@@ -12,6 +12,7 @@ from cepheid.jit.decorators import helper, inlined, small
 from cepheid.jit.pointers import call_predicate
 from cepheid.jit.window_edge import window_edge
 from cepheid.matches.kernels.match_columns import chains_after
+from cepheid.matches.layout import FIRST_OF_RUN, LAST_OF_RUN
 
 BEGINS, TAKES, STAYS = 1, 2, 4
 """The event begins the next component, continues this one, or is ignored; any of these."""
@@ -94,16 +95,18 @@ def _select(state, run_ix, tag):
 
 
 @inlined
-def emit(state, out, head, tag, now):
+def emit(state, out, run_ix, head, tag, now):
     """Note the matches that end with a tagged event after the chains of a node, or count them.
 
-    Without a tag the chains themselves are the matches.
+    Without a tag the chains themselves are the matches. If only the last matches of a run are
+    wanted, they replace its earlier ones that have not been listed, unless one of these begins
+    before the window.
     """
-    _emit(state.control, state.nodes, out, head, tag, now)
+    _emit(state.control, state.nodes, state.latest, out, run_ix, head, tag, now)
 
 
 @helper
-def _emit(control, nodes, out, head, tag, now):
+def _emit(control, nodes, latest, out, run_ix, head, tag, now):
     after = window_edge(now, control[0].window)
     if control[0].counts != 0:
         control[0].counted += (
@@ -113,10 +116,14 @@ def _emit(control, nodes, out, head, tag, now):
         )
         return
     finals, at = out.finals, control[0].finals
+    if control[0].prunes == LAST_OF_RUN and head >= 0:
+        if latest[run_ix] >= 0 and nodes[head - control[0].base_node].oldest > after:
+            at = latest[run_ix]
+        latest[run_ix] = at
     finals[at].head = head
     finals[at].tag = tag
     finals[at].after = after
-    control[0].finals = at + 1
+    control[0].finals = max(control[0].finals, at + 1)
 
 
 @helper
@@ -156,7 +163,9 @@ def _settle(tables, state, out, run_ix, component, event_ix, now):
     last = component == len(tables.steps) - 1
     count = run.count
     if last and count >= step.least and holds(state, out, step.final, event_ix, run_ix):
-        emit(state, out, run.head, NONE, now)
+        emit(state, out, run_ix, run.head, NONE, now)
+        if state.control[0].prunes == FIRST_OF_RUN:
+            return False
     if count == step.most:
         state.runs[run_ix].state = 2 * (component + 1)
         return not last

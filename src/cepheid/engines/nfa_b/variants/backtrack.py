@@ -11,7 +11,7 @@ from cepheid.engines.base.engine import Chunk, Restored
 from cepheid.engines.nfa_b import layout
 from cepheid.engines.nfa_b.engine import NfaBEngine
 from cepheid.engines.nfa_b.variants.kernels import backtrack
-from cepheid.events.arrays import grown, int64s
+from cepheid.events.arrays import Int64s, grown, int64s
 from cepheid.matches.bindings import Bindings
 from cepheid.snapshots import Arrays
 
@@ -57,6 +57,10 @@ class BacktrackEngine(NfaBEngine):
         """Take the state of a snapshot, in which no run is postponed."""
         super().load(state, restored)
         self._postponed = np.zeros(len(self._state.runs), dtype=backtrack.POSTPONED)
+
+    def live_starts(self) -> Int64s | None:
+        """Not known: a run does not lead to its first event."""
+        return None
 
     def _grow_runs(self, size: int) -> None:
         super()._grow_runs(size)

@@ -254,6 +254,10 @@ class VersionedEngine(NfaBEngine):
         )
         self._index_pointers()
 
+    def live_starts(self) -> Int64s | None:
+        """Not known: a run does not lead to its first event."""
+        return None
+
     def _grow_runs(self, size: int) -> None:
         super()._grow_runs(size)
         self._shared = self._shared._replace(version_of=grown(self._shared.version_of, size))

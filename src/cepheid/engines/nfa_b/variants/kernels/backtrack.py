@@ -148,7 +148,7 @@ def search_runs(tables, state, batch, search, out):
                 lives = True
                 if moves & BEGINS:
                     if target == last and single_last:
-                        emit(state, out, runs[run_ix].head, tag_of(state, target, at), now)
+                        emit(state, out, run_ix, runs[run_ix].head, tag_of(state, target, at), now)
                         # The run is complete: back to what it could have done instead.
                         if others:
                             moves = others
@@ -182,7 +182,7 @@ def search_runs(tables, state, batch, search, out):
                 if not holds(state, out, steps[0].begin, i, run_ix):
                     control[0].runs_created -= 1
                 elif last == 0 and single_last:
-                    emit(state, out, NONE, tag_of(state, 0, i), axis[i])
+                    emit(state, out, run_ix, NONE, tag_of(state, 0, i), axis[i])
                 else:
                     lives = begin(tables, state, out, run_ix, 0, i, axis[i])
                 if lives:
