@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-checked test-cluster test-kafka fuzz check fmt bench figures docs clean
+.PHONY: help demo test browser test-checked test-cluster test-kafka fuzz check fmt bench figures docs clean
 
 help:
 	@echo 'make demo          run three sample queries on Spark (needs Java 17 or later)'
 	@echo 'make test          run all checks, tests and documentation examples'
+	@echo 'make browser       install Chromium for the tests of the report page, if there is none'
 	@echo 'make test-checked  run the agreement tests with kernels that check every index'
 	@echo 'make test-cluster  run a query on a local Spark cluster of three JVMs'
 	@echo 'make test-kafka    run a query between two topics of a local Kafka broker (needs Maven)'
@@ -26,8 +27,15 @@ help:
 demo: $(VENV)/.installed
 	@$(BIN)/cepheid demo --spark 'local[*]'
 
-test: check
+test: check browser
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+# The report page is tested in Chromium: from the system's packages, or from Playwright.
+browser: $(VENV)/.installed-dev
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v chrome >/dev/null \
+	|| { apt-get update -q && apt-get install -y -q --no-install-recommends chromium; } >/dev/null 2>&1 \
+	|| $(BIN)/playwright install chromium-headless-shell >/dev/null 2>&1 \
+	|| echo 'there is no Chromium: the tests of the report page in a browser are skipped'
 
 CHECKED := tests/agreement tests/engines tests/sessions
 test-checked: $(VENV)/.installed-dev

@@ -197,10 +197,23 @@ def test_times_in_a_table_are_as_exact_as_they_must_be(run, folder):
     (folder / "t.csv").write_text(
         "ts,type\n2024-03-01 09:00:00.25,A\n2024-03-01 09:00:00.5,A\n2024-03-01 09:00:07.5,B\n"
     )
-    apart = run("match", "-q", "EVENT B RETURN ts", "t.csv", "--format", "table").out
-    assert "2024-03-01 09:00:07\n" in apart
-    close = run("match", "-q", "EVENT A RETURN ts", "t.csv", "--format", "table").out
-    assert "2024-03-01 09:00:00.25" in close
+    table = run("match", "-q", "EVENT A RETURN ts", "t.csv", "--format", "table").out
+    assert "2024-03-01 09:00:00.250\n2024-03-01 09:00:00.500\n" in table
+    query = "PATTERN SEQ(A a, B b)"
+    assert "09:00:07.500" in run("match", "-q", query, "t.csv", "--format", "table").out
+    whole = run("match", "-q", "EVENT Shelf RETURN ts", "events.csv", "--format", "table").out
+    assert "2024-03-01 09:05:00\n" in whole
+
+
+def test_a_table_shows_the_attributes_that_the_query_uses(run, folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    header = "ts,type,p,q,r,s,price,volume\n"
+    rows = "1,A,1,2,3,4,10,100\n2,B,1,2,3,4,11,200\n3,B,1,2,3,4,12,300\n"
+    (folder / "wide.csv").write_text(header + rows)
+    query = "PATTERN SEQ(A a, B{2} b[]) WHERE b[i].price > a.price AND a.volume > 0"
+    table = run("match", "-q", query, "wide.csv", "--format", "table").out
+    assert "row 0: price 10, volume 100, p 1, q 2" in table
+    assert "rows 1, 2: price 11, 12; volume 200, 300" in table
 
 
 def test_more_matches_than_a_batch_are_all_written(run, folder, tune):

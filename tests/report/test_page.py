@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,10 @@ def test_a_text_of_an_event_cannot_leave_the_data():
 
 
 def test_a_pattern_without_automaton_has_a_report():
-    events = {"ts": [1, 2], "type": ["A", "B"], "x": ["m", "n"]}
-    page = report_query(
-        cep.query("PATTERN SEQ(A a, B b) WHERE a.x LIKE 'm' OR a.x = b.x"), events
-    ).to_html()
+    events = {"ts": [1, 2], "type": ["A", "B"]}
+    long = ", ".join(f"A a{number}" for number in range(33))
+    with pytest.warns(cep.CepheidWarning, match="reference evaluation may take long"):
+        page = report_query(cep.query(f"PATTERN SEQ({long})"), events).to_html()
     assert 'id="automaton"' not in page
     assert 'id="funnel"' in page
 
@@ -56,14 +57,18 @@ def test_a_returned_item_that_is_called_like_a_variable_is_shown_beside_it():
 
 
 @pytest.fixture
-def browser_page(page_file: Path) -> Iterator[Any]:
+def browser_page(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The page in a browser; the parameter is its file and the width of the window."""
+    asked = getattr(request, "param", {})
+    page_file: Path = request.getfixturevalue(asked.get("file", "page_file"))
     playwright = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium on this machine")
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with playwright.sync_playwright() as running:
+        found = CHROMIUM or running.chromium.executable_path
+        if not Path(found).exists():
+            pytest.skip("there is no Chromium on this machine; make browser installs it")
         browser = running.chromium.launch(executable_path=CHROMIUM, args=flags)
-        page = browser.new_page(viewport={"width": 1200, "height": 900})
+        page = browser.new_page(viewport={"width": asked.get("width", 1200), "height": 900})
         faults: list[str] = []
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.goto(page_file.as_uri())
@@ -93,6 +98,65 @@ def test_clicks_show_events_and_zoom(browser_page: Any):
     )
     page.click("#lanes", position={"x": 8, "y": 10})
     assert "Match 1" in page.inner_text("#detail")
+
+
+@pytest.fixture(scope="module")
+def week_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A week of matches with many columns and long strings."""
+    first = datetime(2024, 3, 4, 9)
+    kinds = ["A", "B"] * 12
+    events = {
+        "ts": [first + timedelta(hours=7 * ix) for ix in range(24)],
+        "type": kinds,
+        **{f"column_{ix}": [f"a rather long value {ix} " * 3] * 24 for ix in range(8)},
+    }
+    query = cep.query("PATTERN SEQ(A a, ~(B n), A b) WHERE n.column_0 = 'x' WITHIN 1 day")
+    file = tmp_path_factory.mktemp("report") / "week.html"
+    file.write_text(report_query(query, events, title="A week").to_html(), "utf-8")
+    return file
+
+
+@pytest.mark.parametrize("browser_page", [{"file": "week_file"}], indirect=True)
+def test_the_tip_stays_in_its_box_and_above_the_details(browser_page: Any):
+    page = browser_page
+    page.click("#match-table tr[data-ix='0']")
+    page.hover("#lanes", position={"x": 8, "y": 10})
+    box = page.evaluate(
+        """() => {
+            const tip = document.getElementById("tip"), box = tip.getBoundingClientRect();
+            const table = tip.querySelector("table").getBoundingClientRect();
+            const detail = document.getElementById("detail").getBoundingClientRect();
+            return [table.right <= box.right, box.right <= innerWidth, box.bottom <= detail.top];
+        }"""
+    )
+    assert box == [True, True, True]
+
+
+@pytest.mark.parametrize("browser_page", [{"file": "week_file"}], indirect=True)
+def test_a_week_has_several_labels(browser_page: Any):
+    labels = browser_page.get_attribute("#counts", "data-labels").split("|")
+    assert 3 <= len(labels) <= 8
+    assert all(re.fullmatch(r"2024-03-\d\d", label) for label in labels)
+
+
+@pytest.mark.parametrize(
+    "browser_page", [{"file": "week_file", "width": 375}, {"width": 375}], indirect=True
+)
+def test_the_page_fits_a_phone(browser_page: Any):
+    wide = browser_page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= 375
+
+
+def test_bars_show_partial_matches_and_the_last_one_matches():
+    events = {"ts": [1, 2, 3, 4], "type": ["A", "A", "B", "C"]}
+    query = cep.query("PATTERN SEQ(A a, ~(B b), C c) WITHIN 10")
+    page = report_query(query, events).to_html()
+    table = page[page.index('<table class="funnel">') :].partition("</tr>")[2]
+    rows = re.findall(r"<tr><th>(.*?)</th>.*?width:([\d.]+)%.*?<td>([^<]*)</td></tr>", table)
+    shown = {re.sub(r"<.*?>", " ", name).split()[0]: (width, count) for name, width, count in rows}
+    assert shown["matches"] == ("0.00", "0")
+    assert shown["A"][0] == "100.00"
+    assert "before negations and output modes</th><td>2</td>" in page
 
 
 def test_a_frame_of_spark_is_refused_with_advice() -> None:

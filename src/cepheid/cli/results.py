@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -13,6 +15,7 @@ import typer
 
 from cepheid.cli.formats import Format, Output, write_matches, write_tables
 from cepheid.cli.output_files import open_output
+from cepheid.cli.progress import watching
 from cepheid.cli.reporting import plural
 from cepheid.errors import list_words
 from cepheid.language import syntax as ast
@@ -42,17 +45,26 @@ def write_results(
     """
     from cepheid.matches.matches import Matches
 
+    def watched() -> AbstractContextManager[None]:
+        return nullcontext() if isinstance(matches, Matches) else watching(matches)
+
     limit = output.limit
     if output.format is Format.TABLE:
         limit = MOST_TABLE_ROWS if limit is None else limit
-        write_table(list(islice(matches, limit)), query, output.file, sink, output.hidden)
-    else:
+        with watched():
+            first = list(islice(matches, limit))
+        write_table(first, query, output.file, sink, output.hidden)
+    elif output.file is None and sys.stdout.isatty():  # The lines show the progress.
         write_matches(matches, query, output, sink, name)
+    else:
+        with watched():
+            write_matches(matches, query, output, sink, name)
     if isinstance(matches, Matches):
         return found(len(matches), len(matches) if limit is None else limit)
     if output.limit is not None and matches.found >= output.limit:
         return f"stopped after {plural(output.limit, 'match', 'matches')} (--limit)"
-    count = matches.exhaust()
+    with watched():
+        count = matches.exhaust()
     return found(count, count if limit is None else limit)
 
 
@@ -66,7 +78,8 @@ def write_counts(
     from cepheid.matches.shapes.flat import dicts
     from cepheid.matches.shapes.groups import count_groups
 
-    table = count_groups(matches, columns)
+    with watching(matches):
+        table = count_groups(matches, columns)
     limited = table if output.limit is None else table.slice(0, output.limit)
     if output.format is Format.TABLE:
         console = PipedConsole(file=io.StringIO(), width=FILE_TABLE_WIDTH)

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cepheid.analysis.needs import attributes_named
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_names, print_pattern
 from cepheid.visible import shortened, visible, visible_lines
@@ -103,10 +104,11 @@ def _columns(
     }
     if shown and shown[0].confidence is not None:
         columns["confidence"] = [round(match.confidence or 0.0, 4) for match in shown]
+    used = sorted(attributes_named(query, whole_events=False) or ())
     for component in _positives(query):
         without = hidden if len(component.types) == 1 else hidden[:1]
         name = component.variable
-        columns[print_pattern(component)] = [_events(match, name, without) for match in shown]
+        columns[print_pattern(component)] = [_events(match, name, without, used) for match in shown]
     return columns
 
 
@@ -141,11 +143,15 @@ def _widths(
 
 
 def _cells(values: Sequence[Any]) -> list[str]:
-    """The values of a column; times without fractions of a second if they remain distinct."""
-    times = {value for value in values if isinstance(value, datetime)}
-    if len({moment.replace(microsecond=0) for moment in times}) == len(times):
-        values = [v.replace(microsecond=0) if isinstance(v, datetime) else v for v in values]
-    return [cell(value) for value in values]
+    """The values of a column; all times have the digits that the most exact one needs."""
+    times = [value.microsecond for value in values if isinstance(value, datetime)]
+    if not any(times):
+        return [cell(value) for value in values]
+    exact = "milliseconds" if all(each % 1_000 == 0 for each in times) else "microseconds"
+    return [
+        value.isoformat(" ", exact) if isinstance(value, datetime) else cell(value)
+        for value in values
+    ]
 
 
 def cell(value: Any) -> str:
@@ -173,23 +179,35 @@ def cell(value: Any) -> str:
     return visible(shortened(str(value)))
 
 
-def _events(match: Match, variable: str, hidden: Sequence[str]) -> str | None:
+def _events(match: Match, variable: str, hidden: Sequence[str], used: Sequence[str]) -> str | None:
+    """The rows of a variable's events, and their attributes: first those that the query uses."""
     rows = match.bindings.get(variable)
     if rows is None:
         return None
+    event = match[variable]
     if not isinstance(rows, list):
         place = f"row {rows}" if isinstance(rows, int) else rows
-        attributes = _attributes(match[variable], hidden)
+        attributes = _attributes(event, hidden, used)
         return f"{place}: {attributes}" if attributes else place
-    named = ", ".join(map(str, rows[:MOST_ROWS_NAMED]))
-    more = f" … {rows[-1]} ({len(rows)} events)" if len(rows) > MOST_ROWS_NAMED else ""
-    return f"{'row' if len(rows) == 1 else 'rows'} {named}{more}"
-
-
-def _attributes(event: Mapping[str, Any], hidden: Sequence[str] = ()) -> str:
-    named = [
-        f"{visible(name)} {cell(value)}"
-        for name, value in event.items()
-        if name not in hidden and value is not None
+    lists = [
+        f"{visible(name)} {_listed([cell(each.get(name)) for each in event])}"
+        for name in used
+        if name not in hidden and any(each.get(name) is not None for each in event)
     ]
-    return ", ".join(named[:MOST_ATTRIBUTES])
+    counted = f" ({len(rows)} events)" if len(rows) > MOST_ROWS_NAMED else ""
+    named = f"{'row' if len(rows) == 1 else 'rows'} {_listed(list(map(str, rows)))}{counted}"
+    return ": ".join([named, "; ".join(lists)]) if lists else named
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = f" … {texts[-1]}" if len(texts) > MOST_ROWS_NAMED else ""
+    return ", ".join(texts[:MOST_ROWS_NAMED]) + more
+
+
+def _attributes(
+    event: Mapping[str, Any], hidden: Sequence[str] = (), used: Sequence[str] = ()
+) -> str:
+    names = [name for name in event if name not in hidden and event[name] is not None]
+    names.sort(key=lambda name: name not in used)
+    most = max(MOST_ATTRIBUTES, sum(name in used for name in names))
+    return ", ".join(f"{visible(name)} {cell(event[name])}" for name in names[:most])

@@ -79,6 +79,11 @@ class CompressedMatches:
     def __repr__(self) -> str:
         return f"{count_text(self.count())}, compressed to {len(self._nodes)} nodes"
 
+    def _repr_html_(self) -> str:
+        from cepheid.matches.shapes.notebook import compressed_html
+
+        return compressed_html(self)
+
     def expand(self) -> Matches:
         """All matches, built: the result of ``output="all"``."""
         empty = self._bindings(int64s(0), int64s(1))

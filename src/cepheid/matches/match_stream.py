@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -14,6 +14,16 @@ from cepheid.tuning import tuning
 
 _BATCH_BYTES = 32 << 20
 """A batch of this size is returned even if it has fewer matches than requested."""
+
+
+class Running(Protocol):
+    """What finds the matches."""
+
+    events_done: int
+
+    @property
+    def metrics(self) -> Metrics:
+        """Metrics of the evaluation so far."""
 
 
 class MatchStream:
@@ -30,18 +40,21 @@ class MatchStream:
     2
     """
 
-    def __init__(
-        self, nothing: Matches, parts: Iterator[Matches], metrics: Callable[[], Metrics]
-    ) -> None:
+    def __init__(self, nothing: Matches, parts: Iterator[Matches], run: Running) -> None:
         self.found = 0
         self._nothing = nothing
         self._parts = self._counted(parts)
-        self._metrics = metrics
+        self._run = run
 
     @property
     def metrics(self) -> Metrics:
         """Metrics of the evaluation so far."""
-        return self._metrics()
+        return self._run.metrics
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """The number of events that have been matched so far, and of all events."""
+        return self._run.events_done, len(self._nothing.parts()[0])
 
     @property
     def arrow_schema(self) -> pa.Schema:

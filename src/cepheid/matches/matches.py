@@ -383,3 +383,8 @@ class ScriptMatches(dict[str, Matches]):
     def __repr__(self) -> str:
         counts = {visible(name): count_text(len(found)) for name, found in self.items()}
         return "\n".join(f"{name}: {count}" for name, count in counts.items())
+
+    def _repr_html_(self) -> str:
+        from cepheid.matches.shapes.notebook import script_html
+
+        return script_html(self)

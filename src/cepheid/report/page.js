@@ -5,17 +5,24 @@
   const LANE = 16;
   const PAD = 6;
   const MOST_ROWS = 200;
+  const MOST_IN_TIP = 6;
+  const NAMES_IN_TIP = 4;
   const byId = (name) => document.getElementById(name);
   const colourOf = Object.fromEntries(data.variables.map((name, ix) => [name, COLOURS[ix % COLOURS.length]]));
   const counts = byId("counts"), lanes = byId("lanes"), tip = byId("tip");
   let [low, high] = data.span;
   let chosen = -1;
 
+  // All times have one format: with milliseconds if a match or an event needs them.
+  const isWhole = (value) => value % 1000 === 0;
+  const length = data.span.every(isWhole) && data.matches.every(
+    (match) => isWhole(match.start) && isWhole(match.end) && match.events.every((event) => isWhole(event.time))
+  ) ? 19 : 23;
   const shownTime = (value) => {
     if (!data.isDate) return Number(value.toPrecision(9)).toLocaleString("en");
-    const iso = new Date(value).toISOString().replace("T", " ").replace("Z", "");
-    return iso.endsWith(" 00:00:00.000") ? iso.slice(0, 10) : iso.replace(/\.000$/, "");
+    return new Date(value).toISOString().replace("T", " ").slice(0, length);
   };
+  const shownValue = (value) => (value !== null && typeof value === "object" ? shownTime(value.at) : value ?? "");
   const element = (name, content, attributes = {}) => {
     const made = document.createElement(name);
     if (content !== undefined) made.textContent = content;
@@ -48,15 +55,20 @@
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const toX = (value, width) => PAD + ((value - low) / (high - low)) * (width - 2 * PAD);
 
+  const DAY = 864e5;
+  const TIMES = [
+    1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 18e5, 36e5, 72e5, 108e5,
+    216e5, 432e5, DAY, 2 * DAY, 5 * DAY, 10 * DAY, 30 * DAY, 61 * DAY, 122 * DAY, 365 * DAY,
+  ];
   const ticks = () => {
     const rough = (high - low) / 6;
-    const steps = data.isDate
-      ? [1, 10, 100, 1e3, 5e3, 15e3, 6e4, 3e5, 9e5, 36e5, 108e5, 216e5, 432e5, 864e5, 6048e5, 2592e6, 31536e6]
-      : [1, 2, 5].map((each) => each * 10 ** Math.floor(Math.log10(rough)));
-    const step = steps.find((each) => each >= rough) || (data.isDate ? 31536e6 : steps[0] * 10);
+    const tens = 10 ** Math.floor(Math.log10(rough));
+    const years = 365 * DAY * 10 ** Math.floor(Math.log10(Math.max(1, rough / (365 * DAY))));
+    const steps = data.isDate ? [...TIMES, 2 * years, 5 * years, 10 * years] : [1, 2, 5, 10].map((each) => each * tens);
+    const step = steps.find((each) => each >= rough) || rough;
     const found = [];
     for (let at = Math.ceil(low / step) * step; at <= high; at += step) found.push(at);
-    return found;
+    return [found, step];
   };
 
   const drawCounts = () => {
@@ -73,12 +85,20 @@
     context.fillStyle = style("--soft");
     context.font = "12px system-ui, sans-serif";
     context.fillText(`most in one part: ${most.toLocaleString("en")}`, 4, 12);
-    for (const at of ticks()) {
+    const [marks, step] = ticks();
+    const labels = [];
+    let free = 0;
+    for (const at of marks) {
       const x = toX(at, width);
       context.fillRect(x, 68, 1, 5);
-      const label = shownTime(at);
-      if (x + 3 + context.measureText(label).width < width) context.fillText(label, x + 3, 85);
+      const label = data.isDate && step >= DAY ? shownTime(at).slice(0, 10) : shownTime(at);
+      const right = x + 3 + context.measureText(label).width;
+      if (x < free || right > width) continue;
+      context.fillText(label, x + 3, 85);
+      labels.push(label);
+      free = right + 8;
     }
+    counts.dataset.labels = labels.join("|");
   };
 
   const drawLanes = () => {
@@ -116,28 +136,28 @@
     return best;
   };
 
-  const eventTable = (match) => {
+  const eventTable = (match, most, mostNames) => {
     const table = element("table");
-    const names = [...new Set(match.events.flatMap((event) => Object.keys(event.values)))];
+    const names = [...new Set(match.events.flatMap((event) => Object.keys(event.values)))].slice(0, mostNames);
     const header = element("tr");
     for (const name of ["variable", "time", "type", ...names]) header.append(element("th", name));
     table.append(header);
-    for (const event of match.events) {
+    for (const event of match.events.slice(0, most)) {
       const row = element("tr");
       const variable = element("td", event.variable);
       variable.style.color = colourOf[event.variable];
       row.append(variable, element("td", shownTime(event.time)), element("td", event.type));
-      for (const name of names) row.append(element("td", event.values[name] ?? ""));
+      for (const name of names) row.append(element("td", shownValue(event.values[name])));
       table.append(row);
     }
     return table;
   };
-  const described = (match) => {
+  const described = (match, most = Infinity, mostNames = Infinity) => {
     const parts = [element("p", `${shownTime(match.start)} to ${shownTime(match.end)}`)];
     const values = Object.entries(match.values);
-    if (values.length) parts.push(element("p", values.map(([name, value]) => `${name}: ${value}`).join(" · ")));
-    if (match.events.length) parts.push(eventTable(match));
-    if (match.count > match.events.length) parts.push(element("p", `… ${match.count} events in all`));
+    if (values.length) parts.push(element("p", values.map(([name, value]) => `${name}: ${shownValue(value)}`).join(" · ")));
+    if (match.events.length) parts.push(eventTable(match, most, mostNames));
+    if (match.count > Math.min(match.events.length, most)) parts.push(element("p", `… ${match.count} events in all`));
     return parts;
   };
 
@@ -180,9 +200,12 @@
     const ix = matchAt(event);
     tip.hidden = ix < 0;
     if (ix < 0) return;
-    tip.replaceChildren(...described(data.matches[ix]));
-    tip.style.left = Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 10) + "px";
-    tip.style.top = Math.min(event.clientY + 16, window.innerHeight - tip.offsetHeight - 10) + "px";
+    tip.replaceChildren(...described(data.matches[ix], MOST_IN_TIP, NAMES_IN_TIP));
+    // Above the pointer, where it covers neither the match nor the details below.
+    tip.style.maxHeight = Math.max(90, event.clientY - 20) + "px";
+    const above = event.clientY - tip.offsetHeight - 14;
+    tip.style.left = Math.max(4, Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 10)) + "px";
+    tip.style.top = Math.max(4, above) + "px";
   });
   lanes.addEventListener("mouseleave", () => { tip.hidden = true; });
   for (const canvas of [counts, lanes]) {
@@ -221,7 +244,7 @@
     const row = element("tr", undefined, { "data-ix": ix });
     row.append(element("td", shownTime(match.start)), element("td", shownTime(match.end)));
     row.append(element("td", match.count ? match.count : "–"));
-    for (const name of names) row.append(element("td", match.values[name] ?? ""));
+    for (const name of names) row.append(element("td", shownValue(match.values[name])));
     row.addEventListener("click", () => {
       choose(ix);
       byId("lanes-box").scrollTop = laneOf[ix] * LANE - 100;

@@ -12,15 +12,7 @@ from importlib import resources
 from typing import Any
 
 from cepheid.explain.diagnosis import Diagnosis
-from cepheid.explain.diagnosis.layout import (
-    EXAMPLES,
-    alternative_title,
-    failing_lines,
-    headline,
-    reason_count,
-    stop_title,
-)
-from cepheid.explain.diagnosis.report import BranchDiagnosis, Stop
+from cepheid.explain.diagnosis.html import draw_funnel
 from cepheid.report.timeline import Timeline
 from cepheid.visible import html_text, visible
 
@@ -73,7 +65,7 @@ class Report:
         if self.diagnosis is not None:
             yield _section("funnel", "Diagnosis", draw_funnel(self.diagnosis))
         if self.metrics is not None:
-            yield _section("metrics", "Metrics", _metrics(self.metrics))
+            yield _section("metrics", "Metrics", _metrics(self.metrics, self.timeline.total))
 
 
 def _section(name: str, title: str, content: str) -> str:
@@ -96,9 +88,12 @@ def _visible(value: Any) -> Any:
     return value
 
 
-def _metrics(metrics: dict[str, Any]) -> str:
+def _metrics(metrics: dict[str, Any], total: int) -> str:
+    """Metrics as a table; sequences that are no matches in the end are not called matches."""
     rows = []
     for name, value in metrics.items():
+        if name == "matches" and value != total:
+            name = "before negations and output modes"
         if isinstance(value, dict):
             shown = ", ".join(f"{key} {_figure(each)}" for key, each in value.items()) or "–"
         else:
@@ -116,56 +111,3 @@ def _figure(value: Any) -> str:
 
 def _resource(name: str) -> str:
     return resources.files("cepheid.report").joinpath(name).read_text("utf-8")
-
-
-def draw_funnel(diagnosis: Diagnosis) -> str:
-    """The diagnosis as HTML: bars and reasons for each alternative, hints and notes."""
-    parts = [f"<p>{html_text(headline(diagnosis))}</p>"]
-    for number, branch in enumerate(diagnosis.branches, start=1):
-        if len(diagnosis.branches) > 1:
-            parts.append(f"<h3>{html_text(alternative_title(number, branch))}</h3>")
-        parts.append(_bars(branch))
-        parts += map(_stop, branch.stops)
-    for title, texts in (("Hints", diagnosis.hints), ("Notes", diagnosis.notes)):
-        if texts:
-            items = "".join(f"<li>{html_text(each)}</li>" for each in texts)
-            parts.append(f"<h3>{title}</h3><ul>{items}</ul>")
-    return "\n".join(parts)
-
-
-def _bars(branch: BranchDiagnosis) -> str:
-    most = max((component.events for component in branch.components), default=0) or 1
-    rows = []
-    for component in branch.components:
-        reached = str(component.runs[0].count) if component.runs else "negated"
-        width, fitting = 100 * component.events / most, 100 * component.passing / most
-        failing = "".join(f"<small>{html_text(line)}</small>" for line in failing_lines(component))
-        goals = "".join(
-            f"<small>{html_text(f'with {goal.goal}: {goal.count} partial matches')}</small>"
-            for goal in component.runs[1:]
-        )
-        rows.append(
-            f"<tr><th><code>{html_text(component.component)}</code>{failing}{goals}</th>"
-            f'<td class="bar"><i style="width:{width:.2f}%"></i>'
-            f'<b style="width:{fitting:.2f}%"></b></td>'
-            f"<td>{component.events:,}</td><td>{component.passing:,}</td>"
-            f"<td>{html_text(reached)}</td></tr>"
-        )
-    header = (
-        "<tr><th>component</th><th></th><th>events of this type</th><th>that fit</th>"
-        "<th>partial matches</th></tr>"
-    )
-    return f'<table class="funnel">{header}{"".join(rows)}</table>'
-
-
-def _stop(stop: Stop) -> str:
-    reasons = "".join(
-        f"<tr><td>{html_text(reason_count(stop, each))}</td><td>{html_text(each.text)}</td></tr>"
-        for each in stop.reasons
-    )
-    examples = "".join(
-        f"<tr><td><code>{html_text(each.place)}</code></td><td>{html_text(each.explanation)}</td></tr>"
-        for each in stop.examples
-    )
-    shown = f"<p>{html_text(EXAMPLES)}</p><table>{examples}</table>" if examples else ""
-    return f"<h3>{html_text(stop_title(stop))}</h3><table>{reasons}</table>{shown}"

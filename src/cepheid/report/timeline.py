@@ -106,7 +106,7 @@ def _match(
             "variable": name,
             "time": number(event[time]),
             "type": text(event.get(type)) if type is not None and type in event else "",
-            "values": {key: text(each) for key, each in event.items() if key not in (time, type)},
+            "values": {key: shown(each) for key, each in event.items() if key not in (time, type)},
         }
         for name in variables
         for event in _events(row[name])
@@ -119,7 +119,7 @@ def _match(
         "end": number(row["end"]),
         "count": len(events),
         "events": events[:MOST_EVENTS],
-        "values": {name: text(row[name]) for name in columns},
+        "values": {name: shown(row[name]) for name in columns},
     }
 
 
@@ -176,6 +176,15 @@ def number(moment: Any) -> float:
     if isinstance(moment, date):
         return datetime.combine(moment, time(), UTC).timestamp() * 1000
     return float(moment)
+
+
+def shown(value: Any) -> str | dict[str, float]:
+    """A value for the page, which writes all times in one format.
+
+    >>> shown(datetime(1970, 1, 1, 0, 0, 1)), shown(7)
+    ({'at': 1000.0}, '7')
+    """
+    return {"at": number(value)} if isinstance(value, date) else text(value)
 
 
 def text(value: Any) -> str:

@@ -123,7 +123,7 @@ def run_stream(planned: PlannedQuery, events: Events) -> MatchStream:
     """All matches of a query, computed while they are read."""
     session = new_run(planned.task)
     nothing = Matches(planned.each.query, events, [session.nothing])
-    return MatchStream(nothing, session.stream(events), lambda: session.metrics)
+    return MatchStream(nothing, session.stream(events), session)
 
 
 def run_count(planned: PlannedQuery, events: Events) -> int:

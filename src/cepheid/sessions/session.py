@@ -328,6 +328,7 @@ class Session(QuerySession):
             partition, axis = self._window.measured(events, keys)
             self._retained.measured(axis, partition)
             yield Chunk(events, partition, self._window.partitions.count, axis)
+            self.events_done = first_event + high
         if len(batch):
             self._window.now = int(batch.ticks[-1])
 

@@ -72,9 +72,13 @@ class SessionTask:
 
 
 class WholeRun(ABC):
-    """A query over a whole stream. ``nothing`` is a result without matches."""
+    """A query over a whole stream. ``nothing`` is a result without matches.
+
+    ``events_done`` is the number of events whose matches have been found so far.
+    """
 
     def __init__(self, query: AnalysedQuery) -> None:
+        self.events_done = 0
         self._query = query
         components = ast.components(query.query.pattern)
         self._variables = {c.variable: c for c, negated in components if not negated}

@@ -207,6 +207,11 @@ class Diagnosis:
 
         return plain_text(self)
 
+    def _repr_html_(self) -> str:
+        from cepheid.explain.diagnosis.html import draw_funnel
+
+        return draw_funnel(self)
+
 
 def _rows(bound: int | str | list[int | str]) -> str:
     if not isinstance(bound, list):

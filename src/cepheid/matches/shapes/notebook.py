@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from cepheid.visible import html_text
 
 if TYPE_CHECKING:
+    from cepheid.matches.compressed import CompressedMatches
     from cepheid.matches.matches import Match, Matches
 
 ROWS = 10
@@ -35,6 +37,21 @@ def matches_html(matches: Matches) -> str:
     hidden = len(matches) - min(len(first), ROWS)
     more = f"<p>… and {hidden:,} more</p>" if hidden else ""
     return f"<p>{count}</p>{_bars(first)}<table><tr>{header}</tr>{rows}</table>{more}"
+
+
+def script_html(results: Mapping[str, Matches]) -> str:
+    """The matches of each query of a script, under its name."""
+    return "".join(
+        f"<h4>{html_text(name)}</h4>{matches_html(matches)}" for name, matches in results.items()
+    )
+
+
+def compressed_html(matches: CompressedMatches) -> str:
+    """The number of compressed matches, and the first one."""
+    sentence = f"<p>{html_text(repr(matches))}</p>"
+    return sentence + "".join(
+        f"<p>The first one:</p>{match_html(each)}" for each in islice(matches, 1)
+    )
 
 
 def match_html(match: Match) -> str:
