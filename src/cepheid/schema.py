@@ -60,6 +60,10 @@ class Computed(str):
         return made
 
 
+class Position(str):
+    """``INDEX``: the number of the event in the stream, unless the events have such a column."""
+
+
 def sources_of(attribute: str) -> frozenset[str]:
     """The columns that an attribute is read from."""
     return attribute.sources if isinstance(attribute, Computed) else frozenset((attribute,))
@@ -94,13 +98,16 @@ class Schema:
         """
         if isinstance(attribute, Computed):
             return all(self.has_attribute(type_name, source) for source in attribute.sources)
+        if isinstance(attribute, Position) and attribute not in self.attributes:
+            return True
         if self.types is None:
             return attribute in self.attributes
         return attribute in self.types.get(type_name, self.others or ())
 
     def kind(self, attribute: str) -> Kind:
         """The kind of the attribute's values."""
-        return self.attributes.get(attribute, Kind.UNKNOWN)
+        is_position = isinstance(attribute, Position)
+        return self.attributes.get(attribute, Kind.INTEGER if is_position else Kind.UNKNOWN)
 
     def joined_by(self, made: Mapping[str, Iterable[str]], kinds: Mapping[str, Kind]) -> Schema:
         """The schema of these events together with composite events of these types.

@@ -119,7 +119,7 @@ class Values:
         if depth and self._draw(st.integers(0, 3)) == 0:
             return self.aggregate()
         if depth == 0 or self._draw(st.integers(0, 2)) == 0:
-            name = self._one("x", "x", "y", "d.n", "l[1]", "l[2]")
+            name = self._one("x", "x", "y", "d.n", "l[1]", "l[2]", "INDEX")
             return self._one(self.attribute(name), self.attribute(name), "1", "2", "0.5")
         x, y = self.number(depth - 1), self.number(depth - 1)
         return self._one(

@@ -181,9 +181,9 @@ def test_the_flowchart_of_alternatives_keeps_their_order() -> None:
 def test_there_is_no_automaton_of_what_nothing_compiled_runs(
     format: str, pattern: str, evaluation: str
 ) -> None:
-    query = cep.query(f"PATTERN {pattern} WHERE a.x LIKE 'p%' OR a.x = b.x")
+    query = cep.query(f"PATTERN {pattern} WHERE concat(a.x, b.x) = 'p'")
     texts = {name: {"x": "string"} for name in "AB"}
-    with pytest.raises(cep.EvaluationError, match=f"{evaluation} cannot run .*LIKE is tested"):
+    with pytest.raises(cep.EvaluationError, match=f"{evaluation} cannot run .*concat of a string"):
         query.automaton(format, schema=texts)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 
 from cepheid.analysis.alternatives import Outline, outlines
@@ -16,9 +17,10 @@ from cepheid.analysis.placement import place_clauses
 from cepheid.analysis.scopes import check_scopes
 from cepheid.errors import DEFAULT_SOURCE, QuerySemanticError
 from cepheid.language import syntax as ast
+from cepheid.language.computed import reads_positions
 from cepheid.language.naming import variables_in
 from cepheid.language.parser import MAX_FAULTS
-from cepheid.schema import Schema
+from cepheid.schema import Position, Schema
 
 
 def analyse(
@@ -37,6 +39,8 @@ def analyse(
     >>> [clause.component_ix for clause in analysed.alternatives[0].clauses]
     [1]
     """
+    if schema is not None and reads_positions(query):
+        query = ast.rewrite(query, partial(_without_position, schema.attributes))
     ways = outlines(query.pattern)
     found = chain(check_pattern(query, ways), check_scopes(query), check_kinds(query, schema))
     faults = list(islice(found, MAX_FAULTS))
@@ -49,6 +53,14 @@ def analyse(
         _alternative(outline, query, others, equivalences, schema) for outline in ways
     )
     return AnalysedQuery(query, alternatives, equivalences, schema)
+
+
+def _without_position(columns: Collection[str], node: ast.Node) -> ast.Node:
+    """The node, with the name of a column that wins over a position."""
+    attribute = getattr(node, "attribute", None)
+    if not isinstance(attribute, Position) or attribute not in columns:
+        return node
+    return replace(node, attribute=str(attribute))  # type: ignore[call-arg]
 
 
 def _alternative(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from cepheid.language import syntax as ast
-from cepheid.schema import Computed, Schema
+from cepheid.schema import Schema
 
 
 class Edge(Enum):
@@ -55,7 +55,7 @@ class Clause:
         """For a clause such as ``a.x = b.y``: both attributes, in either order; none computed."""
         match self.literals:
             case (ast.Comparison("=", ast.Attribute() as left, ast.Attribute() as right),):
-                is_plain = not {type(left.attribute), type(right.attribute)} & {Computed}
+                is_plain = {type(left.attribute), type(right.attribute)} == {str}
                 return ((left, right), (right, left)) if is_plain else ()
         return ()
 

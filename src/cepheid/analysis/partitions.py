@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from cepheid.analysis.model import Clause, Edge, PartitionKey
 from cepheid.language import syntax as ast
-from cepheid.schema import Computed, Schema
+from cepheid.schema import Computed, Position, Schema
 
 Term = tuple[int, str]
 """A component and one of its attributes."""
@@ -230,12 +230,12 @@ class _Finder:
                         for node in other.walk()
                     )
                     agrees = set(clause.ranges) == {variable} and _is_of_those_before(other, side)
-                    if (agrees or is_fixed) and not isinstance(attribute, Computed):
+                    if (agrees or is_fixed) and not isinstance(attribute, Computed | Position):
                         yield self._places[variable], attribute
 
     def _term(self, node: ast.Expression) -> Term | None:
         if isinstance(node, ast.Attribute | ast.Element) and not isinstance(
-            node.attribute, Computed
+            node.attribute, Computed | Position
         ):
             return self._places[node.variable], node.attribute
         return None

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.events.columns.computed_columns import column_of
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.computed_columns import column_of, sources_in
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
-from cepheid.schema import Schema, sources_of
+from cepheid.schema import Schema
 
 
 class EventView:
     """The events of consecutive pieces; ``last`` is an empty piece that knows all types.
 
     Matches usually show a few columns of a few events, while the pieces have all columns of all
-    events in a window.
+    events in a window. ``numbers`` are their numbers in the stream, or that of the first one.
     """
 
-    def __init__(self, pieces: Sequence[Events], last: Events) -> None:
+    def __init__(self, pieces: Sequence[Events], last: Events, numbers: Int64s | int = 0) -> None:
+        self._numbers = numbers
         self._pieces = tuple(pieces) or (last,)
         self._last = last
         self._columns: dict[str, pa.ChunkedArray] = {}
@@ -50,8 +53,8 @@ class EventView:
     def column(self, name: str) -> pa.ChunkedArray:
         """A column of all events, in one chunk."""
         if name not in self._columns:
-            needed = self._table.select(sorted(sources_of(name))).combine_chunks()
-            self._columns[name] = column_of(needed, name)
+            needed = sources_in(self._table, [name]).combine_chunks()
+            self._columns[name] = column_of(needed, name, self._numbers)
         return self._columns[name]
 
     @cached_property
@@ -66,7 +69,7 @@ class EventView:
         """The events as one object with all columns."""
         first, last = self._pieces[0], self._last
         if len(self._pieces) == 1 and first.type_names == last.type_names:
-            return first
+            return replace(first, numbers=self._numbers)
         return Events(
             self._table.combine_chunks(),
             np.concatenate([piece.rows for piece in self._pieces]),
@@ -75,6 +78,7 @@ class EventView:
             self.type_codes,
             last.type_names,
             last.schema,
+            self._numbers,
         )
 
     @cached_property

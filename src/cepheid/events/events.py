@@ -52,6 +52,7 @@ class Events:
     type_codes: npt.NDArray[np.int32]  # index into type_names
     type_names: tuple[str, ...]
     schema: Schema
+    numbers: Int64s | int = 0  # in the stream that a query reads, or that of the first event
 
     def __len__(self) -> int:
         return len(self.ticks)
@@ -63,7 +64,7 @@ class Events:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column, in one chunk."""
-        return column_of(self.table, name)
+        return column_of(self.table, name, self.numbers)
 
     @property
     def rows(self) -> Int64s:
@@ -96,6 +97,9 @@ class Events:
             row_numbers=self.rows[positions],
             ticks=self.ticks[positions],
             type_codes=self.type_codes[positions],
+            numbers=positions + self.numbers
+            if isinstance(self.numbers, int)
+            else self.numbers[positions],
         )
 
     def slice(self, low: int, high: int) -> Events:
@@ -108,6 +112,7 @@ class Events:
             self.type_codes[low:high],
             self.type_names,
             self.schema,
+            self.numbers + low if isinstance(self.numbers, int) else self.numbers[low:high],
         )
 
 

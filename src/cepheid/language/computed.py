@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cepheid.language import syntax as ast
-from cepheid.schema import Computed, sources_of
+from cepheid.schema import Computed, Position, sources_of
 
 EVENT = ""
 """The variable of the event in the expression of a computed attribute."""
@@ -53,6 +53,11 @@ def of_variable(attribute: Computed, variable: str) -> ast.Expression:
 
     expression: ast.Expression = ast.rewrite(attribute.expression, placed)
     return expression
+
+
+def reads_positions(tree: ast.Node) -> bool:
+    """Whether a tree names the number of an event in the stream."""
+    return any(isinstance(getattr(node, "attribute", None), Position) for node in deep_nodes(tree))
 
 
 def computed_leaf(expression: ast.Expression) -> ast.Attribute | ast.Element | None:

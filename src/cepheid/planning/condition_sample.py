@@ -11,13 +11,12 @@ import pyarrow as pa
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import one_array
-from cepheid.events.columns.computed_columns import column_of
+from cepheid.events.columns.computed_columns import column_of, sources_in
 from cepheid.events.columns.vectorised import Bools, Leaf, Vectorised
 from cepheid.events.events import Events
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression
-from cepheid.schema import sources_of
 
 _SAMPLE = 128
 """The number of events of a component, or pairs of events, that a condition is tested on."""
@@ -76,8 +75,8 @@ class _Sample:
     def column(self, attribute: str) -> pa.Array:
         """The values of an attribute."""
         if attribute not in self._columns:
-            taken = self._events.table.select(sorted(sources_of(attribute))).take(self._rows)
-            self._columns[attribute] = one_array(column_of(taken, attribute))
+            taken = sources_in(self._events.table, [attribute]).take(self._rows)
+            self._columns[attribute] = one_array(column_of(taken, attribute, self._rows))
         return self._columns[attribute]
 
     def may_lack(self, attribute: str) -> bool:

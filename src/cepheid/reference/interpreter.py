@@ -19,7 +19,7 @@ from cepheid.language import syntax as ast
 from cepheid.language.computed import EVENT
 from cepheid.language.naming import variables_in
 from cepheid.language.units import microseconds
-from cepheid.schema import Computed, Kind
+from cepheid.schema import Computed, Kind, Position
 
 T = TypeVar("T")
 Truth = bool | None
@@ -151,7 +151,7 @@ class Interpreter:
                     if variable not in self.binding:
                         return None
                     events = list_of(self.binding, variable)
-                    return [event.values.get(attribute) for event in events]
+                    return [_value_or_null(event, attribute) for event in events]
                 case ast.Length(variable) | ast.Aggregate("count" | "count distinct", variable):
                     if variable not in self.binding:
                         return 0
@@ -218,6 +218,8 @@ def _value_or_null(event: Event, attribute: str) -> Any:
 def _local_attribute(event: Event, attribute: str) -> Any:
     if isinstance(attribute, Computed):
         return Interpreter({EVENT: event}, {}).value(attribute.expression)
+    if isinstance(attribute, Position) and attribute not in event.values:
+        return event.position
     if attribute not in event.values:
         raise _Missing
     return event.values[attribute]

@@ -40,6 +40,8 @@ def _marks(predicate: int) -> Callable[..., int]:
 class EventBatch:
     """Consecutive events of a stream; ``first_event`` is the number of the first one.
 
+    If the events are not consecutive, ``numbers`` are their numbers.
+
     ``lists`` are the list attributes of all events that a predicate can reach from here.
     """
 
@@ -51,6 +53,7 @@ class EventBatch:
     schema: Schema
     strings: StringCodes
     lists: ListColumns
+    numbers: Int64s | None = None
     _encoded: dict[str, EncodedColumn] = field(default_factory=dict)
     _places: dict[frozenset[str], Int64s] = field(default_factory=dict)
 
@@ -83,8 +86,12 @@ class EventBatch:
             self._encoded[attribute] = self._encode(attribute)
         return self._encoded[attribute]
 
+    def _column(self, attribute: str) -> pa.Array | pa.ChunkedArray:
+        numbers = self.first_event if self.numbers is None else self.numbers
+        return column_of(self.table, attribute, numbers)
+
     def _encode(self, attribute: str) -> EncodedColumn:
-        column = column_of(self.table, attribute)
+        column = self._column(attribute)
         if kind_of(column.type) is Kind.LIST:
             numbers = np.arange(self.first_event, self.first_event + len(self), dtype=np.int64)
             valid = column.is_valid().to_numpy() if column.null_count else None
@@ -167,7 +174,7 @@ class EventBatch:
 
     def _leaf(self, leaf: Leaf) -> pa.Array:
         assert isinstance(leaf, ast.Attribute | ast.Element)
-        return one_array(column_of(self.table, leaf.attribute))
+        return one_array(self._column(leaf.attribute))
 
     def _missing(self, leaf: Leaf) -> Bools:
         """The events of a type without the attribute."""

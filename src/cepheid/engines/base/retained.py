@@ -76,7 +76,8 @@ class Retained:
     @property
     def view(self) -> EventView:
         """The events as of now; they are joined into one piece only when they are read."""
-        return EventView(self._pieces, self._last_piece)
+        numbers = self.first_number if self._gaps is None else self._gaps
+        return EventView(self._pieces, self._last_piece, numbers)
 
     @property
     def type_names(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from cepheid.engines.base.evaluation import IMPRECISE, Evaluation
 from cepheid.engines.base.options import AUTO_METHOD, QUERY_ORDER
 from cepheid.engines.imprecise.plan import as_sequence, by_variables, is_one_sequence
 from cepheid.language import syntax as ast
+from cepheid.language.computed import reads_positions
 
 if TYPE_CHECKING:
     from cepheid.engines.base.query_session import QuerySession, SessionTask
@@ -40,6 +41,8 @@ def refuse_imprecise(query: AnalysedQuery) -> str | None:
             return "a negation over uncertain times cannot have a window of its own"
         if negated.is_inside:
             return "WITHOUT needs to know which events are inside a list; times are uncertain"
+    if reads_positions(tree):
+        return "an event of uncertain time has no INDEX"
     is_next = tree.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH
     for group in by_variables(query.alternatives):
         if not is_one_sequence(group) and (reason := _refuse_group(group, is_next)) is not None:

@@ -24,6 +24,7 @@ from cepheid.engines.negation.index import NegationIndex, Span, taken
 from cepheid.engines.negation.kernels.violations import find_violated
 from cepheid.engines.negation.layout import MatchArrays, SpanArrays
 from cepheid.events.arrays import Int64s, PositionArray, int64s
+from cepheid.events.columns.computed_columns import sources_in
 from cepheid.events.columns.encoding import EncodedColumn
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.time_axis import MAX_TICKS
@@ -31,7 +32,6 @@ from cepheid.jit.drive import Drive
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.positions import Column, ListPositions, greatest, least
 from cepheid.matches.stored import tags_of
-from cepheid.schema import sources_of
 from cepheid.snapshots import Arrays
 
 
@@ -136,9 +136,10 @@ class NegationFilter:
         """Point at the columns of the events of matches; the tags, with places in these columns."""
         places = retained.places(tags >> TAG_SHIFT)
         chosen, inverse = np.unique(places.astype(np.int64, copy=False), return_inverse=True)
-        names = sorted({each for name, _ in self._test.columns for each in sources_of(name)})
-        events = replace(retained.events, table=retained.events.table.select(names))
+        names = [name for name, _ in self._test.columns]
+        events = replace(retained.events, table=sources_in(retained.events.table, names))
         batch = EventBatch.of(events.take(chosen), 0, strings, retained.lists(strings))
+        batch.numbers = retained.numbers[chosen]
         columns = []
         for name, storage in self._test.columns:
             column = batch.column(name)

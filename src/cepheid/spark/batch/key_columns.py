@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent, PartitionKey
 from cepheid.language import syntax as ast
+from cepheid.language.computed import reads_positions
 from cepheid.matches.modes.rule import OutputRule
 from cepheid.schema import Kind
 from cepheid.spark.batch.frames import column
@@ -45,9 +46,9 @@ def equivalence_keys(query: AnalysedQuery) -> list[str]:
     """The attributes of equivalence tests by which all events can be partitioned."""
     tree, schema = query.query, query.schema
     window = tree.window
-    if tree.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY or (
-        window is not None and window.measure is ast.WindowMeasure.EVENTS
-    ):
+    counts_events = window is not None and window.measure is ast.WindowMeasure.EVENTS
+    is_strict = tree.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY
+    if is_strict or counts_events or reads_positions(tree):
         return []
     counts_others = tree.strategy is ast.SelectionStrategy.PARTITION_CONTIGUITY or (
         window is not None and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION
@@ -75,6 +76,7 @@ def equivalence_keys(query: AnalysedQuery) -> list[str]:
 def _is_about_more_than_matches(query: ast.Query, rule: OutputRule) -> bool:
     """Whether a match depends on the order or number of other events."""
     counts = query.measure is not ast.WindowMeasure.TIME
+    counts = counts or reads_positions(query)
     return not query.strategy.skips or counts or rule.needs_whole_partitions
 
 

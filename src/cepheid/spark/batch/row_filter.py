@@ -21,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from cepheid.analysis.model import AnalysedQuery, Clause, Edge
 from cepheid.codegen.compiler import is_on_each_event
 from cepheid.language import syntax as ast
+from cepheid.language.computed import reads_positions
 from cepheid.schema import Kind, Schema
 from cepheid.spark.batch.frames import column
 
@@ -72,7 +73,7 @@ def relevant_rows(
 def relevant_types(query: AnalysedQuery) -> frozenset[str] | None:
     """The types of the rows that some component can bind; None if all rows matter."""
     counts_events = query.query.measure is not ast.WindowMeasure.TIME
-    if not query.query.strategy.skips or counts_events:
+    if not query.query.strategy.skips or counts_events or reads_positions(query.query):
         return None
     return frozenset(name for component, _ in _components(query) for name in component.types)
 

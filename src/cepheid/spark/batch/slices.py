@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 from cepheid.errors import warn
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language import syntax as ast
+from cepheid.language.computed import reads_positions
 from cepheid.spark.batch.frames import column
 from cepheid.spark.batch.preparation import Prepared, time_order
 from cepheid.spark.worker.partition_run import SLICE
@@ -51,6 +52,8 @@ def why_not_sliced(prepared: Prepared) -> str | None:
     """Why the matches cannot be found slice by slice, or None."""
     if prepared.settings.is_script:
         return "a script is not cut by time"
+    if reads_positions(prepared.query.query):
+        return "INDEX counts all events of the stream"
     window = prepared.query.query.window
     if window is None:
         return "the query has no window, so a match can be as long as the stream"
