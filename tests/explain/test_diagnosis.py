@@ -580,3 +580,22 @@ def check(case: Case) -> None:
             assert len(stop.examples) <= 3
         if case.rows and not branch.matches.number:
             assert branch.reasons
+
+
+def test_fields_positions_and_computed_values_are_explained() -> None:
+    events = pa.table(
+        {
+            "ts": [1, 2, 3, 4],
+            "type": list("ABAB"),
+            "device": [{"os": "x"}, {"os": "z"}, None, {"os": "y"}],
+            "x": [1, 2, 3, 4],
+        }
+    )
+    disjoint = (
+        "PATTERN SEQ(A a, B b) WHERE a.device.os = b.device.os AND a.INDEX < b.INDEX WITHIN 5"
+    )
+    assert "a.device.os and b.device.os have" in str(cep.query(disjoint).diagnose(events))
+    positions = "PATTERN SEQ(A a, B b) WHERE a.INDEX > b.INDEX WITHIN 5"
+    assert "a.INDEX > b.INDEX: 2 > 3" in str(cep.query(positions).diagnose(events))
+    sums = "PATTERN SEQ(A a, B+ b[]) WHERE sum(b[].x * 2) < 3 WITHIN 5"
+    assert "sum(b[].x * 2) < 3 fails" in str(cep.query(sums).diagnose(events))

@@ -23,7 +23,7 @@ from cepheid.matches.modes.mode import CompletedMatches
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
 from cepheid.reference.output import at_most_once, in_order
-from cepheid.schema import sources_of
+from cepheid.schema import Position, sources_of
 
 
 class ReferenceRun(WholeRun):
@@ -109,8 +109,10 @@ def attributes_tested(query: ast.Query) -> set[str]:
 
 def python_events(events: Events, attributes: set[str]) -> list[Event]:
     """The events as Python values, each with the attributes that its type has."""
-    present = [name for name in events.table.column_names if name in attributes]
-    columns = {name: _python_values(events.table.column(name)) for name in present}
+    names = events.table.column_names
+    present = [name for name in names if name in attributes]
+    present += [each for each in attributes if isinstance(each, Position) and each not in names]
+    columns = {name: _python_values(events.column(name)) for name in present}
     names_of_type = [
         [name for name in present if events.schema.has_attribute(type_name, name)]
         for type_name in events.type_names

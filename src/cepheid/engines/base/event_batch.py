@@ -75,6 +75,7 @@ class EventBatch:
             events.schema,
             strings,
             lists or ListColumns(lambda: events.table, strings, first_event),
+            None if isinstance(events.numbers, int) else events.numbers,
         )
 
     def __len__(self) -> int:

@@ -139,7 +139,6 @@ class NegationFilter:
         names = [name for name, _ in self._test.columns]
         events = replace(retained.events, table=sources_in(retained.events.table, names))
         batch = EventBatch.of(events.take(chosen), 0, strings, retained.lists(strings))
-        batch.numbers = retained.numbers[chosen]
         columns = []
         for name, storage in self._test.columns:
             column = batch.column(name)

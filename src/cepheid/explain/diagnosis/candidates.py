@@ -113,6 +113,7 @@ class Surroundings:
             value is not None
             and kind in _INDEXED
             and isinstance(value, str) is (kind is Kind.STRING)
+            and attribute in schema.attributes
             and all(schema.has_attribute(name, attribute) for name in types)
         )
 

@@ -17,7 +17,7 @@ from cepheid.explain.diagnosis.failures import literal
 from cepheid.explain.diagnosis.prefixes import conditions_of, equivalences_of, positives
 from cepheid.explain.diagnosis.stream import Stream
 from cepheid.language import syntax as ast
-from cepheid.language.printer import print_expression, print_window
+from cepheid.language.printer import print_attribute, print_expression, print_window
 from cepheid.reference.interpreter import compare
 
 MOST_VALUES = 100_000
@@ -40,7 +40,11 @@ class _Operand:
 
     @property
     def text(self) -> str:
-        return f"{self.component.variable}.{self.attribute}"
+        return f"{self.component.variable}.{self.shown}"
+
+    @property
+    def shown(self) -> str:
+        return print_attribute(self.attribute)
 
 
 def find_hints(stream: Stream, branches: Sequence[ast.Query]) -> list[str]:
@@ -106,7 +110,7 @@ def _null_attributes(stream: Stream, branch: ast.Query) -> Iterator[str]:
     for operand in _operands(branch):
         values = _values(stream, operand)
         if values is not None and len(values) and not len(_known(values)):
-            yield f"{operand.attribute} is null in all {operand.types} events."
+            yield f"{operand.shown} is null in all {operand.types} events."
 
 
 def _absent_values(stream: Stream, branch: ast.Query) -> Iterator[str]:
@@ -121,7 +125,7 @@ def _never_equal(stream: Stream, here: _Operand, wanted: Sequence[Any], text: st
     if not there or any(value is None or value in there for value in wanted):
         return
     similar = next((pair for value in wanted for pair in _similar([value], there)), None)
-    said = f"{text} is never true: no {here.types} event has this {here.attribute}"
+    said = f"{text} is never true: no {here.types} event has this {here.shown}"
     if similar is not None:
         _, other, how = similar
         yield f"{said}, but some have {literal(other)}, which differs only by {how}."
@@ -144,7 +148,7 @@ def _values_out_of_range(stream: Stream, branch: ast.Query) -> Iterator[str]:
         value = pc.min_max(known).as_py()[end]
         if not compare(operator, value, bound):
             yield (
-                f"{text} is never true: the {which} {here.attribute} of {here.types} events is "
+                f"{text} is never true: the {which} {here.shown} of {here.types} events is "
                 f"{literal(value)}."
             )
 
@@ -284,7 +288,7 @@ def _values(stream: Stream, operand: _Operand) -> pa.ChunkedArray | None:
     if not all(has(name, operand.attribute) for name in operand.component.types):
         return None
     positions = stream.of_types(operand.component.types)
-    return stream.events.table.column(operand.attribute).take(pa.array(positions))
+    return stream.events.column(operand.attribute).take(pa.array(positions))
 
 
 def _known(values: pa.ChunkedArray) -> pa.ChunkedArray:
