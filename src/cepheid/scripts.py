@@ -169,7 +169,7 @@ class CompiledScript(Compiled["ScriptStream"]):
 
         >>> found = script("EVENT A RETURN X(v = A.v); PATTERN SEQ(X x, X+ y[], X z)")
         >>> found.count({"ts": list(range(72)), "type": ["A"] * 72, "v": [0] * 72})
-        {'X': 72, 'query_2': 4722366482869645211135}
+        {'X': 72, 'query_2': 4722366482869645211067}
         """
         if are_spark_frames(events):
             refuse_streams(events)

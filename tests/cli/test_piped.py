@@ -142,3 +142,10 @@ def test_a_long_input_is_read_in_batches(piped):
     _, err = pipe.process.communicate(("ts,type,id\n" + rows).encode(), timeout=120)
     pairs = (200_000 - 7) // 2 + 1
     assert err.decode().startswith(f"{pairs:,} matches in ")
+
+
+def test_columns_of_several_types_matter_only_if_they_are_needed(run):
+    text = '{"ts": 1, "type": "A", "x": 1}\n{"ts": 2, "type": "A", "x": "p"}\n'
+    outcome = run("match", "-q", "PATTERN SEQ(A a, A b)", "-", text=text)
+    assert outcome.bindings == [{"a": 0, "b": 1}]
+    assert "warning" not in outcome.err

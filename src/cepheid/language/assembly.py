@@ -223,7 +223,7 @@ class _Assembler(ExpressionAssembler):
             self._fault(
                 f"{text.value!r} is not a window",
                 text.span,
-                "Write it like '10 minutes', '10s' or '10 events'.",
+                "Write it like '10 min', '10s' or '10 events'.",
             )
             return ast.Window(Fraction(1), span=span)
         return ast.Window(Fraction(found["number"]), unit=known, span=span)

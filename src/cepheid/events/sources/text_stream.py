@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import select
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -134,7 +134,7 @@ class TextStream:
                 except pa.ArrowInvalid as error:
                     if _CHANGED not in str(error):
                         raise
-                    table = mixed_columns(data, "stdin.jsonl", None)
+                    table = mixed_columns(data, "stdin.jsonl", self._wanted)
             if not columns:
                 self.never_seen = {*self.named} - {*table.column_names}
             table = self._kept_columns(table)
@@ -147,10 +147,13 @@ class TextStream:
             types |= _strings(table.schema)
             yield table
 
+    def _wanted(self, names: Sequence[str]) -> list[str]:
+        return [name for name in names if self.needed is None or name in self.needed]
+
     def _kept_columns(self, table: pa.Table) -> pa.Table:
         """The needed columns; times have one unit in all tables."""
         if self.needed is not None:
-            table = table.select([name for name in table.column_names if name in self.needed])
+            table = table.select(self._wanted(table.column_names))
         for index, each in enumerate(table.schema):
             if arrow.is_timestamp(each.type) and each.type.unit != "us":
                 column = table.column(index).cast(pa.timestamp("us", each.type.tz))
