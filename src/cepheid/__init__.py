@@ -21,6 +21,7 @@ from cepheid.errors import (
     SessionError,
     SnapshotError,
 )
+from cepheid.row_patterns.query import RowPatternQuery
 from cepheid.schema import Kind, Schema
 from cepheid.scripts import CompiledScript, read_script, script
 
@@ -39,6 +40,7 @@ __all__ = [
     "QueryError",
     "QuerySemanticError",
     "QuerySyntaxError",
+    "RowPatternQuery",
     "Schema",
     "SessionError",
     "SnapshotError",

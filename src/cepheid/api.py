@@ -24,6 +24,9 @@ from cepheid.language.limits import read_limits
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, check_characters, parse
 from cepheid.language.printer import print_query
+from cepheid.row_patterns.parser import is_row_pattern
+from cepheid.row_patterns.parser import parse as parse_rows
+from cepheid.row_patterns.query import RUNS_WITH, RowPatternQuery
 from cepheid.schema import schema_of
 from cepheid.sessions.run_settings import MatchKeywords, RunSettings
 from cepheid.sessions.script import Script
@@ -49,8 +52,11 @@ def query(
     group_by: GroupBy = NO_GROUPS,
     source: str = DEFAULT_SOURCE,
     limits: Mapping[str, int] | None = None,
-) -> CompiledQuery:
+) -> CompiledQuery | RowPatternQuery:
     """A query from its text, or from a pattern built in Python.
+
+    The text is a SASE+ query, or SQL's ``MATCH_RECOGNIZE ( … )``, which may have
+    ``SELECT * FROM name`` before it.
 
     Args:
         text: the query.
@@ -71,6 +77,23 @@ def query(
     >>> q.match(events).bindings()
     [{'a': 1, 'b': 2}]
     """
+    if isinstance(text, str) and is_row_pattern(text):
+        if group_by:
+            raise OptionError("group_by is for SASE+ queries: MATCH_RECOGNIZE has PARTITION BY")
+        clause = parse_rows(text, source, parameters, read_limits(limits))
+        return RowPatternQuery(clause, text, source)
+    return sase_query(text, parameters=parameters, group_by=group_by, source=source, limits=limits)
+
+
+def sase_query(
+    text: str | ast.Query | PatternBuilder,
+    *,
+    parameters: Mapping[str, ParameterValue] = NO_PARAMETERS,
+    group_by: GroupBy = NO_GROUPS,
+    source: str = DEFAULT_SOURCE,
+    limits: Mapping[str, int] | None = None,
+) -> CompiledQuery:
+    """A SASE+ query, for what runs no other; arguments as for :func:`query`."""
     if isinstance(text, PatternBuilder):
         text = text.build()
     allowed = read_limits(limits)
@@ -82,6 +105,8 @@ def query(
         return CompiledQuery(grouped, printed, source)
     if not isinstance(text, str):
         raise OptionError(f"a query is a string or a built pattern, not {type(text).__name__}")
+    if is_row_pattern(text):
+        raise EvaluationError(f"MATCH_RECOGNIZE does not run here yet: {RUNS_WITH}")
     tree = parse(text, source, parameters, allowed)
     check_limits([tree], allowed)
     return CompiledQuery(with_groups(tree, group_by), text, source)
@@ -93,8 +118,11 @@ def read_query(
     parameters: Mapping[str, ParameterValue] = NO_PARAMETERS,
     group_by: GroupBy = NO_GROUPS,
     limits: Mapping[str, int] | None = None,
-) -> CompiledQuery:
-    """A query from a file, usually called ``something.sase``; arguments as for :func:`query`."""
+) -> CompiledQuery | RowPatternQuery:
+    """A query from a file, usually called ``something.sase`` or ``something.sql``.
+
+    The other arguments are those of :func:`query`.
+    """
     text, source = read_text(path), Path(path).name
     return query(text, parameters=parameters, group_by=group_by, source=source, limits=limits)
 

@@ -11,12 +11,14 @@ from cepheid.analysis.limits import check_limits
 from cepheid.api import read_text
 from cepheid.compiled import Compiled
 from cepheid.engines.base.evaluation import AUTO, REFERENCE
-from cepheid.errors import DEFAULT_SOURCE, OptionError, list_words, no_such_query
+from cepheid.errors import DEFAULT_SOURCE, EvaluationError, OptionError, list_words, no_such_query
 from cepheid.events.sources.spark_frames import SPARK, are_spark_frames, refuse_streams
 from cepheid.language import syntax as ast
 from cepheid.language.limits import read_limits
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, parse_script
+from cepheid.row_patterns.parser import is_row_pattern
+from cepheid.row_patterns.query import RUNS_WITH
 from cepheid.schema import schema_of
 from cepheid.sessions.run_settings import MatchKeywords
 from cepheid.sessions.script import Script
@@ -70,6 +72,8 @@ def script(
     """
     if not isinstance(text, str):
         raise OptionError(f"a script is a string, not {type(text).__name__}")
+    if is_row_pattern(text):
+        raise EvaluationError(f"MATCH_RECOGNIZE cannot be part of a script yet: {RUNS_WITH}")
     allowed = read_limits(limits)
     trees = parse_script(text, source, parameters, allowed)
     check_limits(trees, allowed)

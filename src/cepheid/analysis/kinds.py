@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from cepheid.aggregates import AGGREGATES
@@ -33,8 +33,8 @@ def check_kinds(query: ast.Query, schema: Schema | None) -> list[Fault]:
 
     An expression of unknown kind is not checked further: its unknown name is a fault already.
     """
-    checker = _Checker(query, schema)
-    checker.check_types()
+    checker = KindChecker(schema, _types(query.pattern))
+    checker.check_types(query.pattern)
     if query.condition is not None:
         checker.check_boolean(query.condition)
     if query.returns is not None:
@@ -47,23 +47,30 @@ def return_kind(expression: ast.Expression, query: ast.Query, schema: Schema | N
     """The kind of a RETURN item of a query that has no faults."""
     if isinstance(expression, ast.Elements):
         return Kind.LIST
-    return _Checker(query, schema).kind(expression)
+    return KindChecker(schema, _types(query.pattern)).kind(expression)
 
 
 def attribute_kind(attribute: str, schema: Schema) -> Kind:
     """The kind of an attribute, which may be computed."""
     if not isinstance(attribute, Computed):
         return schema.kind(attribute)
-    return _Checker(ast.Query(ast.Component((), EVENT)), schema).kind(attribute.expression)
+    return KindChecker(schema, {EVENT: set()}).kind(attribute.expression)
 
 
-class _Checker:
-    def __init__(self, query: ast.Query, schema: Schema | None) -> None:
-        self._query = query
+def _types(pattern: ast.Pattern) -> dict[str, set[str]]:
+    """The event types of each variable."""
+    types: dict[str, set[str]] = {}
+    for component, _ in ast.components(pattern):
+        types.setdefault(component.variable, set()).update(component.types)
+    return types
+
+
+class KindChecker:
+    """Finds the kinds of expressions, and collects the faults in them."""
+
+    def __init__(self, schema: Schema | None, types: Mapping[str, set[str]]) -> None:
         self._schema = schema
-        self._types: dict[str, set[str]] = {}
-        for component, _ in ast.components(query.pattern):
-            self._types.setdefault(component.variable, set()).update(component.types)
+        self._types = types
         self.faults: list[Fault] = []
 
     def _fault(self, message: str, node: ast.Node, hint: str | None = None) -> None:
@@ -83,12 +90,12 @@ class _Checker:
             )
         )
 
-    def check_types(self) -> None:
+    def check_types(self, pattern: ast.Pattern) -> None:
         """Every type of the pattern exists."""
         schema = self._schema
         if schema is None or schema.types is None:
             return
-        for component, _ in ast.components(self._query.pattern):
+        for component, _ in ast.components(pattern):
             for name in component.types:
                 if not schema.has_type(name):
                     message, span = f"there is no event type '{name}'", type_span(component, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from cepheid.aggregates import AGGREGATES
 from cepheid.analysis.names import Declared, declarations, first_word, undeclared
@@ -57,7 +57,7 @@ def _check_names(tree: ast.Node, declared: Declared) -> Iterator[Fault]:
                 yield _valueless(name, node.span, declared)
             case ast.Call():
                 is_bad = _is_bad_aggregate(node)
-                yield from [_bad_aggregate(node, declared)] if is_bad else _check_call(node)
+                yield from [_bad_aggregate(node, declared)] if is_bad else check_call(node)
             case _ if hasattr(node, "variable"):
                 if node.variable != EVENT:
                     yield from _check_use(node, node.variable, declared)
@@ -104,22 +104,35 @@ def _check_use(node: ast.Node, variable: str, declared: Declared) -> Iterator[Fa
             yield Fault(f"'{variable}' is a single event and has no length", node.span)
 
 
-def _check_call(call: ast.Call) -> Iterator[Fault]:
+def check_call(
+    call: ast.Call, aggregates: Collection[str] = AGGREGATES, others: Sequence[str] = STRATEGIES
+) -> Iterator[Fault]:
+    """The faults of a call: the function exists, and takes this number of arguments.
+
+    ``aggregates`` and ``others`` are what else may have been meant.
+    """
     function = find_function(call.function)
     if function is None:
-        yield unknown_function(call.function, first_word(call, call.function))
+        place = first_word(call, call.function)
+        yield unknown_function(call.function, place, aggregates=aggregates, others=others)
         return
     given = len(call.arguments)
     if not function.takes(given):
         yield Fault(f"{function.name} takes {_arguments(function)}, not {given}", call.span)
 
 
-def unknown_function(name: str, span: Span | None, also: str = "") -> Fault:
+def unknown_function(
+    name: str,
+    span: Span | None,
+    also: str = "",
+    aggregates: Collection[str] = AGGREGATES,
+    others: Sequence[str] = STRATEGIES,
+) -> Fault:
     """The fault of a function that does not exist; ``also`` is added to the hint."""
-    candidates = closest(name, (*function_names(), *AGGREGATES, *STRATEGIES))
+    candidates = closest(name, (*function_names(), *aggregates, *others))
     listed = (
         f"The functions are {list_words(function_names())}; the aggregates are "
-        f"{list_words(sorted(AGGREGATES))}."
+        f"{list_words(sorted(aggregates))}."
     )
     hint = " ".join(filter(None, ("" if candidates else listed, also))) or None
     message = f"there is no function '{name}'"

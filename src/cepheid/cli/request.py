@@ -11,12 +11,13 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from cepheid import CompiledQuery, CompiledScript, Schema
+from cepheid import CompiledQuery, CompiledScript, RowPatternQuery, Schema
 from cepheid.cli.inputs import (
     Source,
     declared_schema,
     events_source,
     find_schema,
+    read_any,
     read_queries,
     split_columns,
     split_query,
@@ -169,13 +170,16 @@ class Request:
 
     def query(self) -> CompiledQuery | CompiledScript:
         """The query, or the script if there are several."""
-        return read_queries(
-            self.file,
-            self.query_text,
-            self.settings or (),
-            self.group_by or (),
-            self.limits or (),
-        )
+        return read_queries(*self._query_arguments)
+
+    def any_query(self) -> CompiledQuery | CompiledScript | RowPatternQuery:
+        """The same, or MATCH_RECOGNIZE."""
+        return read_any(*self._query_arguments)
+
+    @property
+    def _query_arguments(self) -> tuple[str | None, str | None, list[str], list[str], list[str]]:
+        lists = self.settings or [], self.group_by or [], self.limits or []
+        return self.file, self.query_text, *lists
 
     def known_schema(self) -> Schema | None:
         """The schema of the events and of ``--schema``, read without matching the events."""

@@ -23,6 +23,8 @@ from cepheid.language.printer import item_names, print_window
 from cepheid.visible import visible
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cepheid.matches.match_stream import MatchStream
     from cepheid.matches.matches import Match, Matches
 
@@ -74,21 +76,26 @@ def write_counts(
     """Write the number of matches for each combination of values, the largest first."""
     import pyarrow as pa
 
-    from cepheid.cli.tables import PipedConsole, plain_table
-    from cepheid.matches.shapes.flat import dicts
     from cepheid.matches.shapes.groups import count_groups
 
     with watching(matches):
         table = count_groups(matches, columns)
-    limited = table if output.limit is None else table.slice(0, output.limit)
-    if output.format is Format.TABLE:
-        console = PipedConsole(file=io.StringIO(), width=FILE_TABLE_WIDTH)
-        console.print(plain_table(dicts(limited)))
-        sink.write(console.file.getvalue().encode("utf-8", "backslashreplace"))  # type: ignore[attr-defined]
-    else:
-        write_tables(iter([limited.schema.empty_table(), limited]), output, sink)
+    write_rows(table if output.limit is None else table.slice(0, output.limit), output, sink)
     total = pa.compute.sum(table["count"]).as_py() or 0
     return f"{plural(total, 'match', 'matches')} in {plural(table.num_rows, 'group')}"
+
+
+def write_rows(table: pa.Table, output: Output, sink: BinaryIO) -> None:
+    """Write a table as it is."""
+    from cepheid.cli.tables import PipedConsole, plain_table
+    from cepheid.matches.shapes.flat import dicts
+
+    if output.format is Format.TABLE:
+        console = PipedConsole(file=io.StringIO(), width=FILE_TABLE_WIDTH)
+        console.print(plain_table(dicts(table)))
+        sink.write(console.file.getvalue().encode("utf-8", "backslashreplace"))  # type: ignore[attr-defined]
+    else:
+        write_tables(iter([table.schema.empty_table(), table]), output, sink)
 
 
 def write_text(text: str, file: Path | None) -> None:

@@ -112,7 +112,7 @@ def python_events(events: Events, attributes: set[str]) -> list[Event]:
     names = events.table.column_names
     present = [name for name in names if name in attributes]
     present += [each for each in attributes if isinstance(each, Position) and each not in names]
-    columns = {name: _python_values(events.column(name)) for name in present}
+    columns = {name: plain_values(events.column(name)) for name in present}
     names_of_type = [
         [name for name in present if events.schema.has_attribute(type_name, name)]
         for type_name in events.type_names
@@ -130,11 +130,11 @@ def python_events(events: Events, attributes: set[str]) -> list[Event]:
     ]
 
 
-def _python_values(column: pa.ChunkedArray) -> list[Any]:
+def plain_values(column: pa.ChunkedArray) -> list[Any]:
     """Plain Python values: decimals as numbers, NaN as null, times to the microsecond."""
     kind = column.type
     if arrow.is_dictionary(kind):
-        return _python_values(column.cast(kind.value_type))
+        return plain_values(column.cast(kind.value_type))
     if arrow.is_decimal(kind):
         plain = float if kind.scale > 0 else int
         return [None if value is None else plain(value) for value in column.to_pylist()]

@@ -45,9 +45,9 @@ _NAMED_TOGETHER = (
 
 _PATTERN_OPERATORS = ("SEQ", "AND", "OR", "ANY", "NOT")
 _CLAUSES = ("FROM", "PATTERN", "EVENT", "WHERE", "WITHIN", "RETURN", "OUTPUT")
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
-_TERMINAL = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
-_COMPARISONS = ("=", "==", "!=", "<>", "≠", "<", "<=", "≤", ">", ">=", "≥")
+CLOSING = {"(": ")", "[": "]", "{": "}"}
+TERMINAL = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
+COMPARISONS = ("=", "==", "!=", "<>", "≠", "<", "<=", "≤", ">", ">=", "≥")
 _QUOTED_OR_BRACKET = re.compile(
     r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[‘’][^‘’]*[’‘]|[“”][^“”]*[”“]|`[^`]*`"
     r"|/\*[\s\S]*?\*/|--[^\n]*|[(){}\[\]]"
@@ -61,7 +61,7 @@ _AFTER_WINDOW = {"_WITH_CONFIDENCE", "_RETURN", "_OUTPUT", "$END", "SEMICOLON", 
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class Place:
     """Where the parser stopped: the token found, and the terminals that were accepted."""
 
     text: str
@@ -86,21 +86,22 @@ class _Place:
         opened: list[tuple[str, Span]] = []
         for token in _QUOTED_OR_BRACKET.finditer(self.text, 0, self.span.start):
             sign = token.group()
-            if sign in _CLOSING:
+            if sign in CLOSING:
                 opened.append((sign, Span(*token.span())))
-            elif sign in _TERMINAL and opened:
+            elif sign in TERMINAL and opened:
                 opened.pop()
         return opened[-1] if opened else None
 
 
 def explain(error: UnexpectedInput, text: str) -> Fault:
     """A Lark error as a fault: what was found, expected and probably meant."""
-    place = _place(error, text)
+    place = place_of(error, text)
     recognised = (recognise(place) for recognise in _MISTAKES)
     return next((fault for fault in recognised if fault is not None), _unexpected(place))
 
 
-def _place(error: UnexpectedInput, text: str) -> _Place:
+def place_of(error: UnexpectedInput, text: str) -> Place:
+    """Where the parser stopped."""
     from lark.exceptions import UnexpectedToken
 
     accepts = frozenset(error.interactive_parser.accepts())  # type: ignore[no-untyped-call]
@@ -108,30 +109,32 @@ def _place(error: UnexpectedInput, text: str) -> _Place:
         token = error.token
         if token.type == "$END":
             end = len(text.rstrip())
-            return _Place(text, Span(end, end + 1), "", accepts)
-        return _Place(text, Span(token.start_pos or 0, token.end_pos or 0), str(token), accepts)
+            return Place(text, Span(end, end + 1), "", accepts)
+        return Place(text, Span(token.start_pos or 0, token.end_pos or 0), str(token), accepts)
     start = error.pos_in_stream
     assert start is not None
-    return _Place(text, Span(start, start + 1), text[start], accepts)
+    return Place(text, Span(start, start + 1), text[start], accepts)
 
 
 # --- Mistakes -----------------------------------------------------------------------------
 
 
-def _no_query(place: _Place) -> Fault | None:
+def _no_query(place: Place) -> Fault | None:
     if place.found or not {"_FROM", "_PATTERN"} <= place.accepts or ";" in place.text:
         return None
     return Fault("there is no query here", place.span, hint="A query begins with PATTERN.")
 
 
-def _quote_not_closed(place: _Place) -> Fault | None:
+def quote_not_closed(place: Place) -> Fault | None:
+    """A quote without its end."""
     if place.found not in {"'", '"', "‘", "’", "“", "”", "`"}:
         return None
     hint = f"Write {place.found} twice inside a string." if place.found in "'\"" else None
     return Fault(f"the quote {place.found} is not closed", place.span, place.found, hint=hint)
 
 
-def _comment_not_closed(place: _Place) -> Fault | None:
+def comment_not_closed(place: Place) -> Fault | None:
+    """A comment without its end."""
     # After an operand, the / is parsed as a division.
     for start in (place.span.start, place.span.start - 1):
         if start >= 0 and place.text.startswith("/*", start):
@@ -140,7 +143,7 @@ def _comment_not_closed(place: _Place) -> Fault | None:
     return None
 
 
-def _keyword_as_variable(place: _Place) -> Fault | None:
+def _keyword_as_variable(place: Place) -> Fault | None:
     """``SEQ(A within, B b)``: the word after a type is a keyword."""
     word = place.found
     after = place.text[place.span.end : place.span.end + _NEAR]
@@ -152,24 +155,24 @@ def _keyword_as_variable(place: _Place) -> Fault | None:
     return Fault(f"'{word}' is a keyword", place.span, word, hint=hint)
 
 
-def _bracket_not_closed(place: _Place) -> Fault | None:
+def _bracket_not_closed(place: Place) -> Fault | None:
     opened = place.open_bracket()
     ends = not place.found or place.found in ")]}" or place.found.upper() in _CLAUSES
-    if opened is None or not ends or _TERMINAL[_CLOSING[opened[0]]] not in place.accepts:
+    if opened is None or not ends or TERMINAL[CLOSING[opened[0]]] not in place.accepts:
         return None
     bracket, span = opened
     before = f"'{place.found}'" if place.found else "the end of the query"
-    hint = f"Expected '{_CLOSING[bracket]}' before {before}."
+    hint = f"Expected '{CLOSING[bracket]}' before {before}."
     return Fault(f"the bracket '{bracket}' is not closed", span, place.found, hint=hint)
 
 
-def _bracket_not_opened(place: _Place) -> Fault | None:
-    if place.found not in _TERMINAL or "$END" not in place.accepts or place.open_bracket():
+def _bracket_not_opened(place: Place) -> Fault | None:
+    if place.found not in TERMINAL or "$END" not in place.accepts or place.open_bracket():
         return None
     return Fault(f"'{place.found}' has no opening bracket", place.span, place.found)
 
 
-def _mistyped_sign(place: _Place) -> Fault | None:
+def _mistyped_sign(place: Place) -> Fault | None:
     for typed in (place.text[max(0, place.span.start - 1) : place.span.end], place.found):
         if typed in _MISTYPED:
             span = Span(place.span.end - len(typed), place.span.end)
@@ -180,14 +183,14 @@ def _mistyped_sign(place: _Place) -> Fault | None:
     return None
 
 
-def _misspelt_keyword(place: _Place) -> Fault | None:
+def _misspelt_keyword(place: Place) -> Fault | None:
     near = closest(place.found, _accepted_words(place.accepts)) if len(place.found) > 1 else ()
     if not near or place.found.upper() in KEYWORDS:
         return None
-    return Fault(f"unexpected '{_short(place.found)}'", place.span, place.found, candidates=near)
+    return Fault(f"unexpected '{short(place.found)}'", place.span, place.found, candidates=near)
 
 
-def _misspelt_before(place: _Place) -> Fault | None:
+def _misspelt_before(place: Place) -> Fault | None:
     """``skip_til_next_match {``, ``SEQUENCE(``, ``nott a.x``: a word was parsed as a name."""
     before = place.word_before()
     if before is None or before[0].upper() in KEYWORDS:
@@ -200,7 +203,7 @@ def _misspelt_before(place: _Place) -> Fault | None:
     if len(word) < 3 or word in STRATEGIES or not re.match(r"\w", place.found):
         return None
     near = closest(word, [*_PATTERN_OPERATORS, *_CLAUSES, *STRATEGIES])
-    message = f"unexpected '{_short(place.found)}' after '{word}'"
+    message = f"unexpected '{short(place.found)}' after '{word}'"
     return Fault(message, place.span, place.found, candidates=near) if near else None
 
 
@@ -211,8 +214,8 @@ def _not_one_of(known: tuple[str, ...], kind: str, word: str, span: Span) -> Fau
 
 _MISTAKES = (
     _no_query,
-    _quote_not_closed,
-    _comment_not_closed,
+    quote_not_closed,
+    comment_not_closed,
     _keyword_as_variable,
     _bracket_not_closed,
     _bracket_not_opened,
@@ -225,15 +228,15 @@ _MISTAKES = (
 # --- Everything else ----------------------------------------------------------------------
 
 
-def _unexpected(place: _Place) -> Fault:
-    found = _short(place.found)
+def _unexpected(place: Place) -> Fault:
+    found = short(place.found)
     message = f"unexpected '{found}'" if found else "the query ends too early"
     rule = _sql_rule_broken(place) or _rule_broken(place) or _sign_rule_broken(place)
     expected = () if rule else _expected_words(place.accepts)
     return Fault(message, place.span, place.found, expected, hint=rule or _guess(place))
 
 
-def _rule_broken(place: _Place) -> str | None:
+def _rule_broken(place: Place) -> str | None:
     """The rule that the text breaks here, if it is clear; nothing else is reported then."""
     found, accepts = place.found, place.accepts
     before = place.word_before()
@@ -261,7 +264,7 @@ def _rule_broken(place: _Place) -> str | None:
     unit = found.lower().removesuffix("s")
     if "UNIT" in accepts and unit in ("month", "quarter", "year"):
         return f"A {unit} has no fixed length: write it in days or weeks."
-    if found in _COMPARISONS and "AND" in accepts and "SEQ" not in accepts:
+    if found in COMPARISONS and "AND" in accepts and "SEQ" not in accepts:
         return "Comparisons cannot be chained: join two with AND."
     if found == "," and "_WITHIN" in accepts and "_WHERE" not in accepts:
         return "Join conditions with AND."
@@ -304,7 +307,7 @@ _INTERVAL = re.compile(r"\binterval\s+'?(?P<number>\d+)'?\s+(?P<unit>\w+)", re.I
 _BY = re.compile(r"(?P<word>group|partition|order)\s+by\b", re.IGNORECASE)
 
 
-def _sql_rule_broken(place: _Place) -> str | None:
+def _sql_rule_broken(place: Place) -> str | None:
     """What to write instead of a clause of SQL."""
     text, start = place.text, place.span.start
     if place.found.upper() == "SELECT" and "_PATTERN" in place.accepts:
@@ -328,7 +331,7 @@ def _prefix_rule(operator: str) -> str:
     return f"In a pattern, {operator} comes before its parts: {operator}(A a, B b)."
 
 
-def _sign_rule_broken(place: _Place) -> str | None:
+def _sign_rule_broken(place: Place) -> str | None:
     """The rule that a sign of regular expressions breaks, or the star of SQL."""
     found, accepts, before = place.found, place.accepts, place.text[: place.span.start].rstrip()
     if found == "?" and before.endswith(("+", "*", "}")):
@@ -351,7 +354,7 @@ def _sign_rule_broken(place: _Place) -> str | None:
     return None
 
 
-def _guess(place: _Place) -> str | None:
+def _guess(place: Place) -> str | None:
     """What is probably missing before an unexpected word."""
     accepts = place.accepts
     before = place.word_before()
@@ -405,5 +408,6 @@ def _expected_words(accepts: frozenset[str]) -> tuple[str, ...]:
     return (*words, *(shown for name, shown in _SHOWN.items() if name in rest))
 
 
-def _short(found: str) -> str:
+def short(found: str) -> str:
+    """What was found, cut to a readable length."""
     return found if len(found) <= _LONGEST_FOUND else f"{found[:_LONGEST_FOUND]}…"

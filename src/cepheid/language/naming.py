@@ -159,7 +159,7 @@ class Names:
         if isinstance(node, ast.Parameter) and node.name in self._parameters:
             return given(node, self._parameters[node.name])
         if isinstance(node, ast.In) and any(isinstance(each, GivenList) for each in node.options):
-            return _spread(node)
+            return spread(node)
         if isinstance(node, ast.Attribute) and node.attribute.upper() == "LEN":
             is_kleene = node.variable in self._kleene
             return ast.Length(node.variable, span=node.span) if is_kleene else node
@@ -216,7 +216,7 @@ def given(parameter: ast.Parameter, value: Any) -> ast.Node:
     return ast.Literal(value, is_meant=True, span=parameter.span)
 
 
-def _spread(node: ast.In) -> ast.Node:
+def spread(node: ast.In) -> ast.Node:
     """``x IN (…)`` with the values of lists; nothing is in an empty list."""
     options: list[Any] = []
     for each in cast("tuple[ast.Node, ...]", node.options):

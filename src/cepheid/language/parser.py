@@ -7,7 +7,6 @@ reported in the same way.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
@@ -15,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from cepheid.errors import (
     DEFAULT_SOURCE,
-    CepheidWarning,
     Fault,
     QuerySyntaxError,
     Span,
     did_you_mean,
+    warn,
 )
 from cepheid.language.limits import DEFAULT_LIMITS, Limits
 from cepheid.language.naming import ParameterValue, plain_parameters
@@ -95,21 +94,22 @@ def parse_script(
         tree = _grammar().parse(text)
     except UnexpectedInput as error:
         raise QuerySyntaxError([explain(error, text)], text, source) from None
-    limits.check("depth", _depth(tree), "the query is nested too deeply", _NESTED)
-    names = {str(token) for token in tree.scan_values(lambda _: True)} if parameters else set()
+    check_depth(tree, limits)
     faults: list[Fault] = []
     queries = assemble(tree, plain_parameters(parameters), faults)
     if faults:
         faults.sort(key=lambda fault: fault.span.start if fault.span else 0)
         raise QuerySyntaxError(faults[:MAX_FAULTS], text, source)
+    warn_of_unused(parameters, tree)
+    return queries
+
+
+def warn_of_unused(parameters: Mapping[str, ParameterValue], tree: Tree[Token]) -> None:
+    """Warn of parameters whose name is not in the query."""
+    names = {str(token) for token in tree.scan_values(lambda _: True)} if parameters else set()
     for name in parameters:
         if name not in names:
-            warnings.warn(
-                f"the query does not use the parameter {name!r}" + did_you_mean(name, names),
-                CepheidWarning,
-                stacklevel=4,
-            )
-    return queries
+            warn(f"the query does not use the parameter {name!r}" + did_you_mean(name, names))
 
 
 def check_characters(text: str, source: str = DEFAULT_SOURCE) -> None:
@@ -138,12 +138,12 @@ def _grammar() -> Lark:
     )
 
 
-def _depth(tree: Tree[Token]) -> int:
-    """The number of levels; later passes recurse, so they must not meet too many."""
+def check_depth(tree: Tree[Token], limits: Limits) -> None:
+    """Refuse a tree with too many levels; later passes recurse, so they must not meet too many."""
     from lark import Tree
 
     level, depth = [tree], -1
     while level:
         level = [child for node in level for child in node.children if isinstance(child, Tree)]
         depth += 1
-    return depth
+    limits.check("depth", depth, "the query is nested too deeply", _NESTED)

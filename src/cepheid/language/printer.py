@@ -20,6 +20,7 @@ _COMPOSITES = {ast.Sequence: "SEQ", ast.Conjunction: "AND", ast.Disjunction: "OR
 
 # How tightly an expression binds: an operand that binds less tightly needs brackets.
 _OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _SIGNED, _PRIMARY = range(8)
+PRIMARY_LEVEL = _PRIMARY
 _ARITHMETIC_LEVEL = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
 
 
@@ -32,7 +33,7 @@ def print_query(query: ast.Query) -> str:
     WHERE a.x % 2 = 0 AND a.y < 0.8
     WITHIN 1 hour
     """
-    printer = _Printer(query.pattern)
+    printer = ExpressionPrinter(query.pattern)
     lines = [f"FROM {_name(query.stream)}"] if query.stream else []
     pattern = print_pattern(query.pattern)
     if isinstance(query.pattern, ast.Negation) and query.pattern.window:
@@ -62,7 +63,7 @@ def print_pattern(pattern: ast.Pattern) -> str:
 
 def print_expression(expression: ast.Expression, query: ast.Query) -> str:
     """An expression of this query as text."""
-    return _Printer(query.pattern).expression(expression)
+    return ExpressionPrinter(query.pattern).expression(expression)
 
 
 def print_window(window: ast.Window) -> str:
@@ -96,7 +97,7 @@ def item_names(query: ast.Query) -> list[str]:
     return [item_name(item, query) for item in query.returns.items] if query.returns else []
 
 
-def _where(query: ast.Query, printer: _Printer) -> str:
+def _where(query: ast.Query, printer: ExpressionPrinter) -> str:
     condition = printer.expression(query.condition) if query.condition is not None else ""
     is_default = query.strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH
     if is_default and query.strategy_variables is None:
@@ -108,7 +109,7 @@ def _where(query: ast.Query, printer: _Printer) -> str:
     return f"{query.strategy.value}{variables}{body}"
 
 
-def _returns(returns: ast.Return, printer: _Printer) -> str:
+def _returns(returns: ast.Return, printer: ExpressionPrinter) -> str:
     items = ", ".join(map(printer.item, returns.items))
     if returns.type_name is not None:
         return f"{_name(returns.type_name)}({items})"
@@ -154,11 +155,12 @@ def _bounds(bounds: ast.Bounds) -> str:
             return f"{{{least},{most}}}"
 
 
-class _Printer:
+class ExpressionPrinter:
     """Prints the expressions of a query; the pattern decides how variables are written."""
 
-    def __init__(self, pattern: ast.Pattern) -> None:
-        self._kleene = {c.variable for c, _ in ast.components(pattern) if c.is_kleene}
+    def __init__(self, pattern: ast.Pattern | None = None) -> None:
+        declared = ast.components(pattern) if pattern is not None else ()
+        self._kleene = {c.variable for c, _ in declared if c.is_kleene}
         # How the event of a computed attribute is written.
         self._event = ""
         # The variable of a query with one component without a name is left out.
@@ -168,6 +170,7 @@ class _Printer:
                 self._bare = variable
 
     def item(self, item: ast.ReturnItem) -> str:
+        """The text of an item of RETURN."""
         expression = self.expression(item.expression)
         if item.name:
             return f"{expression} AS {_name(item.name)}"
@@ -315,7 +318,8 @@ def _path(node: ast.Node) -> str:
             return f"{_path(operand)}.{print_attribute(name)}"
         case ast.Item(operand, number):
             return f"{_path(operand)}[{number}]"
-    return f"({_Printer(ast.Component(('',), EVENT)).expression(cast('ast.Expression', node))})"
+    printer = ExpressionPrinter(ast.Component(("",), EVENT))
+    return f"({printer.expression(cast('ast.Expression', node))})"
 
 
 def _type_name(name: str) -> str:

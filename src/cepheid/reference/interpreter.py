@@ -89,7 +89,7 @@ class Interpreter:
                 found = find_function(function)
                 assert found is not None
                 is_of_times = Kind.TIMESTAMP in found.parameters
-                return _utc(found(*map(self._local if is_of_times else self.value, arguments)))
+                return in_utc(found(*map(self._local if is_of_times else self.value, arguments)))
             case ast.Field(operand, name):
                 value = self.value(operand)
                 return None if value is None else value[name]
@@ -185,7 +185,7 @@ class Interpreter:
             return len(events)
         if node.function in ("first", "last"):
             return _attribute(events[0 if node.function == "first" else -1], node.attribute)
-        values = [_utc(_value_or_null(event, node.attribute)) for event in events]
+        values = [in_utc(_value_or_null(event, node.attribute)) for event in events]
         present = [value for value in values if value is not None]
         aggregate = AGGREGATES[node.function]
         return answer(aggregate.python(present)) if present else aggregate.of_nothing
@@ -205,7 +205,7 @@ def list_of(binding: Binding, variable: str) -> list[Event]:
 
 
 def _attribute(event: Event, attribute: str) -> Any:
-    return _utc(_local_attribute(event, attribute))
+    return in_utc(_local_attribute(event, attribute))
 
 
 def _value_or_null(event: Event, attribute: str) -> Any:
@@ -225,7 +225,7 @@ def _local_attribute(event: Event, attribute: str) -> Any:
     return event.values[attribute]
 
 
-def _utc(value: Any) -> Any:
+def in_utc(value: Any) -> Any:
     """A point in time without its zone, in UTC; any other value as it is."""
     return _point(value) if isinstance(value, datetime) else value
 

@@ -25,7 +25,7 @@ from pyspark.sql.udtf import (
 )
 
 from cepheid.api import CompiledQuery
-from cepheid.api import query as compile_query
+from cepheid.api import sase_query as compile_query
 from cepheid.errors import OptionError
 from cepheid.matches.shapes.flat import python_values
 from cepheid.spark.batch.batch import match

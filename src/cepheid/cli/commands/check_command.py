@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from cepheid import CompiledScript
+from cepheid import CompiledScript, RowPatternQuery
 from cepheid.analysis.needs import unbounded_lines
+from cepheid.cli.commands.row_patterns import rows_summary
 from cepheid.cli.commands.scripts import script_summary
-from cepheid.cli.inputs import find_schema, looks_like_events, name_of, read_queries, split_query
+from cepheid.cli.inputs import find_schema, looks_like_events, name_of, read_any, split_query
 from cepheid.cli.named_options import reading_values
 from cepheid.cli.reporting import EXIT_FAULT, report
 from cepheid.cli.request import Request, command
@@ -47,7 +48,11 @@ def check(
     for file in files:
         text = request.query_text if file is None else None
         try:
-            query = read_queries(file, text, request.settings or (), limits=request.limits or ())
+            query = read_any(file, text, request.settings or (), limits=request.limits or ())
+            if isinstance(query, RowPatternQuery):
+                query.explain(known)
+                typer.echo(visible_lines(f"{name_of(file)}: ok, {rows_summary(query)}"))
+                continue
             if isinstance(query, CompiledScript):
                 query.explain(known, time=request.time, type=request.type)
                 shown = script_summary(query)

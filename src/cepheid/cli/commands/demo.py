@@ -14,6 +14,7 @@ from rich.rule import Rule
 from rich.theme import Theme
 
 import cepheid as cep
+from cepheid.api import sase_query
 from cepheid.cli.reporting import plural, took
 from cepheid.cli.tables import PipedConsole, matches_table
 from cepheid.matches.matches import Match
@@ -75,7 +76,7 @@ def _show(
     console.print()
     console.print(_QueryHighlighter()(each.query.rstrip()))
     console.print()
-    query, events = cep.query(each.query), each.events()
+    query, events = sase_query(each.query), each.events()
     task = progress.add_task("Compiling", total=None)
     started = time.perf_counter()
     answer(query, events.slice(0, len(events) // 10))

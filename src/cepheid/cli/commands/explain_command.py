@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cepheid import CompiledScript
+from cepheid import CompiledScript, RowPatternQuery
 from cepheid.cli.inputs import time_columns
 from cepheid.cli.named_options import OF_EXPLAIN, named_values, reading_values
 from cepheid.cli.request import Request, command
@@ -50,9 +50,13 @@ def explain(
     """
     if mermaid + svg + stacks > 1:
         raise typer.BadParameter("--mermaid, --svg and --stacks are drawings; choose one")
-    query, known = request.query(), request.known_schema()
+    query, known = request.any_query(), request.known_schema()
     evaluation, time = request.evaluation, time_columns(request.time)
-    if isinstance(query, CompiledScript):
+    if isinstance(query, RowPatternQuery):
+        if mermaid or svg or stacks:
+            raise typer.BadParameter("MATCH_RECOGNIZE cannot be drawn yet")
+        text = query.explain(known) + "\n"
+    elif isinstance(query, CompiledScript):
         if mermaid or svg or stacks:
             raise typer.BadParameter("only a single query can be drawn, and this is a script")
         text = query.explain(known, evaluation=evaluation, time=time, type=request.type) + "\n"

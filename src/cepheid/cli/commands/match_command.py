@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cepheid import CompiledQuery, CompiledScript
+from cepheid import CompiledQuery, CompiledScript, RowPatternQuery
+from cepheid.cli.commands.row_patterns import match_rows, refuse_sase_options
 from cepheid.cli.commands.scripts import match_script
 from cepheid.cli.formats import Format, Output, choose_format
 from cepheid.cli.inputs import STDIN, Source, stdin_as_file
@@ -98,7 +99,14 @@ def match(
     """
     is_piped = request.paths == [STDIN]
     source: Source | None = None if is_piped else request.source()
-    query = request.query()
+    query = request.any_query()
+    if isinstance(query, RowPatternQuery):
+        refuse_sase_options(
+            request, {"--spark": spark, "--output": output, "--metrics": metrics}, OF_MATCH
+        )
+        way = Output(choose_format(format, file), limit, file=file)
+        match_rows(query, request, request.source() if source is None else source, way, count)
+        return
     named = named_values(request.option or (), OF_MATCH)
     slices, in_place = named.pop("slices", None), named.pop("in_place", False)
     spreadsheet, count_by = named.pop("spreadsheet", False), named.pop("count_by", None)

@@ -11,7 +11,7 @@ from types import FunctionType
 import pyarrow as pa
 
 from cepheid.aggregates import AGGREGATES, BUILT_IN, Aggregate
-from cepheid.api import CompiledQuery, query
+from cepheid.api import CompiledQuery, sase_query
 from cepheid.budget import default_limit
 from cepheid.codegen.registered import register_function, registered_python
 from cepheid.engines.base.options import memory_limit
@@ -104,7 +104,7 @@ class WorkerSettings:
         refuse_zip_file()
         self.additions.register()
         # The driver has checked the limits that the user gave.
-        compiled = script if self.is_script else query
+        compiled = script if self.is_script else sase_query
         return compiled(self.text, limits=NO_LIMITS)
 
 
