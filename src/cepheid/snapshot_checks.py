@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from cepheid.errors import CepheidError, OptionError, SnapshotError
 from cepheid.snapshots import Arrays
@@ -52,7 +51,6 @@ _FAILURES = (
     SystemError,
     TypeError,
     ValueError,
-    pa.ArrowException,
 )
 """Whatever reading a wrong value can raise."""
 
@@ -91,11 +89,13 @@ def require(condition: bool | np.bool_, what: str) -> None:
 @contextmanager
 def damage_reported() -> Iterator[None]:
     """Report whatever fails while a snapshot is read as damage, except wrong options."""
+    from pyarrow import ArrowException  # Imported here: to explain a query, Arrow is not loaded.
+
     try:
         yield
     except (OptionError, SnapshotError):
         raise
-    except _FAILURES as error:
+    except (*_FAILURES, ArrowException) as error:
         raise damage(f"{type(error).__name__}: {error}") from error
 
 
