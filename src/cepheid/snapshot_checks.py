@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cepheid.errors import CepheidError, OptionError, SnapshotError
-from cepheid.snapshots import Arrays
+
+if TYPE_CHECKING:
+    from cepheid.snapshots import Arrays
 
 Bound = int | str
 """A number, or the name of a size."""
