@@ -27,7 +27,7 @@ help:
 demo: $(VENV)/.installed
 	@$(BIN)/cepheid demo --spark 'local[*]'
 
-test: check browser
+test: check
 	$(BIN)/pytest -n 2 --dist loadgroup
 
 # The report page is tested in Chromium: from the system's packages, or from Playwright.
