@@ -47,7 +47,6 @@ _FAILURES = (
     AttributeError,
     CepheidError,
     LookupError,
-    MemoryError,
     OSError,
     RecursionError,
     SystemError,

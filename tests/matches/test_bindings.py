@@ -48,7 +48,7 @@ def test_matches_are_stored_and_loaded() -> None:
     state = store_matches(matches())
     assert sorted(state) == ["end_positions", "ends", "ids", "offsets", "starts"]
     assert state["ids"][:3].tolist() == [5 * 32, 3 * 32 + 1, 8 * 32 + 1]
-    loaded = load_matches(state, COMPONENTS)
+    loaded = load_matches(state, COMPONENTS, range(10))
     assert list(loaded) == ROWS
     assert loaded.starts.tolist() == [30, 10, 40, 30]
     assert loaded.completion_positions.tolist() == [8, 2, 6, 7]

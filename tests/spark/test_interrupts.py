@@ -92,5 +92,6 @@ def test_a_signal_ends_a_command(number: int, code: int, file: Path) -> None:
 @pytest.mark.usefixtures("spark")
 def test_an_interrupt_reaches_a_program(file: Path) -> None:
     ended, errors, seconds = interrupted(signal.SIGINT, PROGRAM, QUERY, str(file))
-    assert (ended, errors.splitlines()[-1]) == (77, "interrupted")
+    assert ended == 77
+    assert "interrupted" in errors.splitlines()  # Spark may log after it that a worker has ended.
     assert seconds < 5

@@ -105,7 +105,7 @@ def test_under_partition_contiguity_other_symbols_may_lie_between() -> None:
 
 def test_without_overlap_the_shortest_match_at_e6_is_the_only_one() -> None:
     # R2 completes with e6 as R1 does, and starts later; R3 starts before e6 [§2, output format].
-    shown = matches(QUERY_3, figure_3(), window=60, output="non_overlapping")
+    shown = matches(f"{QUERY_3} OUTPUT NON_OVERLAPPING", figure_3(), window=60)
     assert {match.replace("stock", "e") for match in shown} == {R2}
 
 

@@ -65,7 +65,7 @@ def test_misplaced_inventory(events: str, expected: str) -> None:
 
 def test_misplaced_inventory_is_reported_when_the_hour_is_over() -> None:
     events = "SHELF-READING1(id=7,shelf_id=1)@5 SHELF-READING2(id=7,shelf_id=2)@10"
-    assert [at for _, at in completions(MISPLACED, events, window=HOUR)] == [(65, -1)]
+    assert [at for _, at in completions(MISPLACED, events, window=HOUR)] == [(65, 1)]
 
 
 def test_an_overdose_of_antibiotics() -> None:

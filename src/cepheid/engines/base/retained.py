@@ -246,9 +246,9 @@ class Retained:
     def keep(self, wanted: npt.NDArray[np.bool_]) -> None:
         """Evict the events that are not wanted."""
         places = np.flatnonzero(wanted)
+        kept = self.events.take(places)
         self._gaps = self._without_gaps(self.numbers[places])
         self._lists = None
-        kept = self.events.take(places)
         self._pieces = deque([kept])
         self._whole = len(kept)
         self._each_tail(lambda tail: tail.keep(places))
@@ -362,7 +362,6 @@ def events_from(state: Arrays, type_names: Sequence[str], axis: TimeAxis, schema
     require(len({*type_names}) == len(type_names), "two types have the same name")
     names = {*table.column_names}
     require(len(names) == table.num_columns, "two columns have the same name")
-    require(schema.attributes.keys() <= names, "retained events lack a column")
     for field in table.schema:
         kinds = {kind_of(field.type), schema.kind(field.name), Kind.UNKNOWN}
         require(len(kinds) < 3, f"column {field.name!r} is {field.type}")
