@@ -7,7 +7,7 @@ reported in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from cepheid.visible import LONE_SURROGATE
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
+    from lark.exceptions import UnexpectedInput
 
 KEYWORDS = (
     "PATTERN", "EVENT", "FROM", "WHERE", "WITHIN", "RETURN", "OUTPUT", "SEQ", "AND", "OR", "NOT",
@@ -83,18 +84,10 @@ def parse_script(
     >>> len(parse_script("EVENT A; EVENT B;"))
     2
     """
-    from lark.exceptions import UnexpectedInput
-
     from cepheid.language.assembly import assemble
     from cepheid.language.mistakes import explain
 
-    limits.check("characters", len(text), "the query text is too long", "Split it.")
-    check_characters(text, source)
-    try:
-        tree = _grammar().parse(text)
-    except UnexpectedInput as error:
-        raise QuerySyntaxError([explain(error, text)], text, source) from None
-    check_depth(tree, limits)
+    tree = syntax_tree(text, source, limits, _grammar, explain)
     faults: list[Fault] = []
     queries = assemble(tree, plain_parameters(parameters), faults)
     if faults:
@@ -126,19 +119,44 @@ def check_characters(text: str, source: str = DEFAULT_SOURCE) -> None:
 
 @cache
 def _grammar() -> Lark:
+    return open_grammar(__file__, "script")
+
+
+def open_grammar(module: str, start: str) -> Lark:
+    """The parser of the grammar in the folder of a module."""
     from lark import Lark
 
     return Lark.open(
         "grammar.lark",
-        rel_to=__file__,
+        rel_to=module,
         parser="lalr",
-        start="script",
+        start=start,
         propagate_positions=True,
         maybe_placeholders=True,
     )
 
 
-def check_depth(tree: Tree[Token], limits: Limits) -> None:
+def syntax_tree(
+    text: str,
+    source: str,
+    limits: Limits,
+    grammar: Callable[[], Lark],
+    explain: Callable[[UnexpectedInput, str], Fault],
+) -> Tree[Token]:
+    """The tree of a text; ``explain`` makes a fault of what the grammar does not expect."""
+    from lark.exceptions import UnexpectedInput
+
+    limits.check("characters", len(text), "the query text is too long", "Split it.")
+    check_characters(text, source)
+    try:
+        tree = grammar().parse(text)
+    except UnexpectedInput as error:
+        raise QuerySyntaxError([explain(error, text)], text, source) from None
+    _check_depth(tree, limits)
+    return tree
+
+
+def _check_depth(tree: Tree[Token], limits: Limits) -> None:
     """Refuse a tree with too many levels; later passes recurse, so they must not meet too many."""
     from lark import Tree
 

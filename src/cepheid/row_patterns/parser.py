@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cepheid.errors import DEFAULT_SOURCE, Fault, QuerySemanticError, QuerySyntaxError
+from cepheid.errors import DEFAULT_SOURCE, Fault, QuerySemanticError
 from cepheid.language.limits import DEFAULT_LIMITS, Limits
 from cepheid.language.naming import ParameterValue, plain_parameters
 from cepheid.language.parser import (
     MAX_FAULTS,
     NO_PARAMETERS,
-    check_characters,
-    check_depth,
+    open_grammar,
+    syntax_tree,
     warn_of_unused,
 )
 from cepheid.row_patterns.checks import check_clause
@@ -57,18 +57,10 @@ def parse(
     Concatenation(parts=(Variable(name='A'), Quantified(part=Variable(name='B'), least=1, \
 most=None, is_greedy=True)))
     """
-    from lark.exceptions import UnexpectedInput
-
     from cepheid.row_patterns.assembly import assemble
     from cepheid.row_patterns.mistakes import explain
 
-    limits.check("characters", len(text), "the query text is too long", "Split it.")
-    check_characters(text, source)
-    try:
-        tree = _grammar().parse(text)
-    except UnexpectedInput as error:
-        raise QuerySyntaxError([explain(error, text)], text, source) from None
-    check_depth(tree, limits)
+    tree = syntax_tree(text, source, limits, _grammar, explain)
     faults: list[Fault] = []
     clause = assemble(tree, plain_parameters(parameters), faults)
     count = len(clause.variables())
@@ -83,13 +75,4 @@ most=None, is_greedy=True)))
 
 @cache
 def _grammar() -> Lark:
-    from lark import Lark
-
-    return Lark.open(
-        "grammar.lark",
-        rel_to=__file__,
-        parser="lalr",
-        start="statement",
-        propagate_positions=True,
-        maybe_placeholders=True,
-    )
+    return open_grammar(__file__, "statement")
