@@ -6,6 +6,16 @@ from typing import Any
 import cepheid as cep
 
 
+def both(text: str, source: Any, **keywords: Any) -> Any:
+    """The rows that a clause gives, by the engine if it can run it, and by the reference too."""
+    query = cep.query(text)
+    found = query.match(source, **keywords)
+    expected = query.match(source, evaluation="reference", **keywords)
+    assert found.to_arrow().equals(expected.to_arrow()), (found, expected)
+    assert (len(found), found.count) == (len(expected), expected.count)
+    return found
+
+
 def table(letters: str, **columns: list[Any]) -> dict[str, list[Any]]:
     """A table with a row for each letter: its position t, the letter as k, and more columns."""
     return {"t": list(range(len(letters))), "k": list(letters), **columns}
@@ -27,7 +37,7 @@ def labels(pattern: str, letters: str, clauses: str = "", define: str = "") -> l
         ALL ROWS PER MATCH {clauses}
         PATTERN ({pattern}) {defined(pattern, define)})"""
     found: dict[int, str] = {}
-    for row in cep.query(text).match(table(letters)):
+    for row in both(text, table(letters)):
         start = row["t"] if row["first"] is None else row["first"]
         found.setdefault(row["n"], f"{start}:")
         found[row["n"]] += row["v"] or ""
@@ -48,6 +58,6 @@ def measured(
     subset = "SUBSET S = (A, B)" if "S" in re.findall(r"\bS\b", measures + define) else ""
     text = f"""MATCH_RECOGNIZE (ORDER BY t MEASURES {", ".join(named)} {rows}
         PATTERN ({pattern}) {subset} {defined(pattern, define)})"""
-    found = cep.query(text).match(table(letters, **columns)).to_dicts()
+    found = both(text, table(letters, **columns)).to_dicts()
     values = [tuple(row[f"m{index}"] for index in range(len(named))) for row in found]
     return [each[0] if len(each) == 1 else each for each in values]

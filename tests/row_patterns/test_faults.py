@@ -197,9 +197,11 @@ def test_faults(inside, message, place, advice):
         ("MATCH_RECOGNIZE (PATTERN (A) /* no end )", "the comment is not closed", "/*",
          "A comment ends with */."),
         ("SELECT x FROM t MATCH_RECOGNIZE (PATTERN (A))", "unexpected 'x'", "x",
-         "A statement here is SELECT * FROM name MATCH_RECOGNIZE ( … ), and no more."),
+         "A statement here is SELECT * FROM name MATCH_RECOGNIZE ( … ), and no more. "
+         "cep.sql() runs whole statements (cepheid sql)."),
         ("SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A)) AS m WHERE x > 1", "unexpected 'WHERE'",
-         "WHERE", "Nothing but a name can follow the clause: leave out the rest of the statement."),
+         "WHERE", "Nothing but a name can follow the clause. cep.sql() runs whole statements "
+         "(cepheid sql)."),
         ("MATCH_RECOGNIZE ()", "unexpected ')'", ")",
          "Expected PARTITION BY, ORDER BY, MEASURES, ONE ROW PER MATCH, ALL ROWS PER MATCH, AFTER "
          "MATCH SKIP or PATTERN."),

@@ -186,7 +186,7 @@ def test_a_sum_that_does_not_fit_is_null():
         ("i + 1", pa.int64()), ("f + 1", pa.float64()), ("i / 2", pa.float64()),
         ("i > 1", pa.bool_()), ("CLASSIFIER()", pa.string()), ("MATCH_NUMBER()", pa.int64()),
         ("count(*)", pa.int64()), ("avg(i)", pa.float64()), ("sum(f)", pa.float64()),
-        ("ns - PREV(ns)", pa.duration("us")), ("max(ns)", pa.timestamp("us", "Europe/Berlin")),
+        ("ns - PREV(ns)", pa.duration("us")), ("max(ns)", pa.timestamp("ns", "Europe/Berlin")),
         ("d", pa.date32()), ("A.ns + INTERVAL '1' HOUR", pa.timestamp("us")),
     ],
 )  # fmt: skip

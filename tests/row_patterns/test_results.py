@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from row_patterns.row_cases import table
+from row_patterns.row_cases import both, table
 
 import cepheid as cep
 from cepheid.errors import EvaluationError, EventError, LimitError, OptionError
@@ -20,9 +20,7 @@ TICKS = {
 
 
 def rows(clause: str, source: object = None, **keywords: object) -> list[tuple[object, ...]]:
-    found = cep.query(f"MATCH_RECOGNIZE ({clause})").match(
-        TICKS if source is None else source, **keywords
-    )
+    found = both(f"MATCH_RECOGNIZE ({clause})", TICKS if source is None else source, **keywords)
     return [tuple(row.values()) for row in found]
 
 
@@ -291,3 +289,8 @@ def test_an_empty_table_gives_an_empty_result():
     found = cep.query("MATCH_RECOGNIZE (PARTITION BY k ORDER BY t MEASURES A.t AS t PATTERN (A))")
     result = found.match(pa.table({"k": pa.array([], pa.string()), "t": pa.array([], pa.int64())}))
     assert (result.columns, len(result), result.count) == (["k", "t"], 0, 0)
+
+
+def test_within_over_an_empty_table_finds_nothing():
+    clause = "MATCH_RECOGNIZE (ORDER BY t PATTERN (A) WITHIN INTERVAL '1' SECOND)"
+    assert cep.query(clause).count(pa.table({"t": pa.array([], pa.timestamp("us"))})) == 0

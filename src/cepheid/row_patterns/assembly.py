@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from lark import Token, Tree
 
@@ -169,8 +169,19 @@ class _Assembler(ExpressionAssembler):
         found = spread(ast.In(operand, options, span=span))
         return ast.Not(found, span=span) if negated else found  # type: ignore[arg-type]
 
-    def qualified(self, span: Span, variable: rows.Name, column: rows.Name) -> rows.Column:
-        return rows.Column(variable.key, column, span=span)
+    def qualified(
+        self, span: Span, variable: rows.Name, column: rows.Name, *steps: tuple[Any, Span]
+    ) -> ast.Node:
+        assert column.span is not None
+        place = Span(span.start, column.span.end)
+        node: Any = rows.Column(variable.key, column, span=place)
+        for step, at in steps:
+            made = ast.Item if isinstance(step, int) else ast.Field
+            node = made(node, step, span=Span(span.start, at.end))
+        return cast("ast.Node", node)
+
+    def field_step(self, span: Span, name: rows.Name) -> tuple[str, Span]:  # type: ignore[override]
+        return name.text, span
 
     def case(self, span: Span, *parts: Any) -> ast.Case:
         operand, *branches, otherwise = parts

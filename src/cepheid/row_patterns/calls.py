@@ -66,6 +66,8 @@ class Calls:
             if given.values:
                 self._fault("MATCH_NUMBER takes no arguments", span, "Write MATCH_NUMBER().")
             return rows.MatchNumber(span=span)
+        if word == "MOD" and len(given.values) == 2:
+            return ast.Arithmetic("%", *given.values, span=span)
         known = find_function(name.text)
         return ast.Call(known.name if known else name.text, given.values, span=span)
 

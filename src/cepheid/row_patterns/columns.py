@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from cepheid.analysis.kinds import KindChecker
+from cepheid.analysis.kinds import KindChecker, path_of
 from cepheid.analysis.operations import TIMES
 from cepheid.errors import Fault, closest, list_words
 from cepheid.language import syntax as ast
@@ -48,6 +48,8 @@ class Binding:
 
     def __init__(self, clause: rows.Clause, schema: Schema) -> None:
         self._columns = list(schema.attributes)
+        self._nested = schema.nested
+        self.plan: object = None  # how the engine runs the clause, once it is known
         self._variables = clause.variables()
         self.faults: list[Fault] = []
         partition_by = tuple(map(self._resolved, clause.partition_by))
@@ -65,6 +67,10 @@ class Binding:
             return replace(node, name=self._resolved(node.name))
         if isinstance(node, rows.SortItem):
             return replace(node, column=self._resolved(node.column))
+        if isinstance(node, ast.Field):
+            path = path_of(node.operand)
+            fields = [each[-1] for each in self._nested if each[:-1] == path]
+            return replace(node, name=found_column(rows.Name(node.name), fields) or node.name)
         return node
 
     def _resolved(self, name: rows.Name) -> rows.Name:

@@ -48,6 +48,7 @@ _CLAUSES = (
     "PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN", "WITHIN", "SUBSET",
     "DEFINE",
 )  # fmt: skip
+_SQL = "cep.sql() runs whole statements (cepheid sql)."
 _ORDER = (
     "The order is PARTITION BY, ORDER BY, MEASURES, ONE ROW or ALL ROWS PER MATCH, AFTER MATCH "
     "SKIP, PATTERN, WITHIN, SUBSET, DEFINE, each at most once."
@@ -99,10 +100,11 @@ def _rule_broken(place: Place) -> str | None:
     word, accepts = _first_word(place.found), place.accepts
     before, opened = _before(place, place.span.start), place.open_bracket()
     rule = None
-    if (word == "WITH" and "_SELECT" in accepts) or {"STAR"} == accepts or "_FROM" in accepts:
-        rule = "A statement here is SELECT * FROM name MATCH_RECOGNIZE ( … ), and no more."
+    in_select = "_FROM" in accepts or before.endswith("FROM") or "_MATCH_RECOGNIZE" in accepts
+    if {"STAR"} == accepts or (in_select and (word == "WITH" or before)):
+        rule = f"A statement here is SELECT * FROM name MATCH_RECOGNIZE ( … ), and no more. {_SQL}"
     elif "$END" in accepts:
-        rule = "Nothing but a name can follow the clause: leave out the rest of the statement."
+        rule = f"Nothing but a name can follow the clause. {_SQL}"
     elif word in _CLAUSES and accepts & {"_DEFINE", "_SUBSET", "_PATTERN", "RPAR"}:
         rule = _ORDER
     elif word in ("INITIAL", "SEEK") and "_PATTERN" in accepts:

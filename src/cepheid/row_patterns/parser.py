@@ -60,7 +60,7 @@ most=None, is_greedy=True)))
     from cepheid.row_patterns.assembly import assemble
     from cepheid.row_patterns.mistakes import explain
 
-    tree = syntax_tree(text, source, limits, _grammar, explain)
+    tree = syntax_tree(text, source, limits, clause_grammar, explain)
     faults: list[Fault] = []
     clause = assemble(tree, plain_parameters(parameters), faults)
     count = len(clause.variables())
@@ -74,5 +74,6 @@ most=None, is_greedy=True)))
 
 
 @cache
-def _grammar() -> Lark:
+def clause_grammar() -> Lark:
+    """The parser of clauses."""
     return open_grammar(__file__, "statement")

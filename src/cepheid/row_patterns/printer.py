@@ -129,6 +129,11 @@ class _Printer(ExpressionPrinter):
             case ast.Duration(amount, unit):
                 exact = Context(40).divide(Decimal(amount.numerator), Decimal(amount.denominator))
                 return f"INTERVAL '{exact:f}' {unit.removesuffix('s').upper()}", PRIMARY_LEVEL
+            case ast.Field(operand, name):
+                shown = name if _PLAIN_NAME.fullmatch(name) else _quoted(name)
+                return f"{self.expression(operand)}.{shown}", PRIMARY_LEVEL
+            case ast.Item(operand, number):
+                return f"{self.expression(operand)}[{number}]", PRIMARY_LEVEL
             case ast.Call(function, arguments):
                 plain = _PLAIN_NAME.fullmatch(function)
                 shown = function if plain else _quoted(function)

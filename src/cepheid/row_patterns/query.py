@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Unpack
 
-from cepheid.errors import EvaluationError, OptionError, QuerySemanticError
-from cepheid.events.sources.spark_frames import are_spark_frames
+from cepheid.errors import (
+    DEFAULT_SOURCE,
+    OptionError,
+    QuerySemanticError,
+    warn,
+)
+from cepheid.events.sources.spark_frames import SPARK, are_spark_frames
 from cepheid.row_patterns import syntax as rows
 from cepheid.row_patterns.printer import print_clause, print_expression, print_variable
-from cepheid.schema import schema_of
+from cepheid.row_patterns.settings import MatchKeywords, RowKeywords, Settings
+from cepheid.row_patterns.streams.bounds import (
+    UNBOUNDED,
+    is_unbounded,
+    stream_faults,
+    stream_text,
+)
+from cepheid.schema import Schema, schema_of
 from cepheid.visible import html_text
 
 if TYPE_CHECKING:
-    from cepheid.row_patterns.results import RowMatches
+    from cepheid.row_patterns.diagnosis import RowDiagnosis
+    from cepheid.row_patterns.results import RowMatches, RowMatchStream
     from cepheid.row_patterns.running import Run
+    from cepheid.row_patterns.streams.session import RowSession
 
-RUNS_WITH = "it runs with match() and count() over tables in memory and files (cepheid match)"
-MAX_STEPS = 10_000_000
-"""How many steps the search for a match from one row may take, unless ``max_steps`` says so."""
-
-
-def _not_yet(name: str) -> Any:
-    def method(_self: RowPatternQuery, *_: Any, **__: Any) -> NoReturn:
-        raise EvaluationError(f"MATCH_RECOGNIZE has no {name}() yet: {RUNS_WITH}")
-
-    method.__name__, method.__doc__ = name, "Not for MATCH_RECOGNIZE yet: raises an error."
-    return method
+RUNS_WITH = (
+    "it runs with match() and count() over tables in memory, files (cepheid match) and Spark "
+    "DataFrames"
+)
 
 
 class RowPatternQuery:
@@ -46,7 +56,7 @@ class RowPatternQuery:
     {'symbol': 'X', 'since': 1, 'until': 3, 'falls': 2}
     """
 
-    def __init__(self, tree: rows.Clause, text: str, source: str) -> None:
+    def __init__(self, tree: rows.Clause, text: str, source: str = DEFAULT_SOURCE) -> None:
         self.tree = tree
         self._text = text
         self._source = source
@@ -60,47 +70,53 @@ class RowPatternQuery:
     def _repr_html_(self) -> str:
         return f"<pre>{html_text(str(self))}</pre>"
 
-    def match(
-        self,
-        events: Any,
-        *,
-        time_unit: str | None = None,
-        sep: str | None = None,
-        max_steps: int = MAX_STEPS,
-    ) -> RowMatches:
+    def match(self, events: Any, **keywords: Unpack[MatchKeywords]) -> RowMatches:
         """The rows that the clause gives for a table.
 
         Args:
             events: an Arrow table or batch, a pandas or Polars frame, a mapping of columns, a list
-                of dicts, or the path of Parquet, CSV or JSON-lines files.
+                of dicts, or the path of Parquet, CSV or JSON-lines files. For a Spark DataFrame
+                the result is a DataFrame: see :mod:`cepheid.spark`.
             time_unit: what the numbers of the first column of ORDER BY count, such as ``ms``;
                 only for WITHIN, and only if they are plain numbers.
             sep: the character between the columns of CSV files, such as ``;``.
-            max_steps: how many steps the search for a match from one row may take.
+            tie_break: for a Spark DataFrame, the column or columns that order rows which are
+                equal in ORDER BY. The rows of any other table keep their order.
+            max_steps: how many steps the search for a match from one row may take, by default
+                10 million.
+            evaluation: ``row_pattern`` (the engine), ``reference``, or ``auto``: the engine if it
+                can run the clause; :meth:`explain` tells.
+            max_memory: how much memory the search and the result may take, such as ``"2 GiB"``; by
+                default half of what is available.
+            match_id: whether the result has a last column ``match_id``, which names a match: it is
+                the same wherever and however often the match is found. It is null in the row of no
+                match. By default only the result for a streaming DataFrame has it.
+            lateness: for a streaming DataFrame, how far a row may be behind the latest one, such as
+                ``10 minutes``; ``late`` and ``metrics`` are for streaming DataFrames too, see
+                :mod:`cepheid.spark`.
 
         Raises:
-            EvaluationError: AFTER MATCH SKIP cannot go on from a match, or the events are a Spark
-                DataFrame.
-            LimitError: a search takes more than ``max_steps``; the message names the variable.
+            EvaluationError: AFTER MATCH SKIP cannot go on from a match.
+            LimitError: a search takes more than ``max_steps``, and the message names the variable;
+                or ``max_memory`` does not suffice.
             QuerySemanticError: the table does not have the columns, or their kinds do not fit.
         """
-        return self._run(events, time_unit, sep, max_steps).result()
+        if are_spark_frames(events):
+            _refuse_sep(keywords)
+            return import_module(SPARK).match_rows(self, events, **keywords)  # type: ignore[no-any-return]
+        return self._run(events, keywords).result()
 
-    def count(
-        self,
-        events: Any,
-        *,
-        time_unit: str | None = None,
-        sep: str | None = None,
-        max_steps: int = MAX_STEPS,
-    ) -> int:
-        """The number of matches, empty ones included; arguments as for :meth:`match`.
+    def count(self, events: Any, **keywords: Unpack[MatchKeywords]) -> int:
+        """The number of matches, empty ones included; keywords as for :meth:`match`.
 
         >>> import cepheid as cep
         >>> cep.query("MATCH_RECOGNIZE (PATTERN (A A))").count({"x": [1, 2, 3, 4, 5]})
         2
         """
-        return self._run(events, time_unit, sep, max_steps).count()
+        if are_spark_frames(events):
+            _refuse_sep(keywords)
+            return int(import_module(SPARK).count_rows(self, events, **keywords))
+        return self._run(events, keywords).count()
 
     def explain(self, schema: Any = None) -> str:
         """What the clause means, and how it runs.
@@ -117,9 +133,16 @@ class RowPatternQuery:
         )
         <BLANKLINE>
         evaluation:
-          reference: full backtracking over the syntax tree, in Python
+          row_pattern: backtracking over an automaton, compiled; no state is entered again with \
+what it has failed with
+        automaton:
+          0: A → 1
+          1: B → 2
+          2: B → 2, match
+        tested for all rows before the search:
+          B: x > 1
         partitions:
-          one, with all rows
+          one, with all rows; on Spark, one worker runs it
         order:
           t
         variables:
@@ -129,10 +152,15 @@ class RowPatternQuery:
           one row for each match
         after a match:
           go on after its last row
+        stream:
+          a match is given when no row to come can change it
+          retained rows of each partition: unbounded, without WITHIN
         """
+        from cepheid.row_patterns.compiled.explanation import explained
+
         known = schema_of(schema)
         if known is not None:
-            self._check(known)
+            self.check(known)
         clause, definitions = self.tree, {each.variable: each for each in self.tree.definitions}
         order = ", ".join(
             item.column.text + ("" if item.is_ascending else " (descending)")
@@ -140,7 +168,7 @@ class RowPatternQuery:
         )
         partitions = ", ".join(name.text for name in clause.partition_by)
         parts = {
-            "evaluation": ["reference: full backtracking over the syntax tree, in Python"],
+            **explained(clause, known),
             "partitions": [f"rows that agree on {partitions}" if partitions else _ONE_PARTITION],
             "order": [order or "that of the input"],
             "variables": [
@@ -150,53 +178,175 @@ class RowPatternQuery:
             ],
             "result": [_RESULTS[clause.rows]],
             "after a match": [_after(clause.skip)],
+            "stream": stream_text(clause),
         }
         lines = [str(self), ""]
         for title, texts in parts.items():
             lines += [f"{title}:", *(f"  {text}" for text in texts)]
         return "\n".join(lines)
 
-    session = _not_yet("session")
-    restore = _not_yet("restore")
-    match_stream = _not_yet("match_stream")
-    diagnose = _not_yet("diagnose")
-    automaton = _not_yet("automaton")
-    stacks = _not_yet("stacks")
+    def session(self, **keywords: Unpack[RowKeywords]) -> RowSession:
+        """A session over rows that arrive in batches; keywords as for :meth:`match`.
 
-    def _run(self, events: Any, time_unit: str | None, sep: str | None, max_steps: int) -> Run:
-        from cepheid.row_patterns.running import Run, Settings
+        The first column of ORDER BY is the time of a row, and rows are fed in time order.
 
-        if are_spark_frames(events):
-            raise EvaluationError(
-                "MATCH_RECOGNIZE does not run on Spark yet; if the rows fit into memory, give "
-                "df.toArrow()"
-            )
-        given: Any = max_steps
-        if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-            raise OptionError(f"max_steps is a positive whole number, not {max_steps!r}")
-        try:
-            return Run(self.tree, events, Settings(time_unit, sep, max_steps))
-        except QuerySemanticError as error:
-            raise self._at_place(error) from None
+        Raises:
+            QuerySemanticError: the clause has no ORDER BY, is in descending order, or has ``$``.
 
-    def _check(self, schema: Any) -> None:
+        >>> import cepheid as cep
+        >>> pairs = cep.query("MATCH_RECOGNIZE (ORDER BY t MEASURES B.t AS t PATTERN (A B))")
+        >>> session = pairs.session()
+        >>> len(session.feed({"t": [1]}))
+        0
+        >>> session.feed({"t": [2, 3]}).to_dicts()
+        [{'t': 2}]
+        """
+        return self._session(keywords)
+
+    def restore(self, snapshot: bytes | memoryview, **keywords: Unpack[RowKeywords]) -> RowSession:
+        """The session of a snapshot of the same clause, with the same keywords.
+
+        Raises:
+            SnapshotError: the snapshot is damaged, of another version or of another query.
+        """
+        from cepheid.snapshots import check_snapshot
+
+        check_snapshot(snapshot)
+        return self._session(keywords, snapshot)
+
+    def _session(
+        self, keywords: Mapping[str, Any], snapshot: bytes | memoryview | None = None
+    ) -> RowSession:
+        from cepheid.row_patterns.streams.session import RowSession
+
+        self.refuse_stream()
+        settings = Settings.of(keywords)
+        if snapshot is None and is_unbounded(self.tree):
+            warn(UNBOUNDED)
+        return RowSession(self.tree, settings, snapshot, (self._text, self._source))
+
+    def match_stream(self, events: Any, **keywords: Unpack[RowKeywords]) -> RowMatchStream:
+        """The rows that the clause gives, computed while they are read: partition by partition.
+
+        The keywords are those of :meth:`match`.
+
+        >>> import cepheid as cep
+        >>> pairs = cep.query("MATCH_RECOGNIZE (PARTITION BY k ORDER BY t PATTERN (A A))")
+        >>> found = pairs.match_stream({"k": [1, 2, 1, 2], "t": [1, 2, 3, 4]})
+        >>> [batch.num_rows for batch in found.to_batches()], found.found
+        ([2], 2)
+        """
+        from cepheid.row_patterns.results import RowMatchStream
+        from cepheid.row_patterns.streams.matching import KnownRows
+
+        settings = Settings.of(keywords)
+        with self._placed():
+            return RowMatchStream(KnownRows.over(self.tree, events, settings).parts())
+
+    def diagnose(self, events: Any, **keywords: Unpack[RowKeywords]) -> RowDiagnosis:
+        """Why the clause finds nothing, or too little: print it.
+
+        It shows how many rows each variable takes, how far the search from each row comes, and
+        what refused the next row there. The keywords are those of :meth:`match`. It looks at the
+        first 5,000 rows.
+
+        >>> import cepheid as cep
+        >>> falls = cep.query("MATCH_RECOGNIZE (ORDER BY t PATTERN (A B) DEFINE B AS x < PREV(x))")
+        >>> print(falls.diagnose({"t": [1, 2], "x": [5, 6]}))
+        MATCH_RECOGNIZE (
+          ORDER BY t
+          PATTERN (A B)
+          DEFINE B AS x < PREV(x)
+        )
+        <BLANKLINE>
+        No row begins a match, among 2 rows in 1 partition.
+        <BLANKLINE>
+        Rows that each variable takes by itself:
+          A: 2 (any row)
+          B: 0 (x < PREV(x))
+        <BLANKLINE>
+        How far the search from each row comes:
+          A: 2 rows; B refused the next row 1 time, no row followed 1 time
+        <BLANKLINE>
+        No row satisfies the condition of B: check its values.
+        """
+        from cepheid.row_patterns.diagnosis import DiagnosedRun
+
+        settings = Settings.of(keywords)
+        with self._placed():
+            return DiagnosedRun.over(self.tree, events, settings).diagnosis(self.tree)
+
+    def automaton(self, format: str = "mermaid") -> str:
+        """The automaton that the engine runs, as a drawing.
+
+        Args:
+            format: ``mermaid`` for a Mermaid flowchart, ``svg`` for a picture.
+
+        Raises:
+            EvaluationError: the clause has no automaton, or one that is too large to draw.
+
+        >>> import cepheid as cep
+        >>> cep.query("MATCH_RECOGNIZE (PATTERN (A B+))").automaton("svg")[:4]
+        '<svg'
+        """
+        from cepheid.row_patterns.compiled.drawing import draw
+
+        return draw(self.tree, format)
+
+    def _run(self, events: Any, keywords: Mapping[str, Any]) -> Run:
+        from cepheid.row_patterns.running import Run
+
+        settings = Settings.of(keywords)
+        with self._placed():
+            return Run.over(self.tree, events, settings)
+
+    def refuse_stream(self) -> None:
+        """Refuse to run over a stream if the clause has no answer there.
+
+        Raises:
+            QuerySemanticError: it has no ORDER BY, has a descending order, or has ``$``.
+        """
+        faults = list(stream_faults(self.tree))
+        if faults:
+            raise QuerySemanticError(faults, self._text, self._source)
+
+    def check(self, schema: Schema) -> None:
+        """Check that a table with this schema has the columns, and that their types fit.
+
+        Raises:
+            QuerySemanticError: it does not; the message has all faults.
+
+        >>> import cepheid as cep
+        >>> clause = cep.query("MATCH_RECOGNIZE (ORDER BY t PATTERN (A))")
+        >>> clause.check(cep.Schema({"t": cep.Kind.INTEGER}, None))
+        """
         from cepheid.row_patterns.columns import Binding
 
         faults = Binding(self.tree, schema).faults
         if faults:
-            raise self._at_place(QuerySemanticError(faults))
+            raise QuerySemanticError(faults, self._text, self._source)
 
-    def _at_place(self, error: QuerySemanticError) -> QuerySemanticError:
-        return QuerySemanticError(error.faults, self._text, self._source)
+    @contextmanager
+    def _placed(self) -> Iterator[None]:
+        """Show where in the text the faults are that are found for a table."""
+        try:
+            yield
+        except QuerySemanticError as error:
+            raise QuerySemanticError(error.faults, self._text, self._source) from None
 
 
-_ANY, _ONE_PARTITION = "any row", "one, with all rows"
+_ANY, _ONE_PARTITION = "any row", "one, with all rows; on Spark, one worker runs it"
 _RESULTS = {
     rows.Rows.ONE: "one row for each match",
     rows.Rows.ALL: "all rows of each match, and one for an empty match",
     rows.Rows.ALL_OMIT_EMPTY: "all rows of each match, and none for an empty match",
     rows.Rows.ALL_WITH_UNMATCHED: "all rows of each match, and the rows in no match",
 }
+
+
+def _refuse_sep(keywords: Mapping[str, Any]) -> None:
+    if keywords.get("sep") is not None:
+        raise OptionError("sep is for CSV files, not for Spark DataFrames")
 
 
 def _after(skip: rows.Skip) -> str:

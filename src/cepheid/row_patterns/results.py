@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from cepheid.matches.matches import count_text
 from cepheid.matches.shapes.flat import dicts
+from cepheid.matches.shapes.shown import ROWS, WIDTH, check_rows, shown_count, shown_table
+from cepheid.row_patterns.streams.match_ids import MATCH_ID, refuse_own_id
 from cepheid.visible import html_text, visible
 
 if TYPE_CHECKING:
@@ -38,6 +40,12 @@ class RowMatches:
         self._table = table
         self._rows = rows
         self.count = count
+
+    def with_ids(self, ids: pa.Array) -> RowMatches:
+        """The same with a column ``match_id``, the last one."""
+        refuse_own_id(self.columns)
+        columns = dict(zip(self.columns, self._table.columns, strict=True))
+        return RowMatches(pa.table({**columns, MATCH_ID: ids}), self._rows, self.count)
 
     def __len__(self) -> int:
         return self._rows
@@ -81,6 +89,21 @@ class RowMatches:
         """The columns of the result, with their types."""
         return self._table.schema
 
+    def show(self, n: int = ROWS, truncate: int | None = WIDTH) -> None:
+        """Print the first ``n`` rows as a table; values have at most ``truncate`` characters.
+
+        >>> import cepheid as cep
+        >>> pairs = cep.query("MATCH_RECOGNIZE (ORDER BY t MEASURES B.t AS t PATTERN (A B))")
+        >>> pairs.match({"t": [1, 2, 3]}).show()
+        t
+        -
+        2
+        1 row
+        """
+        first = self._dicts(self._table.slice(0, check_rows(n)), min(len(self), n))
+        print(shown_table(first, self.columns, truncate))
+        print(shown_count(len(first), len(self), "rows"))
+
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table."""
         return self._table
@@ -111,3 +134,28 @@ class RowMatches:
     @staticmethod
     def _dicts(table: pa.Table, count: int) -> list[dict[str, Any]]:
         return dicts(table) if table.num_columns else [{} for _ in range(count)]
+
+
+class RowMatchStream:
+    """The rows that ``MATCH_RECOGNIZE`` gives, computed while they are read; only once.
+
+    ``found`` is the number of matches so far.
+    """
+
+    def __init__(self, parts: Iterator[RowMatches]) -> None:
+        self.found = 0
+        self._parts = self._counted(parts)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for part in self._parts:
+            yield from part
+
+    def to_batches(self, size: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows as Arrow batches."""
+        for part in self._parts:
+            yield from part.to_batches(size)
+
+    def _counted(self, parts: Iterator[RowMatches]) -> Iterator[RowMatches]:
+        for part in parts:
+            self.found += part.count
+            yield part

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cepheid.errors import EvaluationError
 from cepheid.row_patterns import syntax as rows
-from cepheid.row_patterns.reference.interpreter import Match, Partition
+from cepheid.row_patterns.reference.interpreter import (
+    Match,
+    Partition,
+    RowInterpreter,
+    Undecided,
+)
 from cepheid.row_patterns.reference.search import Search
+from cepheid.row_patterns.run_errors import no_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,28 +28,65 @@ class ResultRow:
     seen: int
 
 
+@dataclass(slots=True)
+class Progress:
+    """How far a partition has been matched; positions are those of its known rows.
+
+    ``start`` is the row from which the next match is searched. ``covered`` rows, from the first one
+    on, are not unmatched. ``number`` is that of the next match.
+    """
+
+    start: int = 0
+    covered: int = 0
+    number: int = 1
+
+
 def matches(
-    clause: rows.Clause, partition: Partition, window: int | None, max_steps: int
+    clause: rows.Clause,
+    partition: Partition,
+    window: int | None,
+    max_steps: int,
+    progress: Progress | None = None,
 ) -> Iterator[Match | int]:
     """The matches of a partition, and between them the positions of rows in no match.
+
+    If more rows may come, it ends with the first start whose answer they can change, and
+    ``progress`` says which one that is. The answer from a start is a match with its measures, or
+    that there is none.
 
     Raises:
         EvaluationError: AFTER MATCH SKIP names a row that a match does not have, or its first row.
         LimitError: the search from a row takes too many steps.
     """
     search = Search(clause, partition, window, max_steps)
-    start, covered, number = 0, 0, 1
-    while start < len(partition):
-        found = search.match_from(start, number)
+    at = Progress() if progress is None else progress
+    while at.start < len(partition):
+        try:
+            found = search.match_from(at.start, at.number)
+            if found is not None:
+                _read_measures(clause, found, partition)
+        except Undecided:
+            return
         if found is None:
-            if start >= covered:
-                yield start
-            start += 1
+            at.start += 1
+            if at.start > at.covered:
+                yield at.start - 1
             continue
+        at.covered = max(at.covered, at.start + len(found.labels))
+        at.number += 1
+        at.start = _next_start(clause.skip, found)
         yield found
-        covered = max(covered, start + len(found.labels))
-        number += 1
-        start = _next_start(clause.skip, found)
+
+
+def _read_measures(clause: rows.Clause, found: Match, partition: Partition) -> None:
+    """Raise Undecided if a measure of a match reads a row that is still to come."""
+    if partition.is_complete:
+        return
+    for row in result_rows(clause, found, partition):
+        for measure in clause.measures:
+            for node in measure.walk():
+                if isinstance(node, rows.Physical):
+                    RowInterpreter(found, row.seen).position(node)
 
 
 def _next_start(skip: rows.Skip, found: Match) -> int:
@@ -57,14 +99,9 @@ def _next_start(skip: rows.Skip, found: Match) -> int:
     target = next(found.positions(skip.variable, backwards=is_last), None)
     if target is not None and target != found.start:
         return target
-    first = found.partition.rows[found.start]
-    last = found.partition.rows[found.start + len(found.labels) - 1]
-    fault = f"no row of {skip.variable}" if target is None else f"{skip.variable} as its first row"
-    raise EvaluationError(
-        f"AFTER MATCH SKIP {skip.mode.value} {skip.variable}: match {found.number} of its "
-        f"partition, from row {first} to row {last} (counting from 0), has {fault}"
-        + ("" if target is None else ", where the same match would be found again")
-    )
+    first = found.partition.number(found.start)
+    last = found.partition.number(found.start + len(found.labels) - 1)
+    raise no_target(skip, found.number, first, last, target is not None)
 
 
 def result_rows(clause: rows.Clause, found: Match | int, partition: Partition) -> list[ResultRow]:

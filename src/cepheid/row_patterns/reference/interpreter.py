@@ -7,23 +7,49 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cepheid.functions import answer
-from cepheid.reference.interpreter import Binding, Interpreter, in_utc
+from cepheid.language import syntax as ast
+from cepheid.reference.interpreter import Binding, Interpreter, Truth, in_utc
 from cepheid.row_patterns import syntax as rows
+
+
+class Undecided(Exception):
+    """The answer depends on rows that are still to come."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The rows of a partition in order: their numbers in the table, its columns, their times.
+    """The known rows of a partition in order: their rows in the table, its columns, their times.
 
-    ``ticks`` is None if there is no WITHIN; a tick is None if the time is null.
+    ``ticks`` is None if there is no WITHIN; a tick is None if the time is null. ``before`` is the
+    number of rows of the partition before the first of these. If more rows may come, their ticks
+    are at least ``now``. ``numbers`` are the numbers of the rows of the table in messages.
     """
 
     rows: Sequence[int]
     columns: Mapping[str, Sequence[Any]]
     ticks: Sequence[int | None] | None = None
+    before: int = 0
+    is_complete: bool = True
+    now: int = 0
+    numbers: Sequence[int] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def number(self, position: int) -> int:
+        """The number of a row of the partition in the whole input."""
+        row = self.rows[position]
+        return row if self.numbers is None else self.numbers[row]
+
+    def has(self, position: int) -> bool:
+        """Whether there is a row at this position.
+
+        Raises:
+            Undecided: it may be still to come.
+        """
+        if position >= len(self) and not self.is_complete:
+            raise Undecided
+        return 0 <= position < len(self)
 
     def value(self, column: str, position: int) -> Any:
         """The value of a column in a row of the partition."""
@@ -73,6 +99,34 @@ class RowInterpreter(Interpreter):
     binding: Binding = field(default_factory=dict, init=False)
     current: Mapping[str, int] = field(default_factory=dict, init=False)
 
+    def holds(self, condition: Any) -> bool:
+        """Whether a condition is true.
+
+        Raises:
+            Undecided: rows to come can make it true, and can make it false or unknown.
+        """
+        truths = self._truths(condition)
+        if True in truths and len(truths) > 1:
+            raise Undecided
+        return True in truths
+
+    def _truths(self, node: Any) -> set[Truth]:
+        """The truths that a condition can have, whatever rows are to come."""
+        match node:
+            case ast.Not(operand):
+                return {None if truth is None else not truth for truth in self._truths(operand)}
+            case ast.And(operands) | ast.Or(operands):
+                decisive = isinstance(node, ast.Or)
+                found: set[Truth] = {not decisive}
+                for operand in operands:
+                    truths = self._truths(operand)
+                    found = {_joined(one, two, decisive) for one in found for two in truths}
+                return found
+        try:
+            return {self.truth(node)}
+        except Undecided:
+            return {True, False, None}
+
     def value(self, node: Any) -> Any:
         """The value of an expression; None for null and unknown."""
         match node:
@@ -116,7 +170,7 @@ class RowInterpreter(Interpreter):
                 if base is None:
                     return None
                 position = base + (offset if function == "NEXT" else -offset)
-                return position if 0 <= position < len(self.match.partition) else None
+                return position if self.match.partition.has(position) else None
         raise AssertionError(f"{type(node).__name__} reads no row")
 
     def _last(self, variable: str | None) -> int | None:
@@ -138,6 +192,13 @@ class RowInterpreter(Interpreter):
             present = list(dict.fromkeys(present))
         aggregate = rows.AGGREGATES[node.function]
         return answer(aggregate.python(present)) if present else aggregate.of_nothing
+
+
+def _joined(one: Truth, two: Truth, decisive: bool) -> Truth:
+    """``one OR two`` if true is decisive, ``one AND two`` if false is."""
+    if decisive in (one, two):
+        return decisive
+    return None if None in (one, two) else not decisive
 
 
 def operand_of(node: rows.Logical | rows.Physical) -> Any:

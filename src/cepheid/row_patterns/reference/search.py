@@ -13,6 +13,7 @@ from typing import Any
 from cepheid.errors import LimitError
 from cepheid.row_patterns import syntax as rows
 from cepheid.row_patterns.reference.interpreter import Match, Partition, RowInterpreter
+from cepheid.row_patterns.run_errors import too_long
 
 ToDo = tuple[Any, Any] | None
 """What is still to be matched: a part of the pattern, and the rest."""
@@ -51,7 +52,12 @@ class Search:
         self._max_steps = max_steps
 
     def match_from(self, start: int, number: int) -> Match | None:
-        """The preferred match that begins with this row, if there is one."""
+        """The preferred match that begins with this row, if there is one.
+
+        Raises:
+            Undecided: in preference order, the search came to a row that is still to come, before
+                it found a match.
+        """
         labels: list[str] = []
         excluded: list[bool] = []
         found = Match(self._partition, self._members, start, number, labels, excluded)
@@ -72,9 +78,9 @@ class Search:
                     if not self._takes_last(found):
                         break
                 elif isinstance(part, rows.Anchored):
-                    position = start + len(labels)
                     is_start = part.anchor is rows.Anchor.START
-                    if position != (0 if is_start else len(self._partition)):
+                    place = start + len(labels)
+                    if place + self._partition.before if is_start else self._partition.has(place):
                         break
                 elif isinstance(part, rows.Exclusion):
                     depth += 1
@@ -90,28 +96,20 @@ class Search:
 
     def _takes_last(self, match: Match) -> bool:
         """Whether the last row of the match exists and satisfies the condition of its variable."""
-        last = match.start + len(match.labels) - 1
-        if last >= len(self._partition):
-            return False
-        ticks = self._partition.ticks
-        if ticks is not None and self._window is not None:
-            begin, end = ticks[match.start], ticks[last]
+        partition, last = self._partition, match.start + len(match.labels) - 1
+        if partition.ticks is not None and self._window is not None:
+            begin = partition.ticks[match.start]
+            end = partition.ticks[last] if last < len(partition) else partition.now
             if begin is None or end is None or end - begin >= self._window:
                 return False
+        if not partition.has(last):
+            return False
         condition = self._conditions.get(match.labels[-1])
-        if condition is None:
-            return True
-        return RowInterpreter(match, len(match.labels)).truth(condition) is True
+        return condition is None or RowInterpreter(match, len(match.labels)).holds(condition)
 
     def _too_long(self, match: Match, tests: Counter[str]) -> LimitError:
-        row = self._partition.rows[match.start]
-        ((variable, times),) = tests.most_common(1) or [("none", 0)]
-        return LimitError(
-            f"the search for a match from row {row} (counting from 0) took more than "
-            f"{self._max_steps:,} steps. Most of them are for the variable {variable}, which was "
-            f"tested {times:,} times: make its condition stricter, or its quantifier shorter. To "
-            "allow more, raise max_steps."
-        )
+        row = self._partition.number(match.start)
+        return too_long(row, self._max_steps, tests)
 
 
 def _ways(part: Any, rest: ToDo, taken: int) -> list[ToDo]:

@@ -1,0 +1,1 @@
+"""Row patterns by backtracking over an automaton, with a memo of failures."""

@@ -1,0 +1,1 @@
+"""Clauses as programs for the engine ``row_pattern``, and the columns of their results."""

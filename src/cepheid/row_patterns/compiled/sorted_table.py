@@ -1,0 +1,182 @@
+"""A table in the order of its partitions, and expressions over all of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as arrow
+
+from cepheid.engines.row_pattern.kernels.row_order import group_rows
+from cepheid.events.arrays import Int64s
+from cepheid.events.columns.arrow_arrays import (
+    from_numpy,
+    one_array,
+    to_numpy,
+    without_dictionary,
+)
+from cepheid.events.columns.vectorised import Leaf as VectorisedLeaf
+from cepheid.events.columns.vectorised import Vectorised
+from cepheid.language import syntax as ast
+from cepheid.row_patterns import syntax as rows
+from cepheid.row_patterns.compiled.encoding import in_microseconds
+from cepheid.row_patterns.compiled.leaves import ROW_NODES, LeavesOf, tree_with
+
+Bools = npt.NDArray[np.bool_]
+
+
+def key_of(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column to compare rows by: NaN is null, and there is one zero."""
+    array = without_dictionary(one_array(column))
+    if arrow.is_boolean(array.type):
+        return array.cast(pa.int8())
+    if not arrow.is_floating(array.type):
+        return array
+    array = array.cast(pa.float64())
+    return pc.add(pc.if_else(pc.is_nan(array), None, array), 0.0)
+
+
+def sorted_rows(table: pa.Table, clause: rows.Clause) -> tuple[Int64s, Int64s]:
+    """The rows of a table by partition, each in order, and where each partition begins and ends.
+
+    Partitions are in the order of their first rows in the table.
+    """
+    count = table.num_rows
+    order = _by_columns(table, clause.order_by)
+    codes = np.zeros(count, np.int64)
+    for name in clause.partition_by:
+        encoded = pc.dictionary_encode(key_of(table.column(name.text)), null_encoding="encode")
+        codes *= len(encoded.dictionary)
+        codes += to_numpy(encoded.indices.cast(pa.int64()))
+        if len(clause.partition_by) > 1:  # Numbers stay below the number of rows.
+            codes = to_numpy(from_numpy(codes).dictionary_encode().indices.cast(pa.int64())).copy()
+    if not count:
+        return order, np.zeros(1, np.int64)
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(codes)))).astype(np.int64)
+    if len(offsets) == 2:
+        return order, offsets
+    in_order = np.empty(count, np.int64)
+    group_rows(np.ascontiguousarray(codes), order, offsets.copy(), in_order)
+    return in_order, offsets
+
+
+def _by_columns(table: pa.Table, items: Sequence[rows.SortItem]) -> Int64s:
+    order = np.arange(table.num_rows, dtype=np.int64)
+    is_sorted = True
+    for item in reversed(items):  # Each sort keeps the order of the one before.
+        key = key_of(table.column(item.column.text))
+        if is_sorted and _ascends(key, item):
+            continue
+        if not is_sorted:
+            key = key.take(from_numpy(order))
+        places = pc.array_sort_indices(
+            key,
+            order="ascending" if item.is_ascending else "descending",
+            null_placement="at_start" if item.nulls_first else "at_end",
+        )
+        order = order[to_numpy(places.cast(pa.int64()))]
+        is_sorted = False
+    return order
+
+
+def _ascends(key: pa.Array, item: rows.SortItem) -> bool:
+    """Whether a column without nulls is in order already."""
+    if key.null_count or not item.is_ascending:
+        return False
+    kinds = (arrow.is_integer, arrow.is_floating, arrow.is_timestamp, arrow.is_date)
+    if len(key) < 2 or not any(test(key.type) for test in kinds):
+        return len(key) < 2
+    return bool(pc.all(pc.less_equal(key.slice(0, len(key) - 1), key.slice(1))).as_py())
+
+
+@dataclass
+class SortedTable:
+    """The rows of a table in the order of :func:`sorted_rows`."""
+
+    table: pa.Table
+    order: Int64s
+    offsets: Int64s
+    _columns: dict[str, pa.Array] = field(default_factory=dict)
+    _shifted: dict[str, pa.Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        is_whole = len(self.order) == self.table.num_rows
+        self._is_as_given = is_whole and bool((self.order[:-1] < self.order[1:]).all())
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def column(self, name: str) -> pa.Array:
+        """A column in this order."""
+        if name not in self._columns:
+            array = without_dictionary(one_array(self.table.column(name)))
+            self._columns[name] = array if self._is_as_given else array.take(from_numpy(self.order))
+        return self._columns[name]
+
+    def operand(self, operand: Any, variable: str | None = None) -> pa.Array:
+        """The value of an expression over one row, for every row as one of a variable."""
+        return self._vectorised().value(_over_row(operand, variable))
+
+    def truth(self, condition: Any, leaves: LeavesOf) -> Bools:
+        """Where a condition on rows at fixed distances is true."""
+
+        def change(node: Any) -> Any:
+            if not isinstance(node, ROW_NODES):
+                return None
+            leaf = leaves.leaf(node)
+            assert leaf.row is not None
+            operand, distance = _over_row(leaf.operand, leaves.variable), leaf.row.distance
+            if not distance:
+                return operand
+            key = f"{distance} {operand!r}"
+            if key not in self._shifted:
+                values = self._vectorised().value(operand)
+                self._shifted[key] = self._at_distance(values, distance)
+            return ast.Attribute(key, "")
+
+        found = self._vectorised().truth(tree_with(condition, change)).fill_null(False)
+        return to_numpy(one_array(found))
+
+    def _vectorised(self) -> Vectorised:
+        def resolve(leaf: VectorisedLeaf) -> pa.Array:
+            assert isinstance(leaf, ast.Attribute)
+            if leaf.variable:
+                return self._shifted[leaf.variable]
+            return in_microseconds(self.column(leaf.attribute))
+
+        return Vectorised(len(self), resolve)
+
+    def _at_distance(self, values: pa.Array, distance: int) -> pa.Array:
+        """The values so many rows away, null outside the partition."""
+        count = len(self)
+        size = min(abs(distance), count)
+        nothing = pa.nulls(size, values.type)
+        if distance < 0:
+            moved = pa.concat_arrays([nothing, values.slice(0, count - size)])
+        else:
+            moved = pa.concat_arrays([values.slice(size), nothing])
+        if len(self.offsets) <= 2:
+            return moved
+        lows, highs = self.offsets[:-1], self.offsets[1:]
+        counts = np.minimum(highs - lows, size)
+        firsts = lows if distance < 0 else highs - counts
+        outside = np.zeros(count, np.bool_)
+        places = np.repeat(firsts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        outside[places] = True
+        return pc.if_else(from_numpy(outside), pa.scalar(None, values.type), moved)
+
+
+def _over_row(operand: Any, variable: str | None) -> Any:
+    """An expression over one row, with attributes in place of columns."""
+
+    def change(node: Any) -> Any:
+        if isinstance(node, rows.Classifier):
+            return ast.Literal(variable)
+        return ast.Attribute("", node.name.text) if isinstance(node, rows.Column) else None
+
+    return tree_with(operand, change)

@@ -1,0 +1,1 @@
+"""SQL statements in which tables are followed by ``MATCH_RECOGNIZE ( … )``."""

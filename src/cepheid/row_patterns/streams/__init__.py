@@ -1,0 +1,1 @@
+"""``MATCH_RECOGNIZE`` over rows that arrive in batches."""
