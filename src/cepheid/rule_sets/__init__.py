@@ -1,0 +1,1 @@
+"""Sets of named rules that run over one stream."""

@@ -1,0 +1,1 @@
+"""Rules of the same shape run as one session."""
