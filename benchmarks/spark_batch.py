@@ -25,6 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import cepheid as cep
 from benchmarks.timing import print_table, write_results
+from cepheid.spark import create_function
 from cepheid.spark.batch.batch import match
 from cepheid.spark.batch.preparation import prepare
 
@@ -35,6 +36,8 @@ WITHIN {window}
 RETURN a.id AS id, a.x AS low, c.x AS high, c.y - a.y AS change
 """
 TICKS = os.sysconf("SC_CLK_TCK")
+FEW_IDS = 10_000
+"""With more ids, a call of a table function for each of them takes too long."""
 MOST_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
@@ -64,6 +67,14 @@ def with_idle_worker(query: cep.CompiledQuery, events: DataFrame) -> DataFrame:
     prepared = prepare(query, events.schema)
     spread = prepared.relevant(events).repartition(*prepared.key)
     return spread.sortWithinPartitions(*prepared.order()).mapInArrow(nothing, prepared.result)
+
+
+def as_function(query: cep.CompiledQuery, events: DataFrame, key: str) -> DataFrame:
+    """The query as a table function of SQL."""
+    spark = events.sparkSession
+    create_function(spark, "found", query, events.schema)
+    events.createOrReplaceTempView("events")
+    return spark.sql(f"SELECT * FROM found(TABLE(events) PARTITION BY {key} ORDER BY ts)")
 
 
 def processes() -> dict[int, tuple[float, int, str]]:
@@ -173,7 +184,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "does nothing": partial(weighed, spark, None, idle),
             "runs the query": partial(weighed, spark, None, runs),
             "runs it, rows are not weighed": partial(weighed, spark, str(2**31 - 1), runs),
+            "SQL, a call per bucket": partial(as_function, query, events, "pmod(hash(id), 64)"),
         }
+        if given.ids <= FEW_IDS:
+            contestants["SQL, a call per id"] = partial(as_function, query, events, "id")
         measured = measure(contestants, given.rounds)
         for row in measured:
             row["ratio"] = row["cpu_s"] / measured[0]["cpu_s"]

@@ -34,6 +34,12 @@ QUERY = """
     WHERE [id] AND a.x < b.x
     WITHIN 20 seconds
 """
+CLAUSE = """MATCH_RECOGNIZE (
+    PARTITION BY id ORDER BY ts
+    MEASURES FIRST(ts) AS since, LAST(B.x) AS x
+    PATTERN (A B+) WITHIN INTERVAL '20' SECOND
+    DEFINE A AS type = 'A', B AS type <> 'A'
+)"""
 START_US = 1_704_067_200_000_000
 LATENESS = "5 seconds"
 PATIENCE_SECONDS = 600
@@ -98,25 +104,53 @@ def run(folder: Path, master: str) -> None:
     from cepheid.tuning import tuned
 
     spark = session(master)
-    query = cep.query(QUERY)
-    events = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-    with tuned(logged_bucket_bytes=0):  # What is done with large buckets is done with these.
-        matches = query.match(events.parquet(str(folder / "events")), lateness=LATENESS)
-    (
-        matches.writeStream.format("parquet")
-        .option("path", str(folder / "matches"))
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-        .awaitTermination()
-    )
+    rules = folder / "rules.json"
+    if rules.exists():
+        expected = _run_rules(spark, folder, json.loads(rules.read_text()))
+    else:
+        query = cep.query((folder / "query").read_text())
+        with tuned(logged_bucket_bytes=0):  # What is done with large buckets is done with these.
+            matches = query.match(_events(spark, folder), lateness=LATENESS)
+        _write(matches, folder, "")
+        whole = query.match(spark.read.parquet(str(folder / "events")), match_id=True)
+        expected = [row.match_id for row in whole.collect()]
     found = [row.match_id for row in spark.read.parquet(str(folder / "matches")).collect()]
-    whole = query.match(spark.read.parquet(str(folder / "events")), match_id=True)
-    expected = [row.match_id for row in whole.collect()]
     spark.stop()
     outcome = folder / "outcome.part"
     outcome.write_text(json.dumps({"found": found, "expected": expected}))
     outcome.rename(folder / "outcome.json")
+
+
+def _run_rules(spark: Any, folder: Path, given: dict[str, str]) -> list[str]:
+    """Stream rules, which change on the way; then again without faults, for what should be."""
+    import cepheid as cep
+    from cepheid.tuning import tuned
+
+    for suffix in ("", ".expected"):
+        changes = spark.readStream.option("maxFilesPerTrigger", 1).text(str(folder / "changes"))
+        with tuned(logged_bucket_bytes=0):
+            alerts = cep.rules(given).match(
+                _events(spark, folder), changes=changes, keys=["id", "type", []], lateness=LATENESS
+            )
+        _write(alerts, folder, suffix)
+    return [row.match_id for row in spark.read.parquet(str(folder / "matches.expected")).collect()]
+
+
+def _events(spark: Any, folder: Path) -> Any:
+    reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+    return reader.parquet(str(folder / "events"))
+
+
+def _write(matches: Any, folder: Path, suffix: str) -> None:
+    """Stream all that is there to a folder of Parquet files."""
+    (
+        matches.writeStream.format("parquet")
+        .option("path", str(folder / f"matches{suffix}"))
+        .option("checkpointLocation", str(folder / f"checkpoint{suffix}"))
+        .trigger(availableNow=True)
+        .start()
+        .awaitTermination()
+    )
 
 
 @dataclass(frozen=True)
@@ -308,6 +342,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--files", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--executors", action="store_true")
+    parser.add_argument("--rows", action="store_true", help="a MATCH_RECOGNIZE clause")
     parser.add_argument("--run", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--master", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
@@ -318,6 +353,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         write_files(folder / "events", chosen.files)
+        (folder / "query").write_text(CLAUSE if chosen.rows else QUERY)
         faulty = kill_executors if chosen.executors else kill_drivers
         result = faulty(folder, chosen.kills, generator)
     print(result)

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from benchmarks.stream_faults import kill_executors, write_files
+from benchmarks.stream_faults import QUERY, kill_executors, write_files
 
 pytestmark = pytest.mark.skipif(
     "CEPHEID_CLUSTER" not in os.environ,
@@ -16,6 +16,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_an_executor_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "query").write_text(QUERY)
     write_files(tmp_path / "events", files=6, events=100)
     result = kill_executors(tmp_path, kills=1, generator=random.Random(4))
     assert result.kills == 1

@@ -20,6 +20,8 @@ import cepheid as cep
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.filterwarnings("ignore:no fast evaluation runs this query")
+
 Drawn = TypeVar("Drawn")
 
 QUERIES = 130

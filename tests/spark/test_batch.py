@@ -254,6 +254,28 @@ def test_a_script_is_one_job_with_the_matches_of_each_query(spark: SparkSession)
     assert all(counted)
 
 
+def test_a_script_that_is_cached_runs_once(spark: SparkSession) -> None:
+    rows = [(n, "ABZ"[n % 3], n % 4, float(n * 7 % 5), "u") for n in range(40)]
+    script, frame = cep.script(SCRIPT), events(spark, *rows)
+    found = script.match(frame)
+
+    def plan(name: str) -> str:
+        return str(found[name]._jdf.queryExecution().executedPlan().toString())  # type: ignore[operator]
+
+    assert "InMemoryTableScan" not in plan("Rise")
+    found = script.match(frame).cache()
+    assert all("InMemoryTableScan" in plan(name) for name in found)
+    counted = [spark_rows(each) for each in found.values()]
+    local = script.match(frame.toArrow())
+    assert counted == [local_rows(matches.to_arrow()) for matches in local.values()]
+    found.unpersist()
+    prepared = prepare(script, frame.schema)
+    assert {row["type"] for row in prepared.relevant(frame).collect()} == {"A", "B"}
+    strict = "PATTERN SEQ(A a, B b) WHERE strict_contiguity { a.x < b.x } WITHIN 5"
+    all_rows = prepare(cep.script(f"{SCRIPT}; {strict}"), frame.schema)
+    assert all_rows.rows is None
+
+
 def test_a_script_whose_composite_events_lose_the_key_runs_in_one_worker(
     spark: SparkSession,
 ) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from agreement.strategies import Case, absence_cases, cases
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 from spark.rows import local_rows
 
 import cepheid as cep
@@ -21,10 +26,10 @@ from cepheid.analysis.analyse import analyse
 from cepheid.events.events import order_events
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.spark.batch.arrow_schemas import result_schema
-from cepheid.spark.stream.bucket import Step
-from cepheid.spark.stream.bucket_copies import BucketCopies
-from cepheid.spark.stream.bucket_store import ENTRY, HEAD, BucketStore
-from cepheid.spark.stream.packing import Arrived, to_blobs
+from cepheid.spark.stream.bucket_operator import BucketOperator
+from cepheid.spark.stream.bucket_store import ENTRY, HEAD
+from cepheid.spark.stream.packing import from_blob, to_blobs
+from cepheid.spark.stream.timing import Timing
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
 START_MS = 1_000_000
@@ -83,10 +88,11 @@ class State:
 
 
 class StateStore:
-    """The states of a bucket by their names, as the handle of an operator gives them."""
+    """The states of a bucket by their names, and its timers, as an operator is given them."""
 
     def __init__(self) -> None:
         self.kept: dict[str, dict[Any, Any]] = {}
+        self.timers: set[int] = set()
 
     def getValueState(self, name: str, _schema: str) -> State:  # noqa: N802
         return State(self.kept.setdefault(name, {}))
@@ -94,68 +100,92 @@ class StateStore:
     def getMapState(self, name: str, _key: str, _schema: str) -> State:  # noqa: N802
         return State(self.kept.setdefault(name, {}))
 
+    def registerTimer(self, timer: int) -> None:  # noqa: N802
+        assert timer not in self.timers
+        self.timers.add(timer)
+
+    def deleteTimer(self, timer: int) -> None:  # noqa: N802
+        self.timers.remove(timer)
+
+    def copied(self) -> StateStore:
+        """The same states, as they are committed."""
+        store = StateStore()
+        store.kept = {name: dict(kept) for name, kept in self.kept.items()}
+        store.timers = set(self.timers)
+        return store
+
 
 class Stream:
-    """A bucket as the operator runs it: stored after every step, with the watermarks of Spark.
+    """A bucket as Spark runs it: stored after every micro-batch, with the watermarks of Spark.
 
     Every bucket is logged and, where there is a folder, copied. ``troubles`` says for each step
     whether it is tried twice: an attempt that fails leaves its copy of the bucket behind, and the
-    state as it was.
+    state as it was. ``clock_ms`` is the time of the micro-batch in the offset log.
     """
 
     def __init__(
         self,
         settings: WorkerSettings,
+        timing: Timing,
         lateness: int,
-        prompt: bool,
         folder: Path | None = None,
         troubles: Sequence[bool] = (False, False, True) * 9,
     ) -> None:
-        self.settings, self.lateness, self.prompt = settings, lateness, prompt
+        self.settings, self.timing, self.lateness = settings, timing, lateness
         self.folder, self.troubles = folder, list(troubles)
         self.states = StateStore()
-        self.due: int | None = None
-        self.watermark = 0
-        self.newest = 0
+        self.watermark_ms = 0
+        self.clock_ms = 1
+        self.newest_us = 0
         self.late = 0
         self.found: list[pa.RecordBatch] = []
 
     def micro_batch(self, events: pa.Table) -> None:
-        newest_ms = [int(moment.timestamp() * 1_000) for moment in events.column("ts").to_pylist()]
-        self.newest = max([self.newest, *newest_ms])
-        reached = max(self.newest - self.lateness, 0)
-        self._step([events], self.watermark, reached if self.prompt else 0)
-        self.watermark = reached
+        """Spark runs a micro-batch with events; it knows their watermark after it."""
+        newest_us = pc.max(events.column("ts").cast(pa.int64())).as_py()
+        rows = [Row(part=0, newest_us=newest_us, data=blob) for blob in to_blobs(events)]
+        self._step(rows or [Row(part=0, newest_us=newest_us, data=None)])
+        self.newest_us = max(self.newest_us, newest_us or 0)
+        self.watermark_ms = max(self.newest_us // 1_000 - self.lateness, 0)
 
     def timers(self) -> None:
-        if self.due is not None and self.due <= self.watermark:
-            self._step([], self.watermark, self.watermark)
-            assert self.due is None or self.due > self.watermark
+        """Spark runs a micro-batch without events."""
+        self._step([])
 
     def end(self) -> None:
-        self.watermark = EVER_MS
+        """Time passes, by whatever it is measured."""
+        self.watermark_ms = self.clock_ms = EVER_MS
         self.timers()
 
-    def _step(self, fresh: list[pa.Table], before: int, after: int) -> None:
-        arrived = Arrived([blob for each in fresh for blob in to_blobs(each)], before, after)
+    def _step(self, rows: list[Row]) -> None:
         if self.troubles and self.troubles.pop():
-            committed = {name: dict(kept) for name, kept in self.states.kept.items()}
-            self._attempt(arrived)
-            self.states.kept = committed
-        step = self._attempt(arrived)
-        self.found.extend(step.matches)
-        self.late += 0 if step.late is None else step.late.num_rows
+            committed = self.states.copied()
+            self._attempt(rows)
+            self.states = committed
+        for answer in self._attempt(rows):
+            self.late += answer["late"] or 0
+            if answer["data"] is not None:
+                self.found.extend(from_blob(answer["data"]).to_batches())
 
-    def _attempt(self, arrived: Arrived) -> Step:
+    def _attempt(self, rows: list[Row]) -> list[Row]:
+        folder = "" if self.folder is None else str(self.folder)
+        with patch.dict(os.environ, SPARK_LOCAL_DIRS=folder):
+            return list(self._answers(rows))
+
+    def _answers(self, rows: list[Row]) -> Iterator[Row]:
         handle: Any = self.states
-        copies = BucketCopies("stream", self.folder)
-        store = BucketStore(handle, self.settings, {}, copies, large=0)
-        head = store.head()
-        bucket = store.bucket(0, head)
-        step = bucket.step(arrived)
-        self.due = bucket.due
-        store.keep(0, bucket, self.due, head, arrived)
-        return step
+        operator = BucketOperator(self.settings, {}, "stream", 0, self.timing, False)
+        operator.init(handle)
+        values = TimerValues(self.clock_ms, self.watermark_ms)
+        if rows:
+            yield from operator.handleInputRows((0,), iter(rows), values)
+        mode = self.timing.mode
+        now = self.watermark_ms if mode == "EventTime" else self.clock_ms
+        for timer in sorted(self.states.timers) if mode != "None" else ():
+            if timer <= now:
+                yield from operator.handleExpiredTimer((0,), values, ExpiredTimerInfo(timer))
+                self.states.deleteTimer(timer)
+                assert all(each > now for each in self.states.timers)
 
     @property
     def has_state(self) -> bool:
@@ -172,7 +202,7 @@ class Stream:
     st.lists(st.integers(0, 6), min_size=12, max_size=12),
     st.integers(0, 6),
     st.lists(st.integers(1, 4), min_size=12, max_size=12),
-    st.booleans(),
+    st.sampled_from(("watermark", "lateness", "in order", "idle", "in order, idle")),
     st.sampled_from(("all", "all", "first", "longest", "leftmost", "non_overlapping")),
     st.sampled_from((None, None, "2 milliseconds")),
     st.booleans(),
@@ -184,7 +214,7 @@ def test_matches_are_those_of_a_local_run(
     delays: list[int],
     lateness: int,
     sizes: list[int],
-    prompt: bool,
+    way: str,
     output: str,
     gap: str | None,
     has_copies: bool,
@@ -208,6 +238,15 @@ def test_matches_are_those_of_a_local_run(
     if output in ("longest", "leftmost") and (query.tree.window is None or "EVENTS" in text):
         event("waits for a run to end")
         return
+    waits = output != "all" or gap is not None or any(each.waits for each in negations)
+    timing = {
+        "watermark": Timing(),
+        "lateness": Timing(lateness * 1_000),
+        "in order": Timing(None if waits else 0, in_order=True, waits=waits),
+        "idle": Timing(lateness * 1_000, idle_ms=5),
+        "in order, idle": Timing(5_000, in_order=True, idle_ms=5),
+    }[way]
+    lateness = 0 if timing.in_order else lateness
     # An event that is delayed by no more than the lateness is behind no more than that.
     arrival = sorted(
         range(len(table)),
@@ -215,11 +254,13 @@ def test_matches_are_those_of_a_local_run(
     )
     came = table.take(pa.array(arrival, pa.int64()))
     folder = tmp_path_factory.mktemp("copies") if has_copies else None
-    stream = Stream(worker_settings(query, table, output, gap), lateness, prompt, folder, troubles)
+    stream = Stream(worker_settings(query, table, output, gap), timing, lateness, folder, troubles)
     at = 0
     for size in sizes:
         if at < len(came):
+            stream.clock_ms += size
             stream.micro_batch(came.slice(at, size))
+        stream.clock_ms += 1  # never idle before the end
         stream.timers()
         at += size
     if at < len(came):
@@ -230,7 +271,7 @@ def test_matches_are_those_of_a_local_run(
     assert local_rows(found.drop_columns("match_id")) == local_rows(expected)
     assert len(set(found.column("match_id").to_pylist())) == len(found)
     window = query.tree.window
-    if window is not None and "EVENTS" not in text:
+    if window is not None and "EVENTS" not in text and timing.is_known_to_spark:
         event("forgotten")
         assert not stream.has_state
         assert folder is None or not list(folder.iterdir())
@@ -241,7 +282,7 @@ def test_events_that_are_all_too_late_leave_nothing_that_waits() -> None:
     table = pa.table({"ts": moments, "type": ["A", "A"], "seq": [0, 1]})
     query = cep.query("PATTERN SEQ(A a, A b) WITHIN 1 seconds")
     settings = worker_settings(query, table, "all")
-    stream = Stream(settings, 1_000, prompt=True)
+    stream = Stream(settings, Timing(1_000_000), 1_000)
     stream.micro_batch(table.slice(1))
     stream.end()
     stream.micro_batch(table.slice(0, 1))
@@ -268,7 +309,8 @@ def a_stored_stream() -> Stream:
         }
     )
     query = cep.query("PATTERN SEQ(A a, A b) WITHIN 60 seconds")
-    stream = Stream(worker_settings(query, table, "all"), 4_000, prompt=True, troubles=())
+    settings = worker_settings(query, table, "all")
+    stream = Stream(settings, Timing(4_000_000), 4_000, troubles=())
     for row in range(len(table)):
         stream.micro_batch(table.slice(row, 1))
     return stream

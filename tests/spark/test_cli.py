@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,7 +87,7 @@ def test_lines_and_tables_are_those_of_a_run_without_spark() -> None:
 
 
 def test_spark_writes_a_folder(folder: Path) -> None:
-    result = run("--spark", "local[2]", "-o", "thefts.parquet")
+    result = run("--spark", "local[2]", "-o", "thefts.parquet", "--reduce", "yes")
     assert "1 match written in " in result.stderr
     assert pyarrow.parquet.read_table(folder / "thefts.parquet")["item"].to_pylist() == [7]
 
@@ -107,6 +108,8 @@ def test_a_folder_that_exists_is_refused_before_spark_starts(
 
 def test_options_that_do_not_go_together_are_refused() -> None:
     assert "--slices needs --spark" in run("--slices", "2").stderr
+    assert "--reduce needs --spark" in run("--reduce", "yes").stderr
+    assert "'maybe' is none of yes, no and auto" in run("--reduce", "maybe").stderr
     assert "neither a number" in run("--spark", "local[2]", "--slices", "few").stderr
     assert "cannot be combined with --spark" in run("--spark", "local[2]", "--metrics").stderr
 
@@ -261,3 +264,115 @@ def test_the_demo_on_spark_shows_what_the_demo_shows() -> None:
     without_seconds = [text.partition(" events in ")[0] for text in shown]
     assert without_seconds[0] == without_seconds[1]
     assert "matches among 1,500" in without_seconds[1]
+
+
+ROWS = "MATCH_RECOGNIZE (PARTITION BY tag_id ORDER BY ts MEASURES count(*) AS n PATTERN (A+))"
+
+
+def test_match_recognize_runs_with_match_and_with_sql(folder: Path) -> None:
+    (folder / "rows.sql").write_text(ROWS)
+    found = invoke("match", "rows.sql", "events.csv", *ON_SPARK, "--tie-break", "zone")
+    lines = sorted(found.stdout.splitlines())
+    assert lines == ['{"tag_id": 7, "n": 2}', '{"tag_id": 8, "n": 3}']
+    assert "2 rows written in" in found.stderr
+    statement = f"SELECT max(n) AS n FROM e {ROWS} m"
+    found = invoke("sql", statement, "e=events.csv", *ON_SPARK)
+    assert found.stdout == '{"n": 3}\n'
+    found = invoke("sql", statement, "e=events.csv", *ON_SPARK, "-o", "out", "--format", "parquet")
+    assert found.exit_code == 0
+    assert pyarrow.parquet.read_table("out").to_pylist() == [{"n": 3}]
+    wrong = invoke("sql", f"SELECT 1 FROM e {ROWS.replace('tag_id', 'tagid')}", "e=events.csv",
+                   *ON_SPARK)  # fmt: skip
+    assert wrong.stderr.startswith("query:1:47: the table has no column 'tagid'")
+    failing = ROWS.replace("PATTERN (A+)", "AFTER MATCH SKIP TO A PATTERN (A)")
+    wrong = invoke("match", "-q", failing, "events.csv", *ON_SPARK)
+    assert wrong.exit_code == 1
+    assert wrong.stderr.startswith("error: AFTER MATCH SKIP TO")
+    assert invoke("match", "rows.sql", "events.csv", *ON_SPARK, "--count").exit_code == 2
+
+
+def test_another_separator(folder: Path) -> None:
+    (folder / "log.csv").write_text(EVENTS.replace(",", ";"))
+    found = invoke("match", "theft.sase", "log.csv", "--sep", ";", *ON_SPARK)
+    assert json.loads(found.stdout)["return"]["item"] == 7
+    (folder / "log.jsonl").write_text(LINES)
+    refused = invoke("match", "theft.sase", "log.jsonl", "--sep", ";", *ON_SPARK)
+    assert refused.exit_code
+    assert "is the character between the columns of a CSV file" in refused.stderr
+
+
+def test_partial_matches_that_timed_out() -> None:
+    query = "PATTERN SEQ(Shelf a, Register b) WHERE [tag_id] WITHIN 2 hours RETURN a.tag_id AS item"
+    found = invoke("match", "-q", query, "events.csv", "--timed-out", *ON_SPARK)
+    rows = [json.loads(line)["return"] for line in found.stdout.splitlines()]
+    assert sorted((row["item"], row["timed_out"]) for row in rows) == [(7, True), (8, False)]
+
+
+def test_counts_per_group_are_those_of_a_run_without_spark(folder: Path) -> None:
+    query = "PATTERN SEQ(Shelf a, ANY(Exit, Register) c) WHERE [tag_id]"
+    given = ("match", "-q", query, "events.csv", "--count-by", "a.zone,a.tag_id")
+    here, there = invoke(*given), invoke(*given, *ON_SPARK)
+    assert there.stdout == here.stdout
+    assert json.loads(there.stdout.splitlines()[0])["count"] == 2
+    assert "2 rows written" in there.stderr
+    wrong = invoke(*given[:-1], "a.zon", *ON_SPARK)
+    assert "the result has no column 'a.zon'" in wrong.stderr
+    assert invoke(*given, *ON_SPARK, "-o", "counts.csv").exit_code == 0
+    table = pyarrow.csv.read_csv(next((folder / "counts.csv").glob("*.csv")))
+    assert table.column_names == ["a.zone", "a.tag_id", "count"]
+
+
+def test_the_long_form_is_that_of_a_run_without_spark(folder: Path) -> None:
+    query = (
+        "PATTERN SEQ(Shelf+ a[], OR(Register b, Exit c)) WITHIN 25 minutes RETURN count(a[]) AS n"
+    )
+    given = ("match", "-q", query, "events.csv", "--format", "rows")
+
+    def shown(text: str) -> list[list[str]]:
+        """The rows of each match without its name, in the order of the rows."""
+        found: dict[str, list[str]] = {}
+        # Without Spark, times in CSV with fractions of seconds are in nanoseconds.
+        for line in text.replace("000000000", "000000").splitlines():
+            match, _, rest = line.partition(",")
+            found.setdefault(match, []).append(rest)
+        return sorted(found.values())
+
+    here, there = invoke(*given), invoke(*given, *ON_SPARK)
+    assert len(shown(here.stdout)) > 2
+    assert shown(there.stdout) == shown(here.stdout)
+    assert there.stdout.splitlines()[0] == here.stdout.splitlines()[0]
+    limited = invoke(*given, *ON_SPARK, "--limit", "1", "-o", "rows.parquet")
+    assert limited.exit_code == 0
+    table = pyarrow.parquet.read_table(folder / "rows.parquet")
+    assert len(set(table["match"].to_pylist())) == 1
+    (folder / "shelf.csv").write_text("ts,match,zone\n1,7,aisle 1\n")
+    (folder / "exit.csv").write_text("ts,match,door\n2,7,north\n")
+    typed = ("match", "-q", "PATTERN SEQ(Shelf a, Exit c)", "Shelf=shelf.csv", "Exit=exit.csv")
+    here, there = (invoke(*typed, *given[4:], *way) for way in ((), ON_SPARK))
+    assert '"event_match"' in there.stdout
+    assert columns_of_rows(there.stdout) == columns_of_rows(here.stdout)
+    script = invoke("match", "-q", f"{QUERY}; {QUERY}", "events.csv", "--format", "rows", *ON_SPARK)
+    assert "--format rows with --spark needs a single query" in script.stderr
+
+
+def columns_of_rows(text: str) -> list[dict[str, str]]:
+    """Rows without the name of the match and the type that Spark's frame has, in any order."""
+    rows = list(csv.DictReader(text.splitlines()))
+    return [{name: row[name] for name in row if name not in ("match", "type")} for row in rows]
+
+
+def test_several_files_are_read_together(folder: Path) -> None:
+    header, *lines = EVENTS.splitlines(keepends=True)
+    (folder / "one.csv").write_text("".join([header, *lines[:2]]))
+    (folder / "two.csv").write_text("".join([header, *lines[2:]]))
+    found = invoke("match", "theft.sase", "one.csv", "two.csv", *ON_SPARK)
+    assert found.stdout == run(*ON_SPARK).stdout
+    (folder / "other.csv").write_text(EVENTS.replace("tag_id,zone", "zone,tag_id"))
+    for paths in (["one.csv", "other.csv"], ["o*.csv"]):
+        wrong = invoke("match", "theft.sase", *paths, *ON_SPARK)
+        assert "'other.csv' and 'one.csv' have different headers" in wrong.stderr.replace(
+            "'one.csv' and 'other.csv'", "'other.csv' and 'one.csv'"
+        )
+    (folder / "log.jsonl").write_text(LINES)
+    mixed = invoke("match", "theft.sase", "one.csv", "log.jsonl", *ON_SPARK)
+    assert "have different formats" in mixed.stderr

@@ -23,10 +23,13 @@ import cepheid as cep
 from cepheid.analysis.analyse import analyse
 from cepheid.spark.batch.arrow_schemas import spark_schema
 from cepheid.spark.batch.preparation import prepare
+from cepheid.spark.stream.timing import Timing
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.filterwarnings("ignore:no fast evaluation runs this query")
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +74,8 @@ def test_a_bucket_gives_the_matches_of_a_local_run(
         key=lambda ix: case.rows[ix][0] + min(delays[ix % len(delays)], lateness),
     )
     came = table.take(pa.array(arrival, pa.int64()))
-    stream = Stream(script_settings(script, table), lateness, prompt)
+    timing = Timing(lateness * 1_000) if prompt else Timing()
+    stream = Stream(script_settings(script, table), timing, lateness)
     at = 0
     for size in sizes:
         if at < len(came):
@@ -82,8 +86,8 @@ def test_a_bucket_gives_the_matches_of_a_local_run(
         stream.micro_batch(came.slice(at))
     stream.end()
     # What is made at the end may be remembered for another window.
-    while stream.due is not None:
-        stream.watermark = stream.due
+    while stream.states.timers:
+        stream.watermark_ms = max(stream.states.timers)
         stream.timers()
     assert stream.late == 0
     found = pa.Table.from_batches(stream.found, stream.settings.result_schema)

@@ -67,7 +67,7 @@ def test_a_stream_is_stopped_and_goes_on(tmp_path: Path) -> None:
         first.kill()
         first.wait()
     said = (tmp_path / "said").read_text()
-    assert first.returncode == 0, said
+    assert first.returncode == 130, said
     assert "batch 0: 3 events, 1 match, 0 late, state" in said
     assert "stopped; run the same command to resume" in said
     assert [json.loads(line)["id"] for line in found.splitlines()] == [7]
@@ -117,7 +117,9 @@ def test_a_script_is_one_stream(
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (["--lateness", "10 minuts"], "'10 minuts' is not a duration, such as '10 minutes'"),
+        (["--lateness", "10 minuts", "--once"], "'10 minuts' is not a duration, such as"),
+        (["--idle-timeout", "soon"], "'soon' is not a duration, such as '10 minutes'"),
+        (["--idle-timeout", "1 second", "--once"], "cannot be used with --once"),
         (["--columns", "ts timestmp, id long"], 'Unsupported data type "TIMESTMP"'),
         (["--columns", "ts"], "is not a list of columns"),
     ],
@@ -130,7 +132,7 @@ def test_a_value_that_spark_cannot_read_is_wrong_usage(
     said: str,
 ) -> None:
     monkeypatch.setattr(streaming, "start_spark", lambda *_: Unstoppable(rocksdb))
-    arguments = ["stream", "-q", QUERY, str(tmp_path), "--columns", COLUMNS, *wrong, "--once"]
+    arguments = ["stream", "-q", QUERY, str(tmp_path), "--columns", COLUMNS, *wrong]
     result = CliRunner().invoke(app, [*arguments, "--checkpoint", str(tmp_path / "checkpoint")])
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())

@@ -18,9 +18,12 @@ from spark.test_streams import Feed, readings
 import cepheid as cep
 from cepheid.spark.batch.arrow_schemas import spark_schema
 from cepheid.spark.batch.preparation import Prepared, prepare
+from cepheid.spark.stream.timing import Timing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.filterwarnings("ignore:no fast evaluation runs this query")
 
 INTERVAL = {"time": ("lo", "hi"), "granularity": "1 ms"}
 AROUND = {"time": "lo", "granularity": "1 ms", "uncertainty": {"A": "2 ms", "B": "1 ms"}}
@@ -40,7 +43,8 @@ class UncertainStream(Stream):
     """A bucket whose events have uncertain times."""
 
     def __init__(self, prepared: Prepared, lateness: int, prompt: bool) -> None:
-        super().__init__(prepared.settings, lateness, prompt)
+        timing = Timing(lateness * 1_000) if prompt else Timing()
+        super().__init__(prepared.settings, timing, lateness)
 
     def micro_batch(self, events: pa.Table) -> None:
         super().micro_batch(events.append_column("ts", events.column("lo")))
@@ -50,7 +54,7 @@ class UncertainStream(Stream):
 @given(
     cases(),
     st.lists(st.integers(0, 6), min_size=5, max_size=5),
-    st.integers(0, 6),
+    st.integers(1, 6),  # With 0, events of equal time have to come in the order of their ties.
     st.lists(st.integers(1, 3), min_size=5, max_size=5),
     st.booleans(),
     st.sampled_from((INTERVAL, AROUND)),

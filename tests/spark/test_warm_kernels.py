@@ -9,7 +9,7 @@ from pathlib import Path
 WORKER = """
 import sys, time
 from pathlib import Path
-from cepheid.jit.cache import first_time
+from cepheid.cache import first_time
 with first_time(sys.argv[2]):
     log = Path(sys.argv[1])
     with log.open("a") as file:

@@ -8,18 +8,54 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, overload
 
-from cepheid.spark.batch import batch
+from cepheid.errors import OptionError
+from cepheid.events.sources.spark_frames import refuse_streams
+from cepheid.spark.batch import batch, row_patterns
+from cepheid.spark.batch import rules as batch_rules
+from cepheid.spark.batch.explain import explain
+from cepheid.spark.batch.typed import typed
 from cepheid.spark.files.files import match_files
+from cepheid.spark.pattern_sql import sql
 from cepheid.spark.statements import create_view, register
+from cepheid.spark.stream import row_patterns as row_streams
+from cepheid.spark.stream import rules as rule_streams
 from cepheid.spark.stream import streaming
+from cepheid.spark.stream.checkpoints import check_checkpoint
+from cepheid.spark.stream.monitoring import (
+    MetricsListener,
+    StreamMetrics,
+    prometheus_text,
+    stream_metrics,
+)
+from cepheid.spark.table_function import create_function
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cepheid.api import CompiledQuery
+    from cepheid.row_patterns.query import RowPatternQuery
+    from cepheid.rule_sets.rule_set import RuleSet
     from cepheid.scripts import CompiledScript
 
-__all__ = ["create_view", "match", "match_files", "match_script", "register"]
+__all__ = [
+    "MetricsListener",
+    "StreamMetrics",
+    "check_checkpoint",
+    "count_rows",
+    "create_function",
+    "create_view",
+    "explain",
+    "match",
+    "match_files",
+    "match_rows",
+    "match_rules",
+    "match_script",
+    "prometheus_text",
+    "register",
+    "sql",
+    "stream_metrics",
+    "typed",
+]
 
 
 @overload
@@ -57,3 +93,47 @@ def match_script(
 ) -> dict[str, DataFrame] | DataFrame:
     """The matches of a script over a DataFrame: the same as :func:`match`."""
     return match(script, events, **keywords)
+
+
+def match_rows(
+    query: RowPatternQuery, events: DataFrame | Mapping[str, DataFrame], **keywords: Any
+) -> DataFrame:
+    """The rows that ``MATCH_RECOGNIZE`` returns for a DataFrame; ``query.match`` calls it.
+
+    For the keywords see :func:`cepheid.spark.batch.row_patterns.match`, and for a streaming
+    DataFrame :func:`cepheid.spark.stream.row_patterns.match`.
+    """
+    frame = _one_table(events)
+    if frame.isStreaming:
+        return row_streams.match(query, frame, **keywords)
+    return row_patterns.match(query, frame, **keywords)
+
+
+def count_rows(
+    query: RowPatternQuery, events: DataFrame | Mapping[str, DataFrame], **keywords: Any
+) -> int:
+    """The number of matches of ``MATCH_RECOGNIZE`` in a DataFrame; ``query.count`` calls it."""
+    refuse_streams(events)
+    return row_patterns.count(query, _one_table(events), **keywords)
+
+
+def match_rules(
+    rules: RuleSet, events: DataFrame | Mapping[str, DataFrame], **keywords: Any
+) -> DataFrame:
+    """The matches of a set of rules over a DataFrame; ``rules.match`` calls it.
+
+    For the keywords see :func:`cepheid.spark.batch.rules.match`, and for a streaming DataFrame
+    :func:`cepheid.spark.stream.rules.match`.
+    """
+    frames = list(events.values()) if isinstance(events, Mapping) else [events]
+    if any(frame.isStreaming for frame in frames):
+        return rule_streams.match(rules, events, **keywords)
+    return batch_rules.match(rules, events, **keywords)
+
+
+def _one_table(events: DataFrame | Mapping[str, DataFrame]) -> DataFrame:
+    if isinstance(events, Mapping):
+        raise OptionError(
+            "MATCH_RECOGNIZE runs over one DataFrame, not over one for each event type"
+        )
+    return events

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -26,7 +27,7 @@ from pyspark.sql.udtf import (
 
 from cepheid.api import CompiledQuery
 from cepheid.api import sase_query as compile_query
-from cepheid.errors import OptionError
+from cepheid.errors import OptionError, warn
 from cepheid.matches.shapes.flat import python_values
 from cepheid.spark.batch.batch import match
 from cepheid.spark.batch.frames import quoted
@@ -47,11 +48,15 @@ def register(spark: SparkSession, name: str = "cep_match") -> None:
     arguments. The function determines how the table is partitioned and ordered, so the call has
     no PARTITION BY and no ORDER BY.
 
+    It is for exploration, and a warning says so once: Spark calls it row by row, which is about
+    fifty times as slow as :func:`cepheid.spark.create_function`.
+
     Example::
 
         cep.spark.register(spark)
         spark.sql("SELECT * FROM cep_match(TABLE(events), 'PATTERN SEQ(A a, B b) WHERE [id]')")
     """
+    _say_that_it_is_slow(name)
     function = F.udtf(_CepMatch, useArrow=True)
     spark.udtf.register(name, function)  # type: ignore[arg-type]
 
@@ -74,6 +79,14 @@ def create_view(
     assert not isinstance(matches, dict)  # as for a script
     matches.createOrReplaceTempView(name)
     return matches
+
+
+@cache
+def _say_that_it_is_slow(name: str) -> None:
+    warn(
+        f"{name} is for exploration: Spark calls it row by row, about fifty times as slow as "
+        "cepheid.spark.create_function and create_view"
+    )
 
 
 @dataclass

@@ -55,14 +55,14 @@ def spark_schema(schema: pa.Schema, never_null: Collection[str] = ()) -> StructT
     return from_arrow_schema(pa.schema(fields))
 
 
-def never_null(query: AnalysedQuery, time: str) -> frozenset[str]:
+def never_null(query: AnalysedQuery, time: str, timed_out: bool = False) -> frozenset[str]:
     """The columns of the result that have a value in every match, at least the times.
 
     An event without a time is refused. The time of a variable is missing if the match belongs to
-    another alternative of an OR.
+    another alternative of an OR, or if it is partial.
     """
-    others = {"start", "end", "confidence", MATCH_ID} - {*item_names(query.query)}
-    return frozenset(others | _returned_times(query, time).keys())
+    others = {"start", "end", "confidence", "timed_out", MATCH_ID} - {*item_names(query.query)}
+    return frozenset(others | (set() if timed_out else _returned_times(query, time).keys()))
 
 
 def _returned_times(query: AnalysedQuery, time: str) -> dict[str, str]:
@@ -124,10 +124,12 @@ def plain_columns(schema: StructType) -> list[str]:
     ]
 
 
-def result_schema(query: ast.Query, events: Events, has_confidence: bool = False) -> pa.Schema:
+def result_schema(
+    query: ast.Query, events: Events, has_confidence: bool = False, timed_out: bool = False
+) -> pa.Schema:
     """The columns of a query's matches over such events: as in a local run, with Spark's types.
 
-    With ``has_confidence``, each match has a confidence.
+    With ``has_confidence``, each match has a confidence; with ``timed_out``, some are partial.
 
     >>> from cepheid.language.parser import parse
     >>> from cepheid.events.events import order_events
@@ -137,14 +139,15 @@ def result_schema(query: ast.Query, events: Events, has_confidence: bool = False
     """
     nothing = bindings_from_rows(query.pattern, (), (), ())
     nothing = replace(nothing, confidences=np.empty(0)) if has_confidence else nothing
+    nothing = replace(nothing, timed_out=np.empty(0, np.bool_)) if timed_out else nothing
     fields = project(query, events, nothing).schema
-    return pa.schema([field.with_type(_of_spark(field.type)) for field in fields])
+    return pa.schema([field.with_type(spark_type(field.type)) for field in fields])
 
 
-def _of_spark(kind: pa.DataType) -> pa.DataType:
-    """The nearest Spark type: Spark counts microseconds and has no dictionaries."""
+def spark_type(kind: pa.DataType) -> pa.DataType:
+    """The nearest type that Spark has: Spark counts microseconds and has no dictionaries."""
     if arrow.is_dictionary(kind):
-        return _of_spark(kind.value_type)
+        return spark_type(kind.value_type)
     if arrow.is_timestamp(kind):
         return pa.timestamp("us", "UTC" if kind.tz else None)
     if arrow.is_duration(kind):
@@ -152,7 +155,7 @@ def _of_spark(kind: pa.DataType) -> pa.DataType:
     if arrow.is_large_string(kind) or arrow.is_string_view(kind):
         return pa.string()
     if arrow.is_list(kind) or arrow.is_large_list(kind):
-        return pa.list_(_of_spark(kind.value_type))
+        return pa.list_(spark_type(kind.value_type))
     if arrow.is_struct(kind):
-        return pa.struct([field.with_type(_of_spark(field.type)) for field in kind])
+        return pa.struct([field.with_type(spark_type(field.type)) for field in kind])
     return kind

@@ -31,6 +31,7 @@ from cepheid.spark.batch.slices import (
     why_not_sliced,
 )
 from cepheid.spark.files.files import match_plain_files
+from cepheid.spark.reduction.reduction import Reduce, Reduction, choose_reduction
 from cepheid.spark.worker.partition_run import SLICE, run_partition, run_slices
 from cepheid.spark.worker.worker_session import QUERY, column_of
 
@@ -42,6 +43,7 @@ def match(
     slices: int | Literal["auto"] | None = None,
     match_id: bool = False,
     in_place: bool = True,
+    reduce: Reduce = "auto",
     **keywords: Any,
 ) -> DataFrame | dict[str, DataFrame]:
     """The matches of a query over the rows of a DataFrame, as a DataFrame.
@@ -55,7 +57,8 @@ def match(
     these are read once, immediately.
 
     The matches of a script are a DataFrame for each query, by the query's name. All of them
-    select from one DataFrame that runs the script: ``cache()`` it if you read several.
+    select from one DataFrame that runs the script: ``script.match(events).cache()`` runs it once
+    if you read several.
 
     Rows of a DataFrame have no order: name the columns that order events of equal time in
     ``tie_break``. Without it such events are ordered by their other columns.
@@ -70,6 +73,9 @@ def match(
             match in every run.
         in_place: whether workers may read the files directly if the DataFrame is nothing but
             Parquet files in time order. The result is the same, and usually several times as fast.
+        reduce: whether only events near those of a rare component go to the workers. ``auto``
+            reads a sample of a large input, immediately, and decides by it. With ``True`` they
+            always do, and workers read no files directly. Not for scripts.
         keywords: as for ``query.match``.
 
     Raises:
@@ -84,28 +90,72 @@ def match(
         )
     if slices not in (None, "auto") and not (isinstance(slices, int) and slices >= 1):
         raise OptionError(f"slices is a positive whole number or 'auto', not {slices!r}")
+    if reduce not in (True, False, "auto"):
+        raise OptionError(f"reduce is True, False or 'auto', not {reduce!r}")
     prepared = prepare(compiled, frame.schema, match_id=match_id, **keywords)
     if not prepared.settings.is_script:
-        return _matches(prepared, frame, slices, in_place)
-    if slices is not None:
-        raise OptionError("'slices' is for a query over a Spark DataFrame that is not streaming")
-    found = _matches(prepared, frame, None, in_place=False)
+        return _matches(prepared, frame, slices, in_place, reduce)
+    for name, is_set in (("slices", slices is not None), ("reduce", reduce is True)):
+        if is_set:
+            raise OptionError(
+                f"{name!r} is for a query over a Spark DataFrame that is not streaming"
+            )
+    found = _matches(prepared, frame, None, in_place=False, reduce=False)
     ids = [MATCH_ID] if match_id else []
-    return {
+    frames = {
         name: found.where(F.col(QUERY) == number).select(f"{column_of(number)}.*", *ids)
         for number, name in enumerate(prepared.names)
     }
+    return ScriptFrames(found, frames)
+
+
+class ScriptFrames(dict[str, DataFrame]):
+    """The matches of each query of a script, by its name.
+
+    All of them are views on one DataFrame, which runs the script. Each one that is read runs it
+    again, unless its rows are kept with :meth:`cache`.
+    """
+
+    def __init__(self, together: DataFrame, frames: Mapping[str, DataFrame]) -> None:
+        super().__init__(frames)
+        self._together = together
+
+    def cache(self) -> ScriptFrames:
+        """Keep the matches of all queries when they are first read, so that the script runs once.
+
+        Example::
+
+            found = script.match(readings).cache()
+            for name, matches in found.items():
+                matches.write.parquet(name)
+            found.unpersist()
+        """
+        self._together.cache()
+        return self
+
+    def unpersist(self) -> None:
+        """Drop what :meth:`cache` kept."""
+        self._together.unpersist()
 
 
 def _matches(
-    prepared: Prepared, events: DataFrame, slices: int | Literal["auto"] | None, in_place: bool
+    prepared: Prepared,
+    events: DataFrame,
+    slices: int | Literal["auto"] | None,
+    in_place: bool,
+    reduce: Reduce,
 ) -> DataFrame:
     """The rows that workers find in events that are partitioned by key or by time."""
-    if in_place and slices is None:
+    if in_place and slices is None and reduce is not True:
         found = match_plain_files(prepared, events)
         if found is not None:
             return found
     relevant = prepared.relevant(events)
+    reduction = choose_reduction(prepared, events, reduce)
+    if isinstance(reduction, Reduction):
+        relevant = reduction.events(relevant)
+        if reduction.is_shuffled and slices is None:
+            return _by_partition(prepared, relevant)
     key = prepared.key
     refusal = why_not_sliced(prepared)
     if slices == "auto":

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark i
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent, PartitionKey
 from cepheid.language import syntax as ast
-from cepheid.language.computed import reads_positions
+from cepheid.language.computed import reads_positions, reads_stream_positions
 from cepheid.matches.modes.rule import OutputRule
 from cepheid.schema import Kind
 from cepheid.spark.batch.frames import column
@@ -30,9 +30,9 @@ def key_columns(query: AnalysedQuery, rule: OutputRule, type: str) -> list[Colum
     tests = equivalence_keys(query)
     if tests:
         return [comparable(query, name) for name in tests]
-    if _is_about_more_than_matches(query.query, rule):
+    if depends_on_others(query.query, rule):
         return []
-    for key in _common_keys(query):
+    for key in common_keys(query):
         # An event of a type that is not in the pattern may be anywhere.
         branches = [
             (column(type).cast("string") == F.lit(name), comparable(query, attribute))
@@ -48,10 +48,12 @@ def equivalence_keys(query: AnalysedQuery) -> list[str]:
     window = tree.window
     counts_events = window is not None and window.measure is ast.WindowMeasure.EVENTS
     is_strict = tree.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY
-    if is_strict or counts_events or reads_positions(tree):
+    if is_strict or counts_events or reads_stream_positions(tree):
         return []
-    counts_others = tree.strategy is ast.SelectionStrategy.PARTITION_CONTIGUITY or (
-        window is not None and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION
+    counts_others = (
+        tree.strategy is ast.SelectionStrategy.PARTITION_CONTIGUITY
+        or reads_positions(tree)
+        or (window is not None and window.measure is ast.WindowMeasure.EVENTS_PER_PARTITION)
     )
     assert schema is not None
     negated = {
@@ -73,14 +75,15 @@ def equivalence_keys(query: AnalysedQuery) -> list[str]:
     ]
 
 
-def _is_about_more_than_matches(query: ast.Query, rule: OutputRule) -> bool:
+def depends_on_others(query: ast.Query, rule: OutputRule) -> bool:
     """Whether a match depends on the order or number of other events."""
     counts = query.measure is not ast.WindowMeasure.TIME
     counts = counts or reads_positions(query)
+    counts = counts or rule.timed_out
     return not query.strategy.skips or counts or rule.needs_whole_partitions
 
 
-def _common_keys(query: AnalysedQuery) -> Iterator[KeyOfType]:
+def common_keys(query: AnalysedQuery) -> Iterator[KeyOfType]:
     """Keys by which every alternative can be partitioned: one attribute for each type."""
 
     def join(found: list[dict[str, str]], alternative: Alternative) -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needs import needed_columns
 from cepheid.compiled import Compiled
+from cepheid.engines.base.evaluation import AUTO, REFERENCE
 from cepheid.engines.imprecise.intervals import read_intervals
 from cepheid.errors import OptionError, list_words
 from cepheid.events.read_options import UncertainTime
@@ -22,6 +23,7 @@ from cepheid.events.time_axis import TimeAxis
 from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
 from cepheid.matches.modes.rule import refuse_output
+from cepheid.planning.choice import warn_of_reference
 from cepheid.schema import Schema
 from cepheid.sessions.plan import PlannedQuery, plan
 from cepheid.sessions.run_settings import MatchKeywords, RunSettings
@@ -77,11 +79,12 @@ class Prepared:
 
     @property
     def rows(self) -> Column | None:
-        """The condition on rows that matter to a single query, or None for all rows."""
+        """The condition on rows that matter to some query, or None for all rows."""
         settings = self.settings
-        if settings.is_script:
+        if any(each.rule.timed_out for each in self.planned):
             return None
-        return relevant_rows(self.query, time=settings.time, type=settings.type, plain=self.plain)
+        queries = [each.analysed for each in self.planned]
+        return relevant_rows(queries, time=settings.time, type=settings.type, plain=self.plain)
 
     @property
     def key(self) -> list[Column]:
@@ -110,7 +113,8 @@ class Prepared:
     def result(self) -> StructType:
         """The schema of the resulting DataFrame."""
         settings = self.settings
-        never = () if settings.is_script else never_null(self.query, settings.time)
+        timed_out = self.planned[0].rule.timed_out
+        never = () if settings.is_script else never_null(self.query, settings.time, timed_out)
         return spark_schema(settings.result_schema, never)
 
     @property
@@ -170,7 +174,7 @@ def prepare(
     read, script = run.read, compiled.script
     if read.type is None:
         raise OptionError("say which column of the DataFrame holds the type of an event")
-    _refuse_doubles(frame)
+    refuse_doubles(frame)
     whole = arrow_schema(frame)
     read.order(whole.empty_table())  # Checks the keywords against all columns.
     needed = {
@@ -183,10 +187,15 @@ def prepare(
         read = replace(read, schema=_restricted(read.schema, columns))
     run = replace(run, read=read)
     planned = plan(script, run, read.order(whole.empty_table().select(columns)))
-    has_session = all(each.evaluation.has_session for each in planned)
+    if run.evaluation == AUTO:
+        for each in planned:
+            warn_of_reference(each.evaluation, each.refusals)
+    has_session = all(each.evaluation.name != REFERENCE for each in planned)
     repeated: Mapping[str, str] = {}
     result = [
-        result_schema(each.each.query, each.sample, has_confidence=each.evaluation.has_confidence)
+        result_schema(
+            each.each.query, each.sample, each.evaluation.has_confidence, each.rule.timed_out
+        )
         for each in planned
     ]
     if script.is_single:
@@ -195,7 +204,7 @@ def prepare(
         if first.evaluation.has_confidence:
             _check_uncertain(first, run)
             has_session = not begins_out_of_order(read.uncertain)
-        else:
+        elif not first.rule.timed_out:
             repeated = repeated_columns(first.analysed, fields, read.time)
         if match_id and MATCH_ID in fields.names:
             raise OptionError(
@@ -208,7 +217,7 @@ def prepare(
     settings = WorkerSettings(
         str(compiled),
         run,
-        read.tie_break or tuple(_orderable(frame, columns, besides=read.time)),
+        read.tie_break or tuple(orderable(frame, [name for name in columns if name != read.time])),
         tuple(columns),
         fields,
         not script.is_single,
@@ -257,13 +266,9 @@ def time_order(axis: TimeAxis) -> Column:
     return moment
 
 
-def _orderable(schema: StructType, columns: Sequence[str], besides: str) -> list[str]:
+def orderable(schema: StructType, columns: Iterable[str]) -> list[str]:
     """The columns by which Spark can sort."""
-    return [
-        name
-        for name in columns
-        if name != besides and "map" not in schema[name].dataType.simpleString()
-    ]
+    return [name for name in columns if "map" not in schema[name].dataType.simpleString()]
 
 
 def _restricted(schema: Schema, columns: Sequence[str]) -> Schema:
@@ -274,7 +279,8 @@ def _restricted(schema: Schema, columns: Sequence[str]) -> Schema:
     return Schema(kinds, types, nested=schema.nested)
 
 
-def _refuse_doubles(schema: StructType) -> None:
+def refuse_doubles(schema: StructType) -> None:
+    """Refuse a DataFrame in which two columns have the same name."""
     names = schema.names
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:

@@ -11,14 +11,14 @@ No row is dropped if rows are counted: contiguity and windows of events depend o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
-from cepheid.analysis.model import AnalysedQuery, Clause, Edge
+from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge
 from cepheid.codegen.compiler import is_on_each_event
 from cepheid.language import syntax as ast
 from cepheid.language.computed import reads_positions
@@ -27,6 +27,8 @@ from cepheid.spark.batch.frames import column
 
 _EXACT_FLOAT = 2**53
 """Integers below this convert to floats without loss."""
+_MOST_TESTS = 64
+"""If queries have more tests of a type, all its rows are kept: Spark would compile them slowly."""
 _LITERAL_KINDS = {
     int: Kind.INTEGER,
     float: Kind.FLOAT,
@@ -39,35 +41,67 @@ _COMPARED_KINDS = (Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN)
 
 
 def relevant_rows(
-    query: AnalysedQuery, *, time: str, type: str, plain: Sequence[str]
+    queries: Sequence[AnalysedQuery], *, time: str, type: str, plain: Sequence[str]
 ) -> Column | None:
-    """The rows that some component can bind; None if all rows matter.
+    """The rows that some component of some query can bind; None if all rows matter.
 
     ``plain`` are the columns that Spark compares as the language does. Rows without a time or a
     type are kept, so that they are refused as in a local run.
     """
-    if relevant_types(query) is None or query.schema is None:
-        return None
-    translation = _Translation(query.schema, frozenset(plain))
-    by_type: dict[str, list[Column]] = {}
+    by_type: dict[str, dict[str, Column]] = {}
     free: set[str] = set()
-    for component, clauses in _components(query):
-        for name in component.types:
-            tests = [
-                *translation.of_clauses(name, clauses),
-                *translation.of_equivalences(name, query.equivalences),
-            ]
-            if tests:
-                by_type.setdefault(name, []).append(reduce(and_, tests))
-            else:
-                free.add(name)
+    for query in queries:
+        if relevant_types(query) is None or query.schema is None:
+            return None
+        translation = _Translation(query.schema, frozenset(plain))
+        for component, clauses in _components(query):
+            for name in component.types:
+                tests = [
+                    *translation.of_clauses(name, clauses),
+                    *translation.of_equivalences(name, query.equivalences),
+                ]
+                if tests:
+                    test = reduce(and_, tests)
+                    by_type.setdefault(name, {})[str(test)] = test
+                else:
+                    free.add(name)
+    free |= {name for name, some in by_type.items() if len(some) > _MOST_TESTS}
     fits: list[Column] = []
     if free:
         fits.append(column(type).cast("string").isin(*sorted(free)))
     for name, some in by_type.items():
         if name not in free:
-            fits.append((column(type).cast("string") == F.lit(name)) & reduce(or_, some))
+            fits.append((column(type).cast("string") == F.lit(name)) & reduce(or_, some.values()))
     return reduce(or_, fits) | column(type).isNull() | column(time).isNull()
+
+
+def rows_of_components(
+    query: AnalysedQuery, *, type: str, plain: Sequence[str]
+) -> list[list[tuple[ast.Component, Column]]]:
+    """For each alternative its positive components, and a condition that their events satisfy."""
+    assert query.schema is not None
+    translation = _Translation(query.schema, frozenset(plain))
+
+    def rows(component: ast.Component, clauses: Sequence[Clause]) -> Column:
+        return reduce(
+            or_,
+            (
+                reduce(
+                    and_,
+                    [
+                        *translation.of_clauses(name, clauses),
+                        *translation.of_equivalences(name, query.equivalences),
+                    ],
+                    column(type).cast("string") == F.lit(name),
+                )
+                for name in component.types
+            ),
+        )
+
+    return [
+        [(component, rows(component, clauses)) for component, clauses in _positive(alternative)]
+        for alternative in query.alternatives
+    ]
 
 
 def relevant_types(query: AnalysedQuery) -> frozenset[str] | None:
@@ -81,25 +115,26 @@ def relevant_types(query: AnalysedQuery) -> frozenset[str] | None:
 def _components(query: AnalysedQuery) -> Iterator[tuple[ast.Component, list[Clause]]]:
     """Every component, and the clauses that each of its events must satisfy individually."""
     for alternative in query.alternatives:
-        # Under skip_till_next_match, a run takes an event even if a condition that is tested later
-        # will fail. Only conditions tested immediately can drop it.
-        now = [clause for clause in alternative.clauses if clause.edge is not Edge.PROCEED]
-        parts = [
-            *(
-                (component, [clause for clause in now if clause.component_ix == ix])
-                for ix, component in enumerate(alternative.components)
-            ),
-            *((negated.component, negated.clauses) for negated in alternative.negations),
-        ]
-        for component, clauses in parts:
-            yield (
-                component,
-                [
-                    each
-                    for each in clauses
-                    if each.variables == {component.variable} and is_on_each_event(each, component)
-                ],
-            )
+        yield from _positive(alternative)
+        for negated in alternative.negations:
+            yield negated.component, _on_each_event(negated.component, negated.clauses)
+
+
+def _positive(alternative: Alternative) -> Iterator[tuple[ast.Component, list[Clause]]]:
+    # Under skip_till_next_match, a run takes an event even if a condition that is tested later
+    # will fail. Only conditions tested immediately can drop it.
+    now = [clause for clause in alternative.clauses if clause.edge is not Edge.PROCEED]
+    for ix, component in enumerate(alternative.components):
+        here = [clause for clause in now if clause.component_ix == ix]
+        yield component, _on_each_event(component, here)
+
+
+def _on_each_event(component: ast.Component, clauses: Iterable[Clause]) -> list[Clause]:
+    return [
+        each
+        for each in clauses
+        if each.variables == {component.variable} and is_on_each_event(each, component)
+    ]
 
 
 class _Untranslated(Exception):

@@ -53,7 +53,7 @@ def why_not_sliced(prepared: Prepared) -> str | None:
     if prepared.settings.is_script:
         return "a script is not cut by time"
     if reads_positions(prepared.query.query):
-        return "INDEX counts all events of the stream"
+        return "INDEX and PARTITION_INDEX count all events of the stream"
     window = prepared.query.query.window
     if window is None:
         return "the query has no window, so a match can be as long as the stream"
@@ -62,6 +62,8 @@ def why_not_sliced(prepared: Prepared) -> str | None:
     if prepared.planned[0].evaluation.has_confidence:
         return "an event of uncertain time can be in several slices, and match in each"
     rule = prepared.planned[0].rule
+    if rule.timed_out:
+        return "WITH TIMED OUT asks for all matches of an event"
     if rule.needs_whole_partitions:
         shown = rule.output if rule.mode.needs_whole_partitions else "AT MOST ONCE PER"
         return f"{shown} depends on all matches before"
@@ -143,7 +145,7 @@ def ticks_of(axis: TimeAxis) -> Column:
         return F.timestamp_diff("MICROSECOND", epoch, moment)
     if arrow.is_timestamp(kind):
         return F.unix_micros(moment)
-    return time_order(axis).cast("long")
+    return time_order(axis).try_cast("long")  # A time that is no number is null.
 
 
 def _place(ticks: Column, bounds: tuple[int, ...], low: int = 0) -> Column:

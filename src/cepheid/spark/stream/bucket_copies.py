@@ -36,7 +36,7 @@ class BucketCopies:
     """
 
     def __init__(self, stream: str, folder: Path | None) -> None:
-        self._stream = stream
+        self.stream = stream
         self._folder = folder
 
     def read(self, bucket: int, token: str) -> BucketState | None:
@@ -81,7 +81,7 @@ class BucketCopies:
                 path.unlink()
 
     def _path(self, bucket: int) -> Path | None:
-        return self._folder and self._folder / f"{_PREFIX}{self._stream}-{bucket}"
+        return self._folder and self._folder / f"{_PREFIX}{self.stream}-{bucket}"
 
     def _remove_unused(self, folder: Path) -> None:
         for path in folder.glob(f"{_PREFIX}*"):

@@ -6,12 +6,14 @@ bucket depends only on that state and the events, so it is the same the second t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
+from time import monotonic
 from typing import Any
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
@@ -20,14 +22,18 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from cepheid.spark.stream.bucket import Step
+from cepheid.spark.stream.bucket import Bucket, BucketSettings, Step
 from cepheid.spark.stream.bucket_copies import BucketCopies, local_folder
 from cepheid.spark.stream.bucket_store import BucketStore, Head
 from cepheid.spark.stream.packing import GUARD, Arrived, to_blobs
-from cepheid.spark.worker.worker_settings import WorkerSettings
+from cepheid.spark.stream.timing import NO_TIME, TICKS, Timing, ticks_of
+from cepheid.spark.worker.warm import freeze_loaded
 
-ANSWERS = "data binary, is_late boolean, matches long, late long"
-"""The columns that the operator returns: blobs of matches or of late events, and counts."""
+COUNTS = ("matches", "late", "waiting", "oldest_us", "runs", "state_bytes", "milliseconds")
+"""What is counted in each step of a bucket."""
+ANSWERS = f"data binary, is_late boolean, {', '.join(f'{name} long' for name in COUNTS)}"
+"""The columns that the operator returns: blobs of matches or of late events, or counts."""
+_Answer = Row("data", "is_late", *COUNTS)
 
 
 @dataclass(eq=False)
@@ -35,23 +41,27 @@ class BucketOperator(StatefulProcessor):
     """Advances the buckets of a stream.
 
     ``made_by`` names all settings that the state depends on. ``stream`` is a unique name. Buckets
-    of at least ``large`` bytes are logged and copied. ``lateness_ms`` is how far behind the newest
-    event an event may be; it is None if only Spark knows it, which reports its watermark one
-    micro-batch later.
+    of at least ``large`` bytes are logged and copied.
     """
 
-    settings: WorkerSettings
+    settings: BucketSettings
     made_by: Mapping[str, Any]
     stream: str
     large: int
-    lateness_ms: int | None
+    timing: Timing
     emits_late: bool
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called by Spark before anything else."""
         self._handle = handle
         copies = BucketCopies(self.stream, local_folder())
-        self._store = BucketStore(handle, self.settings, self.made_by, copies, self.large)
+        self._store = BucketStore(
+            handle, self.settings, self.timing, self.made_by, copies, self.large
+        )
+        # The time of the last micro-batch with events, by the clock of the offset log.
+        self._clock = None
+        if self.timing.idle_ms is not None:
+            self._clock = handle.getValueState("clock", "ms long")
 
     def handleInputRows(  # noqa: N802
         self,
@@ -59,68 +69,105 @@ class BucketOperator(StatefulProcessor):
         rows: Iterator[Any],
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[Row]:
-        """Called by Spark for each bucket that has new events."""
+        """Called by Spark for each bucket: all know the newest time, and some have new events."""
         came = sorted(rows, key=attrgetter("part"))
-        blobs = [bytes(row.data) for row in came if row.data is not None]
         if key[0] == GUARD:
             self._store.guard()
-        elif blobs:
-            head = self._store.head()
-            if head is not None and head.timer is not None:
-                self._handle.deleteTimer(head.timer)
-            before = timerValues.getCurrentWatermarkInMs()
-            after = self._watermark_after([row.newest_us for row in came])
-            yield from self._advanced(key[0], head, Arrived(blobs, before, after))
+            return
+        begun = monotonic()
+        blobs = [bytes(row.data) for row in came if row.data is not None]
+        before = ticks_of(timerValues.getCurrentWatermarkInMs())
+        after = self.timing.frontier(row.newest_us for row in came)
+        head = self._store.head()
+        if not blobs and (head is None or not self._has_work(head, after)):
+            return
+        bucket = self._store.bucket(key[0], head)
+        step = bucket.step(arrived := Arrived(blobs, before, after))
+        timer = self._next_timer(bucket, timerValues, least=self.timing.idle_ms or 0)
+        old_timer = None if head is None else head.timer
+        if self.timing.mode != "None" and timer != old_timer:
+            if old_timer is not None:
+                self._handle.deleteTimer(old_timer)
+            self._register(timer)
+        size = self._store.keep(key[0], bucket, timer, head, arrived)
+        yield from self._answers(step, bucket, size, begun)
 
     def handleExpiredTimer(  # noqa: N802
         self,
         key: Any,
         timerValues: TimerValues,  # noqa: N803
-        expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002, N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
-        """Called by Spark for each bucket when the watermark reaches its timer."""
+        """Called by Spark for each bucket when the watermark, or the clock, reaches its timer."""
+        begun = monotonic()
         head = self._store.head()
-        if head is not None:
-            now = timerValues.getCurrentWatermarkInMs()
-            yield from self._advanced(key[0], head, Arrived([], now, now))
+        if head is None or head.timer != expiredTimerInfo.getExpiryTimeInMs():
+            return
+        bucket = self._store.bucket(key[0], head)
+        now = ticks_of(timerValues.getCurrentWatermarkInMs())
+        if self._clock is not None:
+            then = self._clock.get()
+            assert then is not None  # stored with every timer
+            passed = timerValues.getCurrentProcessingTimeInMs() - then[0]
+            now = max(now, bucket.reached + passed * TICKS)
+        step = bucket.step(arrived := Arrived([], now, now))
+        timer = self._next_timer(bucket, timerValues)
+        self._register(timer)
+        size = self._store.keep(key[0], bucket, timer, head, arrived)
+        yield from self._answers(step, bucket, size, begun)
 
     def close(self) -> None:
         """Called by Spark at the end of a task."""
+        if TaskContext.get() is not None:  # and not in the driver, which only asks for schemas
+            freeze_loaded()
 
-    def _advanced(self, label: int, head: Head | None, arrived: Arrived) -> Iterator[Row]:
-        bucket = self._store.bucket(label, head)
-        step = bucket.step(arrived)
-        # Spark deletes a timer after it expires, so the next one must differ. It does: a bucket is
-        # due only after the watermark that it has reached.
-        timer = bucket.due
+    def _has_work(self, head: Head, frontier: int) -> bool:
+        """Whether a bucket without new events has something to do."""
+        if self._clock is not None:
+            return True  # Time is measured from the newest event of the stream.
+        return head.timer is not None and head.timer * TICKS <= frontier
+
+    def _next_timer(self, bucket: Bucket, values: TimerValues, least: int = 0) -> int | None:
+        """When a bucket has something to do: a watermark, or a time by the clock.
+
+        Spark deletes a timer after it expires, so the next one must differ. It does: a bucket is
+        due only after the frontier that it has reached.
+        """
+        if self._clock is None:
+            return bucket.due
+        now = values.getCurrentProcessingTimeInMs()
+        self._clock.update((now,))
+        due_us = bucket.due_us
+        if due_us is None or bucket.reached == NO_TIME:
+            return None
+        return now + max(-(-(due_us - bucket.reached) // TICKS), least, 1)
+
+    def _register(self, timer: int | None) -> None:
         if timer is not None:
             self._handle.registerTimer(timer)
-        self._store.keep(label, bucket, timer, head, arrived)
-        yield from self._answers(step)
 
-    def _watermark_after(self, newest_us: Sequence[int | None]) -> int:
-        """The watermark after the events of a micro-batch; 0 if there is none, or before 1970."""
-        known = [time for time in newest_us if time is not None]
-        if self.lateness_ms is None or not known:
-            return 0
-        return max(max(known) // 1_000 - self.lateness_ms, 0)
-
-    def _answers(self, step: Step) -> Iterator[Row]:
+    def _answers(self, step: Step, bucket: Bucket, size: int, begun: float) -> Iterator[Row]:
         for batch in step.matches:
             yield from _rows(pa.Table.from_batches([batch]))
         if step.late is not None and self.emits_late:
             yield from _rows(step.late, is_late=True)
-        elif step.late is not None:
-            yield Row(data=None, is_late=True, matches=0, late=step.late.num_rows)
+        yield _Answer(
+            None,
+            None,
+            sum(batch.num_rows for batch in step.matches),
+            0 if step.late is None else step.late.num_rows,
+            bucket.waiting,
+            bucket.oldest_us,
+            step.runs,
+            size,
+            round((monotonic() - begun) * 1_000),
+        )
 
 
 def _rows(table: pa.Table, is_late: bool = False) -> Iterator[Row]:
-    """The blobs of a table; the first one has the count of all rows.
+    """The blobs of a table.
 
     They are not compressed, because the next operator of the same task reads them immediately.
     """
-    count = len(table)
     for blob in to_blobs(table, is_compressed=False):
-        matches, late = (0, count) if is_late else (count, 0)
-        yield Row(data=blob, is_late=is_late, matches=matches, late=late)
-        count = 0
+        yield _Answer(blob, is_late, *[None] * len(COUNTS))

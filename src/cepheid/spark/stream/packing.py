@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.spark.worker.partition_run import gathered
+from cepheid.spark.worker.warm import freeze_loaded
 from cepheid.tuning import tuning
 
 BUCKET = "bucket"
@@ -23,6 +24,13 @@ PACKED = f"{BUCKET} int, part int, newest_us long, data binary"
 """A row of packed events: the bucket, the partition they were in, the newest time there, a blob."""
 GUARD = -1
 """The bucket without events: it stores the settings with which all states were made."""
+
+CHANGE = "cepheid change"
+"""The column of a blob of changes, each as a string."""
+ORDER = "cepheid order"
+"""The column by which the changes of a micro-batch are ordered."""
+REPORTS = "cepheid reports"
+"""The column that tells whether a bucket reports the faults of changes: one does."""
 
 MOST_ROWS = 1_000_000
 """The maximum rows of a partition that are packed together."""
@@ -35,10 +43,7 @@ _FORMAT = pa.ipc.IpcWriteOptions(compression="lz4")
 
 @dataclass(frozen=True)
 class Arrived:
-    """What reaches a bucket in a step: blobs of events, and the watermarks before and after it.
-
-    Watermarks are in milliseconds, and 0 means that there is none yet.
-    """
+    """What reaches a bucket in a step: blobs of events, and the frontiers before and after it."""
 
     blobs: Sequence[bytes]
     before: int
@@ -110,6 +115,28 @@ def packed(
                 "data": pa.array([blob for _, blob in rows], pa.binary()),
             }
         )
+    freeze_loaded()
+
+
+def packed_changes(
+    labels: Sequence[int], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The changes of a partition, as a blob for every bucket."""
+    for table in gathered(batches, MOST_ROWS):
+        blobs = [
+            to_blob(table.append_column(REPORTS, pa.repeat(number == 0, len(table))))
+            for number in range(len(labels))
+        ]
+        rows = [*zip(labels, blobs, strict=True), (GUARD, None)]
+        yield pa.record_batch(
+            {
+                BUCKET: pa.array([label for label, _ in rows], pa.int32()),
+                "part": pa.array([-1] * len(rows), pa.int32()),
+                "newest_us": pa.nulls(len(rows), pa.int64()),
+                "data": pa.array([blob for _, blob in rows], pa.binary()),
+            }
+        )
+    freeze_loaded()
 
 
 def to_blob(table: pa.Table, is_compressed: bool = True) -> bytes:

@@ -11,28 +11,44 @@ one with another key would belong to another bucket.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkTypeError
-from pyspark.sql import DataFrame
+import pyspark
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
 
 from cepheid.api import CompiledQuery
-from cepheid.errors import OptionError, list_words
-from cepheid.language.printer import print_window
-from cepheid.matches.modes.mode import ALL
+from cepheid.errors import EvaluationError, OptionError, list_words
 from cepheid.scripts import CompiledScript
-from cepheid.snapshots import VERSION
 from cepheid.spark.batch.arrow_schemas import MATCH_ID, arrow_schema, spark_schema
-from cepheid.spark.batch.frames import column, map_in_arrow, one_frame, quoted
+from cepheid.spark.batch.frames import (
+    column,
+    map_in_arrow,
+    one_frame,
+    without_pandas_warning,
+)
 from cepheid.spark.batch.preparation import Prepared, begins_out_of_order, loses_key, prepare
+from cepheid.spark.stream.bucket import BucketSettings
 from cepheid.spark.stream.bucket_operator import ANSWERS, BucketOperator
-from cepheid.spark.stream.packing import BUCKET, PACKED, bucket_labels, from_blob, packed
+from cepheid.spark.stream.checkpoints import buckets_of, made_by
+from cepheid.spark.stream.monitoring import observed_columns
+from cepheid.spark.stream.packing import (
+    BUCKET,
+    PACKED,
+    bucket_labels,
+    from_blob,
+    packed,
+    packed_changes,
+)
+from cepheid.spark.stream.timing import Timing
+from cepheid.spark.stream.timing_options import SaidTiming, waits_for_time, with_timing
+from cepheid.spark.worker.warm import freeze_loaded
 from cepheid.spark.worker.worker_session import QUERY, column_of
 from cepheid.tuning import tuning
 
@@ -40,7 +56,6 @@ LATE_POLICIES = ("drop", "emit")
 LATE_EVENT = "late_event"
 """The column with an event that came too late; null in the rows of matches."""
 
-_DELAY = "spark.watermarkDelayMs"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "RocksDBStateStoreProvider"
 
@@ -52,6 +67,8 @@ def match(
     match_id: bool = True,
     metrics: str = "cepheid",
     lateness: str | None = None,
+    in_order: bool = False,
+    idle_timeout: str | None = None,
     late: str = "drop",
     **keywords: Any,
 ) -> DataFrame:
@@ -72,6 +89,11 @@ def match(
             two queries in one stream need two names.
         lateness: how far an event may be behind the latest one, such as ``10 minutes``; not with
             a DataFrame that has a watermark.
+        in_order: whether events come in order, so that each is answered in the micro-batch that
+            brings it. What waits for time to pass, such as a negation at the end of a pattern,
+            needs ``lateness`` or ``idle_timeout``, too.
+        idle_timeout: after how long without events time follows the clock, such as ``30 seconds``,
+            so that what waits is answered. Spark then runs empty micro-batches all the time.
         late: how later events are handled: ``drop`` counts them in the progress of the stream,
             ``emit`` also gives a row with the event in ``late_event``.
         keywords: as for ``query.match``; the evaluation must have sessions.
@@ -82,14 +104,18 @@ def match(
     """
     frame, keywords = one_frame(events, keywords)
     prepared = prepare(compiled, frame.schema, match_id=match_id, **keywords)
-    _refuse_without_session(prepared)
+    _refuse_out_of_order(prepared)
     for planned in prepared.planned:
         planned.rule.refuse_stream(planned.each.query)
     if prepared.settings.is_script:
         _refuse_without_key(prepared)
         _refuse_names(prepared)
-    _check_stream(frame, prepared.settings.time, late)
-    found = _bucketed(prepared, frame, lateness, late == "emit", metrics)
+    settings = prepared.settings
+    task = StreamTask(settings, prepared.key, prepared.rows, made_by(prepared, frame))
+    check_stream(frame, settings.time, late)
+    said = SaidTiming(lateness, in_order, idle_timeout)
+    marked, timing = with_timing(frame, settings.time, waits_for_time(prepared), said)
+    found = bucketed(task, marked, timing, late == "emit", metrics)
     if not prepared.settings.is_script:
         return found
     names = F.array(*map(F.lit, prepared.names))
@@ -101,63 +127,54 @@ def match(
     )
 
 
-def _bucketed(
-    prepared: Prepared, events: DataFrame, lateness: str | None, emits_late: bool, metrics: str
+@dataclass(frozen=True)
+class StreamTask:
+    """What a stream runs: the settings of its workers, the key of its buckets, the rows it needs.
+
+    ``made_by`` are the settings that its state depends on, by their names in error messages.
+    ``changes`` are changes of what it runs, which reach every bucket.
+    """
+
+    settings: BucketSettings
+    key: Sequence[Column]
+    rows: Column | None
+    made_by: Mapping[str, Any]
+    changes: DataFrame | None = None
+
+
+def bucketed(
+    task: StreamTask, events: DataFrame, timing: Timing, emits_late: bool, metrics: str
 ) -> DataFrame:
     """The matches of a streaming DataFrame, by buckets of a key; without a key, by one bucket."""
-    settings, key, rows = prepared.settings, prepared.key, prepared.rows
-    marked = _with_watermark(events, settings.time, lateness)
-    relevant = marked if rows is None else marked.filter(rows)
+    settings, key, rows = task.settings, task.key, task.rows
+    relevant = events if rows is None else events.filter(rows)
     sent = events.columns if emits_late else settings.columns
     if BUCKET in sent:
         raise OptionError(f"a column of the events is called {BUCKET!r}; rename it")
-    partitions = int(str(events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-    labels = bucket_labels(partitions if key else 1)
+    labels = bucket_labels(buckets_of(key, events))
     number = F.pmod(F.xxhash64(*key), F.lit(len(labels))) if key else F.lit(0)
     operator = BucketOperator(
         settings,
-        _made_by(prepared, events.schema, len(labels)),
+        task.made_by,
         stream=uuid4().hex,
         large=tuning().logged_bucket_bytes,
-        lateness_ms=None if lateness is None else marked.schema[settings.time].metadata[_DELAY],
+        timing=timing,
         emits_late=emits_late,
     )
     late_event = [StructField(LATE_EVENT, events.schema)] if emits_late else []
     result = StructType([*spark_schema(settings.result_schema).fields, *late_event])
     rows_sent = relevant.select(number.cast("int").alias(BUCKET), *map(column, sent))
-    return (
-        map_in_arrow(rows_sent, partial(packed, labels, settings.time), PACKED)
-        .groupBy(BUCKET)
-        .transformWithState(operator, ANSWERS, "Append", "EventTime")
-        .observe(
-            metrics,
-            F.coalesce(F.sum("matches"), F.lit(0)).alias("matches"),
-            F.coalesce(F.sum("late"), F.lit(0)).alias("late"),
+    rows_packed = map_in_arrow(rows_sent, partial(packed, labels, settings.time), PACKED)
+    if task.changes is not None:
+        changes = map_in_arrow(task.changes, partial(packed_changes, labels), PACKED)
+        rows_packed = rows_packed.unionAll(changes)
+    with without_pandas_warning():
+        return (
+            rows_packed.groupBy(BUCKET)
+            .transformWithState(operator, ANSWERS, "Append", timing.mode)
+            .observe(metrics, *observed_columns())
+            .mapInArrow(partial(_unpacked, arrow_schema(result)), result)
         )
-        .mapInArrow(partial(_unpacked, arrow_schema(result)), result)
-    )
-
-
-def _made_by(prepared: Prepared, events: StructType, buckets: int) -> dict[str, Any]:
-    """The settings that the state of a stream depends on, by their names in error messages.
-
-    A checkpoint stores them: changing a name or a value here makes older checkpoints unreadable.
-    """
-    settings = prepared.settings
-    read, ties = settings.run.read, list(settings.run.read.tie_break)
-    said, gap = read.uncertain, settings.run.said.at_most_once_per
-    return {
-        "script" if settings.is_script else "query": settings.text,
-        "output": settings.run.said.output or ALL.name,
-        **({} if gap is None else {"at_most_once_per": print_window(gap)}),
-        "time": read.time,
-        "type": read.type,
-        "tie_break": (ties or None) if settings.is_script else ties,
-        **({} if said is None else {"uncertain time": said.describe()}),
-        "columns": [f"{name} {events[name].dataType.simpleString()}" for name in settings.columns],
-        "spark.sql.shuffle.partitions": buckets,
-        "version of the state": VERSION,
-    }
 
 
 def _unpacked(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -177,10 +194,16 @@ def _unpacked(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[
                 for field in schema
             ]
             yield from pa.table(columns, schema=schema).combine_chunks().to_batches()
+    freeze_loaded()
 
 
-def _check_stream(events: DataFrame, time: str, late: str) -> None:
+def check_stream(events: DataFrame, time: str, late: str) -> None:
     """Refuse events and options that cannot be used with a stream."""
+    if not hasattr(events.groupBy(), "transformWithState"):
+        raise EvaluationError(
+            f"streams need PySpark 4.1 or later, and this is {pyspark.__version__}, without "
+            "transformWithState. Update pyspark; batch queries run on this version too"
+        )
     if late not in LATE_POLICIES:
         raise OptionError(f"late is {list_words(LATE_POLICIES, 'or')}, not {late!r}")
     if not isinstance(events.schema[time].dataType, TimestampType | TimestampNTZType):
@@ -198,36 +221,7 @@ def _check_stream(events: DataFrame, time: str, late: str) -> None:
         )
 
 
-def _with_watermark(events: DataFrame, time: str, lateness: str | None) -> DataFrame:
-    marked = [field.name for field in events.schema.fields if _DELAY in (field.metadata or {})]
-    if lateness is None and not marked:
-        raise OptionError(
-            "say how late events may come: lateness='10 minutes', or "
-            f"events.withWatermark({time!r}, '10 minutes')"
-        )
-    if lateness is not None and marked:
-        raise OptionError(
-            f"the stream has a watermark already, on {list_words([repr(n) for n in marked])}; "
-            "leave out lateness"
-        )
-    if marked and time not in marked:
-        raise OptionError(
-            f"the watermark of the stream is on {list_words([repr(n) for n in marked])}, and the "
-            f"time of an event in {time!r}; they must be the same column"
-        )
-    if lateness is None:
-        return events
-    try:
-        return events.withWatermark(quoted(time), lateness)
-    except (AnalysisException, PySparkTypeError) as error:
-        if error.getCondition() not in ("CANNOT_PARSE_INTERVAL", "NOT_EXPECTED_TYPE"):
-            raise
-        raise OptionError(
-            f"lateness is a length of time, such as '10 minutes', not {lateness!r}"
-        ) from error
-
-
-def _refuse_without_session(prepared: Prepared) -> None:
+def _refuse_out_of_order(prepared: Prepared) -> None:
     read = prepared.settings.run.read
     said = read.uncertain
     if said is not None and begins_out_of_order(said):
@@ -235,13 +229,6 @@ def _refuse_without_session(prepared: Prepared) -> None:
             f"over a stream probabilities={said.probabilities!r} cannot be used with the columns "
             f"{read.time!r} and {said.upper!r}, because an event could begin much later than its "
             "watermark says; give the time in one column, and uncertainty="
-        )
-    if not prepared.settings.has_session:
-        evaluations = [each.evaluation for each in prepared.planned]
-        name = next(each.name for each in evaluations if not each.has_session)
-        raise OptionError(
-            f"{name} cannot run a stream, because it needs all events in one call; 'explain' tells "
-            "why no other evaluation runs the query"
         )
 
 

@@ -55,8 +55,8 @@ def run_slices(
     which one slice ends and the next begins. A match belongs to the slice in which it starts. A
     match that starts in the overlap is left out here, because its own slice finds it.
     """
-    for number, pieces in groupby(_pieces(batches), key=itemgetter(0)):
-        events = (events for _, events in pieces)
+    for number, parts in groupby(pieces(batches, SLICE), key=itemgetter(0)):
+        events = (events for _, events in parts)
         yield from run_partition(settings, events, starts_in(bounds, number))
 
 
@@ -85,11 +85,11 @@ def gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]
         yield pa.Table.from_batches(waiting)
 
 
-def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The events in runs of one slice each, with the index of the slice."""
+def pieces(batches: Iterable[pa.RecordBatch], column: str) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The events in runs with the same number in a column, with that number and without it."""
     for batch in batches:
-        numbers = batch.column(SLICE).to_numpy()
-        rest = batch.drop_columns([SLICE])
+        numbers = batch.column(column).to_numpy()
+        rest = batch.drop_columns([column])
         cuts = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
         for low, high in zip([0, *cuts], [*cuts, len(numbers)], strict=True):
             if high > low:

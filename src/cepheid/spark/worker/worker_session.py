@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from cepheid.matches.ids import MatchIds
 from cepheid.matches.matches import Matches, ScriptMatches
-from cepheid.sessions.merged_stream import without_places
 from cepheid.sessions.script import Script
+from cepheid.sessions.scripts.merged_stream import without_places
 from cepheid.sessions.stream import StreamSession
 from cepheid.spark.batch.arrow_schemas import MATCH_ID
 from cepheid.spark.worker.worker_settings import WorkerSettings
@@ -43,7 +43,7 @@ class WorkerSession:
     def feed(self, events: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The matches that these events complete."""
         if not self._is_warm:
-            from cepheid.jit.cache import first_time  # loads numba
+            from cepheid.cache import first_time  # loads numba
 
             # All processes of a user share the folder of compiled code. Without this, every worker
             # that does not find the conditions there would compile them, all at the same time.
@@ -60,6 +60,13 @@ class WorkerSession:
         yield from self._batches(
             self.session.advance() if time is None else self.session.settle(time)
         )
+
+    @property
+    def runs(self) -> int:
+        """The most runs or instances that there were at a time."""
+        counted = self.session.metrics
+        each = counted.values() if isinstance(counted, dict) else [counted]
+        return sum(metrics.runs_peak for metrics in each)
 
     def _batches(self, found: Matches | ScriptMatches) -> Iterator[pa.RecordBatch]:
         matches = [found] if isinstance(found, Matches) else list(found.values())

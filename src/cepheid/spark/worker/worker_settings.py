@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FunctionType
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -25,6 +26,9 @@ from cepheid.matches.modes.registry import added_mode, all_outputs, register_mod
 from cepheid.scripts import CompiledScript, script
 from cepheid.sessions.run_settings import RunSettings
 
+if TYPE_CHECKING:
+    from cepheid.spark.worker.worker_session import WorkerSession
+
 
 @dataclass(frozen=True)
 class Additions:
@@ -35,7 +39,7 @@ class Additions:
     mode: OutputMode | None = None
 
     @classmethod
-    def used_by(cls, trees: Iterable[ast.Query], output: str | None) -> Additions:
+    def used_by(cls, trees: Iterable[ast.Node], output: str | None) -> Additions:
         """The additions that these queries use with this output."""
         nodes = [node for tree in trees for node in deep_nodes(tree)]
         called = {node.function for node in nodes if isinstance(node, ast.Call)}
@@ -66,7 +70,8 @@ class WorkerSettings:
     ``text`` contains the values of parameters. ``ties`` are the columns that order events of
     equal time: the columns that the user named, or else all that Spark can sort by. ``columns`` are
     the columns that the queries need. ``result_schema`` is the schema of the matches.
-    ``has_session`` tells whether events can be fed in batches. ``additions`` are registered in the
+    ``has_session`` tells whether the events of a DataFrame are fed in batches: the reference
+    evaluation reads them faster together. ``additions`` are registered in the
     driver and used by the queries: a worker is another process, and must register them too.
     """
 
@@ -98,6 +103,16 @@ class WorkerSettings:
             # A machine runs about as many workers as it has cores.
             limit = default_limit(workers=os.cpu_count() or 1)
         return replace(self.run, options=replace(self.run.options, max_memory=limit))
+
+    def tie_values(self, events: pa.Table) -> list[pa.ChunkedArray]:
+        """What events of equal time are ordered by."""
+        return [events.column(name) for name in self.ties]
+
+    def worker(self, snapshot: bytes | memoryview | None = None) -> WorkerSession:
+        """A session of a stream in this process: a new one, or that of a snapshot."""
+        from cepheid.spark.worker.worker_session import WorkerSession
+
+        return WorkerSession(self, snapshot)
 
     def compiled(self) -> CompiledQuery | CompiledScript:
         """The query or the script, compiled in this process."""

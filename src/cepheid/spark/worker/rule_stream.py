@@ -1,0 +1,318 @@
+"""A set of rules over a bucket of a stream: a session for each key, and changes of the rules.
+
+A change reaches every bucket in the same micro-batch, before its events. The rules are part of the
+state of a bucket from the first change on, so that a micro-batch that runs again, or a restarted
+stream, runs the rules that it had.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import StructType
+
+from cepheid.errors import CepheidError, OptionError, RuleFault, list_words
+from cepheid.events.read_options import ReadOptions
+from cepheid.rule_sets.changes import changed_rules
+from cepheid.rule_sets.results import RuleMatches
+from cepheid.rule_sets.rule import Rule
+from cepheid.rule_sets.rule_run import plan_rule
+from cepheid.rule_sets.rule_set import CompiledRule, RuleSet
+from cepheid.rule_sets.session import RuleSession
+from cepheid.snapshot_checks import check_values
+from cepheid.snapshots import Arrays, Parts, pack, unpack
+from cepheid.spark.batch.arrow_schemas import arrow_schema
+from cepheid.spark.batch.fitting_rules import FittingRule
+from cepheid.spark.stream.packing import CHANGE, ORDER, REPORTS
+from cepheid.spark.worker.alerts import alerts, fault_rows
+from cepheid.spark.worker.rule_worker import GROUP, quietly
+from cepheid.spark.worker.worker_settings import Additions, refuse_zip_file
+from cepheid.visible import shortened
+
+_REMOVED = "removed"
+
+
+@dataclass(frozen=True, eq=False)
+class RuleStreamSettings:
+    """The rules with which a stream begins, and what rules may use.
+
+    ``digest`` names all settings. ``rules`` are JSON objects. ``schema`` has the columns that rules
+    may use. ``keys`` are the keys by which the stream is partitioned: a key without columns means
+    that one bucket has all events.
+    """
+
+    digest: str
+    rules: tuple[str, ...]
+    limits: Mapping[str, int] | None
+    keywords: Mapping[str, Any]
+    schema: StructType
+    keys: tuple[tuple[str, ...], ...]
+    ties: tuple[str, ...]
+    result_schema: pa.Schema
+    additions: tuple[Additions, ...]
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RuleStreamSettings) and other.digest == self.digest
+
+    @property
+    def read(self) -> ReadOptions:
+        """How events are read."""
+        return ReadOptions.of(self.keywords)
+
+    @property
+    def time(self) -> str:
+        """The column with the time of an event."""
+        return self.read.time
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the events in a bucket: the number of the key comes first."""
+        return (GROUP, *self.schema.names)
+
+    @property
+    def no_events(self) -> pa.Table:
+        """A table without events, with the columns that rules may use."""
+        return arrow_schema(self.schema).empty_table()
+
+    def tie_values(self, events: pa.Table) -> list[pa.ChunkedArray]:
+        """What events of equal time are ordered by."""
+        return [events.column(name) for name in self.ties]
+
+    def key_of(self, each: CompiledRule) -> int:
+        """The number of the key by which a rule is partitioned.
+
+        Raises:
+            CepheidError: the rule cannot run in this stream.
+        """
+        fitting = FittingRule.of(each, self.schema, self.keywords)
+        sample = self.read.order(self.no_events)
+        plan_rule(each, self.keywords, sample)
+        for number, key in enumerate(self.keys):
+            if (key and fitting.key.has_any) or {*key} <= fitting.key.columns:
+                return number
+        declared = [f"[{', '.join(key)}]" for key in self.keys]
+        raise OptionError(
+            "the rule cannot be partitioned by a key of the stream: keys declares "
+            f"{list_words(declared)}, and a rule needs an equivalence test that has all columns "
+            "of one of them. An empty list [] among the keys is for rules without a key"
+        )
+
+    def beginning_with(self, rules: tuple[str, ...]) -> RuleStreamSettings:
+        """The same, for a stream that begins with these rules."""
+        named = repr(
+            (rules, self.schema.json(), self.keys, sorted(map(repr, self.keywords.items())))
+        )
+        digest = hashlib.blake2b(named.encode(), digest_size=16).hexdigest()
+        return replace(self, rules=rules, digest=digest)
+
+    def worker(self, snapshot: bytes | memoryview | None = None) -> RuleStreamWorker:
+        """The sessions of a bucket in this process: new ones, or those of a snapshot."""
+        refuse_zip_file()
+        for each in self.additions:
+            each.register()
+        with quietly():
+            return RuleStreamWorker(self, snapshot)
+
+
+class RuleStreamWorker:
+    """The rules of a bucket, and a session for each key; it is its own ``session``."""
+
+    def __init__(
+        self, settings: RuleStreamSettings, snapshot: bytes | memoryview | None = None
+    ) -> None:
+        self._settings = settings
+        header, arrays = ({"changed": None}, {}) if snapshot is None else unpack(snapshot)
+        check_values(header, {"changed": "object?"})
+        # What changed since the stream began: the fields of a rule as JSON, or None if it is gone.
+        self._changed: dict[str, str | None] | None = header["changed"]
+        initial = {json.loads(text)["name"]: text for text in settings.rules}
+        texts = {**initial, **(self._changed or {})}
+        compiled = {name: _compiled(settings, text) for name, text in texts.items() if text}
+        self._rules = RuleSet((), settings.limits).with_compiled(compiled)
+        self._key_of = {
+            name: _key_of(settings, text)
+            for name, text in texts.items()
+            if text and compiled[name].rule.enabled
+        }
+        self._sessions = [
+            self._session(number, arrays.get(f"key{number}"))
+            for number in range(len(settings.keys))
+        ]
+
+    def _session(self, number: int, stored: Any) -> RuleSession:
+        settings = self._settings
+        # The columns of the key are part of the ids of matches, so that equal events of different
+        # buckets differ.
+        ties = (*settings.read.tie_break, *settings.keys[number])
+        keywords = {**settings.keywords, "tie_break": ties}
+        own = {
+            name: self._rules.compiled[name] for name, key in self._key_of.items() if key == number
+        }
+        rules = self._rules.with_compiled(own)
+        if stored is not None:
+            return rules.restore(stored.tobytes(), **keywords)
+        session = rules.session(**keywords)
+        session.feed(settings.no_events)
+        return session
+
+    @property
+    def session(self) -> RuleStreamWorker:
+        """The state."""
+        return self
+
+    @property
+    def runs(self) -> int:
+        """The number of runs or instances that were created."""
+        counted = [each.metrics.values() for each in self._sessions]
+        return sum(metrics.partial_matches for each in counted for metrics in each)
+
+    @property
+    def next_completion(self) -> int | None:
+        """The earliest time that completes a match without another event."""
+        times = [each.next_completion for each in self._sessions]
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def evicted_from(self) -> int | None:
+        """The time from which nothing here matters; None if the rules have changed."""
+        times = [each.evicted_from for each in self._sessions if each.rules.enabled]
+        known = [time for time in times if time is not None]
+        return (
+            None
+            if self._changed is not None or len(known) < len(times)
+            else max(known, default=None)
+        )
+
+    def snapshot_parts(self) -> Parts:
+        """The rules, if they have changed, and the state of each session."""
+        arrays: Arrays = {
+            f"key{number}": np.frombuffer(each.snapshot(), dtype=np.uint8)
+            for number, each in enumerate(self._sessions)
+        }
+        return pack({"changed": self._changed}, arrays)
+
+    def feed(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
+        """The matches that these events complete."""
+        for number, session in enumerate(self._sessions):
+            own = events.filter(pc.equal(events.column(GROUP), number)).drop_columns([GROUP])
+            if own.num_rows:
+                with quietly():
+                    found = session.feed(own)
+                yield from self._alerts(found)
+
+    def advance(self, time: datetime) -> Iterator[pa.RecordBatch]:
+        """The matches that are complete because no later event has an earlier time."""
+        for session in self._sessions:
+            with quietly():
+                found = session.advance(time)
+            yield from self._alerts(found)
+
+    def apply(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Change rules, in order; the matches that this releases, and the faults of changes."""
+        ordered = changes.sort_by([(ORDER, "ascending"), (CHANGE, "ascending")])
+        faults: list[RuleFault] = []
+        self._changed = self._changed or {}
+        for text in ordered.column(CHANGE).to_pylist():
+            name = ""
+            try:
+                name, change = read_change(text)
+                found, failed = self._change(name, change)
+                faults += failed
+                yield from self._alerts(found, with_faults=False)
+            except CepheidError as error:
+                faults.append(RuleFault.of(name, error))
+        if faults and ordered.column(REPORTS)[0].as_py():
+            yield fault_rows(faults, self._settings.result_schema)
+
+    def _change(self, name: str, change: Any) -> tuple[list[RuleMatches], list[RuleFault]]:
+        """Change a rule in all sessions: it may get another key."""
+        after, faults = changed_rules(self._rules, {name: change})
+        if faults:
+            return [], faults
+        each = after.get(name)
+        text = None if each is None else rule_text(each.rule)
+        key = None
+        if each is not None and text is not None and each.rule.enabled:
+            key = _key_of(self._settings, text)
+        old_key = self._key_of.get(name)
+        found: list[RuleMatches] = []
+        with quietly():
+            if each is not None and key is not None:
+                found.append(self._sessions[key].apply({name: each.rule}))
+                if found[-1].faults:
+                    return found, list(found[-1].faults)
+            if old_key is not None and old_key != key:
+                found.append(self._sessions[old_key].apply({name: None}))
+        self._key_of.pop(name, None)
+        if key is not None:
+            self._key_of[name] = key
+        assert self._changed is not None
+        self._changed[name] = text
+        self._rules = self._rules.with_compiled(after)
+        return found, []
+
+    def _alerts(
+        self, found: RuleMatches | Iterable[RuleMatches], with_faults: bool = True
+    ) -> Iterator[pa.RecordBatch]:
+        for each in [found] if isinstance(found, RuleMatches) else found:
+            yield from alerts(each, self._settings.result_schema, with_faults=with_faults)
+
+
+def rule_text(rule: Rule) -> str:
+    """The fields of a rule as JSON.
+
+    Raises:
+        OptionError: a parameter has no JSON.
+    """
+    try:
+        return json.dumps(rule.to_dict(), ensure_ascii=False)
+    except TypeError as error:
+        raise OptionError(f"a rule of a stream has parameters that JSON has: {error}") from None
+
+
+def read_change(text: str | None) -> tuple[str, dict[str, Any] | None]:
+    """The name of the rule that a change is about, and its fields; None if the rule is removed.
+
+    Raises:
+        OptionError: the text is not a change.
+
+    >>> read_change('{"name": "theft", "enabled": false}')
+    ('theft', {'enabled': False})
+    >>> read_change('{"name": "theft", "removed": true}')
+    ('theft', None)
+    """
+    try:
+        change = json.loads(text or "")
+    except ValueError as error:
+        raise OptionError(f"the change is not JSON: {error}: {shortened(text or '')!r}") from None
+    if not isinstance(change, dict) or not isinstance(change.get("name"), str):
+        raise OptionError(
+            f"a change is a JSON object with the name of a rule, not {shortened(text or '')!r}"
+        )
+    name = change.pop("name")
+    is_removed = change.pop(_REMOVED, False)
+    return name, None if is_removed is True else change
+
+
+@lru_cache(maxsize=10_000)
+def _compiled(settings: RuleStreamSettings, text: str) -> CompiledRule:
+    given = json.loads(text)
+    rule = Rule.of_fields(given["name"], given, given.pop("source", ""))
+    return CompiledRule.of(rule, settings.limits)
+
+
+@lru_cache(maxsize=10_000)
+def _key_of(settings: RuleStreamSettings, text: str) -> int:
+    return settings.key_of(_compiled(settings, text))
