@@ -14,9 +14,12 @@ from cepheid.errors import EvaluationError, EventError
 from cepheid.events.sources.spark_frames import are_spark_frames
 from cepheid.events.sources.tables import read_source
 from cepheid.explain.drawing import DRAWN
+from cepheid.language import syntax as ast
 from cepheid.matches.matches import Matches
 from cepheid.report.page import Report
+from cepheid.report.row_matches import DrawnMatches
 from cepheid.report.timeline import draw_timeline
+from cepheid.row_patterns.query import RowPatternQuery
 
 _STREAM_KEYWORDS = (
     "time",
@@ -31,9 +34,9 @@ _STREAM_KEYWORDS = (
 
 
 def report_query(
-    query: CompiledQuery, events: Any, *, title: str = "Matches", **keywords: Any
+    query: CompiledQuery | RowPatternQuery, events: Any, *, title: str = "Matches", **keywords: Any
 ) -> Report:
-    """A report of the matches of a query; the keywords are those of ``query.match``.
+    """A report of the matches of a query or clause; the keywords are those of ``query.match``.
 
     >>> import cepheid as cep
     >>> q = cep.query("PATTERN SEQ(A a, B b) WITHIN 10")
@@ -46,6 +49,8 @@ def report_query(
             "a report reads events in memory, not a Spark DataFrame; give it a part of the "
             "DataFrame: df.limit(100_000).toArrow()"
         )
+    if isinstance(query, RowPatternQuery):
+        return _report_rows(query, events, title, keywords)
     matches = query.match(events, whole_events=True, **keywords)
     fields = {name: keywords[name] for name in ("time", "type") if name in keywords}
     known = {name: keywords[name] for name in _STREAM_KEYWORDS if name in keywords}
@@ -58,12 +63,30 @@ def report_query(
         automata = None
     return Report(
         title,
-        draw_timeline(_with_events(matches, query), len(matches), **fields),
+        draw_timeline(with_events(matches, query.tree), len(matches), **fields),
         query=str(query),
         plan=query.explain(schema, evaluation=wanted).partition("\n\n")[2],
         automata=automata,
         metrics=matches.metrics.to_dict(),
         diagnosis=query.diagnose(events, **known),
+    )
+
+
+def _report_rows(
+    query: RowPatternQuery, events: Any, title: str, keywords: dict[str, Any]
+) -> Report:
+    drawn = DrawnMatches(query, events, keywords)
+    try:
+        automaton = query.automaton("svg")
+    except EvaluationError:
+        automaton = None
+    return Report(
+        title,
+        draw_timeline(drawn.batches(), len(drawn), time=drawn.time, type=None),
+        query=str(query),
+        plan=query.explain().partition("\n\n")[2],
+        automata=automaton,
+        diagnosis=str(query.diagnose(events, **keywords)).partition("\n\n")[2],
     )
 
 
@@ -74,9 +97,9 @@ def report_file(path: str, *, time: str = "ts", type: str | None = "type") -> Re
     return Report(title, draw_timeline(table.to_batches(), table.num_rows, time=time, type=type))
 
 
-def _with_events(matches: Matches, query: CompiledQuery) -> Iterator[pa.RecordBatch]:
+def with_events(matches: Matches, tree: ast.Query) -> Iterator[pa.RecordBatch]:
     """The events of each match, and its RETURN items."""
-    if query.tree.returns is None:
+    if tree.returns is None:
         yield from matches.to_batches()
         return
     for events, items in zip(matches.with_events().to_batches(), matches.to_batches(), strict=True):

@@ -6,7 +6,7 @@ A diagnosis is a funnel: the events and partial matches that reach each componen
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -30,7 +30,7 @@ class Report:
     plan: str | None = None
     automata: str | None = None
     metrics: dict[str, Any] | None = None
-    diagnosis: Diagnosis | None = None
+    diagnosis: Diagnosis | str | None = None
 
     def to_html(self) -> str:
         """The report as one page without external links.
@@ -41,19 +41,14 @@ class Report:
         """
         parts = {
             "TITLE": html_text(self.title),
-            "STYLE": _resource("page.css"),
+            "STYLE": resource("page.css"),
             "SECTIONS": "\n".join(self._sections()),
             # Otherwise a string in the data could end the script.
             "DATA": _json(self.timeline.to_dict()).replace("<", "\\u003c"),
-            "SCRIPT": _resource("page.js"),
+            "SCRIPT": resource("timeline.js"),
+            "TIMELINE": resource("timeline.html"),
         }
-        page = _resource("page.html")
-        head, *rest = page.split("{{")
-        filled = [head]
-        for piece in rest:
-            name, _, after = piece.partition("}}")
-            filled += [parts[name], after]
-        return "".join(filled)
+        return filled(resource("page.html"), parts)
 
     def _sections(self) -> Iterator[str]:
         if self.query is not None:
@@ -62,7 +57,9 @@ class Report:
             yield _section("automaton", "Automaton", f'<div class="drawing">{self.automata}</div>')
         if self.plan is not None:
             yield _section("plan", "Plan", f"<pre>{html_text(self.plan)}</pre>")
-        if self.diagnosis is not None:
+        if isinstance(self.diagnosis, str):
+            yield _section("diagnosis", "Diagnosis", f"<pre>{html_text(self.diagnosis)}</pre>")
+        elif self.diagnosis is not None:
             yield _section("funnel", "Diagnosis", draw_funnel(self.diagnosis))
         if self.metrics is not None:
             yield _section("metrics", "Metrics", _metrics(self.metrics, self.timeline.total))
@@ -73,27 +70,31 @@ def _section(name: str, title: str, content: str) -> str:
 
 
 def _json(data: dict[str, Any]) -> str:
-    return json.dumps(_visible(data), ensure_ascii=False)
+    return json.dumps(visible_values(data), ensure_ascii=False)
 
 
-def _visible(value: Any) -> Any:
-    """JSON values with visible names and strings."""
+def visible_values(value: Any) -> Any:
+    """JSON values with visible names and strings.
+
+    >>> visible_values({"x": ["a\\x1b", 1]})
+    {'x': ['a\\\\x1b', 1]}
+    """
     match value:
         case str():
             return visible(value)
         case dict():
-            return {visible(name): _visible(each) for name, each in value.items()}
+            return {visible(name): visible_values(each) for name, each in value.items()}
         case list():
-            return [_visible(each) for each in value]
+            return [visible_values(each) for each in value]
     return value
 
 
 def _metrics(metrics: dict[str, Any], total: int) -> str:
-    """Metrics as a table; sequences that are no matches in the end are not called matches."""
+    """Metrics as a table; matches that the output mode leaves out are not called matches."""
     rows = []
     for name, value in metrics.items():
         if name == "matches" and value != total:
-            name = "before negations and output modes"
+            name = "before the output mode"
         if isinstance(value, dict):
             shown = ", ".join(f"{key} {_figure(each)}" for key, each in value.items()) or "–"
         else:
@@ -109,5 +110,20 @@ def _figure(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _resource(name: str) -> str:
-    return resources.files("cepheid.report").joinpath(name).read_text("utf-8")
+def resource(name: str, package: str = "cepheid.report") -> str:
+    """The text of a file of a package."""
+    return resources.files(package).joinpath(name).read_text("utf-8")
+
+
+def filled(page: str, parts: Mapping[str, str]) -> str:
+    """A page with its parts, in the place of their names.
+
+    >>> filled("<b>{{NAME}}</b>", {"NAME": "{{x}}"})
+    '<b>{{x}}</b>'
+    """
+    head, *rest = page.split("{{")
+    texts = [head]
+    for piece in rest:
+        name, _, after = piece.partition("}}")
+        texts += [parts[name], after]
+    return "".join(texts)

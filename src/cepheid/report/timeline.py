@@ -139,8 +139,13 @@ def _check_columns(schema: pa.Schema) -> None:
                 "or a query and events"
             )
         kind = schema.field(name).type
-        if not (_is_number(kind) or arrow.is_timestamp(kind) or arrow.is_date(kind)):
+        if not is_time(kind):
             raise EventError(f"the column {name!r} of the matches is {kind}, which is not a time")
+
+
+def is_time(kind: pa.DataType) -> bool:
+    """Whether values of this type can be drawn on a timeline."""
+    return _is_number(kind) or bool(arrow.is_timestamp(kind) or arrow.is_date(kind))
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -1,6 +1,10 @@
 "use strict";
-(() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+// Draws a timeline into its section of the page; called again, it draws another in its place.
+let drawnTimeline = null;
+const showTimeline = (data) => {
+  if (drawnTimeline) drawnTimeline.abort();
+  drawnTimeline = new AbortController();
+  const { signal } = drawnTimeline;
   const COLOURS = ["#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed", "#0891b2", "#db2777", "#65a30d"];
   const LANE = 16;
   const PAD = 6;
@@ -181,11 +185,11 @@
   };
 
   let dragged = null;
-  lanes.addEventListener("mousedown", (event) => { dragged = { x: event.clientX, low, moved: false }; });
+  lanes.addEventListener("mousedown", (event) => { dragged = { x: event.clientX, low, moved: false }; }, { signal });
   window.addEventListener("mouseup", (event) => {
     if (dragged && !dragged.moved && event.target === lanes) choose(matchAt(event));
     dragged = null;
-  });
+  }, { signal });
   lanes.addEventListener("mousemove", (event) => {
     if (dragged) {
       const by = ((dragged.x - event.clientX) / lanes.clientWidth) * (high - low), wide = high - low;
@@ -206,23 +210,26 @@
     const above = event.clientY - tip.offsetHeight - 14;
     tip.style.left = Math.max(4, Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 10)) + "px";
     tip.style.top = Math.max(4, above) + "px";
-  });
-  lanes.addEventListener("mouseleave", () => { tip.hidden = true; });
+  }, { signal });
+  lanes.addEventListener("mouseleave", () => { tip.hidden = true; }, { signal });
   for (const canvas of [counts, lanes]) {
     canvas.addEventListener("wheel", (event) => {
       if (canvas === lanes && !event.ctrlKey && event.shiftKey) return;
       event.preventDefault();
       const box = canvas.getBoundingClientRect();
       zoom(event.deltaY > 0 ? 1.25 : 0.8, low + ((event.clientX - box.left) / box.width) * (high - low));
-    }, { passive: false });
+    }, { passive: false, signal });
   }
-  byId("zoom-in").addEventListener("click", () => zoom(0.5, (low + high) / 2));
-  byId("zoom-out").addEventListener("click", () => zoom(2, (low + high) / 2));
-  byId("reset").addEventListener("click", () => { [low, high] = data.span; draw(); });
-  window.addEventListener("resize", draw);
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  byId("zoom-in").addEventListener("click", () => zoom(0.5, (low + high) / 2), { signal });
+  byId("zoom-out").addEventListener("click", () => zoom(2, (low + high) / 2), { signal });
+  byId("reset").addEventListener("click", () => { [low, high] = data.span; draw(); }, { signal });
+  window.addEventListener("resize", draw, { signal });
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw, { signal });
 
+  tip.hidden = true;
+  byId("detail").replaceChildren();
   const legend = byId("legend");
+  legend.replaceChildren();
   for (const name of data.variables) {
     const item = element("span", name);
     const dot = element("i");
@@ -236,6 +243,7 @@
     + (shown < data.total ? `; ${shown.toLocaleString("en")} of them, evenly chosen, are drawn and listed` : "");
 
   const table = byId("match-table");
+  table.replaceChildren();
   const names = [...new Set(data.matches.flatMap((match) => Object.keys(match.values)))];
   const header = element("tr");
   for (const name of ["start", "end", "events", ...names]) header.append(element("th", name));
@@ -252,4 +260,4 @@
     table.append(row);
   });
   draw();
-})();
+};

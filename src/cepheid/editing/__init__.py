@@ -1,0 +1,1 @@
+"""What editors need: the colours, the layout and the meaning of query text as it is typed."""
