@@ -5,21 +5,25 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser test-checked test-cluster test-kafka fuzz check fmt bench figures docs clean
+.PHONY: help demo test browser test-checked test-cluster test-kafka test-spark test-lowest fuzz check fmt bench figures notebooks docs dist clean
 
 help:
 	@echo 'make demo          run three sample queries on Spark (needs Java 17 or later)'
 	@echo 'make test          run all checks, tests and documentation examples'
-	@echo 'make browser       install Chromium for the tests of the report page, if there is none'
+	@echo 'make browser       install Chromium for the tests of pages, if there is none'
 	@echo 'make test-checked  run the agreement tests with kernels that check every index'
 	@echo 'make test-cluster  run a query on a local Spark cluster of three JVMs'
 	@echo 'make test-kafka    run a query between two topics of a local Kafka broker (needs Maven)'
+	@echo 'make test-spark    run the tests of Spark on another version of it: SPARK=4.1'
+	@echo 'make test-lowest   run the tests with the oldest versions of all dependencies that are allowed'
 	@echo 'make fuzz          run the fuzzers for MINUTES (default: 3); findings are in build/fuzz'
 	@echo 'make check         run the linter, the type checker and the import rules'
 	@echo 'make fmt           format the code and apply automatic lint fixes'
 	@echo 'make bench         measure speed and memory (several minutes); writes build/benchmarks'
 	@echo 'make figures       repeat the experiments of the papers (about 10 minutes); writes build/benchmarks'
+	@echo 'make notebooks     execute the notebooks of docs/notebooks (several minutes; Spark)'
 	@echo 'make docs          build the documentation site in build/site'
+	@echo 'make dist          build the wheel and the source archive, and try the wheel in an empty environment'
 	@echo 'make clean         remove .venv, caches and build products'
 	@echo
 	@echo 'PYTHON=...         the interpreter for .venv (Python 3.11 or later; default: python3)'
@@ -30,7 +34,7 @@ demo: $(VENV)/.installed
 test: check
 	$(BIN)/pytest -n 2 --dist loadgroup
 
-# The report page is tested in Chromium: from the system's packages, or from Playwright.
+# The pages of report and studio are tested in Chromium: from the system's packages, or Playwright.
 browser: $(VENV)/.installed-dev
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v chrome >/dev/null \
 	|| { apt-get update -q && apt-get install -y -q --no-install-recommends chromium; } >/dev/null 2>&1 \
@@ -40,6 +44,22 @@ browser: $(VENV)/.installed-dev
 CHECKED := tests/agreement tests/engines tests/sessions
 test-checked: $(VENV)/.installed-dev
 	CEPHEID_CHECKED=1 $(BIN)/pytest -n 2 --dist loadgroup $(CHECKED)
+
+SPARK ?= 4.1
+OTHER := build/spark-$(SPARK)
+test-spark: $(VENV)/.installed-dev
+	@$(PIP) install uv
+	@$(BIN)/uv venv -q --clear --python $(BIN)/python $(OTHER)
+	@VIRTUAL_ENV=$(CURDIR)/$(OTHER) $(BIN)/uv pip install -q -e '.[dev,spark]' 'pyspark[connect]==$(SPARK).*'
+	$(OTHER)/bin/pytest -n 2 --dist loadgroup tests/spark
+
+LOWEST := build/lowest
+LOWEST_TESTS ?= tests/api tests/cli tests/language tests/sessions tests/engines
+test-lowest: $(VENV)/.installed-dev
+	@$(PIP) install uv
+	@$(BIN)/uv venv -q --clear --python $(BIN)/python $(LOWEST)
+	@VIRTUAL_ENV=$(CURDIR)/$(LOWEST) $(BIN)/uv pip install -q --resolution lowest-direct -e '.[dev,spark,sql]'
+	$(LOWEST)/bin/pytest -n 2 --dist loadgroup $(LOWEST_TESTS)
 
 MINUTES ?= 3
 fuzz: $(VENV)/.installed-dev
@@ -86,10 +106,25 @@ figures: $(VENV)/.installed-dev
 	$(PIP) install -e '.[bench]'
 	$(BIN)/python -m benchmarks.figures
 
+notebooks: $(VENV)/.installed-dev
+	$(PIP) install -e '.[notebooks]'
+	$(BIN)/python docs/notebooks/make.py
+
 docs: $(VENV)/.installed-dev
 	$(PIP) install -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 	@echo 'open build/site/index.html'
+
+# The wheel is built from the source archive. It is tried in another folder, without git.
+dist: $(VENV)/.installed-dev
+	@$(PIP) install build
+	rm -rf dist build/wheel
+	$(BIN)/python -m build -q
+	@$(BIN)/python -m venv build/wheel
+	@build/wheel/bin/pip --disable-pip-version-check -q install dist/*.whl
+	@cp tests/distribution/smoke.py build/wheel/
+	cd build/wheel && env -i HOME=$(CURDIR)/build/wheel PATH= bin/python smoke.py
+	@ls dist
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
