@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from cepheid.cache import note_run
 from cepheid.functions import REGISTERED
+from cepheid.planning.registry import EVALUATIONS
 from cepheid.tuning import tuned
 
 if TYPE_CHECKING:
@@ -27,6 +29,11 @@ settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True
 _MANY = int(os.environ.get("HYPOTHESIS_EXAMPLES", "5000"))
 settings.register_profile("long", max_examples=_MANY, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+for _evaluation in EVALUATIONS:
+    note_run(
+        _evaluation.name
+    )  # Few events too are evaluated by compiled code, also the first time.
 
 
 @pytest.fixture(autouse=True)

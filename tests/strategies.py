@@ -238,6 +238,7 @@ outputs = st.builds(
     ast.Output,
     st.none() | st.sampled_from([mode.lower() for mode in OUTPUT_MODES]),
     st.none() | windows.filter(lambda window: window.measure is ast.WindowMeasure.TIME),
+    st.booleans(),
 ).filter(lambda output: output != ast.Output())
 _composite_types = names.filter(lambda name: name.lower() not in (*function_names(), *AGGREGATES))
 
@@ -276,7 +277,7 @@ def queries(draw: st.DrawFn) -> ast.Query:
 
 _TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
 _FRAGMENTS = (
-    *KEYWORDS, *STRATEGIES, *OUTPUT_MODES, "AT MOST ONCE PER",
+    *KEYWORDS, *STRATEGIES, *OUTPUT_MODES, "AT MOST ONCE PER", "WITH TIMED OUT",
     "skip till", "hours", "a", "i", "i-1", "..i-1", "LEN", "µs", "ſ",
     "(", ")", "[", "]", "{", "}", "[]", ",", ".", "..", ";", "'", '"', "`", "‘", "’", "“", "/*",
     "*/", "--", "%", "80%", "5 %", "=", "=>", "<", "~", "!", "¬", "∧", "&", "&&", "|", "+", "-",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from cepheid.analysis.limits import check_limits
-from cepheid.compiled import Compiled
+from cepheid.compiled import CompiledSingle
 from cepheid.engines.base.evaluation import AUTO, INSTANCE_STACKS, REFERENCE
 from cepheid.engines.base.options import READING, TEXT_KEYWORDS
 from cepheid.errors import DEFAULT_SOURCE, EvaluationError, OptionError
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from cepheid.matches.match_stream import MatchStream
     from cepheid.matches.matches import Matches
     from cepheid.sessions.plan import PlannedQuery
-    from cepheid.sessions.stream import QueryStream  # noqa: F401 - in a base class
 
 _NOT_EXPLAINED = [name for name in (*READING, *TEXT_KEYWORDS) if name not in ("time", "evaluation")]
 """The keywords of ``match`` on which a plan does not depend."""
@@ -142,7 +141,7 @@ def read_text(path: str | Path) -> str:
         raise OptionError(f"cannot read the query {str(path)!r}: it is not UTF-8 text") from None
 
 
-class CompiledQuery(Compiled["QueryStream"]):
+class CompiledQuery(CompiledSingle):
     """A query that can be run. Make one with :func:`query`."""
 
     def __init__(self, tree: ast.Query, text: str, source: str) -> None:
@@ -170,13 +169,16 @@ class CompiledQuery(Compiled["QueryStream"]):
         *,
         time: str | tuple[str, str] = "ts",
         evaluation: str = AUTO,
+        bounds: bool = False,
         **options: Any,
     ) -> str:
         """How the query is understood, and which evaluation runs it.
 
         ``schema`` is an Arrow schema, a :class:`~cepheid.Schema`, or a mapping of each type to
         its attributes; with it, attributes and kinds are checked too. ``time`` matters only if
-        times are uncertain. ``options`` are those of :meth:`match`.
+        times are uncertain. With ``bounds`` the text also says how many runs or instances there
+        can be at a time, and where runs branch. ``options`` are those of :meth:`match`. For a Spark
+        DataFrame the text also says how its events go to the workers.
 
         >>> print(query("PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x").explain())
         PATTERN SEQ(A a, B b)
@@ -200,13 +202,19 @@ class CompiledQuery(Compiled["QueryStream"]):
         """
         from cepheid.explain.explain import explain  # it compiles tables, which needs NumPy
 
+        if are_spark_frames(schema):
+            return str(
+                import_module(SPARK).explain(
+                    self, schema, time=time, evaluation=evaluation, bounds=bounds, **options
+                )
+            )
         settings = self.settings(
             {**options, "time": time, "evaluation": evaluation}, without=_NOT_EXPLAINED
         )
         analysed = self.script.analysed(0, schema_of(schema))
         choice = self.script.choose(analysed, settings)
         read = settings.read
-        return explain(analysed, choice, settings.options, read.time, read.uncertain)
+        return explain(choice, settings.options, read.time, read.uncertain, bounds=bounds)
 
     def automaton(
         self,
@@ -221,7 +229,8 @@ class CompiledQuery(Compiled["QueryStream"]):
         Args:
             format: ``mermaid`` for a Mermaid flowchart, ``svg`` for a picture.
             schema: as for :meth:`explain`.
-            evaluation: ``nfa_b`` or ``lazy_chain``; ``auto`` is the first of them that runs it.
+            evaluation: ``nfa_b``, ``lazy_chain`` or, for at most four components, ``lazy_tree``;
+                ``auto`` is one of the first two.
             statistics: for lazy_chain, the number of events of a type or variable in a window,
                 which decides the order of the states; by default they are in pattern order.
 
@@ -280,6 +289,7 @@ class CompiledQuery(Compiled["QueryStream"]):
         evaluation: str = AUTO,
         output: str | None = None,
         at_most_once_per: float | str | timedelta | None = None,
+        timed_out: bool | None = None,
         time_unit: str | None = None,
         schema: Any = None,
         whole_events: bool | None = None,
@@ -304,6 +314,9 @@ class CompiledQuery(Compiled["QueryStream"]):
             at_most_once_per: leave out matches that end less than this after the last one
                 reported in their partition: a number in units of the time column, a string such
                 as ``"5 seconds"`` or a timedelta. ``metrics.left_out`` counts them.
+            timed_out: also report, for each event that could begin a match and begins none, its
+                furthest partial match when its window has passed; the column ``timed_out`` is
+                true for these.
             time_unit: the unit of a numeric time column, such as ``ms``.
             schema: the attributes of each type, if not every type has every column.
             whole_events: which columns of Parquet files are read. By default those that the query
@@ -343,6 +356,7 @@ class CompiledQuery(Compiled["QueryStream"]):
             "evaluation": evaluation,
             "output": output,
             "at_most_once_per": at_most_once_per,
+            "timed_out": timed_out,
             "time_unit": time_unit,
             "schema": schema,
             **options,
@@ -411,6 +425,7 @@ class CompiledQuery(Compiled["QueryStream"]):
         No match among 2 events.
         ...
         """
+        from cepheid.events.partition_positions import with_partition_positions
         from cepheid.explain.diagnosis import diagnose
 
         settings = self.settings(keywords, without=["output", "whole_events"])
@@ -426,6 +441,7 @@ class CompiledQuery(Compiled["QueryStream"]):
         analysed = self.script.analysed(0, ordered.schema)
         self.script.choose(analysed, RunSettings(read, evaluation))
         window = self.script.window_ticks(0, ordered.time_axis)
+        ordered = with_partition_positions(analysed, ordered)
         return diagnose(self.tree, ordered, window, compiled=evaluation != REFERENCE)
 
     def _planned(
@@ -433,7 +449,7 @@ class CompiledQuery(Compiled["QueryStream"]):
     ) -> tuple[PlannedQuery, Events]:
         """What runs the query, and the events in order."""
         events, (planned,) = self._read(source, settings, compressed=compressed)
-        return planned, events
+        return planned, planned.positioned(events)
 
 
 def _with_rows_only(settings: RunSettings) -> RunSettings:

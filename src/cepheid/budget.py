@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
@@ -65,17 +64,27 @@ class Budget:
         """The limit, for a message."""
         return size_text(self._limit or 0)
 
-    @contextmanager
-    def in_force(self) -> Iterator[None]:
+    def in_force(self) -> _InForce:
         """Charge arrays that grow, and what else is counted, to this budget."""
-        token = _IN_FORCE.set(self)
-        try:
-            yield
-        finally:
-            _IN_FORCE.reset(token)
+        return _InForce(self)
 
 
 _IN_FORCE: ContextVar[Budget | None] = ContextVar("cepheid budget", default=None)
+
+
+class _InForce:
+    """A budget that is in force until the block ends; a generator would take longer."""
+
+    __slots__ = ("_budget", "_token")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+
+    def __enter__(self) -> None:
+        self._token = _IN_FORCE.set(self._budget)
+
+    def __exit__(self, *_: object) -> None:
+        _IN_FORCE.reset(self._token)
 
 
 def budget_in_force() -> Budget | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast, overload
 
 from cepheid.analysis.needs import needed_columns
 from cepheid.engines.base.evaluation import AUTO
@@ -16,8 +17,11 @@ from cepheid.sessions.script import Script
 
 if TYPE_CHECKING:
     from cepheid.events.events import Events
+    from cepheid.planning.silent_zeros import StreamCheck
+    from cepheid.sessions.corrections.session import CorrectingSession
     from cepheid.sessions.plan import PlannedQuery
     from cepheid.sessions.run import Answered
+    from cepheid.sessions.stream import QueryStream
 
 Stream = TypeVar("Stream")
 
@@ -108,14 +112,114 @@ class Compiled(Generic[Stream]):
     def _session(
         self, keywords: Mapping[str, Any], snapshot: bytes | memoryview | None = None
     ) -> Stream:
-        from cepheid.sessions.plan import naming
         from cepheid.sessions.stream import StreamSession
+
+        settings = self._stream_settings(keywords)
+        check = self._check() if snapshot is None else None
+        return cast("Stream", StreamSession(self.script, settings, snapshot, check))
+
+    def _check(self) -> StreamCheck:
+        from cepheid.planning.silent_zeros import StreamCheck
+
+        return StreamCheck(self.script.queries, self.script.text)
+
+    def _stream_settings(self, keywords: Mapping[str, Any]) -> RunSettings:
+        """The settings of a session; an output that a stream cannot have is refused."""
+        from cepheid.sessions.plan import naming
 
         settings = self.settings(keywords, without=["whole_events"])
         for number, each in enumerate(self.script.queries):
             with naming(self.script, number):
                 settings.said.of(each.query).rule().refuse_stream(each.query)
-        return cast("Stream", StreamSession(self.script, settings, snapshot))
+        return settings
+
+
+class CompiledSingle(Compiled["QueryStream"]):
+    """A query: its sessions can also correct what they report."""
+
+    @overload
+    def session(
+        self, *, corrections: None = None, **keywords: Unpack[MatchKeywords]
+    ) -> QueryStream: ...
+
+    @overload
+    def session(
+        self, *, corrections: float | str | timedelta, **keywords: Unpack[MatchKeywords]
+    ) -> CorrectingSession: ...
+
+    def session(
+        self,
+        *,
+        corrections: float | str | timedelta | None = None,
+        **keywords: Unpack[MatchKeywords],
+    ) -> QueryStream | CorrectingSession:
+        """A session over a stream of events that comes in batches; keywords as for ``match``.
+
+        With ``corrections``, a duration, events may come that much late: such a session reports
+        which matches are added, and which of those reported before are retracted.
+
+        >>> import cepheid as cep
+        >>> session = cep.query("PATTERN SEQ(A a, B b) WITHIN 10").session()
+        >>> len(session.feed({"ts": [1], "type": ["A"]}))
+        0
+        >>> session.feed({"ts": [4, 20], "type": ["B", "B"]}).bindings()
+        [{'a': 0, 'b': 1}]
+
+        >>> session = cep.query("PATTERN SEQ(A a, B b) WITHIN 10").session(corrections=5)
+        >>> session.feed({"ts": [4], "type": ["B"]})
+        0 matches added, 0 retracted
+        >>> session.feed({"ts": [1], "type": ["A"]}).added.bindings()
+        [{'a': 1, 'b': 0}]
+        """
+        if corrections is None:
+            return super().session(**keywords)
+        return self._correcting(keywords, corrections)
+
+    @overload
+    def restore(
+        self,
+        snapshot: bytes | memoryview,
+        *,
+        corrections: None = None,
+        **keywords: Unpack[MatchKeywords],
+    ) -> QueryStream: ...
+
+    @overload
+    def restore(
+        self,
+        snapshot: bytes | memoryview,
+        *,
+        corrections: float | str | timedelta,
+        **keywords: Unpack[MatchKeywords],
+    ) -> CorrectingSession: ...
+
+    def restore(
+        self,
+        snapshot: bytes | memoryview,
+        *,
+        corrections: float | str | timedelta | None = None,
+        **keywords: Unpack[MatchKeywords],
+    ) -> QueryStream | CorrectingSession:
+        """The session of a snapshot of the same query, with the same keywords.
+
+        Raises:
+            SnapshotError: the snapshot is damaged, of another version or of another query.
+        """
+        if corrections is None:
+            return super().restore(snapshot, **keywords)
+        return self._correcting(keywords, corrections, snapshot)
+
+    def _correcting(
+        self,
+        keywords: Mapping[str, Any],
+        bound: float | str | timedelta,
+        snapshot: bytes | memoryview | None = None,
+    ) -> CorrectingSession:
+        from cepheid.sessions.corrections.session import CorrectingSession
+
+        settings = self._stream_settings(keywords)
+        check = self._check() if snapshot is None else None
+        return CorrectingSession(self.script, settings, bound, snapshot, check)
 
 
 def _refuse_in_script(settings: RunSettings) -> None:

@@ -15,9 +15,9 @@ import difflib
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from cepheid.visible import message_text, shortened, visible_lines
+from cepheid.visible import message_text, shortened, visible, visible_lines
 
 DEFAULT_SOURCE = "query"
 
@@ -87,6 +87,32 @@ class QuerySemanticError(QueryError):
     """The query parses, but it is not valid, or it is not valid for these events."""
 
 
+@dataclass(frozen=True, slots=True)
+class RuleFault:
+    """Why a rule does not run: its name, and the message. ``error`` is what was raised."""
+
+    rule: str
+    message: str
+    error: CepheidError | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, rule: str, error: CepheidError) -> RuleFault:
+        """The fault of a rule that raised an error."""
+        return cls(rule, str(error), error)
+
+    def __str__(self) -> str:
+        lines = self.message.splitlines() or [""]
+        return "\n".join([f"rule {visible(self.rule)}:", *(f"  {line}" for line in lines)])
+
+
+class RuleSetError(CepheidError):
+    """Rules that cannot run: all ``faults`` of all of them."""
+
+    def __init__(self, faults: Sequence[RuleFault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__(fault_report(faults))
+
+
 class EventError(CepheidError):
     """The events cannot be used: a column is missing, null, or of the wrong type."""
 
@@ -143,6 +169,19 @@ def render(fault: Fault, text: str | None, source: str = DEFAULT_SOURCE) -> str:
     if advice:
         shown.append(advice)
     return "\n".join(shown)
+
+
+def fault_report(faults: Sequence[RuleFault]) -> str:
+    """All faults of all rules, as one text.
+
+    >>> print(fault_report([RuleFault("theft", "it has no query")]))
+    1 rule cannot run
+    rule theft:
+      it has no query
+    """
+    count = len({fault.rule for fault in faults})
+    heading = f"{count} rule{'' if count == 1 else 's'} cannot run"
+    return "\n".join([heading, *map(str, faults)])
 
 
 def _around(before: str, marked: str, after: str) -> tuple[str, str, str]:

@@ -6,6 +6,8 @@ coalesce. A call without a result (``sqrt(-1)``, ``ln(0)``) gives null too, like
 
 from __future__ import annotations
 
+import functools
+import ipaddress
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -148,6 +150,26 @@ def _check_pattern(pattern: str) -> str | None:
     return None
 
 
+@functools.lru_cache(maxsize=1000)
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    return ipaddress.ip_network(text, strict=False)
+
+
+def _in_network(address: str, network: str) -> bool:
+    try:
+        return ipaddress.ip_address(address) in _network(network)
+    except ValueError:  # no address
+        return False
+
+
+def _check_network(network: str) -> str | None:
+    try:
+        _network(network)
+    except ValueError:
+        return "is not a network; write one such as '10.0.0.0/8'"
+    return None
+
+
 DATE_PARTS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 """What date_trunc can round down to."""
 
@@ -186,8 +208,8 @@ BUILT_IN: dict[str, Function] = {
         _number("ln", math.log),
         _number("log10", math.log10),
         _number("power", math.pow, least=2, most=2),
-        _number("least", min, result=None, least=2, most=None),
-        _number("greatest", max, result=None, least=2, most=None),
+        Function("least", min, 2, None, (Kind.UNKNOWN,), None),
+        Function("greatest", max, 2, None, (Kind.UNKNOWN,), None),
         _string("lower", str.lower),
         _string("upper", str.upper),
         _string("length", len, result=Kind.INTEGER),
@@ -207,6 +229,16 @@ BUILT_IN: dict[str, Function] = {
             Kind.BOOLEAN,
             constant=1,
             check=_check_pattern,
+        ),
+        Function(
+            "in_network",
+            _in_network,
+            2,
+            2,
+            (Kind.STRING,),
+            Kind.BOOLEAN,
+            constant=1,
+            check=_check_network,
         ),
         _time("minute", lambda moment: getattr(moment, "minute", 0)),
         _time("hour", lambda moment: getattr(moment, "hour", 0)),
@@ -237,6 +269,9 @@ BUILT_IN: dict[str, Function] = {
     )
 }
 
+
+EXTREMES = ("least", "greatest")
+"""The functions that order their arguments."""
 
 REGISTERED: dict[str, Function] = {}
 """The functions that the program has registered."""

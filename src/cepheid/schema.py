@@ -7,11 +7,11 @@ predicate on an attribute that a type does not have is true, which lets ``ANY`` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cepheid.errors import OptionError, did_you_mean, list_words
 
@@ -39,6 +39,26 @@ class Kind(Enum):
         return self in (Kind.INTEGER, Kind.FLOAT)
 
 
+_Made = TypeVar("_Made")
+
+
+def remembered(make: Callable[..., _Made]) -> Callable[..., _Made]:
+    """Remember what was made of the last Arrow schemas or types; batches of a stream have the same.
+
+    Types that a user defines may have no hash, and nothing is remembered for them.
+    """
+    known = lru_cache(make)
+
+    @wraps(make)
+    def found(*given: Any) -> _Made:
+        try:
+            return known(*given)
+        except TypeError:
+            return make(*given)
+
+    return found
+
+
 ELEMENT = "[]"
 """The step from a list to its elements, in a path."""
 
@@ -60,12 +80,29 @@ class Computed(str):
         return made
 
 
+PARTITION_INDEX = "cepheid.partition_index"
+"""The column that a query reads if it names PARTITION_INDEX."""
+
+
 class Position(str):
-    """``INDEX``: the number of the event in the stream, unless the events have such a column."""
+    """``INDEX``, the number of the event in the stream, or ``PARTITION_INDEX``, in its partition.
+
+    A column of the events with such a name is read instead.
+    """
+
+    @property
+    def is_of_partition(self) -> bool:
+        """Whether only the events of a partition are counted."""
+        return self.upper() != "INDEX"
+
+
+POSITIONS = ("INDEX", "PARTITION_INDEX")
 
 
 def sources_of(attribute: str) -> frozenset[str]:
     """The columns that an attribute is read from."""
+    if isinstance(attribute, Position) and attribute.is_of_partition:
+        return frozenset((attribute, PARTITION_INDEX))
     return attribute.sources if isinstance(attribute, Computed) else frozenset((attribute,))
 
 
@@ -189,6 +226,7 @@ class Schema:
         return cls(attributes, own, nested={} if columns is None else columns.nested)
 
     @classmethod
+    @remembered
     def from_arrow(cls, arrow_schema: pa.Schema) -> Schema:
         """An open schema with the columns of an Arrow schema.
 

@@ -18,7 +18,6 @@ from cepheid.language.limits import read_limits
 from cepheid.language.naming import ParameterValue
 from cepheid.language.parser import NO_PARAMETERS, parse_script
 from cepheid.row_patterns.parser import is_row_pattern
-from cepheid.row_patterns.query import RUNS_WITH
 from cepheid.schema import schema_of
 from cepheid.sessions.run_settings import MatchKeywords
 from cepheid.sessions.script import Script
@@ -73,7 +72,11 @@ def script(
     if not isinstance(text, str):
         raise OptionError(f"a script is a string, not {type(text).__name__}")
     if is_row_pattern(text):
-        raise EvaluationError(f"MATCH_RECOGNIZE cannot be part of a script yet: {RUNS_WITH}")
+        raise EvaluationError(
+            "MATCH_RECOGNIZE cannot be part of a script, which passes on composite events: "
+            "cep.sql() joins and nests clauses, and cep.rules() runs "
+            "several queries over the same rows"
+        )
     allowed = read_limits(limits)
     trees = parse_script(text, source, parameters, allowed)
     check_limits(trees, allowed)
@@ -149,7 +152,7 @@ class CompiledScript(Compiled["ScriptStream"]):
             heading = f"--- {each.name}: query {number + 1} of {len(queries)}, reads " + list_words(
                 ["the events", *read]
             )
-            texts.append(f"{visible(heading)}\n{explain(analysed, choice)}")
+            texts.append(f"{visible(heading)}\n{explain(choice)}")
         return "\n\n".join(texts)
 
     def match(self, events: Any, **keywords: Unpack[MatchKeywords]) -> ScriptMatches:
@@ -196,8 +199,8 @@ class CompiledScript(Compiled["ScriptStream"]):
         ...
         """
         from cepheid.explain.diagnosis import diagnose
-        from cepheid.sessions.merged_stream import name_of_row
         from cepheid.sessions.run import run_script
+        from cepheid.sessions.scripts.merged_stream import name_of_row
 
         names = list(self.queries)
         if query not in names:

@@ -29,6 +29,10 @@ class Tuning:
     string_slots: int = 64  # first size of the hash table of strings
     string_bytes: int = 1_024  # first size of the bytes of strings
 
+    # The first runs, before anything is compiled: what the definition may answer
+    first_run_events: int = 2_000  # in a run
+    first_run_steps: int = 400_000  # looks at an event in a process: a fraction of a second
+
     # Kernels
     pause_work: int = 1 << 20  # runs or instances looked at before a kernel lets signals in
 
@@ -76,6 +80,13 @@ class Tuning:
     next_times: int = 256
     next_grid: int = 1 << 16
 
+    # Row patterns
+    first_frames: int = 1_024  # of the stack of a search, and of what it writes
+    first_memo_rows: int = 1_024  # rows in the memo of failures; a power of two
+    memo_words: int = 1 << 24  # the most words of the memo by rows: 64 states in a word
+    memo_entries: int = 1 << 20  # the most entries of the memo by keys; a power of two
+    waiting_rows: int = 1_000  # retained rows of a stream from which on rows can be put aside
+
     # Diagnosis: where it stops counting
     diagnosis_sample: int = 10_000  # partial matches of a stage in a sample
     diagnosis_count: int = 1_000_000  # partial matches
@@ -90,6 +101,12 @@ class Tuning:
     file_rows_together: int = 8_000_000  # rows of overlapping row groups that are sorted together
     file_rows_untimed: int = 200_000_000  # rows whose times are read if statistics lack them
     files_most: int = 1_000  # footers that are read automatically, at a millisecond each
+    reduce_bytes: int = 64 << 20  # a smaller input is not sampled for rare components
+    reduce_sample: int = 50_000  # rows of the sample
+    reduce_sample_least: int = 1_000  # relevant rows that a sample must have
+    reduce_rare: float = 0.03  # the greatest share of relevant rows that is rare
+    reduce_kept: float = 0.5  # the greatest share of relevant rows that may remain
+    reduce_broadcast: int = 4_000_000  # keys or buckets of rare events that every worker gets
     blob_bytes: int = 1 << 19  # packed rows of a stream
     logged_bucket_bytes: int = 4 << 20  # from here on a bucket's state is logged step by step
 

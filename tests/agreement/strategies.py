@@ -125,6 +125,9 @@ def conditions(draw: st.DrawFn, parts: list[Part]) -> str:
                     f"({part.variable}[..i-1].{attribute})",
                     f"{part.variable}[i].{attribute} >= {part.variable}[1].{attribute}",
                     f"{part.variable}[3].x {compare} {part.variable}[1].x",
+                    f"{part.variable}[i].{attribute} {compare} "
+                    f"{part.variable}[{draw(st.sampled_from((2, 3)))}].{attribute}",
+                    f"{part.variable}[i].x + {part.variable}[i-1].x {compare} {part.variable}[2].x",
                     f"{part.variable}[i].s {draw(st.sampled_from(('=', '!=')))} "
                     f"{draw(st.sampled_from(STRING_AGGREGATES))}({part.variable}[..i-1].s)",
                     "",

@@ -251,7 +251,7 @@ def test_next_matches_agree_with_all_possible_worlds(case: Case) -> None:
     if query is None or all(row["x"] is None for row in case.rows):
         return  # A column of nulls has no kind, and a condition across events is refused.
     wanted = expected(query, case)
-    for method in ("query_order", "any_state"):
+    for method in ("query_order", "selectivity", "any_state"):
         matches = query.match(
             case.table(), time=("lo", "hi"), probabilities="p", options={"method": method}
         )
@@ -261,9 +261,9 @@ def test_next_matches_agree_with_all_possible_worlds(case: Case) -> None:
 
 @settings(max_examples=EXAMPLES // 2, suppress_health_check=list(HealthCheck))
 @given(
-    case=cases(),
+    case=st.one_of(cases(), next_cases()),
     arrival=st.permutations(range(5)),
-    cuts=st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=4),
+    cuts=st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=6),
     advances=st.booleans(),
 )
 def test_any_chunking_and_restart_gives_the_same(

@@ -21,6 +21,8 @@ from cepheid.language import syntax as ast
 from cepheid.matches.matches import Match, Matches
 from cepheid.reference.definition import returned
 
+pytestmark = pytest.mark.filterwarnings("ignore:no fast evaluation runs this query")
+
 MOST = 40
 """More composite events than this make the definition slow."""
 

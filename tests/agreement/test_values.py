@@ -15,6 +15,8 @@ from cepheid.engines.reference import python_events
 from cepheid.events.events import order_events
 from cepheid.reference import definition as reference
 
+pytestmark = pytest.mark.filterwarnings("ignore:no fast evaluation runs this query")
+
 EVALUATIONS = ("instance_stacks", "nfa_b", "lazy_chain", "lazy_tree")
 MANY = settings(
     suppress_health_check=list(HealthCheck),

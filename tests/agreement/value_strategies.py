@@ -146,6 +146,7 @@ class Values:
             f"replace({s}, 'p', {t})",
             f"coalesce({s}, {t})",
             f"nullif({s}, {t})",
+            f"{self._one('least', 'greatest')}({s}, {t})",
             f"CASE WHEN {self.condition(depth - 1)} THEN {s} ELSE {t} END",
         )
 
@@ -153,7 +154,12 @@ class Values:
         at = self.attribute(self._one("at", "there"))
         part = self._one("minute", "hour", "day", "week", "month", "quarter", "year")
         return self._one(
-            at, at, f"date_trunc('{part}', {at})", f"({at} + 90 minutes)", f"coalesce({at}, {at})"
+            at,
+            at,
+            f"date_trunc('{part}', {at})",
+            f"({at} + 90 minutes)",
+            f"coalesce({at}, {at})",
+            f"{self._one('least', 'greatest')}({at}, date_trunc('{part}', {at}) + 90 minutes)",
         )
 
     def condition(self, depth: int = 2) -> str:
@@ -167,6 +173,7 @@ class Values:
             f"ends_with({s}, {self.string(0)})",
             f"NOT contains({s}, 'q')",
             f"regexp_like({s}, '^[pq]+$')",
+            f"NOT in_network({s}, '10.0.0.0/8')",
             f"({s} LIKE '%q' OR {self.number(depth)} {compare} 1)",
             f"{self.number(depth)} IN (1, NULL)",
             f"NOT {self.number(depth)} IN (1, 2, NULL)",

@@ -21,7 +21,7 @@ schemas = st.one_of(
     st.dictionaries(attributes, kinds).map(Schema),
     st.dictionaries(types, st.lists(attributes)).map(Schema.declared),
 )
-SOME = Choice(Evaluation("some", "runs everything", lambda _: None))
+SOME = Evaluation("some", "runs everything", lambda _: None)
 
 
 @given(queries(), schemas)
@@ -37,7 +37,7 @@ def test_a_query_is_understood_or_refused(query: ast.Query, schema: Schema | Non
 def check_references(analysed: AnalysedQuery) -> None:
     """There is something to run, and numbers of components are those of positive ones."""
     assert analysed.alternatives
-    assert explain(analysed, SOME)
+    assert explain(Choice(analysed, SOME))
     for alternative in analysed.alternatives:
         numbers = range(len(alternative.components))
         for negation in alternative.negations:

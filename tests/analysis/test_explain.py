@@ -13,7 +13,7 @@ SOME = Evaluation("some", "runs everything", lambda _: None)
 
 
 def explained(text: str, schema: Schema | None = None, refusals: tuple[str, ...] = ()) -> str:
-    return explain(analyse(parse(text), schema), Choice(SOME, refusals)) + "\n"
+    return explain(Choice(analyse(parse(text), schema), SOME, refusals)) + "\n"
 
 
 def pattern_of(text: str, schema: Schema | None = None) -> str:

@@ -143,9 +143,9 @@ def test_a_diagnosis_is_of_one_query_over_what_it_reads():
 
 
 def test_errors_without_a_place_say_of_which_query_they_are():
-    text = MAKES + "PATTERN SEQ(Pair p, B b) WHERE [s]"
-    with pytest.raises(cep.EvaluationError, match=r"^query 2 \(query_2\): no evaluation"):
-        cep.script(text).session().feed(EVENTS)
+    text = MAKES + "PATTERN SEQ(Pair p, B b) WHERE [s] WITHIN 5 EVENTS PER PARTITION"
+    with pytest.raises(cep.EvaluationError, match=r"^query 2 \(query_2\): nfa_b cannot run"):
+        cep.script(text).session(evaluation="nfa_b").feed(EVENTS)
     with pytest.raises(cep.LimitError, match=r"^query 1 \(Pair\): there are"):
         cep.script(MAKES + "EVENT Pair").match(EVENTS, max_matches=1)
     with pytest.raises(cep.OptionError, match=r"^query 2 \(query_2\): column 'ts' holds plain"):

@@ -54,6 +54,7 @@ def test_keywords(keywords: dict[str, Any], message: str) -> None:
         ("in_place", "'in_place' is for a query over a Spark DataFrame that is not streaming"),
         ("match_id", "'match_id' is for a Spark DataFrame"),
         ("lateness", "'lateness' is for a streaming Spark DataFrame"),
+        ("idle_timeout", "'idle_timeout' is for a streaming Spark DataFrame"),
     ],
 )
 @pytest.mark.parametrize("method", ["match", "count", "match_stream", "diagnose"])

@@ -9,9 +9,11 @@ from benchmarks import (
     auto_choice,
     beside_reference,
     buffers,
+    feed_latency,
     figures,
     first_use,
     many_matches,
+    nasdaq_leftmost,
     non_overlapping,
     parquet_file,
     registered_functions,
@@ -120,6 +122,14 @@ def test_memory_is_sampled_along_the_stream(tmp_path, capsys):
     rows = json.loads((tmp_path / "streaming_memory.json").read_text())["rows"]
     assert [row["events"] for row in rows] == [2_000, 4_000, 6_000]
     assert all(row["snapshot_KiB"] > 0 for row in rows)
+
+
+def test_small_batches_are_timed_by_percentiles(tmp_path, capsys):
+    feed_latency.main(["--batches", "80", "--output", str(tmp_path)])
+    assert "p99_us" in capsys.readouterr().out
+    rows = json.loads((tmp_path / "feed_latency.json").read_text())["rows"]
+    assert [row["events"] for row in rows] == [1, 10] * len(feed_latency.QUERIES)
+    assert all(0 < row["p5_us"] <= row["p99_us"] for row in rows)
 
 
 def test_a_process_tells_how_long_its_first_match_took():
@@ -262,3 +272,15 @@ def test_the_choice_is_measured(tmp_path, capsys):
 def test_runs_find_what_the_reference_evaluation_finds(capsys):
     beside_reference.main(["--few", "60", "--many", "200"])
     assert "p3s3" in capsys.readouterr().out
+
+
+def test_the_leftmost_rises_of_bars_are_those_of_a_loop(tmp_path, capsys):
+    random = np.random.default_rng(5)
+    steps = random.choice([1.0, 1.0, 1.0, -2.0], 3_000)
+    lines = [
+        f"{ix},{'XYZ'[ix % 3]},{1000 + each}" for ix, each in enumerate(np.cumsum(steps).tolist())
+    ]
+    path = tmp_path / "bars.csv"
+    path.write_text("\n".join(["ts_strict_ms,type,close", *lines]))
+    nasdaq_leftmost.main([str(path)])
+    assert "3,000 bars of 3 symbols" in capsys.readouterr().out

@@ -1,5 +1,7 @@
 """``cepheid demo``: the bundled scenarios, asked and answered."""
 
+from pathlib import Path
+
 import pytest
 
 from cepheid.samples import SCENARIOS
@@ -18,6 +20,11 @@ def test_the_demo_shows_question_query_matches_and_time_of_every_scenario(run):
     assert "9 matches among 900 events" in outcome.out
     assert "T00184  steak" in outcome.out
     assert "; the first 10 are shown" in outcome.out
+    assert "8 matches among 1,500 rows" in outcome.out
+    assert "theft 4, busy_door 3\n" in outcome.out
+    assert "Now busy_door looks at 10 minutes" in outcome.out
+    page = next(line for line in outcome.out.splitlines() if line.endswith("cepheid-demo.html"))
+    assert "<html" in Path(page).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
@@ -30,4 +37,5 @@ def test_one_scenario_can_be_chosen(run, scenario):
 
 def test_no_line_is_wider_than_the_terminal(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
-    assert max(map(len, run("demo").out.splitlines())) <= 60
+    lines = run("demo").out.splitlines()
+    assert max(len(line) for line in lines if not line.endswith(".html")) <= 60

@@ -31,6 +31,18 @@ def test_explain_knows_the_values_of_parameters(run):
     assert "a.tag_id > 5" in run("explain", "-q", query, "--set", "T=5").out
 
 
+def test_bounds_are_shown_on_request(run):
+    query = "PATTERN SEQ(A a, B* b[]) WITHIN 9"
+    assert "bounds" not in run("explain", "-q", query).out
+    shown = run("explain", "-q", query, "--bounds").out
+    assert "bounds 1:\n" in shown
+    assert "bounds 2:\n" in shown
+    lazy = run("explain", "-q", query, "--bounds", "--evaluation", "lazy_chain").out
+    assert "bounds 1:\n  none are known for lazy_chain\n" in lazy
+    for other in (("-q", query, "--svg"), ("-q", f"{query}; {query}")):
+        assert "--bounds is for the text" in run("explain", *other, "--bounds").err
+
+
 BAD = "PATTERN Shelf a WHERE a.tagid = 7 AND a.zone > 3"
 
 

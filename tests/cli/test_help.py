@@ -57,7 +57,7 @@ def test_help_is_short_for_h(run, command):
     assert run(command, "-h").out == run(command, "--help").out
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "report", "stream"])
+@pytest.mark.parametrize("command", [*COMMANDS, "report", "stream", "rules"])
 def test_arguments_are_described_once_and_options_are_those_of_the_command(run, command):
     text = run(command, "--help").out
     assert "Arguments:" not in text

@@ -242,7 +242,7 @@ def test_a_separator_and_a_format_of_times_are_given(run, folder):
         assert run(command, *text, *options).code == 0
     refused = run("match", "-q", query, "log.csv", *options, "--set", "W=1h", "--spark", "local")
     assert refused.code == 2
-    assert "--sep cannot be combined with --spark" in refused.err
+    assert "--time-format cannot be combined with --spark" in refused.err
 
 
 def test_bounds_of_a_repetition_are_set(run, folder):

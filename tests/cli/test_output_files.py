@@ -180,7 +180,7 @@ def test_nothing_is_left_when_the_disk_is_full(folder, arguments):
     def no_room():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 
-    code = f"import cepheid.jit.cache, sys; sys.dont_write_bytecode = True; {MAIN}"
+    code = f"import cepheid.cache, sys; sys.dont_write_bytecode = True; {MAIN}"
     done = start(*arguments, "-o", "out.csv", code=code, preexec_fn=no_room)
     assert done.stderr.splitlines()[-1] == "error: cannot write 'out.csv': File too large"
     assert "Traceback" not in done.stderr
@@ -238,7 +238,7 @@ formats._json_object = lambda *a: (time.sleep(0.01), plain(*a))[1]
 
 
 def test_the_files_of_a_script_are_complete_together(run, folder, monkeypatch):
-    from cepheid.cli.commands import scripts
+    from cepheid.cli.running import scripts
 
     def fail(*arguments):
         output, sink = arguments[2:4]

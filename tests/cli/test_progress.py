@@ -1,5 +1,6 @@
 """Progress is shown on a terminal, and nothing of it on a pipe."""
 
+import io
 import os
 import pty
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import pytest
 
 import cepheid as cep
+from cepheid.cli.app import app
 
 QUERY = "PATTERN SEQ(A a, B b) WHERE [x] WITHIN 50"
 
@@ -51,7 +53,39 @@ def test_progress_is_shown_on_a_terminal():
     assert "matches in" in text
 
 
-def test_nothing_is_shown_on_a_pipe(run):
-    err = run("match", "theft.sase", "events.csv").err
-    assert err.startswith("1 match in ")
+class Terminal(io.StringIO):
+    """What a command writes to a terminal."""
+
+    def isatty(self):
+        return True
+
+
+SCRIPT = "EVENT Shelf RETURN Seen(tag = Shelf.tag_id); PATTERN SEQ(Seen s, Exit c)"
+
+
+@pytest.mark.parametrize(
+    ("command", "shown", "printed"),
+    [
+        (["match", "-q", SCRIPT, "events.csv", "-o", "found.jsonl"], "Matching query_2", ""),
+        (["match", "-q", SCRIPT, "events.csv", "--count"], "Counting query_2", "Seen: 2"),
+        (["match", "theft.sase", "events.csv", "--count"], "Counting", "1"),
+        (["report", "theft.sase", "events.csv", "-o", "page.html"], "Matching", ""),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_scripts_counts_and_reports_show_progress(command, shown, printed, monkeypatch, capsys):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    app(command, standalone_mode=False)
+    assert f"{shown} " in terminal.getvalue()
+    assert "of 5 rows" in terminal.getvalue() or "of 7 rows" in terminal.getvalue()
+    assert capsys.readouterr().out.startswith(printed)
+
+
+@pytest.mark.parametrize("what", [["match"], ["match", "--count"], ["report"]])
+def test_nothing_is_shown_on_a_pipe(run, what):
+    command, *more = what
+    err = run(command, "theft.sase", "events.csv", *more).err
+    assert err.startswith("" if more else "1 match in ")
     assert "rows" not in err

@@ -88,6 +88,7 @@ class Page:
 
     def run(self, block: Block) -> None:
         if block.file is not None:
+            Path(block.file).parent.mkdir(parents=True, exist_ok=True)
             Path(block.file).write_text(block.text)
         match block.language:
             case "sase":

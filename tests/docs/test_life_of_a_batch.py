@@ -14,6 +14,7 @@ from spark.test_buckets import Stream, worker_settings
 
 import cepheid as cep
 from cepheid.spark.batch.preparation import prepare
+from cepheid.spark.stream.timing import Timing
 from cepheid.spark.worker.partition_run import run_partition
 
 if TYPE_CHECKING:
@@ -94,5 +95,5 @@ def test_a_spark_stream(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_a_bucket_of_a_stream() -> None:
     settings = worker_settings(cep.query(QUERY), EVENTS, "all")
-    bucket = Stream(settings, 0, prompt=True, troubles=())
+    bucket = Stream(settings, Timing(0), 0, troubles=())
     check(STREAM_WORKER, lambda: bucket.micro_batch(EVENTS))

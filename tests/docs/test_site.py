@@ -11,7 +11,8 @@ def test_every_page_is_in_the_navigation():
     nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
     named = set(re.findall(r"\S+\.md", nav)) - {"ARCHITECTURE.md", "CONTRIBUTING.md"}
     docs = ROOT / "docs"
-    assert named == {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")}
+    pages = {*docs.rglob("*.md"), *(path.with_suffix(".md") for path in docs.rglob("*.ipynb"))}
+    assert named == {page.relative_to(docs).as_posix() for page in pages}
 
 
 def test_the_reference_names_what_there_is():

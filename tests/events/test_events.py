@@ -353,6 +353,11 @@ MANY = pa.table({f"c{index}": [1] for index in range(30)})
             "tie-break column 'n' is list<item: int64>, a type without an order",
         ),
         (
+            {"ts": [1, 1], "type": ["A", "A"], "n": [{"f": 1}, {"f": 2}]},
+            {"tie_break": "n"},
+            "tie-break column 'n' is struct<f: int64>, a type without an order",
+        ),
+        (
             {"ts": [-(2**63), 2**63 - 1], "type": ["A", "A"]},
             {},
             "time column 'ts' runs from -9223372036854775808 to 9223372036854775807, a range "

@@ -156,3 +156,14 @@ def test_times_of_the_latest_column_are_parsed_too():
     events = {"low": ["01/03/2024"], "high": ["02/03/2024"], "type": ["A"]}
     read = ReadOptions.of({"time": ("low", "high"), "time_format": "%d/%m/%Y"})
     assert order_events(events, read).table["high"][0].as_py() == datetime(2024, 3, 2)
+
+
+@pytest.mark.parametrize("source", ["events.jsonl", "events.parquet", "table", "frames"])
+def test_a_separator_is_for_csv_files_only(tmp_path, source):
+    events = {"ts": [1], "type": ["A"]}
+    given = {"table": events, "frames": {"A": [{"ts": 1}], "B": [{"ts": 2}]}}.get(source)
+    if given is None:
+        given = tmp_path / source
+        given.write_text('{"ts": 1, "type": "A"}\n')
+    with pytest.raises(cep.OptionError, match="sep=';' is the character between the columns"):
+        PAIRS.match(given, sep=";")

@@ -87,7 +87,8 @@ def test_what_ranges_over_events_that_were_selected_before_says_so() -> None:
     found = formulas("PATTERN SEQ(A+ a[], B+ b[]) WHERE a[i].x < b[i].x AND b[i].y > b[2].y")
     assert found["b[1]_begin"] == "b[1] ∈ B ∧ (∀a[i]: a[i].x < b[1].x)"
     assert found["b[i]_take"] == (
-        "b[i] ∈ B ∧ (∀a[i]: a[i].x < b[i].x) ∧ (i < 2 ∨ (∀b[i]: b[i].y > b[2].y))"
+        "b[i] ∈ B ∧ (∀a[i]: a[i].x < b[i].x) ∧ (i != 2 ∨ b[1].y > b[2].y) ∧ "
+        "(i != 2 ∨ b[2].y > b[2].y) ∧ (i < 2 ∨ (∀b[i]: b[i].y > b[2].y))"
     )
 
 

@@ -233,7 +233,7 @@ def test_conjunctions_are_drawn_as_chains() -> None:
     shown = words(drawn("PATTERN AND(A a, SEQ(B b, ~(N n), C{2,3} c[])) WHERE [id] AND a.x = n.x"))
     assert "b ∈ B ∧ b.id = a.id" in shown
     assert "c[i] ∈ C ∧ c[i].id = a.id ∧ b before c ∧ c.LEN >= 2 ∧ c.LEN <= 3" in shown
-    assert "between b and c: n ∈ N ∧ n.id = a.id ∧ a.x = n.x" in shown
+    assert "n ∈ N ∧ between b and c ∧ n.id = a.id ∧ a.x = n.x" in shown
     assert "alternative 2: SEQ(C c, D d)" in words(
         drawn("PATTERN OR(AND(A a, B b), SEQ(C c, D d))")
     )
@@ -259,3 +259,101 @@ def test_the_pictures_of_stacks_are_up_to_date(name: str) -> None:
     assert f"```csv {events.name}\n{events.read_text(encoding='utf-8')}```" in page
     picture = query.with_suffix(".svg").read_text(encoding="utf-8")
     assert picture == cep.read_query(query).stacks(events)
+
+
+# --- negative states of lazy chains
+
+ABSENT = "PATTERN SEQ(A a, ~(B b), C c, ~(D d)) WHERE [k] WITHIN 10"
+
+
+def test_a_lazy_chain_passes_a_negative_state_without_an_event() -> None:
+    chart = cep.query(ABSENT).automaton("mermaid", evaluation="lazy_chain")
+    arrows = re.findall(r'^ +s1_(\S+) \S+\|"(\w+)"\| s1_(\S+)$', chart, re.MULTILINE)
+    # a, c, ¬b, ¬d, F: what is between a and c is known with c, and what follows is not.
+    assert arrows == [
+        ("0", "take", "1"),
+        ("0", "store", "0"),
+        ("1", "take", "2"),
+        ("2", "take", "R"),
+        ("2", "search_failed", "3"),
+        ("3", "take", "R"),
+        ("3", "timeout", "4"),
+    ]
+    for formula in (
+        "θ_¬b_take = b ∈ B ∧ between a and c ∧ b.k = a.k<br/>",
+        "θ_¬b_search_failed = no such event is stored<br/>",
+        "θ_¬d_take = d ∈ D ∧ after c ∧ d.k = a.k ∧ within 10<br/>",
+        "θ_¬d_timeout = the window has passed",
+    ):
+        assert formula in chart
+
+
+def test_a_picture_of_a_lazy_chain_has_negative_states() -> None:
+    drawing = ET.fromstring(cep.query(ABSENT).automaton("svg", evaluation="lazy_chain"))
+    shown = words(drawing)
+    assert [shown.count(state) for state in ("¬b", "¬d", "F", "R")] == [1, 1, 1, 2]
+    styles = [path.get("class") for path in drawing.iter(f"{SVG}path")]
+    # One in the automaton and one beside the formula.
+    assert styles.count("search_failed") == styles.count("timeout") == 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        # It needs a and c, and is tested before d is bound.
+        ("AND(D d, SEQ(A a, ~(B b), C c))", ["c", "a", "¬b", "d", "F"]),
+        # It needs all components.
+        ("SEQ(A a, ~(B b), C c, D d)", ["c", "a", "d", "¬b", "F"]),
+    ],
+)
+def test_a_negation_is_drawn_where_it_is_tested(pattern: str, expected: list[str]) -> None:
+    query, statistics = cep.query(f"PATTERN {pattern} WITHIN 10"), {"A": 2, "C": 1, "D": 100}
+    chart = query.automaton("mermaid", evaluation="lazy_chain", statistics=statistics)
+    assert re.findall(r'^ +s1_\d+\(+"(\S+?)"\)+$', chart, re.MULTILINE) == expected
+
+
+# --- trees
+
+FIGURE_9 = "PATTERN SEQ(E a, E b, E c) WHERE a.x < b.x AND b.x < c.x WITHIN 10"
+
+
+def test_a_tree_has_a_state_for_each_order() -> None:
+    chart = cep.query(FIGURE_9).automaton("mermaid", evaluation="lazy_tree")
+    states = dict(re.findall(r'^ +(s1_\d+)\(+"(.+?)"\)+$', chart, re.MULTILINE))
+    assert sorted(states.values()) == sorted(
+        ["∅", "a", "b", "c", "a b", "a c", "b a", "b c", "c a", "c b", "F"]
+    )
+    arrows = re.findall(r'^ +(s1_\d+) --->\|"take"\| (s1_\d+)$', chart, re.MULTILINE)
+    leads = {(states[source], states[target]) for source, target in arrows}
+    assert len(arrows) == len(leads) == 3 + 6 + 6
+    assert {target for source, target in leads if source == "∅"} == {"a", "b", "c"}
+    assert {target for source, target in leads if source == "c"} == {"c a", "c b"}
+    assert {source for source, target in leads if target == "F"} == {
+        name for name in states.values() if " " in name
+    }
+    assert "θ_c_take_b = b ∈ E ∧ b before c ∧ b.x #60; c.x ∧ within 10 ∧ b is rarest<br/>" in chart
+    assert "θ_c b_take_a = a ∈ E ∧ a before b ∧ a.x #60; b.x ∧ within 10" in chart
+
+
+def test_the_states_of_a_tree_do_not_overlap() -> None:
+    text = "PATTERN AND(A a, B b, C c, ~(N n), D d) WITHIN 10"
+    drawing = ET.fromstring(cep.query(text).automaton("svg", evaluation="lazy_tree"))
+    assert "no n" in words(drawing)
+    shapes = [
+        *((each.get("cx"), each.get("cy")) for each in drawing.iter(f"{SVG}circle")),
+        *((each.get("x"), each.get("y")) for each in drawing.iter(f"{SVG}rect") if each.get("rx")),
+    ]
+    # 1 + 4 + 12 + 24 orders, and the final state, which has two lines.
+    assert len(shapes) == 42 + 1
+    assert len(set(shapes)) >= 42
+
+
+def test_a_tree_of_one_component_is_a_chain() -> None:
+    shown = words(ET.fromstring(cep.query("PATTERN A a").automaton("svg", evaluation="lazy_tree")))
+    assert "θ_∅_take_a" in shown
+
+
+def test_a_tree_with_too_many_states_is_refused() -> None:
+    query = cep.query("PATTERN AND(A a, B b, C c, D d, E e)")
+    with pytest.raises(cep.OptionError, match="a tree of 5 components has too many states"):
+        query.automaton("svg", evaluation="lazy_tree")

@@ -13,10 +13,9 @@ import pytest
 from faults.injection import failing_file, full_after
 from typer.testing import CliRunner, Result
 
-from cepheid import CepheidWarning
+from cepheid import CepheidWarning, cache
 from cepheid.cli.app import app
 from cepheid.codegen import generated
-from cepheid.jit import cache
 from cepheid.jit import decorators as jit
 from cepheid.spark.stream.bucket import BucketState
 from cepheid.spark.stream.bucket_copies import BucketCopies

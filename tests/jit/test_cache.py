@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cepheid import CepheidWarning
-from cepheid.jit import cache
+from cepheid import CepheidWarning, cache
 
 
 def test_the_environment_chooses_the_folder(

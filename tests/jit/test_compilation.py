@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from cepheid.jit import cache
+from cepheid import cache
 from cepheid.jit import decorators as jit
 
 

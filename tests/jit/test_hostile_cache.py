@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cepheid import CepheidWarning
-from cepheid.jit import cache
+from cepheid import CepheidWarning, cache
 
 PROGRAM = """
 import cepheid as cep
@@ -19,7 +18,7 @@ query = cep.query("PATTERN SEQ(A a, B b) WHERE a.x + b.x > 3 WITHIN 10")
 {query}
 events = {{"ts": [1, 2], "type": ["A", "B"], "x": [1, 5]}}
 print(len(query.match(events, evaluation="instance_stacks")))
-from cepheid.jit import cache
+from cepheid import cache
 print(cache.FOLDER)
 """
 

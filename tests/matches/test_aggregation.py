@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 from agreement.strategies import Case, cases, sequence_cases
 from agreement.test_nfa_b import is_valid
@@ -14,6 +18,11 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 import cepheid as cep
+from cepheid.events.arrays import int64s
+from cepheid.jit.drive import DONE
+from cepheid.matches import aggregation
+from cepheid.matches.kernels.match_columns import count_finals
+from cepheid.matches.layout import Counting
 
 EVENTS = {
     "ts": [1, 2, 3, 4, 5, 6],
@@ -75,6 +84,64 @@ def test_more_matches_than_anybody_could_list() -> None:
     assert matches.aggregate("sum", "b.x") == math.inf
 
 
+@pytest.mark.parametrize("window", [8, 40])
+def test_the_work_does_not_grow_with_the_number_of_matches(window: int) -> None:
+    """Every union has chains on both sides of the edge, and two ways lead to each."""
+    events = {"ts": range(60), "type": ["A"] * 60, "x": range(60)}
+    matches = compressed(f"PATTERN A+ a[] WITHIN {window}", events)
+    chains, much = matches._parts[0].chains, 10**15
+    most = 60 * 12 * window
+    pace, counts = np.array([much]), np.zeros(len(chains.finals))
+    count_finals(chains, Counting.of(len(chains.nodes)), int64s(1), pace, counts)
+    assert counts.sum() == matches.count()
+    assert much - pace[0] <= most
+    with patch.object(aggregation, "Drive", lambda: SimpleNamespace(pace=pace, run=run_once)):
+        pace[0] = much
+        matches.aggregate("sum", "a.x")
+    assert much - pace[0] <= most
+
+
+def run_once(kernel: Callable[[], int], _provide: Any) -> None:
+    assert kernel() == DONE
+
+
+def test_the_engine_that_counts_does_not_follow_every_way() -> None:
+    """2 ** 50 ways would take weeks."""
+    events = {"ts": range(300), "type": ["A"] * 300}
+    # Of each event: it ends alone, or after any choice of the 49 events before it.
+    expected = sum(2 ** min(n, 49) for n in range(300))
+    assert cep.query("PATTERN A+ a[] WITHIN 50").count(events) == expected
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [2**62, -(2**62), 2**63 - 1, -(2**63), 7],
+        [1e300, 1e-300, -1e300, 0.1, 0.0],
+        [0.1, -0.2, 0.3, None, float("nan")],
+        [True, False, None, True, False],
+        [1.0, float("inf"), 2.0, 3.0, 4.0],
+        [float("-inf"), float("inf"), 2.0, 3.0, 4.0],
+        [None] * 5,
+    ],
+)
+def test_values_of_any_size(values: list[Any]) -> None:
+    events = {"ts": range(7), "type": list("ABBBBBC"), "x": [None, *values, None]}
+    matches = compressed("PATTERN SEQ(A a, B+ b[], C c)", events)
+    known = [each for each in values if each is not None and each == each]
+    assert matches.aggregate("count", "b.x") == 16 * len(known)
+    if not known:
+        assert matches.aggregate("sum", "b.x") is None
+        return
+    assert matches.aggregate("min", "b.x") == min(known)
+    assert matches.aggregate("max", "b.x") == max(known)
+    total = sum(known) if math.inf in map(abs, known) else 16 * sum(map(Fraction, known))
+    found = matches.aggregate("sum", "b.x")
+    expected = float(total) if isinstance(known[0], float) else total
+    assert found == expected or (math.isnan(found) and math.isnan(expected))
+    assert type(found) is (float if isinstance(known[0], float) else int)
+
+
 @pytest.mark.parametrize(
     ("function", "value", "message"),
     [
@@ -91,9 +158,13 @@ def test_what_there_is_not(function: str, value: str, message: str) -> None:
 
 @settings(suppress_health_check=list(HealthCheck))
 @given(
-    case=st.one_of(cases(negation=False), sequence_cases(False)), attribute=st.sampled_from("xy")
+    case=st.one_of(cases(), sequence_cases(True)),
+    attribute=st.sampled_from("xy"),
+    computed=st.sampled_from([(62.0, None), (0.0, None), (0.0, math.inf)]),
 )
-def test_they_agree_with_listed_matches(case: Case, attribute: str) -> None:
+def test_they_agree_with_listed_matches(
+    case: Case, attribute: str, computed: tuple[float, float | None]
+) -> None:
     assume(is_valid(case.query))
     query, table = cep.query(case.query), case.table()
     try:
@@ -102,11 +173,20 @@ def test_they_agree_with_listed_matches(case: Case, attribute: str) -> None:
             matches = query.match(table, output="compressed", evaluation="nfa_b")
     except (cep.OptionError, cep.EvaluationError, cep.QuerySemanticError):
         assume(False)
-    column = table[attribute].to_pylist()
+    # Computed as they are, modulo primes, and modulo as many primes as an endless count needs.
+    word, count = computed
+    with patch.object(aggregation, "_WORD", word):
+        if count is not None:
+            for part in matches._parts:
+                part.__dict__["counts"] = np.array([count])
+        check_aggregates(matches, table[attribute].to_pylist(), attribute)
+
+
+def check_aggregates(matches: Any, column: list[Any], attribute: str) -> None:
     listed = matches.expand().bindings()
     event(f"matches: {min(len(listed), 5)}")
     for variable in matches.expand()[0].bindings if listed else ():
-        bound = [binding[variable] for binding in listed]
+        bound = [each for binding in listed if (each := binding.get(variable)) is not None]
         rows = [row for each in bound for row in (each if isinstance(each, list) else [each])]
         values = [Fraction(column[row]) for row in rows if column[row] is not None]
         given = f"{variable}.{attribute}"

@@ -61,3 +61,11 @@ def test_the_id_of_a_match_depends_on_no_other_match() -> None:
     for ix in range(len(part)):
         one = part.slice(ix, ix + 1)
         assert MatchIds(query.tree, found, [one]).of(one).to_pylist() == together[ix : ix + 1]
+
+
+def test_events_with_maps_have_ids() -> None:
+    maps = pa.array([[("k", 1)], [], None, [("k", 2)]], pa.map_(pa.string(), pa.int64()))
+    table = EVENTS.append_column("m", maps)
+    found = ids("PATTERN SEQ(A a, B b) WITHIN 5", table)
+    assert len(set(found)) == 3
+    assert found == ids("PATTERN SEQ(A a, B b) WITHIN 5", table)

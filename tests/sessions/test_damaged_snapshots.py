@@ -71,6 +71,16 @@ def test_the_message_names_what_is_damaged_and_what_to_do() -> None:
         QUERY.restore(damage.sealed(damage.pack(header, arrays)))
 
 
+def test_retained_events_out_of_order_are_refused() -> None:
+    session = QUERY.session()
+    session.feed({"ts": [1, 2, 3], "type": ["A", "A", "A"]})
+    header, arrays = damage.unpack(session.snapshot())
+    (name,) = [each for each in arrays if each.endswith("retained.ticks")]
+    arrays[name][1] = -(2**63)
+    with pytest.raises(SnapshotError, match="not in time order"):
+        QUERY.restore(damage.sealed(damage.pack(header, arrays)))
+
+
 def test_a_header_that_nests_too_deep_is_refused() -> None:
     session = QUERY.session()
     session.feed({"ts": [1], "type": ["A"]})

@@ -1,5 +1,7 @@
 """A query that finds nothing for a visible reason says so."""
 
+import warnings
+
 import pytest
 
 import cepheid as cep
@@ -52,3 +54,42 @@ def test_types_that_a_script_makes_are_known():
     with pytest.warns(cep.CepheidWarning, match="no event has type 'Y'") as warned:
         script.match(EVENTS)
     assert len(warned) == 1
+
+
+@pytest.mark.parametrize("keywords", [{}, {"corrections": 5}])
+def test_a_session_warns_of_types_once_when_its_stream_ends(keywords):
+    session = cep.query("PATTERN SEQ(A a, Zzz b)").session(**keywords)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        session.feed(EVENTS)
+        session.advance(5)
+    with pytest.warns(cep.CepheidWarning, match="no event has type 'Zzz'; .* A and B$") as warned:
+        session.advance()
+    session.advance()
+    assert len(warned) == 1
+
+
+def test_a_script_session_warns_of_types():
+    session = cep.script("EVENT A RETURN X(x = A.x); PATTERN SEQ(X x, Y y)").session()
+    session.feed(EVENTS)
+    with pytest.warns(cep.CepheidWarning, match="no event has type 'Y'") as warned:
+        session.advance()
+    assert len(warned) == 1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("keywords", [{}, {"corrections": 5}])
+def test_types_of_all_batches_count_and_a_restored_session_does_not_know_them(keywords):
+    query = cep.query("PATTERN SEQ(A a, B b)")
+    session = query.session(**keywords)
+    session.feed({"ts": [1], "type": ["A"]})
+    restored = query.restore(session.snapshot(), **keywords)
+    session.feed({"ts": [2], "type": ["B"]})
+    session.advance()
+    restored.advance()
+
+
+@pytest.mark.parametrize("keywords", [{}, {"corrections": 5}])
+def test_a_session_warns_of_conditions_when_it_is_made(keywords):
+    with pytest.warns(cep.CepheidWarning, match="the condition 1 = 2 is never true"):
+        cep.query("PATTERN SEQ(A a, B b) WHERE 1 = 2").session(**keywords)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 from cepheid.aggregates import AGGREGATES
 from cepheid.analysis.names import last_word, type_span
@@ -19,7 +20,7 @@ from cepheid.analysis.operations import (
     literal_kind,
 )
 from cepheid.errors import Fault, Span, closest, list_words
-from cepheid.functions import Function, Uncallable, find_function
+from cepheid.functions import EXTREMES, Function, Uncallable, find_function
 from cepheid.language import syntax as ast
 from cepheid.language.computed import EVENT, of_variable
 from cepheid.language.printer import print_attribute
@@ -316,13 +317,19 @@ class KindChecker:
                 self._fault(f"{function.name} does not take {given}", node, f"{reason}.")
         if function.result is not None:
             return function.result
+        for kind, argument in zip(kinds, node.arguments, strict=True):
+            if function.name in EXTREMES and kind in (Kind.BOOLEAN, Kind.LIST, Kind.OTHER):
+                ordered = "numbers, strings or times"
+                self._fault(
+                    f"{function.name} takes {ordered}, but this is {with_article(kind)}", argument
+                )
         if Kind.UNKNOWN in kinds and function.name not in ("coalesce", "nullif"):
             return Kind.UNKNOWN
         return self._common(node, kinds, f"the arguments of {function.name}")
 
     def _part(self, node: ast.Field | ast.Item, kind: Kind) -> Kind:
         """The kind of a field of a struct, or of an element of a list, of this kind."""
-        schema, path = self._schema, _path(node)
+        schema, path = self._schema, path_of(node)
         if schema is None or kind is Kind.UNKNOWN:
             return Kind.UNKNOWN
         if path in schema.nested:
@@ -381,13 +388,14 @@ class KindChecker:
         return result or Kind.UNKNOWN
 
 
-def _path(node: ast.Node) -> tuple[str, ...]:
+def path_of(node: Any) -> tuple[str, ...]:
+    """An attribute or column, and the steps to a part of its values, as in ``Schema.nested``."""
     match node:
         case ast.Field(operand, name):
-            return (*_path(operand), name)
+            return (*path_of(operand), name)
         case ast.Item(operand, _):
-            return (*_path(operand), ELEMENT)
-    return (getattr(node, "attribute", ""),)
+            return (*path_of(operand), ELEMENT)
+    return (node.attribute if hasattr(node, "attribute") else node.name.text,)
 
 
 def _attributes_of(types: Iterable[str], schema: Schema) -> list[str]:

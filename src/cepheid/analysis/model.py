@@ -146,7 +146,10 @@ class Alternative:
 class AnalysedQuery:
     """A query without faults, with everything that planning needs.
 
-    ``own_windows`` has the ticks of the negations' own windows, when the time axis is known.
+    ``equivalences`` partition the events. An equivalence test is in ``loose`` if some types lack
+    its attribute: conditions of the alternatives replace it. The alternatives of a query that
+    ``is_rewritten`` read only attributes that types have. ``own_windows`` has the ticks of the
+    negations' own windows, when the time axis is known.
     """
 
     query: ast.Query
@@ -154,6 +157,13 @@ class AnalysedQuery:
     equivalences: tuple[ast.Equivalence, ...]
     schema: Schema | None
     own_windows: Mapping[ast.Window, int] = field(default_factory=dict)
+    loose: tuple[ast.Equivalence, ...] = ()
+    is_rewritten: bool = False
+
+    @property
+    def tests(self) -> tuple[ast.Equivalence, ...]:
+        """All equivalence tests of the query."""
+        return self.equivalences + self.loose
 
     @property
     def counts_partitions(self) -> bool:

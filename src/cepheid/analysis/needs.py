@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from cepheid.aggregates import AGGREGATES
 from cepheid.analysis.kinds import attribute_kind
-from cepheid.analysis.model import AnalysedQuery
+from cepheid.analysis.model import AnalysedQuery, Clause
 from cepheid.errors import closest, list_words, warn
+from cepheid.functions import EXTREMES, find_function
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_pattern
 from cepheid.schema import Kind, sources_of
@@ -53,7 +54,10 @@ def attributes_named(query: ast.Query, *, whole_events: bool | None = None) -> s
 
 
 def string_operations(query: AnalysedQuery) -> frozenset[str]:
-    """The string functions that conditions call, and ``rank`` if they order strings.
+    """The string functions that generated code calls, and ``rank`` if it orders strings.
+
+    Conditions on one event and other functions of strings, such as ``contains``, are computed over
+    columns.
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
@@ -62,6 +66,9 @@ def string_operations(query: AnalysedQuery) -> frozenset[str]:
     >>> text = "PATTERN SEQ(A a, B b) WHERE a.s < upper(b.s)"
     >>> sorted(string_operations(analyse(parse(text), schema)))
     ['rank', 'upper']
+    >>> text = "PATTERN SEQ(A a, B b) WHERE contains(lower(a.s), 'x') AND lower(b.s) = 'y'"
+    >>> sorted(string_operations(analyse(parse(text), schema)))
+    []
     """
     return frozenset(
         operation
@@ -70,16 +77,47 @@ def string_operations(query: AnalysedQuery) -> frozenset[str]:
             *alternative.clauses,
             *(clause for negated in alternative.negations for clause in negated.clauses),
         )
+        if not _is_on_one_event(clause)
         for literal in clause.literals
-        for node in literal.walk()
+        for node in _generated(literal)
         for operation in _asked(node, query)
     )
+
+
+def _is_on_one_event(clause: Clause) -> bool:
+    """Whether the clause is tested on one event, or on each event of a list, alone."""
+    if clause.least_lengths or any(first > 1 for first in clause.ranges.values()):
+        return False
+    read = set()
+    for literal in clause.literals:
+        for node in literal.walk():
+            match node:
+                case ast.Attribute(variable) | ast.Element(variable, ast.Index.CURRENT, _):
+                    read.add(variable)
+                case ast.Element() | ast.Length() | ast.Aggregate():
+                    return False
+    return len(read) == 1 and read == clause.variables
+
+
+def _generated(node: ast.Node) -> Iterator[ast.Node]:
+    """The node and those inside of it that generated code may compute."""
+    if isinstance(node, ast.Call):
+        function = find_function(node.function)
+        takes_strings = function is not None and function.parameters[:1] == (Kind.STRING,)
+        if takes_strings and node.function.lower() not in STRING_FUNCTIONS:
+            return
+    yield node
+    for child in node.children():
+        yield from _generated(child)
 
 
 def _asked(node: ast.Node, query: AnalysedQuery) -> Iterator[str]:
     match node:
         case ast.Call(function, _) if function.lower() in STRING_FUNCTIONS:
             yield function.lower()
+        case ast.Call(function, arguments) if function.lower() in EXTREMES:
+            if any(_is_string(each, query) for part in arguments for each in part.walk()):
+                yield RANK
         case ast.Comparison("=" | "!=", _, _):
             pass
         case ast.Aggregate(function, _, _, _) if not AGGREGATES[function].compares:

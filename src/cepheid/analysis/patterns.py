@@ -129,6 +129,8 @@ def _check_confidence(query: ast.Query) -> Iterator[Fault]:
 def _check_output(query: ast.Query) -> Iterator[Fault]:
     clause = query.output
     gap = clause.at_most_once_per if clause else None
+    if clause is not None and clause.timed_out and (reason := why_no_timeouts(query)):
+        yield Fault(f"WITH TIMED OUT {reason}", clause.span)
     if gap is None:
         return
     if isinstance(gap.extent, ast.Parameter):
@@ -139,6 +141,15 @@ def _check_output(query: ast.Query) -> Iterator[Fault]:
             gap.span,
             hint="A match is left out if it ends less than the duration after the last one.",
         )
+
+
+def why_no_timeouts(query: ast.Query) -> str | None:
+    """Why partial matches of a query cannot time out, or None."""
+    if query.window is None or query.measure is not ast.WindowMeasure.TIME:
+        return "needs a window of time, after which a partial match is reported: add WITHIN"
+    if any(isinstance(node, ast.Conjunction | ast.Disjunction) for node in query.pattern.walk()):
+        return "is for sequences, and the pattern has AND or OR"
+    return None
 
 
 def _without_value(parameter: ast.Parameter) -> Fault:

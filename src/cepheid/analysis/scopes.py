@@ -10,7 +10,7 @@ from cepheid.analysis.normal_form import conjuncts, predicates
 from cepheid.errors import Fault, Span, closest, list_words
 from cepheid.functions import Function, find_function, function_names
 from cepheid.language import syntax as ast
-from cepheid.language.computed import EVENT
+from cepheid.language.computed import EVENT, deep_nodes, is_partition_position
 from cepheid.language.naming import variables_in
 from cepheid.language.parser import STRATEGIES
 from cepheid.language.printer import item_name, print_expression
@@ -315,3 +315,26 @@ def _no_index(variable: str, attribute: str, span: Span | None) -> Fault:
         f"{variable}[{variable}.LEN].{attribute}, or an aggregate such as "
         f"avg({variable}[].{attribute}).",
     )
+
+
+# --- PARTITION_INDEX
+
+
+def check_partition_positions(query: ast.Query) -> Iterator[Fault]:
+    """PARTITION_INDEX tells how far apart two events are, and nothing on its own."""
+    nodes = [*deep_nodes(query)]
+    in_differences = {
+        id(side)
+        for node in nodes
+        if isinstance(node, ast.Arithmetic) and node.operator == "-"
+        for side in (node.left, node.right)
+        if is_partition_position(node.left) and is_partition_position(node.right)
+    }
+    for node in nodes:
+        if is_partition_position(node) and id(node) not in in_differences:
+            yield Fault(
+                "PARTITION_INDEX can only be used in the difference of two",
+                node.span,
+                hint="Write b.PARTITION_INDEX - a.PARTITION_INDEX = 1: it is 1 if b follows a "
+                "directly in their partition.",
+            )

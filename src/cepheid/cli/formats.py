@@ -164,6 +164,8 @@ def _json_object(match: Match, items: list[str] | None, name: str | None) -> dic
     shown |= {"start": plain(match.start), "end": plain(match.end)}
     if match.confidence is not None:
         shown["confidence"] = match.confidence
+    if match.timed_out is not None:
+        shown["timed_out"] = match.timed_out
     shown["bindings"] = match.bindings
     if items is not None:
         shown["return"] = {name: plain(match[name]) for name in items}

@@ -20,6 +20,8 @@ from cepheid.engines.base.options import CHOICES
 from cepheid.errors import OptionError, list_words, unknown_name
 from cepheid.visible import message_text
 
+_REDUCE: dict[str, bool | str] = {"yes": True, "no": False, "auto": "auto"}
+
 
 def read_domains(text: str) -> dict[str, int]:
     """The number of distinct values of attributes.
@@ -54,6 +56,17 @@ def read_slices(text: str) -> int | str:
     (8, 'auto')
     """
     return text if text == "auto" else _read_whole(text, "neither a number nor auto")
+
+
+def read_reduce(text: str) -> bool | str:
+    """Whether only events near rare ones go to the workers.
+
+    >>> read_reduce("yes"), read_reduce("no"), read_reduce("auto")
+    (True, False, 'auto')
+    """
+    if text not in _REDUCE:
+        raise typer.BadParameter(f"{text!r} is none of {list_words(list(_REDUCE))}")
+    return _REDUCE[text]
 
 
 def read_uncertainty(text: str) -> str | dict[str, str]:
@@ -143,6 +156,12 @@ RESULT = (
         "leave out matches that end less than this after the last one: '10 minutes'",
     ),
     NamedOption(
+        "timed_out",
+        "",
+        "also report partial matches whose window has passed: for each first event without a match",
+        _read_switch,
+    ),
+    NamedOption(
         "aggregate",
         "TEXT",
         "write only an aggregate over all matches, without building them: 'avg(b.price)'",
@@ -197,6 +216,12 @@ ON_SPARK = (
         "N",
         "divide the events into N time slices; auto: only if one key has too many events",
         read_slices,
+    ),
+    NamedOption(
+        "reduce",
+        "WHEN",
+        "send only events near those of a rare component to the workers: yes, no or auto",
+        read_reduce,
     ),
     NamedOption(
         "in_place",

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from cepheid import CompiledQuery, CompiledScript
 from cepheid.analysis.needs import attributes_named
 from cepheid.cli.formats import Format, Output, write_matches, write_tables
-from cepheid.cli.reporting import plural, say
-from cepheid.engines.base.evaluation import AUTO
-from cepheid.errors import EvaluationError, EventError, list_words, warn
+from cepheid.cli.reporting import plural
+from cepheid.errors import EventError, list_words, warn
 from cepheid.events.read_options import ReadOptions
 from cepheid.language import syntax as ast
-from cepheid.planning.registry import evaluation_named
 from cepheid.schema import Kind
 from cepheid.sessions.said_output import SaidOutput
 
@@ -36,7 +34,7 @@ def can_stream(
     Ties are broken among all events of a time, and the best matches are chosen among all of them.
     """
     chooses_among_all = keywords["tie_break"] or keywords.get("top_k") is not None
-    if chooses_among_all or not _has_sessions(keywords["evaluation"]):
+    if chooses_among_all:
         return False
     said = SaidOutput.by_keywords(keywords)
     trees = [each.query for each in query.script.queries]
@@ -45,10 +43,6 @@ def can_stream(
     if isinstance(query, CompiledScript):
         return output.format is Format.JSONL and output.limit is None
     return output.format in STREAMED and output.encoding is not Format.PARQUET
-
-
-def _has_sessions(evaluation: str) -> bool:
-    return evaluation == AUTO or evaluation_named(evaluation).has_session
 
 
 def piped_events(
@@ -87,25 +81,14 @@ def match_piped(
     output: Output,
     sink: BinaryIO,
 ) -> tuple[str, Any]:
-    """Write each match when its last event has arrived; how many there are, and the metrics.
-
-    Raises:
-        EvaluationError: the query has no session. Nothing has been written, and ``events`` still
-            has all bytes.
-    """
+    """Write each match when its last event has arrived; how many there are, and the metrics."""
     keywords = {name: value for name, value in keywords.items() if name != "sep"}
-    from cepheid.sessions.silent_zeros import warn_of_silent_zeros
-
     session: Any = query.session(**keywords)
-    types: set[str] = set()
     count = 0
 
     def parts() -> Iterator[Matches | ScriptMatches]:
         for table in events.tables():
-            if keywords["type"] in table.column_names:
-                types.update(map(str, table[keywords["type"]].unique().to_pylist()))
-            yield _fed(session, table)
-            events.read_so_far = None
+            yield fed(session, table)
         yield session.advance()
 
     writer = _Writer(query, output, sink)
@@ -114,18 +97,18 @@ def match_piped(
         sink.flush()
         if output.limit is not None and count >= output.limit:
             return f"stopped after {plural(output.limit, 'match', 'matches')} (--limit)", session
-    warn_of_silent_zeros(query.script, types)
     if events.never_seen:
         noun = "attribute" if len(events.never_seen) == 1 else "attributes"
         warn(f"no event had the {noun} {list_words(sorted(map(repr, events.never_seen)))}")
     return plural(count, "match", "matches"), session
 
 
-def _fed(session: Any, table: pa.Table) -> Any:
+def fed(session: Any, table: pa.Table) -> Any:
+    """What a session finds; rows that come too late are explained."""
     try:
         return session.feed(table)
     except EventError as error:
-        if "begins before the time" not in str(error):
+        if "a batch begins before" not in str(error):
             raise
         raise EventError(
             "an event on stdin has an earlier time than events before it; stdin is matched as it "
@@ -171,9 +154,3 @@ class _Writer:
             tables = matches.row_tables(self._count)
         write_tables(tables, self._output, self._sink, has_header=not self._has_header)
         self._has_header = True
-
-
-def whole_input(events: TextStream, error: EvaluationError) -> Iterator[bytes]:
-    """All bytes of stdin, for a query without a session."""
-    say(f"warning: the query is run at the end of the input, not while it arrives: {error}")
-    return events.rest()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from threading import Event, Thread
 from typing import TYPE_CHECKING
+
+from cepheid.cli.reporting import busy
+from cepheid.visible import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -17,31 +21,77 @@ _SECONDS = 0.2
 """How often the progress is looked at."""
 
 
-@contextmanager
-def watching(matches: MatchStream) -> Iterator[None]:
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far some work is; ``part`` numbers the parts that are done one after the other."""
+
+    what: str
+    done: int
+    total: int
+    part: int = 0
+
+
+def watching(matches: MatchStream) -> AbstractContextManager[None]:
     """Show how many events have been matched while matches are read; nothing on a pipe."""
+    return _shown("Matching", lambda: Reached("Matching", *matches.progress))
+
+
+@contextmanager
+def following(what: str, *, is_script: bool = False) -> Iterator[None]:
+    """Show how many events have been matched by what runs inside; nothing on a pipe."""
+    from cepheid.sessions.run import followed_runs
+
+    with followed_runs() as runs:
+
+        def reached() -> Reached | None:
+            if not runs:  # Events are being read.
+                return None
+            now = runs[-1]
+            name = f"{what} {visible(now.query)}" if is_script else what
+            return Reached(name, now.run.events_done, now.events, len(runs))
+
+        with _shown(what, reached):
+            yield
+
+
+@contextmanager
+def _shown(what: str, reached: Callable[[], Reached | None]) -> Iterator[None]:
+    """Show a spinner until the work has begun, and then a bar; a new one for each part."""
     if not sys.stderr.isatty():
         yield
         return
-    bar = progress_bar()
-    done, total = matches.progress
-    task, ended = bar.add_task("Matching", completed=done, total=total), Event()
+    from rich.markup import escape
+
+    ended = Event()
 
     def watch() -> None:
-        while not ended.wait(_SECONDS):
-            bar.update(task, completed=matches.progress[0])
+        if reached() is None:
+            with busy(what):
+                while reached() is None and not ended.wait(_SECONDS):
+                    pass
+        with progress_bar() as bar:
+            task, part = None, None
+            while True:
+                now = reached()
+                if now is not None and (task is None or now.part != part):
+                    if task is not None:
+                        bar.remove_task(task)
+                    task, part = bar.add_task(escape(now.what), total=now.total), now.part
+                if now is not None and task is not None:
+                    bar.update(task, completed=now.done)
+                if ended.wait(_SECONDS):
+                    return
 
     thread = Thread(target=watch, daemon=True)
-    with bar:
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
-def progress_bar() -> Progress:
+def progress_bar(what: str = "rows") -> Progress:
     """A bar on stderr that vanishes when the work is done."""
     from rich.console import Console
     from rich.progress import (
@@ -57,12 +107,12 @@ def progress_bar() -> Progress:
 
     class Rate(ProgressColumn):
         def render(self, task: Task) -> Text:
-            return Text(f"{task.speed or 0:,.0f} rows/s")
+            return Text(f"{task.speed or 0:,.0f} {what}/s")
 
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:,} of {task.total:,} rows"),
+        TextColumn(f"{{task.completed:,}} of {{task.total:,}} {what}"),
         TaskProgressColumn(),
         Rate(),
         TimeRemainingColumn(),

@@ -7,11 +7,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from cepheid import CompiledQuery, CompiledScript, RowPatternQuery, Schema
+from cepheid.cli.formats import Format
 from cepheid.cli.inputs import (
     Source,
     declared_schema,
@@ -24,9 +26,9 @@ from cepheid.cli.inputs import (
     time_columns,
 )
 from cepheid.cli.named_options import OF_EVENTS, Groups, command_with, reading_values
-from cepheid.cli.reporting import reporting, usage
+from cepheid.cli.reporting import one_of, reporting, usage
 from cepheid.cli.root import app
-from cepheid.engines.base.evaluation import AUTO
+from cepheid.engines.base.evaluation import AUTO, REFERENCE, ROW_PATTERN
 from cepheid.errors import OptionError, did_you_mean, list_words
 from cepheid.planning.registry import EVALUATIONS, evaluation_named
 
@@ -40,7 +42,7 @@ result_option = partial(typer.Option, rich_help_panel="Result")
 
 
 def _check_evaluation(name: str) -> None:
-    if name != AUTO:
+    if name not in (AUTO, ROW_PATTERN):
         evaluation_named(name)
 
 
@@ -66,6 +68,29 @@ SparkMaster = Annotated[
         metavar="MASTER",
         callback=usage(check_master),
         help="Run on Spark: local[*], or the URL of a cluster.",
+    ),
+]
+
+
+OutputFormat = Annotated[
+    Format | None,
+    result_option(
+        metavar="FORMAT",
+        parser=one_of(Format),
+        show_default=False,
+        help="jsonl, csv, parquet or table. By default the suffix of FILE decides; without FILE, "
+        "table on a terminal and jsonl elsewhere.",
+    ),
+]
+OutputFile = Annotated[
+    Path | None, result_option("-o", metavar="FILE", help="The output file; stdout by default.")
+]
+FileOrFolder = Annotated[
+    Path | None,
+    result_option(
+        "-o",
+        metavar="FILE",
+        help="The output file; stdout by default. With --spark, a new folder.",
     ),
 ]
 
@@ -143,7 +168,8 @@ class Request:
             metavar="NAME",
             callback=usage(_check_evaluation),
             help="How to run the query: "
-            f"{list_words([AUTO, *(each.name for each in EVALUATIONS)], 'or')}.",
+            f"{list_words([AUTO, *(each.name for each in EVALUATIONS)], 'or')}; MATCH_RECOGNIZE: "
+            f"{AUTO}, {ROW_PATTERN} or {REFERENCE}.",
         ),
     ] = AUTO
     option: Annotated[
@@ -205,12 +231,17 @@ Command = Callable[..., None]
 
 
 def command(
-    examples: str, *, options: Groups = OF_EVENTS, without: Collection[str] = ()
+    examples: str,
+    *,
+    options: Groups = OF_EVENTS,
+    without: Collection[str] = (),
+    group: typer.Typer = app,
 ) -> Callable[[Command], Command]:
     """Register a function as a command: its first argument is the :class:`Request`.
 
     The command has the parameters of a request, except those in ``without``, and then those of the
-    function. ``options`` are the options that it takes by name.
+    function. ``options`` are the options that it takes by name. ``group`` is the command of which
+    it is a part.
     """
     shared = [field for field in fields(Request) if field.name not in without]
 
@@ -240,7 +271,7 @@ def command(
             ]
         )
         run.__annotations__ = {}
-        app.command(cls=command_with(options), epilog=f"\b\nExamples:\n{examples}")(run)
+        group.command(cls=command_with(options), epilog=f"\b\nExamples:\n{examples}")(run)
         return function
 
     return register

@@ -14,7 +14,7 @@ from threading import Event, Thread
 from time import sleep
 from typing import NoReturn
 
-_GRACE_SECONDS = 0.7
+GRACE_SECONDS = 0.7
 _MESSAGE = "interrupted"
 _is_ending = Event()
 
@@ -52,7 +52,7 @@ def _end_late(received: int) -> None:
     number = 0
     while number not in (signal.SIGINT, signal.SIGTERM):
         number = os.read(received, 1)[0]
-    sleep(_GRACE_SECONDS)
+    sleep(GRACE_SECONDS)
     if not _is_ending.is_set():
         os.write(sys.stderr.fileno(), f"{_MESSAGE}\n".encode())
     os._exit(128 + number)

@@ -104,6 +104,8 @@ def _columns(
     }
     if shown and shown[0].confidence is not None:
         columns["confidence"] = [round(match.confidence or 0.0, 4) for match in shown]
+    if shown and shown[0].timed_out is not None:
+        columns["timed_out"] = [match.timed_out for match in shown]
     used = sorted(attributes_named(query, whole_events=False) or ())
     for component in _positives(query):
         without = hidden if len(component.types) == 1 else hidden[:1]

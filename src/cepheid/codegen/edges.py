@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge
-from cepheid.codegen.layout import UNBOUNDED
+from cepheid.codegen.layout import MAX_REGISTERS, UNBOUNDED
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind, Schema
 
@@ -84,6 +85,9 @@ def edges_of(query: AnalysedQuery, alternative: Alternative) -> tuple[ComponentE
             for clause in clauses
             for bound in by_bounds(clause, alternative.components, query.schema)
         )
+    clauses = tuple(
+        each for clause in clauses for each in by_numbers(clause, alternative.components)
+    )
     return tuple(
         _edges_of(ix, alternative.components, clauses) for ix in range(len(alternative.components))
     )
@@ -153,6 +157,59 @@ def equivalences_at(
             yield ast.Comparison("=", here, test.value)
         elif first is not None:
             yield ast.Comparison("=", here, first.attribute(test.attribute))
+
+
+# --- conditions on every event of a list and on a numbered one
+
+
+def by_numbers(clause: Clause, components: Sequence[ast.Component]) -> Iterator[Clause]:
+    """Equivalent clauses that compare a numbered event of a list with each event before it.
+
+    The condition ``a[i].x <= a[3].x`` is known from the third event on. That event tests it for
+    the first three, and each later event for itself. Aggregates over the events before one
+    of the first three are not kept, so that such a clause is left as it is.
+
+    >>> from cepheid.analysis.placement import place_clauses
+    >>> from cepheid.language.parser import parse
+    >>> from cepheid.language.printer import print_expression
+    >>> query = parse("PATTERN A+ a[] WHERE a[i].x <= a[2].x")
+    >>> components = [component for component, _ in ast.components(query.pattern)]
+    >>> (clause,) = place_clauses(query.condition, components)
+    >>> for each in by_numbers(clause, components):
+    ...     print(print_expression(each.expression, query))
+    a[1].x <= a[2].x
+    a[2].x <= a[2].x
+    a[i].x <= a[2].x
+    """
+    if clause.component_ix is not None and clause.edge is Edge.TAKE:
+        name = components[clause.component_ix].variable
+        number = known_from(clause, name)
+        if 1 < number <= MAX_REGISTERS and [*clause.ranges] == [name] and not reads_prior(clause):
+            for i in range(clause.ranges[name], number + 1):
+                literals = tuple(
+                    ast.rewrite(each, partial(_numbered, name, i)) for each in clause.literals
+                )
+                yield replace(clause, literals=literals, ranges={})
+    yield clause
+
+
+def reads_prior(clause: Clause) -> bool:
+    """Whether a clause aggregates the events before one of a list."""
+    return any(
+        isinstance(node, ast.Aggregate) and node.scope is ast.Scope.PRIOR
+        for literal in clause.literals
+        for node in literal.walk()
+    )
+
+
+def _numbered(variable: str, number: int, node: ast.Node) -> ast.Node:
+    """The node, with the current event of a list as the one with this number."""
+    match node:
+        case ast.Element(name, ast.Index.CURRENT | ast.Index.PREVIOUS as index, attribute):
+            if name == variable:
+                place = number if index is ast.Index.CURRENT else number - 1
+                return ast.Element(name, place, attribute, span=node.span)
+    return node
 
 
 # --- conditions on every event of a list, tested later by its minimum and maximum

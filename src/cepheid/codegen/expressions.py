@@ -15,7 +15,8 @@ from enum import Enum
 
 from cepheid.analysis.needs import RANK, STRING_FUNCTIONS
 from cepheid.codegen import context_reads
-from cepheid.functions import Function, Uncallable, find_function
+from cepheid.codegen.layout import KIND_NOT_KNOWN
+from cepheid.functions import EXTREMES, Function, Uncallable, find_function
 from cepheid.language import syntax as ast
 from cepheid.language.units import microseconds
 from cepheid.schema import Kind
@@ -68,7 +69,7 @@ def storage_of(kind: Kind, attribute: str) -> Storage:
         return Storage.LIST
     if kind is Kind.UNKNOWN:
         raise Untranslatable(
-            f"the kind of '{attribute}' is not known, since it has no value in the first events; "
+            f"the kind of '{attribute}' {KIND_NOT_KNOWN}; "
             f"declare it with schema={{'A': {{'{attribute}': 'integer'}}, …}}, or type the column"
         )
     raise Untranslatable(
@@ -232,6 +233,15 @@ class Statements:
         symbol = "==" if operator == "=" else operator
         return self._named(f"{a.code} {symbol} {b.code}", _both(a.known, b.known), Kind.BOOLEAN)
 
+    def _extreme_string(self, function: str, strings: list[Value]) -> Value:
+        """The least or greatest of several strings; unknown if one of them is."""
+        best, *others = map(self._used_often, strings)
+        for other in others:
+            first = self._comparison("<=" if function == "least" else ">=", best, other)
+            code = f"{best.code} if {first.code} else {other.code}"
+            best = self._named(code, first.known, Kind.STRING)
+        return best
+
     def _of_string(self, operation: str, string: Value, kind: Kind) -> Value:
         """The result of a string operation; on single events, vectorised code is faster."""
         if self._is_on_event:
@@ -335,6 +345,8 @@ class Statements:
         if function in STRING_FUNCTIONS and arguments[0].kind is Kind.STRING:
             kind = Kind.INTEGER if function == "length" else Kind.STRING
             return self._of_string(function, arguments[0], kind)
+        if function in EXTREMES and {argument.kind for argument in arguments} == {Kind.STRING}:
+            return self._extreme_string(function, arguments)
         known = "True"
         for argument in arguments:
             if argument.kind in (Kind.STRING, Kind.LIST, Kind.OTHER, Kind.UNKNOWN):
@@ -368,8 +380,10 @@ class Statements:
             above = self._name(f"abs({codes[0]}) * {scale} + 0.5")
             result = self._name(f"math.copysign(({above} - {above} % 1.0) / {scale}, {codes[0]})")
             return Value(result, _both(known, f"math.isfinite({result})"), Kind.FLOAT)
-        if function in ("least", "greatest"):
+        if function in EXTREMES:
             code = f"{'min' if function == 'least' else 'max'}({', '.join(codes)})"
+            if all(each.kind in (Kind.TIMESTAMP, Kind.DATE, Kind.DURATION) for each in arguments):
+                kind = arguments[0].kind
             return self._named(code, known, kind)
         raise Untranslatable(f"{function} is not computed across events")
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -13,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from cepheid.cache import FOLDER, store, warn_not_stored
 from cepheid.codegen.fingerprints import PASSING
-from cepheid.jit.cache import FOLDER, warn_not_stored
 from cepheid.jit.decorators import c_function
 
 _NO_FILE = "<predicate>"
@@ -69,19 +67,8 @@ def _is_in_file(path: Path, source: str) -> bool:
         if path.read_text(encoding="utf-8") == source:
             return True
     try:
-        _write_atomically(path, source)
+        store(path, source.encode())
     except OSError as error:
         warn_not_stored(error.strerror)
         return False
     return True
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -39,6 +39,7 @@ UNBOUNDED = 2**62
 TAG_SHIFT = 5
 MAX_COMPONENTS = 31
 """A tag has five bits for the component, and a mask two bits for each."""
+KIND_NOT_KNOWN = "is not known, since it has no value in the first events"
 TOO_MANY_COMPONENTS = f"it has more than {MAX_COMPONENTS} components"
 MAX_REGISTERS = 62
 """A run has one bit per register: whether its value is known."""

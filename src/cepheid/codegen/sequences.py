@@ -19,10 +19,24 @@ from cepheid.analysis.model import Alternative, AnalysedQuery, Clause, Edge, Neg
 from cepheid.codegen import layout
 from cepheid.codegen.compiler import AlternativeCompiler, Literals, compiled_once, is_on_event
 from cepheid.codegen.context_reads import register_value
-from cepheid.codegen.edges import current_event, edges_of, first_event
+from cepheid.codegen.edges import (
+    current_event,
+    edges_of,
+    first_event,
+    known_from,
+    reads_prior,
+)
 from cepheid.codegen.expressions import Storage, Untranslatable
 from cepheid.codegen.predicates import Test
-from cepheid.codegen.steps import EventTest, NegationTest, NfaB, Phase, Step
+from cepheid.codegen.steps import (
+    EventTest,
+    JointTest,
+    JointTests,
+    NegationTest,
+    NfaB,
+    Phase,
+    Step,
+)
 from cepheid.codegen.value_vector import ValueVector
 from cepheid.language import syntax as ast
 
@@ -71,6 +85,12 @@ def untranslatable(
 def compile_nfa_b(query: AnalysedQuery, alternative: Alternative) -> NfaB:
     """The automaton of one alternative of a query with a known schema."""
     return SequenceCompiler(query, alternative).compile_automaton()
+
+
+@compiled_once
+def compile_joint_tests(query: AnalysedQuery, alternative: Alternative) -> JointTests:
+    """The conditions across events of an alternative without lists, for any order of binding."""
+    return SequenceCompiler(query, alternative).compile_joint_tests()
 
 
 def compile_negation(
@@ -146,6 +166,22 @@ class SequenceCompiler(AlternativeCompiler):
             tuple(self._edges),
         )
 
+    def compile_joint_tests(self) -> JointTests:
+        """One predicate for each set of components that conditions compare."""
+        tests: list[JointTest] = []
+        places = {component.variable: ix for ix, component in enumerate(self._components)}
+        for ix, edges in enumerate(edges_of(self._query, self._alternative)):
+            by_set: dict[int, list[Test]] = {}
+            for clause in edges.entry:
+                if not is_on_event(clause.literals, edges.component, Phase.BEGIN):
+                    bound = sum(1 << places[name] for name in clause.variables)
+                    by_set.setdefault(bound, []).append(self._test(clause, ix, Phase.BEGIN))
+            tests += [
+                JointTest(bound, ix, self._writer.add(across)) for bound, across in by_set.items()
+            ]
+        steps = tuple(self._with_updates(Step(each)) for each in self._components)
+        return JointTests(*self._generated(), steps, tuple(tests))
+
     def compile_negation(self, negated: NegatedComponent) -> NegationTest:
         """The test of one negated component."""
         component = negated.component
@@ -220,19 +256,24 @@ class SequenceCompiler(AlternativeCompiler):
                 raise Untranslatable(
                     f"every event of {variable}[] is compared with what is known only later"
                 )
-            if clause.least_lengths.get(variable, 1) > 1:
+            number = known_from(clause, variable)
+            if number > layout.MAX_REGISTERS or (number > 1 and reads_prior(clause)):
                 raise Untranslatable(f"every event of {variable}[] is compared with a numbered one")
 
     def _test(self, clause: Clause, ix: int, phase: Phase) -> Test:
-        """The test of a clause; a clause on a numbered element is tested at that element only."""
+        """The test of a clause; one on a numbered element waits for that element."""
         variable = self._components[ix].variable
         resolve = partial(self._vector.resolve, own=variable, phase=phase)
-        if phase is not Phase.TAKE or clause.ranges:
+        number = known_from(clause, variable)
+        if phase is not Phase.TAKE or (clause.ranges and number == 1):
             return self._across(clause, resolve)
-        number = clause.least_lengths[variable]
         length = self._vector.register(variable, "length", None, Storage.INT)
-        guard = f"{register_value(length, is_float=False)} == {number - 1}"
-        return replace(self._across(clause, partial(resolve, at=number)), guard=guard)
+        before = register_value(length, is_float=False)
+        if clause.ranges:
+            # Events up to the numbered one are tested by clauses of their own.
+            return replace(self._across(clause, resolve), guard=f"{before} >= {number}")
+        test = self._across(clause, partial(resolve, at=number))
+        return replace(test, guard=f"{before} == {number - 1}")
 
 
 def _is_tied(negated: NegatedComponent, attribute: str) -> bool:

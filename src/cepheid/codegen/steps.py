@@ -104,6 +104,30 @@ class NfaB(Generated):
 
 
 @dataclass(frozen=True, slots=True)
+class JointTest:
+    """A predicate over several components, which can be tested as soon as all are bound.
+
+    It reads the event of component ``slot`` and registers of the others; ``bound`` are all of
+    them, as bits.
+    """
+
+    bound: int
+    slot: int
+    predicate: int
+
+
+@dataclass(frozen=True, slots=True)
+class JointTests(Generated):
+    """The conditions across the events of components that are bound in any order.
+
+    The steps fill registers and test nothing.
+    """
+
+    steps: tuple[Step, ...]
+    tests: tuple[JointTest, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NegationTest(Generated):
     """A negated component as plain data: which events can violate it, and where.
 

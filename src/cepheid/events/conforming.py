@@ -48,7 +48,7 @@ def schema_of_events(
     """
     columns = Schema.from_arrow(found)
     if declared is None:
-        return replace(columns, types=type_columns)
+        return columns if type_columns is None else replace(columns, types=type_columns)
     for type_name, attributes in (declared.types or {"": frozenset(declared.attributes)}).items():
         has = columns.attributes
         if type_columns is not None and type_name:
@@ -86,26 +86,29 @@ def with_kinds_of(table: pa.Table, schema: Schema) -> pa.Table:
 
 def like_earlier(batch: Events, earlier: Events) -> Events:
     """The batch with the columns of the earlier ones, in the same types."""
-    known, given = earlier.table.schema, batch.table.schema
-    if given.equals(known):
+    known = earlier.table.schema
+    if batch.table.schema.equals(known):
         return batch
+    table = table_like(batch.table, known, batch.time_axis.column)
+    return replace(batch, table=table, time_axis=earlier.time_axis, schema=earlier.schema)
+
+
+def table_like(table: pa.Table, known: pa.Schema, time: str) -> pa.Table:
+    """The table with the columns of the first batch of a session, in the same types."""
     columns = []
     for field in known:
-        if field.name not in given.names:
+        if field.name not in table.column_names:
             raise EventError(
                 f"the batch has no column {field.name!r}, which the first batch of the session "
                 "had; add it, with nulls where there are no values"
             )
-        columns.append(_cast(batch, field))
-    table = pa.Table.from_arrays(columns, names=known.names)
-    return replace(batch, table=table, time_axis=earlier.time_axis, schema=earlier.schema)
+        columns.append(_cast(table.column(field.name), field, is_time=field.name == time))
+    return pa.Table.from_arrays(columns, names=known.names)
 
 
-def _cast(batch: Events, field: pa.Field) -> pa.ChunkedArray:
-    column, name = batch.table.column(field.name), field.name
+def _cast(column: pa.ChunkedArray, field: pa.Field, is_time: bool) -> pa.ChunkedArray:
     if column.type == field.type or arrow.is_null(field.type):
         return column
-    is_time = name == batch.time_axis.column
     kind, earlier = kind_of(column.type), kind_of(field.type)
     is_narrower = kind is Kind.FLOAT and earlier is Kind.INTEGER
     advice = (
@@ -123,7 +126,7 @@ def _cast(batch: Events, field: pa.Field) -> pa.ChunkedArray:
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise EventError(
-            f"column {name!r} is {column.type} in this batch, and was {field.type} in the first "
-            f"batch of the session: {error}; cast it to one type in all batches"
+            f"column {field.name!r} is {column.type} in this batch, and was {field.type} in the "
+            f"first batch of the session: {error}; cast it to one type in all batches"
             f"{advice}"
         ) from None

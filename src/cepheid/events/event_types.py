@@ -11,6 +11,8 @@ from cepheid.events.columns.arrow_arrays import numbers_of, one_array, to_numpy
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.schema import Kind, kind_of
 
+_FEW = 64
+"""Up to this many strings are numbered by Python: a hash table of bytes takes longer to make."""
 _AT_ONCE = 65_536
 """How many strings are encoded in one step; their codes stay in the CPU cache."""
 
@@ -48,6 +50,8 @@ def _is_string(arrow_type: pa.DataType) -> bool:
 
 def _string_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
     """Strings as indices into the distinct strings; null is -1."""
+    if len(array) <= _FEW:
+        return _numbered(array.to_pylist())
     strings, codes = StringCodes(), np.empty(len(array), np.int32)
     for low in range(0, len(codes), _AT_ONCE):
         codes[low : low + _AT_ONCE] = strings.encode(array.slice(low, _AT_ONCE))
@@ -59,12 +63,17 @@ def _dictionary_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     # A dictionary may hold a name twice, or null.
     strings = encoded.dictionary.cast(pa.string()).to_pylist()
-    code_of: dict[str | None, int] = {None: -1}
-    for string in strings:
-        code_of.setdefault(string, len(code_of) - 1)
-    names = tuple(string for string in code_of if string is not None)
-    code_at = np.array([*map(code_of.__getitem__, strings), -1], np.int32)
+    code_at, names = _numbered([*strings, None])
     if not encoded.indices.null_count and (code_at[:-1] == np.arange(len(strings))).all():
         return numbers_of(encoded.indices.cast(pa.int32())), names
     indices = to_numpy(encoded.indices.cast(pa.int64()).fill_null(-1))
     return code_at[indices], names
+
+
+def _numbered(strings: list[str | None]) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+    """The number of each string among the distinct strings, and these; None is -1."""
+    code_of: dict[str | None, int] = {None: -1}
+    for string in strings:
+        code_of.setdefault(string, len(code_of) - 1)
+    names = tuple(string for string in code_of if string is not None)
+    return np.array([*map(code_of.__getitem__, strings)], np.int32), names

@@ -14,7 +14,7 @@ from cepheid.events.arrays import Int64s
 from cepheid.events.columns.computed_columns import column_of, sources_in
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
-from cepheid.schema import Schema
+from cepheid.schema import PARTITION_INDEX, Schema
 
 
 class EventView:
@@ -47,8 +47,8 @@ class EventView:
 
     @property
     def column_names(self) -> list[str]:
-        """The columns, in order."""
-        return list(self._table.column_names)
+        """The columns that results show, in order."""
+        return [name for name in self._table.column_names if name != PARTITION_INDEX]
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column of all events, in one chunk."""
@@ -65,6 +65,11 @@ class EventView:
         return np.concatenate([piece.type_codes for piece in self._pieces])
 
     @cached_property
+    def rows(self) -> Int64s:
+        """The input row of each event."""
+        return np.concatenate([piece.rows for piece in self._pieces])
+
+    @cached_property
     def events(self) -> Events:
         """The events as one object with all columns."""
         first, last = self._pieces[0], self._last
@@ -72,7 +77,7 @@ class EventView:
             return replace(first, numbers=self._numbers)
         return Events(
             self._table.combine_chunks(),
-            np.concatenate([piece.rows for piece in self._pieces]),
+            self.rows,
             np.concatenate([piece.ticks for piece in self._pieces]),
             last.time_axis,
             self.type_codes,

@@ -27,6 +27,7 @@ from cepheid.events.conforming import schema_of_events, with_kinds_of
 from cepheid.events.event_types import read_types
 from cepheid.events.order import stream_order
 from cepheid.events.read_options import DEFAULT_READING, ReadOptions
+from cepheid.events.sources.files import has_csv
 from cepheid.events.sources.tables import (
     concat_tables,
     hint_of_missing,
@@ -36,7 +37,7 @@ from cepheid.events.sources.tables import (
 from cepheid.events.sources.text_files import NeededColumns, refuse_other_encoding
 from cepheid.events.time_axis import MAX_TICKS, TimeAxis
 from cepheid.events.time_strings import with_parsed_time
-from cepheid.schema import Schema, kind_of
+from cepheid.schema import PARTITION_INDEX, Schema, kind_of
 
 MOST_COLUMNS_SHOWN = 20
 
@@ -59,8 +60,8 @@ class Events:
 
     @property
     def column_names(self) -> list[str]:
-        """The columns, in order."""
-        return list(self.table.column_names)
+        """The columns that results show, in order."""
+        return [name for name in self.table.column_names if name != PARTITION_INDEX]
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column, in one chunk."""
@@ -151,14 +152,21 @@ def order_events(
             f"the time and the type of an event cannot both be in column {time!r}; "
             "name one column for each"
         )
+    if read.sep is not None and not has_csv(source):
+        raise OptionError(
+            f"sep={read.sep!r} is the character between the columns of a CSV file, and these "
+            "events are not read from one; leave it out"
+        )
     if is_type_mapping(source):
         found = _read_table_per_type(source, read, needed)
     else:
         found = _read_one_table(source, read, needed)
     always = [time, type] if type and found.type_columns is None else [time]
     events_schema = schema_of_events(read.schema, found.columns, found.type_columns, always)
-    with_kinds_of(empty_table(found.columns), events_schema)
-    table = with_kinds_of(found.table, events_schema)
+    table = found.table
+    if read.schema is not None:
+        with_kinds_of(empty_table(found.columns), events_schema)
+        table = with_kinds_of(table, events_schema)
     if found.type_columns is None:
         table = with_parsed_time(table, time, found.place, read.time_format)
     upper = read.uncertain.upper if read.uncertain is not None else None
@@ -200,8 +208,7 @@ def _read_one_table(source: object, read: ReadOptions, needed: NeededColumns | N
         )
     table, columns = read_columns(source, needed, read.text_format())
     for role, name in (("time", time), ("type", type), *(("tie-break", tie) for tie in ties)):
-        hint = hint_of_missing(source, columns.names, name)
-        _require_column("the events have", columns.names, role, name, hint)
+        _require_column("the events have", columns.names, role, name, source)
     refuse_other_encoding(source, type, columns.field(type).type)
     table = _one_chunk(table)
     codes, names = read_types(type, table.column(type))
@@ -222,8 +229,7 @@ def _read_table_per_type(
         except EventError as error:
             raise EventError(f"table {name!r}: {error}") from error
         for role, column in (("time", time), *(("tie-break", tie) for tie in ties)):
-            hint = hint_of_missing(value, columns.names, column)
-            _require_column(f"table {name!r} has", columns.names, role, column, hint)
+            _require_column(f"table {name!r} has", columns.names, role, column, value)
         tables[name] = _with_known_time(table, name, read)
         at = columns.names.index(time)
         columns = columns.set(at, tables[name].schema.field(time))
@@ -260,7 +266,7 @@ def _with_known_time(table: pa.Table, name: str, read: ReadOptions) -> pa.Table:
 
 
 def _require_column(
-    subject: str, names: Sequence[str], role: str, name: str, hint: str = ""
+    subject: str, names: Sequence[str], role: str, name: str, source: object
 ) -> None:
     if name in names:
         return
@@ -272,6 +278,7 @@ def _require_column(
     shown = names[:MOST_COLUMNS_SHOWN]
     rest = len(names) - len(shown)
     listed = list_words([*shown, *([f"{rest} more"] if rest else [])])
+    hint = hint_of_missing(source, names, name)
     hint = hint or did_you_mean(name, names) or _NAMING.get(role, "")
     raise EventError(f"{subject} no {role} column {name!r}; the columns are {listed}{hint}")
 
@@ -312,7 +319,7 @@ def _tie_array(name: str, column: pa.ChunkedArray, place: Callable[[int], str]) 
         )
     try:
         pc.sort_indices(array[:0])
-    except pa.ArrowNotImplementedError as error:
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise EventError(
             f"tie-break column {name!r} is {array.type}, a type without an order"
         ) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.events.time_axis import TimeAxis
+from cepheid.events.time_axis import MAX_TICKS, TimeAxis
 from cepheid.language import syntax as ast
 
 
@@ -29,3 +29,21 @@ def on_axis(query: AnalysedQuery, axis: TimeAxis) -> AnalysedQuery:
     """The query with the ticks of these windows; the same one if it has none."""
     found = own_windows(query.query, axis)
     return replace(query, own_windows=found) if found else query
+
+
+def extent_of(query: AnalysedQuery, window: int | None) -> int:
+    """The window of a query; without one, as long as the time axis."""
+    if window is not None:
+        return window
+    # A match of one event fits into any window, so that nothing has to be kept for it.
+    return 1 if query.own_windows and _are_of_one_event(query) else MAX_TICKS
+
+
+def _are_of_one_event(query: AnalysedQuery) -> bool:
+    """Whether all matches have one event, and only negations with windows of their own."""
+    return all(
+        len(each.components) == 1
+        and not each.components[0].is_kleene
+        and all(negated.own_window for negated in each.negations)
+        for each in query.alternatives
+    )

@@ -16,7 +16,9 @@ from cepheid.tuning import tuning
 _FIRST_SIZE = 64
 _SMALL = 256
 _MOST_SMALL = 1 << 18
-"""Values from 0 to this are looked up by index, without a hash, if there are any."""
+_SPARSE = 8
+"""Values from 0 to this, or to so many times as many as there are keys, are looked up by index,
+without a hash, if there are any."""
 _FIRST_PART = 256
 """How many events are first looked up in the hash table after one is not found by index."""
 _NOTHING = np.empty(0, dtype=np.int64)
@@ -33,6 +35,7 @@ class PartitionNumbers:
         self._places = 1
         self._after_shrinking = 0
         self._first_count = 0
+        self._room = _NOTHING
 
     def number(
         self, columns: Sequence[EncodedColumn], length: int, places: Int64s | None = None
@@ -118,7 +121,7 @@ class PartitionNumbers:
                 if not has_nulls:
                     numbers[here] = 0
                 self._number(numbers[here], 0, values[here])
-                if 0 <= values[at] < _MOST_SMALL:
+                if 0 <= values[at] < self._most_small:
                     self._note_small(values[here], numbers[here])
                 counts = self._count(numbers[: at + size], counts, axis, at)
                 at, size = min(at + size, len(values)), 4 * size
@@ -134,17 +137,29 @@ class PartitionNumbers:
                 found, keys = np.zeros(len(here), dtype=np.int64), values[here]
                 self._number(found, 0, keys)
                 numbers[here] = found
-                if 0 <= keys[0] < _MOST_SMALL:
+                if 0 <= keys[0] < self._most_small:
                     self._note_small(keys, found)
                 at, size = at + len(here), 4 * size
 
     def _count(self, numbers: Int64s, counts: Int64s, axis: Int64s, first: int) -> Int64s:
         """Count the events from ``first`` on, if there is an axis."""
         if len(axis):
-            added = max(self.count, len(counts), 1) - len(counts)
-            counts = np.concatenate([counts, np.full(added, self._first_count)])
+            counts = self._with_new_keys(counts)
             partition_ids.count_within(numbers, counts, axis, first)
         return counts
+
+    def _with_new_keys(self, counts: Int64s) -> Int64s:
+        """The counts, with a count for each key that has none yet; all are in ``_room``.
+
+        Counts that are not there yet, such as those of a snapshot, are copied.
+        """
+        old = len(counts)
+        new = max(self.count, old, 1)
+        if counts.base is not self._room or len(self._room) < new:
+            self._room = np.empty(max(new, 2 * old), dtype=np.int64)
+            self._room[:old] = counts
+        self._room[old:new] = self._first_count
+        return self._room[:new]
 
     def are_many(self, to_store: bool = False) -> bool:
         """Whether there are twice as many as after numbers were last freed.
@@ -231,9 +246,13 @@ class PartitionNumbers:
                 partition_ids.rehash(self._slots, larger)
                 self._slots = larger
 
+    @property
+    def _most_small(self) -> int:
+        return max(_MOST_SMALL, _SPARSE * self.count)
+
     def _note_small(self, values: Int64s, numbers: Int64s) -> None:
         """Add small values to the index."""
-        small = (values >= 0) & (values < _MOST_SMALL) & (numbers >= 0)
+        small = (values >= 0) & (values < self._most_small) & (numbers >= 0)
         values = values[small]
         size = len(self._direct)
         while size <= values.max(initial=0):

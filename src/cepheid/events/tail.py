@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from cepheid.events.arrays import Int64s, PositionArray, lent_numbers
-from cepheid.events.kernels.look_up import look_up
 
 _NOTHING = np.empty(0, np.int64)
+_FEW_PLACES = 4_096
+"""For so few, compiled code saves nothing, and a process that needs no other does not load it."""
 _FEW = 8
-"""Looking up one in this many numbers costs as much as copying the whole piece."""
+"""Looking up one in this many numbers costs as much as copying all of them."""
 
 
 class Tail:
@@ -64,12 +65,19 @@ class Tail:
         if len(self._pieces) <= 2:
             before = self._pieces[0] if len(self._pieces) == 2 else _NOTHING
             after = self._pieces[-1] if self._pieces else _NOTHING
+            if not len(before) and len(places) <= _FEW_PLACES:
+                return np.take(after, places, out=found, mode="clip")
+            from cepheid.events.kernels.look_up import look_up
+
             look_up(before, after, places, found)
             return found
-        for piece in self._pieces:
-            here = (places >= low) & (places < low + len(piece))
-            found[here] = piece[places[here] - low]
-            low += len(piece)
+        order = np.argsort(places, kind="stable")
+        ends = np.cumsum([len(piece) for piece in self._pieces])
+        bounds = np.searchsorted(places, ends, sorter=order).tolist()
+        for piece, end, bound in zip(self._pieces, ends.tolist(), bounds, strict=True):
+            here = order[low:bound]
+            found[here] = piece[places[here] - (end - len(piece))]
+            low = bound
         return found
 
     def as_it_is(self, looked_up: int) -> Tail:
@@ -87,11 +95,12 @@ class Tail:
         return now
 
     def _join_for(self, looked_up: int) -> None:
-        """Join all pieces but the last one, if looking up ``count`` numbers is worth it.
+        """Join all pieces but the last one, if they are many or this many numbers are looked up.
 
         The last piece is usually much longer than the others together.
         """
-        if len(self._pieces) > 2 and _FEW * looked_up * len(self._pieces) > self._length:
+        pieces = len(self._pieces)
+        if pieces > 2 and _FEW * (looked_up + pieces) > self._length:
             last = self._pieces.pop()
             self._pieces = deque([_joined(self._pieces), last])
 

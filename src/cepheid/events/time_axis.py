@@ -26,7 +26,9 @@ from cepheid.events.columns.arrow_arrays import (
     without_dictionary,
 )
 from cepheid.language.units import CANONICAL_UNIT, NANOSECONDS_PER
+from cepheid.schema import remembered
 
+_INT64 = pa.int64()
 TICKS_PER_FLOAT = 1_000_000
 MAX_TICKS = 2**63 - 1
 
@@ -58,6 +60,7 @@ class TimeAxis:
     unit: str | None = None
 
     @classmethod
+    @remembered
     def of(cls, column: str, arrow_type: pa.DataType, time_unit: str | None = None) -> TimeAxis:
         """The axis of a column; ``time_unit`` is the unit of a numeric column.
 
@@ -154,7 +157,8 @@ class TimeAxis:
         [500000, 2000000]
         """
         array = without_dictionary(one_array(column))
-        if not arrow.is_null(array.type) and TimeAxis.of(self.column, array.type).kind != self.kind:
+        is_other = array.type != self.arrow_type and not arrow.is_null(array.type)
+        if is_other and TimeAxis.of(self.column, array.type).kind != self.kind:
             raise EventError(
                 f"mixed time types: column {self.column!r} is {array.type}, and was "
                 f"{self.arrow_type} before"
@@ -168,7 +172,7 @@ class TimeAxis:
             if self.is_clock:
                 zone = array.type.tz if arrow.is_timestamp(array.type) else None
                 array = array.cast(pa.timestamp(self._tick_symbol, zone))
-            return numbers_of(array.cast(pa.int64()))
+            return numbers_of(array if array.type == _INT64 else array.cast(_INT64))
         except pa.ArrowInvalid as error:
             raise self._too_far(str(error)) from error
 

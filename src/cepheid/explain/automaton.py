@@ -29,12 +29,15 @@ from cepheid.explain.formula import FALSE, Formula
 from cepheid.language import syntax as ast
 
 FINAL = "F"
+REJECTING = "R"
 
 
 class EdgeKind(Enum):
     """A run selects an event (begin, take), skips it (ignore) or leaves a component (proceed).
 
-    A lazy automaton also stores events that it may select later.
+    A lazy automaton also stores events that it may select later. It leaves a negative state, which
+    waits for a negated component, if there is no such event among the stored ones
+    (search_failed), or none until the window has passed (timeout).
     """
 
     BEGIN = "begin"
@@ -42,6 +45,8 @@ class EdgeKind(Enum):
     IGNORE = "ignore"
     PROCEED = "proceed"
     STORE = "store"
+    SEARCH_FAILED = "search_failed"
+    TIMEOUT = "timeout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +68,14 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge between two states, by their indices, and its formula."""
+    """An edge between two states, by their indices, and its formula.
+
+    Without a target it leads to the rejecting state: the instance is dropped.
+    """
 
     kind: EdgeKind
     source: int
-    target: int
+    target: int | None
     name: str
     formula: Formula
 
@@ -101,6 +109,12 @@ class Automaton:
     states: tuple[State, ...]
     edges: tuple[Edge, ...]
     filters: tuple[Filter, ...]
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether a state leads to several others."""
+        forward = [edge for edge in self.edges if edge.target not in (None, edge.source)]
+        return len({edge.source for edge in forward}) < len(forward)
 
     def lines(self, width: int) -> Iterator[str]:
         """The states in order, and the formula of each edge."""

@@ -8,15 +8,17 @@ conditions are those that :mod:`cepheid.engines.lazy.placement` gives to the com
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from cepheid.analysis.model import Alternative, AnalysedQuery, NegatedComponent
 from cepheid.codegen.edges import EventUnit, current_event
 from cepheid.codegen.layout import UNBOUNDED
 from cepheid.engines.lazy.placement import needed_by, place_lazily
 from cepheid.engines.lazy.sharing import chain_orders
+from cepheid.errors import OptionError
 from cepheid.explain.automaton import FINAL, Automaton, Edge, EdgeKind, State, filters_of
-from cepheid.explain.conditions import ConditionText, Conjuncts
+from cepheid.explain.conditions import ConditionText, Conjuncts, place_of
 from cepheid.explain.formula import Formula
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_window
@@ -51,6 +53,66 @@ def lazy_chains(
     )
 
 
+MOST_IN_TREE = 4
+"""A tree of more components has too many states to be drawn: 206 for five."""
+
+
+def lazy_trees(query: AnalysedQuery) -> tuple[Automaton, ...]:
+    """The tree of each alternative: a state for each order in which components can be bound.
+
+    >>> from cepheid.analysis.analyse import analyse
+    >>> from cepheid.language.parser import parse
+    >>> query = analyse(parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5"))
+    >>> (tree,) = lazy_trees(query)
+    >>> print("\\n".join(tree.lines(100)))
+    ∅ → a → b → F
+    θ_∅_take_a = a ∈ A ∧ a is rarest
+    θ_a_take_b = b ∈ B ∧ a before b ∧ a.x < b.x ∧ within 5
+    θ_∅_take_b = b ∈ B ∧ b is rarest
+    θ_b_take_a = a ∈ A ∧ a before b ∧ a.x < b.x ∧ within 5
+    """
+    for each in query.alternatives:
+        if len(each.components) > MOST_IN_TREE:
+            raise OptionError(
+                f"a tree of {len(each.components)} components has too many states to be drawn; "
+                f"{MOST_IN_TREE} components are the most"
+            )
+    return tuple(_tree(query, each) for each in query.alternatives)
+
+
+def _tree(query: AnalysedQuery, alternative: Alternative) -> Automaton:
+    parts = alternative.components
+    states = [State("∅", parts[0])]
+    edges: list[Edge] = []
+
+    def grow(here: int, bound: tuple[int, ...]) -> None:
+        rest = [ix for ix in range(len(parts)) if ix not in bound]
+        for ix in rest:
+            chain = _Chain(query, alternative, (*bound, ix))
+            names = [chain.name(each) for each in (*bound, ix)]
+            formula = Formula((*chain.taken(len(bound)), *_rarest(names[-1], len(rest))))
+            target = len(states) if len(rest) > 1 else -1
+            edge_name = f"{states[here].edge_name(EdgeKind.TAKE)}_{names[-1]}"
+            edges.append(Edge(EdgeKind.TAKE, here, target, edge_name, formula))
+            if len(rest) > 1:
+                states.append(State(" ".join(names), parts[ix]))
+                grow(target, (*bound, ix))
+
+    grow(0, ())
+    final = len(states)
+    edges = [replace(each, target=final) if each.target == -1 else each for each in edges]
+    text = _ChainText(query, alternative, current_event(parts[0]))
+    filters = filters_of(alternative, text, [None] * len(alternative.negations))
+    pattern = ast.Sequence if alternative.is_sequence else ast.Conjunction
+    return Automaton(pattern(parts), (*states, State(FINAL, None)), tuple(edges), filters)
+
+
+def _rarest(name: str, left: int) -> Conjuncts:
+    """An instance binds the component with the fewest stored events next."""
+    if left > 1:
+        yield (f"{name} is rarest",)
+
+
 class _ChainText(ConditionText):
     """Which event of a match is the first or last is not known before all are bound."""
 
@@ -71,29 +133,51 @@ class _Chain:
         self._placement = place_lazily(query, alternative)
         self._units = [current_event(part) for part in alternative.components]
         self._text = _ChainText(query, alternative, self._units[order[0]])
+        self._states: list[State] = []
+        self._edges: list[Edge] = []
 
     def automaton(self) -> Automaton:
         components = self._alternative.components
-        states = [
-            State(self._name(ix) + ("[]" if components[ix].is_kleene else ""), components[ix])
-            for ix in self._order
-        ]
-        edges: list[Edge] = []
-        for place, state in enumerate(states):
-            taken = Formula(tuple(self._taken(place)))
-            take, store = EdgeKind.TAKE, EdgeKind.STORE
-            edges.append(Edge(take, place, place + 1, state.edge_name(take), taken))
-            later = [self._text.type_test(self._units[ix])[0] for ix in self._order[place + 1 :]]
-            if later:
-                stored = Formula((tuple(later),))
-                edges.append(Edge(store, place, place, state.edge_name(store), stored))
+        for place in range(len(self._order)):
+            self._add_component(place)
+            for negation in self._alternative.negations:
+                if self._place_after(negation) == place:
+                    self._add_negation(negation)
+        self._states.append(State(FINAL, None))
         pattern = ast.Sequence if self._alternative.is_sequence else ast.Conjunction
-        states.append(State(FINAL, None))
-        gaps = map(self._gap, self._alternative.negations)
-        filters = filters_of(self._alternative, self._text, gaps)
-        return Automaton(pattern(components), tuple(states), tuple(edges), filters)
+        return Automaton(pattern(components), tuple(self._states), tuple(self._edges), ())
 
-    def _taken(self, place: int) -> Conjuncts:
+    def _add_component(self, place: int) -> None:
+        component, here = self._alternative.components[self._order[place]], len(self._states)
+        name = self._text.name(component.variable)
+        self._states.append(State(name + "[]" * component.is_kleene, component))
+        self._add(EdgeKind.TAKE, here + 1, self.taken(place))
+        later = [self._text.type_test(self._units[ix])[0] for ix in self._order[place + 1 :]]
+        if later:
+            self._add(EdgeKind.STORE, here, [tuple(later)])
+
+    def _add_negation(self, negation: NegatedComponent) -> None:
+        """A negative state, which an instance passes if there is no such event."""
+        name, here = self._text.name(negation.component.variable), len(self._states)
+        self._states.append(State(f"¬{name}", negation.component))
+        place = place_of(self._alternative, negation, self._text.name)
+        type_test, *others = self._text.violation(negation).conjuncts
+        self._add(EdgeKind.TAKE, None, (type_test, (place,), *others))
+        if negation.waits:
+            self._add(EdgeKind.TIMEOUT, here + 1, [("the window has passed",)])
+        else:
+            self._add(EdgeKind.SEARCH_FAILED, here + 1, [("no such event is stored",)])
+
+    def _add(
+        self, kind: EdgeKind, target: int | None, conjuncts: Iterable[tuple[str, ...]]
+    ) -> None:
+        """An edge from the latest state."""
+        name = self._states[-1].edge_name(kind)
+        formula = Formula(tuple(conjuncts))
+        self._edges.append(Edge(kind, len(self._states) - 1, target, name, formula))
+
+    def taken(self, place: int) -> Conjuncts:
+        """The conditions on an event that is bound at this place in the order."""
         ix, bound = self._order[place], self._order[:place]
         placed, unit = self._placement.components[ix], self._units[ix]
         yield self._text.type_test(unit)
@@ -103,7 +187,7 @@ class _Chain:
             yield self._text.clause(clause)
         yield from self._text.at_least(placed.component.variable, placed.least)
         if 1 < placed.most < UNBOUNDED:
-            yield (f"{self._name(ix)}.LEN <= {placed.most}",)
+            yield (f"{self.name(ix)}.LEN <= {placed.most}",)
         if bound:
             yield from self._text.within(unit)
 
@@ -115,16 +199,15 @@ class _Chain:
                 if (first, second) in before and not any(
                     (first, each) in before and (each, second) in before for each in bound
                 ):
-                    yield (f"{self._name(first)} before {self._name(second)}",)
+                    yield (f"{self.name(first)} before {self.name(second)}",)
 
-    def _gap(self, negation: NegatedComponent) -> int | None:
+    def _place_after(self, negation: NegatedComponent) -> int:
         """A negation is tested as soon as all components it needs are bound, or at the end."""
-        if negation.waits:
-            return None
-        if negation not in self._placement.early:
-            return len(self._order)
+        if negation.waits or negation not in self._placement.early:
+            return len(self._order) - 1
         needed = needed_by(self._alternative, negation)
-        return max(self._order.index(ix) for ix in needed) + 1
+        return max(self._order.index(ix) for ix in needed)
 
-    def _name(self, ix: int) -> str:
+    def name(self, ix: int) -> str:
+        """The variable of a component, quoted where it needs to be."""
         return self._text.name(self._alternative.components[ix].variable)

@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.engines.base.evaluation import AUTO, LAZY_CHAIN, NFA_B
+from cepheid.engines.base.evaluation import AUTO, LAZY_CHAIN, LAZY_TREE, NFA_B
 from cepheid.engines.base.statistics import check_statistics
 from cepheid.errors import OptionError, list_words
-from cepheid.explain.automaton import Automaton, EdgeKind, nfa_b_automata
-from cepheid.explain.chain import lazy_chains
+from cepheid.explain.automaton import REJECTING, Automaton, EdgeKind, nfa_b_automata
+from cepheid.explain.chain import lazy_chains, lazy_trees
 from cepheid.explain.svg import draw_automata
 from cepheid.language.printer import print_pattern
 from cepheid.visible import visible
 
 _WIDTH = 90
-_HEAD = '%%{init: {"flowchart": {"wrappingWidth": 900}}}%%\nflowchart TB\n'
+HEAD = '%%{init: {"flowchart": {"wrappingWidth": 900}}}%%\nflowchart TB\n'
+"""What a flowchart begins with."""
 _LOOP, _IGNORE_LOOP = "-->", "-.->"
 # Arrows with an extra dash, so that the labels of loops and arrows do not overlap.
 _ARROWS = {EdgeKind.BEGIN: "--->", EdgeKind.TAKE: "--->", EdgeKind.PROCEED: "===>"}
+_PASSES = "-..->"
+"""The arrow of an edge that an instance takes because there is no event."""
 # Characters that Mermaid would read as its own syntax or as HTML are written as entities.
 _ENTITIES = {ord(letter): f"#{ord(letter)};" for letter in '"#&<>`\\'}
 
@@ -31,7 +34,8 @@ def write_mermaid(query: AnalysedQuery, automata: Sequence[Automaton]) -> str:
     """The automata of the alternatives of a query, as one flowchart.
 
     Arrows of begin and take edges are thin, of ignore and store edges dotted, and of proceed edges
-    thick. An edge with a false formula is left out.
+    thick. Those that leave a negative state because there is no event are dotted too. An edge with
+    a false formula is left out.
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
@@ -60,29 +64,32 @@ def write_mermaid(query: AnalysedQuery, automata: Sequence[Automaton]) -> str:
         if len(automata) > 1:
             shown = f"alternative {number}: {print_pattern(automaton.pattern)}"
         lines += [
-            f"subgraph states_{number}[{_quoted([shown])}]",
+            f"subgraph states_{number}[{quoted([shown])}]",
             *_indented(["direction LR", *_states(automaton, f"s{number}_")]),
             "end",
-            f"formulas_{number}[{_quoted(_formulas(automaton))}]",
+            f"formulas_{number}[{quoted(_formulas(automaton))}]",
             f"style formulas_{number} text-align:left",
             f"states_{number} ~~~ formulas_{number}",
         ]
         if number > 1:
             lines.append(f"formulas_{number - 1} ~~~ states_{number}")
-    return _HEAD + "\n".join((*_indented(lines), ""))
+    return HEAD + "\n".join((*_indented(lines), ""))
 
 
 def _states(automaton: Automaton, prefix: str) -> Iterator[str]:
     for ix, state in enumerate(automaton.states):
-        name = _quoted([state.name])
+        name = quoted([state.name])
         yield f"{prefix}{ix}" + (f"((({name})))" if state.is_final else f"(({name}))")
+    if any(edge.target is None for edge in automaton.edges):
+        yield f'{prefix}{REJECTING}(("{REJECTING}"))'
     possible = [edge for edge in automaton.edges if not edge.formula.is_false]
     for ix in range(len(automaton.states)):
         leaving = [edge for edge in possible if edge.source == ix]
         for edge in leaving:
             if edge.target != ix:
-                arrow = f'{_ARROWS[edge.kind]}|"{edge.kind.value}"|'
-                yield f"{prefix}{ix} {arrow} {prefix}{edge.target}"
+                arrow = f'{_ARROWS.get(edge.kind, _PASSES)}|"{edge.kind.value}"|'
+                target = REJECTING if edge.target is None else edge.target
+                yield f"{prefix}{ix} {arrow} {prefix}{target}"
         loops = [edge.kind for edge in leaving if edge.target == ix]
         if loops:
             label = ", ".join(kind.value for kind in loops)
@@ -98,7 +105,8 @@ def _formulas(automaton: Automaton) -> Iterator[str]:
         yield from (f"no {negated.name} {negated}:", *negated.formula.lines(_WIDTH))
 
 
-def _quoted(lines: Iterable[str]) -> str:
+def quoted(lines: Iterable[str]) -> str:
+    """Lines as a label of Mermaid."""
     return '"' + "<br/>".join(visible(line.strip()).translate(_ENTITIES) for line in lines) + '"'
 
 
@@ -106,7 +114,7 @@ def _indented(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-DRAWN = (NFA_B, LAZY_CHAIN)
+DRAWN = (NFA_B, LAZY_CHAIN, LAZY_TREE)
 """The evaluations with automata that can be drawn."""
 _FORMATS = {"mermaid": write_mermaid, "svg": draw_automata}
 
@@ -118,8 +126,8 @@ def check_drawing(format: str, evaluation: str) -> None:
         raise OptionError(f"an automaton has no format {format!r}; it has {known}")
     if evaluation not in (AUTO, *DRAWN):
         raise OptionError(
-            f"there is no drawing of an automaton of {evaluation!r}; there is one of {NFA_B} and "
-            f"of {LAZY_CHAIN}"
+            f"there is no drawing of an automaton of {evaluation!r}; there is one of "
+            + list_words(DRAWN)
         )
 
 
@@ -139,5 +147,7 @@ def draw(
     """The automata that the evaluation runs, drawn in this format."""
     if statistics is not None:
         check_statistics(statistics)
+    if evaluation == LAZY_TREE:
+        return _FORMATS[format](query, lazy_trees(query))
     automata = nfa_b_automata(query) if evaluation == NFA_B else lazy_chains(query, statistics)
     return _FORMATS[format](query, automata)

@@ -16,6 +16,7 @@ from cepheid.engines.stacks.plan import SequencePlan, key_text
 from cepheid.errors import list_words
 from cepheid.events.read_options import UncertainTime
 from cepheid.explain.automaton import nfa_b_automaton
+from cepheid.explain.bounds import bound_lines, stack_bound_lines
 from cepheid.explain.conditions import place_of
 from cepheid.language import syntax as ast
 from cepheid.language.naming import variables_in
@@ -32,15 +33,19 @@ _EDGE_ORDER = (Edge.BEGIN, Edge.TAKE, Edge.PROCEED)
 
 
 def explain(
-    query: AnalysedQuery,
     choice: Choice,
     options: Options = DEFAULT_OPTIONS,
     time: str = "ts",
     uncertain: UncertainTime | None = None,
+    *,
+    bounds: bool = False,
 ) -> str:
-    """The query, the evaluation that runs it, and the pattern and conditions that it runs."""
+    """The query, the evaluation that runs it, and the pattern and conditions that it runs.
+
+    With ``bounds`` also how many runs or instances there can be.
+    """
+    query, evaluation = choice.query, choice.evaluation
     lines = [visible_lines(print_query(query.query)), ""]
-    evaluation = choice.evaluation
     lines += _section("evaluation", [f"{evaluation.name}: {evaluation.summary}", *choice.refusals])
     if options.statistics is not None:
         accepting = [each.name for each in EVALUATIONS if each.refusal(query) is None]
@@ -68,6 +73,13 @@ def explain(
         if shows_plan:
             plan = SequencePlan(query, alternative, options)
             lines += _section(f"plan{suffix}", plan.lines())
+        if bounds:
+            stated: Iterable[str] = [f"none are known for {evaluation.name}"]
+            if shows_automaton:
+                stated = bound_lines(query, alternative)
+            elif shows_plan:
+                stated = stack_bound_lines(query, alternative, options)
+            lines += _section(f"bounds{suffix}", stated)
     hidden = len(query.alternatives) - _MOST_ALTERNATIVES
     if hidden > 0:
         lines.append(f"and {hidden} more alternative{'s' if hidden > 1 else ''}")

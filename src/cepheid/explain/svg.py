@@ -1,6 +1,7 @@
 """Automata as SVG drawings [Agrawal08, Figure 2].
 
-The states are circles in a row, which wraps if it gets too wide. The loop of an ignore or store
+The states are circles in a row, which wraps if it gets too wide. The rejecting state is below each
+state that leads to it. The states of a tree are in columns. The loop of an ignore or store
 edge is above its state, the loop of a take edge below it, so labels do not overlap. The formulas
 are below the states, each after a sample of its edge.
 
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.explain.automaton import Automaton, Edge, EdgeKind, Filter, State
+from cepheid.explain.automaton import REJECTING, Automaton, Edge, EdgeKind, Filter, State
 from cepheid.explain.canvas import LETTER, LINE, MARGIN, MARKER, WIDTH, Canvas, px
 from cepheid.explain.formula import text_width
 from cepheid.language.printer import print_pattern, print_window
@@ -25,6 +26,7 @@ GAP = 86
 LOOP = 36
 ROW_GAP = 30
 LABEL = 18
+TREE_GAP = 14
 SAMPLE = 34
 LONGEST_NAME = 28
 """An edge with a longer name takes a separate line for it."""
@@ -36,12 +38,14 @@ _STYLE = """\
 .nfa .begin, .nfa .take { stroke: #1f2937 }
 .nfa .ignore, .nfa .store { stroke: #6b7280; stroke-dasharray: 5 4 }
 .nfa .proceed { stroke: #1d4ed8; stroke-dasharray: 9 3 2 3 }
+.nfa .search_failed, .nfa .timeout { stroke: #b45309; stroke-dasharray: 2 3 }
 .nfa text.proceed { fill: #1d4ed8; stroke: none }
 .nfa .filter { fill: #b91c1c }"""
 
 _MARKERS = f"""\
 {MARKER.format("nfa-selects", "#1f2937")}
 {MARKER.format("nfa-ignores", "#6b7280")}
+{MARKER.format("nfa-passes", "#b45309")}
 <marker id="nfa-proceeds" viewBox="0 0 12 12" refX="11" refY="6" markerWidth="12"\
  markerHeight="12" markerUnits="userSpaceOnUse" orient="auto"><path d="M1,1 L11,6 L1,11 z"\
  style="fill: #ffffff; stroke: #1d4ed8; stroke-width: 1.4"/></marker>"""
@@ -52,6 +56,8 @@ _MARKER_OF = {
     EdgeKind.IGNORE: "nfa-ignores",
     EdgeKind.PROCEED: "nfa-proceeds",
     EdgeKind.STORE: "nfa-ignores",
+    EdgeKind.SEARCH_FAILED: "nfa-passes",
+    EdgeKind.TIMEOUT: "nfa-passes",
 }
 
 
@@ -101,9 +107,11 @@ class _Drawing:
         loops = {edge.kind for edge in self._edges if edge.source == edge.target}
         stacks = [len(self._filters_at(ix)) for ix in (*range(len(automaton.states)), None)]
         self._above = RADIUS + (LOOP + LABEL if loops - {EdgeKind.TAKE} else 8)
-        below = RADIUS + (LOOP + LABEL if EdgeKind.TAKE in loops else 8)
+        rejects = any(edge.target is None for edge in self._edges)
+        below = RADIUS + (LOOP + LABEL if EdgeKind.TAKE in loops or rejects else 8)
         self._below = max(below, LABEL * (max(stacks) + 1))
-        self._nodes = self._placed(canvas.y + 10 + self._above)
+        place = self._in_tree if automaton.is_tree else self._placed
+        self._nodes = place(canvas.y + 10 + self._above)
 
     def draw(self) -> None:
         for ix, (state, node) in enumerate(zip(self._automaton.states, self._nodes, strict=True)):
@@ -113,6 +121,10 @@ class _Drawing:
         for edge in self._edges:
             if edge.source == edge.target:
                 self._loop(edge)
+            elif edge.target is None:
+                self._rejection(edge)
+            elif self._automaton.is_tree:
+                self._branch(self._nodes[edge.source], self._nodes[edge.target], edge.kind)
             else:
                 self._arrow_to(edge.target, edge.kind)
                 node = self._nodes[edge.target]
@@ -123,7 +135,7 @@ class _Drawing:
             self._canvas.text(
                 last.right + 14, last.y + 4 + row * LABEL, f"no {negated.name}", "edge-label filter"
             )
-        self._canvas.y = last.y + self._below + 22
+        self._canvas.y = max(node.y for node in self._nodes) + self._below + 22
         self._legend()
 
     # --- places
@@ -154,9 +166,37 @@ class _Drawing:
             x += gap + 2 * half
         return nodes
 
+    def _in_tree(self, y: float) -> list[_Node]:
+        """The states in columns by the number of bound components, each beside its next states.
+
+        The edges are in the order of a search from the root, so that the last ones of each branch
+        lead to the final state.
+        """
+        final = len(self._automaton.states) - 1
+        column = {0: 0}
+        rows: dict[int, float] = {}
+        for edge in self._edges:
+            assert edge.target is not None
+            column[edge.target] = column[edge.source] + 1
+            if edge.target == final:
+                rows[edge.source] = y + len(rows) * (2 * RADIUS + TREE_GAP)
+        rows[final] = sum(rows.values()) / len(rows)
+        for ix in reversed(range(final)):
+            if ix not in rows:
+                below = [edge.target for edge in self._edges if edge.source == ix]
+                rows[ix] = sum(rows[each] for each in below if each is not None) / len(below)
+        names = [state.name for state in self._automaton.states]
+        half = max(RADIUS, *(text_width(name) * LETTER * 1.1 / 2 + 6 for name in names))
+        return [
+            _Node(MARGIN + GAP / 2 + half + column[ix] * (2 * half + GAP), rows[ix], half, False)
+            for ix in range(final + 1)
+        ]
+
     def _gap(self, ix: int) -> float:
         """The space before a state, for the edge to it and the negated components."""
         widths = [text_width(f"no {negated.name}") * LETTER for negated in self._filters_at(ix)]
+        passes = [edge for edge in self._edges if edge.kind is EdgeKind.SEARCH_FAILED]
+        widths += [text_width(each.kind.value) * LETTER for each in passes if each.target == ix]
         return max(GAP if ix > 0 else GAP / 2, *(width + 32 for width in widths), 0)
 
     def _filters_at(self, ix: int | None) -> list[Filter]:
@@ -190,6 +230,14 @@ class _Drawing:
             self._canvas.reach(above.right + 14)
         self._canvas.path(d, kind.value, _MARKER_OF[kind])
 
+    def _branch(self, source: _Node, target: _Node, kind: EdgeKind) -> None:
+        middle = px((source.right + target.left) / 2)
+        d = (
+            f"M{px(source.right)},{px(source.y)} C{middle},{px(source.y)}"
+            f" {middle},{px(target.y)} {px(target.left - 1)},{px(target.y)}"
+        )
+        self._canvas.path(d, kind.value, _MARKER_OF[kind])
+
     def _loop(self, edge: Edge) -> None:
         node = self._nodes[edge.source]
         up = 1 if edge.kind is EdgeKind.TAKE else -1
@@ -205,6 +253,15 @@ class _Drawing:
         )
         label_y = node.y + up * (RADIUS + LOOP)
         self._label(node.x, label_y - 4 if up < 0 else label_y + 13, edge.kind)
+
+    def _rejection(self, edge: Edge) -> None:
+        """An edge to the rejecting state, which is drawn below the state that it leaves."""
+        node = self._nodes[edge.source]
+        top, bottom = node.y + RADIUS, node.y + RADIUS + LOOP
+        path = f"M{px(node.x)},{px(top)} V{px(bottom)}"
+        self._canvas.path(path, edge.kind.value, _MARKER_OF[edge.kind])
+        self._canvas.text(node.x, bottom + LABEL - 4, REJECTING, "heading middle")
+        self._label(node.x + 22, top + LOOP / 2 + 4, edge.kind)
 
     def _label(self, x: float, y: float, kind: EdgeKind) -> None:
         style = " proceed" if kind is EdgeKind.PROCEED else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache, cached_property, partial
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from numba import types
 from numba.core.errors import NumbaWarning
 
-from cepheid.jit.cache import first_time
+from cepheid.cache import first_time
 from cepheid.jit.numba_internals import (
     HELPER_OPTIONS,
     KERNEL_OPTIONS,
@@ -58,7 +59,17 @@ careful = numba.njit(error_model="python", boundscheck=True)
 """A function that raises where Python would; compiled code has to catch the exception."""
 
 
-class _Kernel:
+class Compilable(ABC):
+    """A kernel as :mod:`cepheid.jit.warming` sees it."""
+
+    module: str
+
+    @abstractmethod
+    def compile(self) -> int:
+        """Compile it or load it from disk; the number of loops that are ready now."""
+
+
+class _Kernel(Compilable):
     """A loop that is compiled, or loaded from disk, when it is first called.
 
     A query needs few of all kernels. If several processes need one, only one compiles it.
@@ -68,10 +79,15 @@ class _Kernel:
         self._signature = signature
         self._python = python
         self._code: Callable[..., Any] = self._first_call
+        self.module = python.__module__
         self.__doc__ = python.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
         return self._code(*arguments)
+
+    def compile(self) -> int:
+        """Compile it or load it from disk."""
+        return int(self._compiled is not None)
 
     def _first_call(self, *arguments: Any) -> Any:
         """Numba compares the types of the arguments with the signature; later they are known."""
@@ -104,7 +120,7 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], _Kernel]:
     return partial(_Kernel, signature)
 
 
-class _KernelOfWidths:
+class _KernelOfWidths(Compilable):
     """The same loop for 4-byte and for 8-byte positions; each is compiled when it is needed."""
 
     def __init__(self, signature_of: Callable[..., Any], python: Callable[..., Any]) -> None:
@@ -115,7 +131,12 @@ class _KernelOfWidths:
         self._kernels = {width: _Kernel(each, python) for width, each in signatures.items()}
         narrow, wide = (each.args for each in signatures.values())
         self._position_argument = [a == b for a, b in zip(narrow, wide, strict=True)].index(False)
+        self.module = python.__module__
         self.__doc__ = python.__doc__
+
+    def compile(self) -> int:
+        """Compile it for both widths."""
+        return sum(each.compile() for each in self._kernels.values())
 
     def __call__(self, *arguments: Any) -> Any:
         return self._kernels[arguments[self._position_argument].dtype](*arguments)

@@ -22,7 +22,9 @@ from typing import Any, cast
 import numba
 from numba import types
 
-from cepheid.jit.cache import CHECKED, warn_not_stored
+from cepheid.cache import CHECKED, FOLDER, warn_not_stored
+
+setattr(numba.config, "CACHE_DIR", str(FOLDER))  # noqa: B010 - not a declared name
 
 _LOCK = {"numba.core.compiler_lock:global_compiler_lock": None}
 

@@ -14,7 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from cepheid.jit.cache import CHECKED
+from cepheid.cache import CHECKED
 
 
 def _pointer(element: types.Type) -> Any:

@@ -257,9 +257,9 @@ class _Assembler(ExpressionAssembler):
         return self.within_clause(span, given, unit)
 
     def output_clause(self, span: Span, *parts: Token | ast.Window | None) -> ast.Output:
-        mode = next((part.lower() for part in parts if isinstance(part, Token)), None)
+        words = {part.type: part.lower() for part in parts if isinstance(part, Token)}
         gap = next((part for part in parts if isinstance(part, ast.Window)), None)
-        return ast.Output(mode, gap, span=span)
+        return ast.Output(words.get("OUTPUT_MODE"), gap, "WITH_TIMED_OUT" in words, span=span)
 
     def query(
         self, span: Span, stream: str | None, pattern: ast.Pattern, where: Any, *clauses: Any

@@ -153,7 +153,11 @@ class PatternBuilder:
         return self._with(returns=ast.Return(_items(items, named), checked_name(type_name)))
 
     def output(
-        self, mode: str | None = None, *, at_most_once_per: float | str | timedelta | None = None
+        self,
+        mode: str | None = None,
+        *,
+        at_most_once_per: float | str | timedelta | None = None,
+        timed_out: bool = False,
     ) -> PatternBuilder:
         """Which matches are reported.
 
@@ -165,9 +169,9 @@ class PatternBuilder:
         if mode is not None and mode not in known:
             raise OptionError(unknown_name("output mode", mode, known))
         gap = None if at_most_once_per is None else duration(at_most_once_per)
-        if mode is None and gap is None:
-            raise OptionError("output takes a mode, at_most_once_per, or both")
-        return self._with(output=ast.Output(mode, gap))
+        if mode is None and gap is None and not timed_out:
+            raise OptionError("output takes a mode, at_most_once_per or timed_out")
+        return self._with(output=ast.Output(mode, gap, timed_out))
 
     def from_stream(self, name: str) -> PatternBuilder:
         """The name of the stream of the events."""
@@ -298,8 +302,8 @@ def many(
     return KleeneVariable(ast.Query(_component(types, variable, ast.Bounds(at_least, at_most))))
 
 
-def duration(given: float | str | timedelta) -> ast.Window:
-    """The duration of AT MOST ONCE PER: a number, a string such as ``"5 seconds"``, a timedelta.
+def duration(given: float | str | timedelta, name: str = "at_most_once_per") -> ast.Window:
+    """The duration that a keyword gives: a number, a string such as ``"5 seconds"``, a timedelta.
 
     >>> duration("5 s").unit
     'seconds'
@@ -311,8 +315,7 @@ def duration(given: float | str | timedelta) -> ast.Window:
     is_positive = window is not None and isinstance(window.extent, Fraction) and window.extent > 0
     if window is None or not is_positive or window.measure is not ast.WindowMeasure.TIME:
         raise OptionError(
-            f"at_most_once_per={given!r} is not a duration: give a number, or a string such as "
-            "'10 minutes'"
+            f"{name}={given!r} is not a duration: give a number, or a string such as '10 minutes'"
         )
     return window
 

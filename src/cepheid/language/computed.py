@@ -56,8 +56,25 @@ def of_variable(attribute: Computed, variable: str) -> ast.Expression:
 
 
 def reads_positions(tree: ast.Node) -> bool:
-    """Whether a tree names the number of an event in the stream."""
+    """Whether a tree names the number of an event in the stream or in its partition."""
     return any(isinstance(getattr(node, "attribute", None), Position) for node in deep_nodes(tree))
+
+
+def reads_stream_positions(tree: ast.Node) -> bool:
+    """Whether a tree names the number of an event in the stream."""
+    named = (getattr(node, "attribute", None) for node in deep_nodes(tree))
+    return any(isinstance(each, Position) and not each.is_of_partition for each in named)
+
+
+def reads_partition_positions(tree: ast.Node) -> bool:
+    """Whether a tree names the number of an event in its partition."""
+    return any(is_partition_position(node) for node in deep_nodes(tree))
+
+
+def is_partition_position(node: ast.Node) -> bool:
+    """Whether a node is the number of an event in its partition."""
+    attribute = getattr(node, "attribute", None)
+    return isinstance(attribute, Position) and attribute.is_of_partition
 
 
 def computed_leaf(expression: ast.Expression) -> ast.Attribute | ast.Element | None:

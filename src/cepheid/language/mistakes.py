@@ -30,7 +30,8 @@ _SHOWN = {
     "OR": "OR", "_FROM": "FROM", "_PATTERN": "PATTERN", "_WHERE": "WHERE", "_WITHIN": "WITHIN",
     "_WITH_CONFIDENCE": "WITH CONFIDENCE",
     "_RETURN": "RETURN", "_OUTPUT": "OUTPUT", "OUTPUT_MODE": "an output mode",
-    "_AT_MOST_ONCE_PER": "AT MOST ONCE PER", "$END": "the end of the query",
+    "_AT_MOST_ONCE_PER": "AT MOST ONCE PER", "WITH_TIMED_OUT": "WITH TIMED OUT",
+    "$END": "the end of the query",
 }  # fmt: skip
 
 # Terminals with a common name in messages, if all of the first set are accepted.

@@ -20,7 +20,7 @@ from cepheid.functions import find_function
 from cepheid.language import syntax as ast
 from cepheid.language.computed import computed
 from cepheid.language.units import in_largest_unit
-from cepheid.schema import Position
+from cepheid.schema import POSITIONS, Position
 from cepheid.visible import LONE_SURROGATE
 
 Scalar = int | float | str | bool | None
@@ -166,7 +166,7 @@ class Names:
         if isinstance(node, ast.Parameter) and self._only and node.name not in self._variables:
             return self.in_condition(ast.Attribute(self._only, node.name, span=node.span))
         attribute = getattr(node, "attribute", None)
-        if attribute is not None and hasattr(node, "variable") and attribute.upper() == "INDEX":
+        if attribute is not None and hasattr(node, "variable") and attribute.upper() in POSITIONS:
             return replace(node, attribute=Position(attribute))  # type: ignore[call-arg]
         if isinstance(node, RawCall):
             return self._called(node)

@@ -8,7 +8,11 @@ reported in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -87,7 +91,7 @@ def parse_script(
     from cepheid.language.assembly import assemble
     from cepheid.language.mistakes import explain
 
-    tree = syntax_tree(text, source, limits, _grammar, explain)
+    tree = syntax_tree(text, source, limits, query_grammar, explain)
     faults: list[Fault] = []
     queries = assemble(tree, plain_parameters(parameters), faults)
     if faults:
@@ -118,22 +122,33 @@ def check_characters(text: str, source: str = DEFAULT_SOURCE) -> None:
 
 
 @cache
-def _grammar() -> Lark:
+def query_grammar() -> Lark:
+    """The parser of queries and scripts."""
     return open_grammar(__file__, "script")
 
 
 def open_grammar(module: str, start: str) -> Lark:
-    """The parser of the grammar in the folder of a module."""
-    from lark import Lark
+    """The parser of the grammar in the folder of a module.
 
-    return Lark.open(
-        "grammar.lark",
-        rel_to=module,
-        parser="lalr",
-        start=start,
-        propagate_positions=True,
-        maybe_placeholders=True,
+    Its tables take longer to make than everything else that is done for a query: they are stored.
+    """
+    import lark
+
+    from cepheid.cache import FOLDER, store
+
+    grammar = Path(module).with_name("grammar.lark").read_text(encoding="utf-8")
+    digest = sha256(f"{lark.__version__} {start} {grammar}".encode()).hexdigest()
+    path = FOLDER / f"grammar_{digest[:24]}"
+    with suppress(Exception), path.open("rb") as file:  # It is damaged, or not there.
+        return lark.Lark.load(file)
+    parser = lark.Lark(
+        grammar, parser="lalr", start=start, propagate_positions=True, maybe_placeholders=True
     )
+    tables = BytesIO()
+    parser.save(tables)
+    with suppress(OSError):
+        store(path, tables.getvalue())
+    return parser
 
 
 def syntax_tree(

@@ -84,6 +84,8 @@ def print_output(output: ast.Output) -> str:
     words = [output.mode.upper()] if output.mode else []
     if output.at_most_once_per:
         words.append(f"AT MOST ONCE PER {print_window(output.at_most_once_per)}")
+    if output.timed_out:
+        words.append("WITH TIMED OUT")
     return " ".join(words)
 
 

@@ -465,11 +465,13 @@ class Return(Node):
 class Output(Node):
     """``OUTPUT LONGEST AT MOST ONCE PER 1 hour``: which matches are reported.
 
-    ``mode`` is None if the clause does not name one.
+    ``mode`` is None if the clause does not name one. With ``timed_out``, partial matches are
+    reported too, when their window has passed.
     """
 
     mode: str | None = None
     at_most_once_per: Window | None = None
+    timed_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)

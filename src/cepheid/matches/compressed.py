@@ -6,31 +6,119 @@ represents all chains of events that end in one node of the buffer and start ins
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from fractions import Fraction
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from cepheid.budget import Budget
+from cepheid.codegen.layout import NONE, TAG_SHIFT
 from cepheid.errors import OptionError, unknown_name
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.events.events import Events
 from cepheid.jit.drive import Drive
 from cepheid.language import syntax as ast
-from cepheid.matches.aggregation import AGGREGATIONS, Totals, exact, totals_by
-from cepheid.matches.bindings import Bindings, MatchTimes
+from cepheid.matches.aggregation import AGGREGATIONS, Aggregation, AttributeValues, Totals
+from cepheid.matches.bindings import (
+    Bindings,
+    MatchTimes,
+    joined_bindings,
+    no_matches,
+    with_variables,
+)
 from cepheid.matches.held import building
 from cepheid.matches.kernels.match_columns import count_finals
-from cepheid.matches.layout import FINAL, Chains
+from cepheid.matches.layout import FINAL, Chains, Counting
 from cepheid.matches.match_columns import MatchLister
 from cepheid.matches.matches import Match, Matches, count_text
 from cepheid.matches.metrics import Metrics
 
 _EXACT = 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class ChainPart:
+    """The matches of one alternative: chains, and the components that their events belong to.
+
+    Nodes are never dropped, so their numbers are their places.
+    """
+
+    chains: Chains
+    components: Sequence[ast.Component]
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.float64]:
+        """The number of matches of each final; exact below 2 ** 53."""
+        return self._count(self.chains.finals)
+
+    def count(self) -> int:
+        """The exact number of matches."""
+        total = float(self.counts.sum())
+        if total < _EXACT:
+            return int(total)
+        groups = int64s(len(self.chains.finals))
+        (totals,) = self.totals(None, AttributeValues(None, "count", ""), groups, 1)
+        return totals.matches
+
+    @cached_property
+    def _counting(self) -> Counting:
+        return Counting.of(len(self.chains.nodes))
+
+    def _count(self, finals: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
+        counts = np.zeros(len(finals))
+        chains, at, drive = self.chains._replace(finals=finals), int64s(1), Drive()
+        drive.run(lambda: count_finals(chains, self._counting, at, drive.pace, counts), {})
+        return counts
+
+    def totals(
+        self, variable: str | None, values: AttributeValues, group_of: Int64s, groups: int
+    ) -> list[Totals]:
+        """The totals of a variable, which need not be bound, for each group of finals."""
+        names = [component.variable for component in self.components]
+        number = names.index(variable) if variable in names else NONE
+        wanted = Aggregation(self.chains, number, values, group_of, groups)
+        return wanted.totals(float(self.counts.sum()))
+
+    def last_events(self) -> Int64s:
+        """The last event of the matches of each final."""
+        nodes, finals = self.chains.nodes, self.chains.finals
+        heads, tags = finals["head"].copy(), finals["tag"].copy()
+        while len(missing := np.flatnonzero(tags < 0)):
+            at = heads[missing]
+            tags[missing], heads[missing] = nodes["tag"][at], nodes["previous"][at]
+        return tags >> TAG_SHIFT
+
+    def sample(self, size: int, random: np.random.Generator) -> Bindings:
+        """Matches drawn uniformly at random, with replacement."""
+        paths: list[list[int]] = []
+        if size:
+            likely = self.counts / self.counts.sum()
+            chosen = random.choice(len(self.chains.finals), size, p=likely)
+            paths = [self._walk(self.chains.finals[final], random) for final in chosen]
+        offsets = np.cumsum([0, *map(len, paths)], dtype=np.int64)
+        tags = np.array([tag for path in paths for tag in path], dtype=np.int64)
+        return Bindings.of_tags(tags, offsets, list(self.components), 0)
+
+    def _walk(self, final: np.void, random: np.random.Generator) -> list[int]:
+        """One chain of a final, drawn at random."""
+        path = [int(final["tag"])] if final["tag"] >= 0 else []
+        node, nodes = int(final["head"]), self.chains.nodes
+        while node >= 0:
+            tag, previous = int(nodes[node]["tag"]), int(nodes[node]["previous"])
+            if tag >= 0:
+                path.append(tag)
+                node = previous
+            else:
+                branches = np.zeros(2, dtype=FINAL)
+                branches["head"] = previous, -1 - tag
+                branches["after"] = final["after"]
+                left, right = self._count(branches)
+                node = previous if random.random() * (left + right) < left else -1 - tag
+        return path[::-1]
 
 
 class CompressedMatches:
@@ -53,7 +141,7 @@ class CompressedMatches:
         query: ast.Query,
         events: Events,
         variables: Mapping[str, ast.Component],
-        chains: Chains,
+        parts: Sequence[ChainPart],
         metrics: Metrics,
         budget: Budget,
     ) -> None:
@@ -62,14 +150,11 @@ class CompressedMatches:
         self._query = query
         self._events = events
         self._variables = variables
-        # Nodes are never dropped, so their numbers are their places.
-        self._chains = chains
-        self._nodes, self._finals = chains.nodes, chains.finals
+        self._parts = parts
 
     def count(self) -> int:
         """The exact number of matches, however many there are."""
-        total = float(self._counts.sum())
-        return int(total) if total < _EXACT else self._exact_count()
+        return sum(part.count() for part in self._parts)
 
     def __iter__(self) -> Iterator[Match]:
         """The matches one by one; only one block of them is in memory."""
@@ -77,7 +162,8 @@ class CompressedMatches:
             yield from self._matches([block])
 
     def __repr__(self) -> str:
-        return f"{count_text(self.count())}, compressed to {len(self._nodes)} nodes"
+        nodes = sum(len(part.chains.nodes) for part in self._parts)
+        return f"{count_text(self.count())}, compressed to {nodes} nodes"
 
     def _repr_html_(self) -> str:
         from cepheid.matches.shapes.notebook import compressed_html
@@ -86,27 +172,28 @@ class CompressedMatches:
 
     def expand(self) -> Matches:
         """All matches, built: the result of ``output="all"``."""
-        empty = self._bindings(int64s(0), int64s(1))
-        parts: list[Bindings] = []
+        parts = [self._timed(no_matches([*self._variables.values()]))]
         with building(self._budget, self._query) as charge:
             for block in self._blocks():
                 charge(block.nbytes)
                 parts.append(block)
-        return self._matches(parts or [empty])
+        if len(self._parts) == 1:
+            return self._matches(parts[1:] or parts)
+        matches = joined_bindings(parts)
+        return self._matches([matches.pick(np.argsort(matches.last_events(), kind="stable"))])
 
     def sample(self, size: int, seed: int | None = None) -> Matches:
         """Matches drawn uniformly at random, with replacement."""
         if size < 0:
             raise OptionError(f"a sample has at least 0 matches, not {size}")
         random = np.random.default_rng(seed)
-        total = self._counts.sum()
-        paths: list[list[int]] = []
-        if total and size:
-            chosen = random.choice(len(self._finals), size, p=self._counts / total)
-            paths = [self._walk(self._finals[final], random) for final in chosen]
-        offsets = np.cumsum([0, *map(len, paths)], dtype=np.int64)
-        ids = np.array([tag for path in paths for tag in path], dtype=np.int64)
-        return self._matches([self._bindings(ids, offsets)])
+        found = [self._timed(no_matches([*self._variables.values()]))]
+        totals = np.array([part.counts.sum() for part in self._parts])
+        if totals.sum() and size:
+            sizes = random.multinomial(size, totals / totals.sum())
+            for part, each in zip(self._parts, sizes.tolist(), strict=True):
+                found.append(self._timed(part.sample(each, random)))
+        return self._matches([joined_bindings(found)])
 
     def aggregate(self, function: str, value: str, *, by_partition: bool = False) -> Any:
         """An aggregate of an attribute over all matches, without building them.
@@ -129,114 +216,65 @@ class CompressedMatches:
         >>> compressed.aggregate("count", "b.x") == 200 * 2**199
         True
         """
-        variable, values = self._values_of(function, value)
-        tests = [
-            part.attribute
-            for part in (self._query.condition.walk() if self._query.condition else ())
-            if isinstance(part, ast.Equivalence)
-        ]
-        keys = [self._events.table.column(name).to_pylist() for name in tests if by_partition]
-
-        def partition(event: int) -> Any:
-            found = tuple(key[event] for key in keys)
-            return found[0] if len(found) == 1 else found
-
-        groups = totals_by(self._chains, variable, values, partition)
-        results = {key: totals.result(function) for key, totals in groups.items()}
-        if by_partition:
-            return results
-        return results[()] if results else Totals().result(function)
-
-    def _values_of(self, function: str, value: str) -> tuple[int, list[Any]]:
-        """The number of a variable, and the value of its attribute for each event."""
         if function not in AGGREGATIONS:
             raise OptionError(unknown_name("aggregate", function, AGGREGATIONS))
+        variable, attribute = self._read_value(value)
+        values = AttributeValues(self._events.table.column(attribute), function, value)
+        keys, group_of = self._groups(by_partition)
+        totals = [Totals()] * len(keys)
+        low = 0
+        for part in self._parts:
+            groups = group_of[low : low + len(part.chains.finals)]
+            low += len(groups)
+            found = part.totals(variable, values, groups, len(keys))
+            totals = [one + other for one, other in zip(totals, found, strict=True)]
+        results = [values.result(function, each) for each in totals]
+        return dict(zip(keys, results, strict=True)) if by_partition else results[0]
+
+    def _read_value(self, value: str) -> tuple[str, str]:
+        """The names of a variable and of its attribute."""
         name, _, attribute = value.replace("[]", "").partition(".")
-        names, table = list(self._variables), self._events.table
+        names, known = list(self._variables), self._events.table.column_names
         if name not in names:
             raise OptionError(unknown_name("variable", name, names))
-        if attribute not in table.column_names:
-            raise OptionError(unknown_name("attribute", attribute, table.column_names))
-        values = [exact(each) for each in table.column(attribute).to_pylist()]
-        if function in ("sum", "avg") and not all(
-            each is None or isinstance(each, int | Fraction) for each in values
-        ):
-            raise OptionError(f"{function}({value}) needs numbers, and {attribute!r} has others")
-        return names.index(name), values
+        if attribute not in known:
+            raise OptionError(unknown_name("attribute", attribute, known))
+        return name, attribute
 
-    # --- counting
-
-    @cached_property
-    def _counts(self) -> npt.NDArray[np.float64]:
-        return self._count(self._finals)
-
-    def _count(self, finals: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
-        counts = np.zeros(len(finals))
-        stack = int64s(len(self._nodes) + 2)
-        chains, at, drive = self._chains._replace(finals=finals), int64s(1), Drive()
-        drive.run(lambda: count_finals(chains, stack, at, drive.pace, counts), {})
-        return counts
-
-    def _exact_count(self) -> int:
-        """The number of matches as an integer of any size, if floats are no longer exact."""
-        oldest = self._nodes["oldest"].tolist()
-        previous, tags = self._nodes["previous"].tolist(), self._nodes["tag"].tolist()
-        youngest = self._nodes["youngest"].tolist()
-        chains: list[int] = []
-        for before, tag in zip(previous, tags, strict=True):
-            if tag >= 0:
-                chains.append(chains[before] if before >= 0 else 1)
-            else:
-                chains.append(chains[before] + chains[-1 - tag])
-        total = 0
-        for head, after in zip(
-            self._finals["head"].tolist(), self._finals["after"].tolist(), strict=True
-        ):
-            stack = [head]
-            while stack:
-                node = stack.pop()
-                if node < 0:
-                    total += 1
-                elif youngest[node] > after:
-                    if oldest[node] > after:
-                        total += chains[node]
-                    else:
-                        stack.append(previous[node])
-                        if tags[node] < 0:
-                            stack.append(-1 - tags[node])
-        return total
+    def _groups(self, by_partition: bool) -> tuple[list[Any], Int64s]:
+        """The partitions of the matches, and the number of that of each final; or one for all."""
+        last = np.concatenate([part.last_events() for part in self._parts])
+        if not by_partition:
+            return [()], int64s(len(last))
+        conditions = self._query.condition.walk() if self._query.condition else ()
+        tests = [each.attribute for each in conditions if isinstance(each, ast.Equivalence)]
+        table, rows = self._events.table, pa.array(last)
+        keys = [
+            table.column(name).take(rows).combine_chunks().dictionary_encode("encode")
+            for name in tests
+        ]
+        codes = [key.indices.to_numpy(zero_copy_only=False) for key in keys]
+        distinct, group_of = np.unique(
+            np.column_stack([*codes, int64s(len(last))]), axis=0, return_inverse=True
+        )
+        named = [
+            tuple(key.dictionary[code].as_py() for key, code in zip(keys, row, strict=False))
+            for row in distinct.tolist()
+        ]
+        return [each[0] if len(each) == 1 else each for each in named], group_of.reshape(-1)
 
     # --- listing
 
     def _blocks(self) -> Iterator[Bindings]:
-        lister = MatchLister(list(self._variables.values()))
-        return map(self._timed, lister.blocks(self._chains, 0, len(self._events)))
-
-    def _walk(self, final: np.void, random: np.random.Generator) -> list[int]:
-        """One chain of a final, drawn at random."""
-        path = [int(final["tag"])] if final["tag"] >= 0 else []
-        node = int(final["head"])
-        while node >= 0:
-            tag, previous = int(self._nodes[node]["tag"]), int(self._nodes[node]["previous"])
-            if tag >= 0:
-                path.append(tag)
-                node = previous
-            else:
-                branches = np.zeros(2, dtype=FINAL)
-                branches["head"] = previous, -1 - tag
-                branches["after"] = final["after"]
-                left, right = self._count(branches)
-                node = previous if random.random() * (left + right) < left else -1 - tag
-        return path[::-1]
-
-    def _bindings(self, tags: Int64s, begins: Int64s) -> Bindings:
-        components = list(self._variables.values())
-        return self._timed(Bindings.of_tags(tags, begins, components, 0))
+        for part in self._parts:
+            lister = MatchLister(part.components)
+            yield from map(self._timed, lister.blocks(part.chains, 0, len(self._events)))
 
     def _timed(self, block: Bindings) -> Bindings:
         ticks, block = self._events.ticks, replace(block, in_order=True)
         times = MatchTimes.of(ticks[block.first_events()], ticks[block.last_events()])
-        return replace(block, known_times=times)
+        block = replace(block, known_times=times)
+        return with_variables(block, list(self._variables.values()))
 
     def _matches(self, parts: list[Bindings]) -> Matches:
         return Matches(self._query, self._events, parts, self.metrics)

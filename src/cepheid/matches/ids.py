@@ -70,12 +70,26 @@ class MatchIds:
                 slot = _mixed(np.array([number], dtype=np.uint64))
                 slots = (_mixed(slot ^ np.uint64(seed))[0] for seed in _SEEDS)
                 kernels.add_singles(positions, self._digests, *slots, first, second)
-        digits = np.empty(_DIGITS * len(bindings), dtype=np.uint8)
-        kernels.write_hexadecimal(first, second, digits)
-        offsets = np.arange(0, len(digits) + 1, _DIGITS, dtype=np.int32)
-        return pa.StringArray.from_buffers(
-            len(bindings), pa.py_buffer(offsets), pa.py_buffer(digits)
-        )
+        return _hexadecimal(first, second)
+
+
+def row_ids(text: str, columns: Sequence[pa.Array]) -> pa.Array:
+    """An id of 32 hexadecimal digits for each row of columns; ``text`` names what made them.
+
+    >>> row_ids("rule", [pa.array([1, 2, 1])]).value_counts().field("counts").to_pylist()
+    [2, 1]
+    """
+    named = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    digests = _joined(columns, len(columns[0])) ^ np.frombuffer(named, dtype=np.uint64)[0]
+    first, second = (_mixed(digests ^ np.uint64(seed)) for seed in _SEEDS)
+    return _hexadecimal(first, second)
+
+
+def _hexadecimal(first: UInt64s, second: UInt64s) -> pa.Array:
+    digits = np.empty(_DIGITS * len(first), dtype=np.uint8)
+    kernels.write_hexadecimal(first, second, digits)
+    offsets = np.arange(0, len(digits) + 1, _DIGITS, dtype=np.int32)
+    return pa.StringArray.from_buffers(len(first), pa.py_buffer(offsets), pa.py_buffer(digits))
 
 
 def _wide(positions: PositionArray) -> Int64s:
@@ -151,9 +165,9 @@ def _values(array: pa.Array) -> UInt64s:
     if arrow.is_struct(kind):
         return _joined(array.flatten(), len(array))
     if arrow.is_map(kind) or arrow.is_list(kind) or arrow.is_large_list(kind):
-        lengths = pc.list_value_length(array).fill_null(0).to_numpy().astype(np.int64)
         if arrow.is_map(kind):
             array = array.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
+        lengths = pc.list_value_length(array).fill_null(0).to_numpy().astype(np.int64)
         return _in_pieces(digest_column(array.flatten()), lengths)
     if arrow.is_string(kind) or arrow.is_large_string(kind) or arrow.is_string_view(kind):
         array = array.cast(pa.large_string()).cast(pa.large_binary())

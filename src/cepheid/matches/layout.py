@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.events.arrays import no_rows
+from cepheid.events.arrays import int64s, no_rows, zeros
 
 NODE = np.dtype(
     [
@@ -25,6 +25,26 @@ FINAL = np.dtype(
         ("after", "i8"),  # chains that start after this are in the window
     ]
 )
+COUNTED = np.dtype(
+    [
+        ("after", "i8"),  # the edge of the window for which the chains of a node were counted last
+        ("chains", "f8"),  # how many of them start after it
+    ]
+)
+TOTAL = np.dtype(
+    [
+        ("after", "i8"),  # the edge of the window, as above
+        ("chains", "i8"),  # how many chains there are
+        ("values", "i8"),  # how many values their events have, but for nulls
+        ("sum", "i8"),
+        ("least", "i8"),  # the rank of the least value, or NO_LEAST
+        ("most", "i8"),  # the rank of the greatest value, or -1
+        ("bits", "i8"),  # at least as many bits as the number of chains has
+    ]
+)
+NO_LEAST = 1 << 62
+NEVER = -(1 << 63)
+"""Before every edge of a window."""
 DEAD = -2
 """A branch of a union that has no chain inside the window."""
 
@@ -45,3 +65,17 @@ class Chains(NamedTuple):
     finals: npt.NDArray[Any] = no_rows(FINAL)
     base: int = 0
     longest: int = 0
+
+
+class Counting(NamedTuple):
+    """The memory for counting chains: room for a path of nodes, and what is known of each node."""
+
+    stack: npt.NDArray[Any] = no_rows(np.int64)
+    memo: npt.NDArray[Any] = no_rows(COUNTED)
+
+    @classmethod
+    def of(cls, nodes: int) -> Counting:
+        """Memory for this many nodes, of which nothing is known."""
+        memo = zeros(nodes, COUNTED)
+        memo["after"] = NEVER
+        return cls(int64s(nodes + 1), memo)

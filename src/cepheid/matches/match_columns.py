@@ -119,6 +119,6 @@ class MatchLister:
         count = int(cursor[kernel.AT_MATCH])
         if count:
             offsets = self._offsets[:, : count + 1].copy()
-            positions = self._memory.taken(int(offsets[:, count].max()))
+            positions = self._memory.taken(max(offsets[:, count].tolist()))
             yield Bindings.of_columns(positions, offsets, count, self._components)
             cursor[kernel.AT_MATCH] = 0

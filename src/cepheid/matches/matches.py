@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.budget import Budget
@@ -26,6 +27,7 @@ from cepheid.matches.metrics import Metrics
 from cepheid.matches.projection import project
 from cepheid.matches.shapes.flat import dicts, flat, python_values
 from cepheid.matches.shapes.long_form import event_rows
+from cepheid.matches.shapes.shown import ROWS, WIDTH, check_rows, shown_count, shown_table
 from cepheid.schema import Schema
 from cepheid.tuning import tuning
 from cepheid.visible import visible
@@ -52,7 +54,8 @@ class Match:
     RETURN with that name.
 
     If times are uncertain, these are its earliest possible start and latest possible end, and
-    ``confidence`` is the probability that it is a match.
+    ``confidence`` is the probability that it is a match. ``timed_out`` is true for a partial match
+    whose window has passed, and None if such are not reported.
     """
 
     start: Any
@@ -60,6 +63,7 @@ class Match:
     bindings: Rows
     values: dict[str, Any]
     confidence: float | None = field(default=None, repr=False)
+    timed_out: bool | None = field(default=None, repr=False)
     find: Callable[[str], Any] | None = field(default=None, repr=False, compare=False)
 
     def __getitem__(self, name: str) -> Any:
@@ -131,7 +135,8 @@ class Matches:
                 confidence = None if sure is None else float(sure[ix])
                 bound = self._rows_of(part.one(ix))
                 find = partial(self._events_of, part, ix)
-                yield Match(starts[ix], ends[ix], bound, row, confidence, find)
+                timed_out = None if part.timed_out is None else bool(part.timed_out[ix])
+                yield Match(starts[ix], ends[ix], bound, row, confidence, timed_out, find)
 
     @overload
     def __getitem__(self, place: int) -> Match: ...
@@ -245,6 +250,21 @@ class Matches:
         """
         return dicts(self.to_arrow())
 
+    def show(self, n: int = ROWS, truncate: int | None = WIDTH) -> None:
+        """Print the first ``n`` matches as a table; values have at most ``truncate`` characters.
+
+        >>> import cepheid as cep
+        >>> events = {"ts": [1, 2, 3], "type": ["A", "B", "B"], "x": [5, 6, 7]}
+        >>> cep.query("PATTERN SEQ(A a, B b) RETURN a.x, b.x").match(events).show(1)
+        start  end  a.x  b.x
+        -----  ---  ---  ---
+            1    2    5    6
+        1 of 2 matches
+        """
+        first = self[: check_rows(n)]
+        print(shown_table(first.to_dicts(), self.columns, truncate))
+        print(shown_count(len(first), len(self)))
+
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """Write the matches to a CSV file, or return them as CSV without a path.
 
@@ -322,6 +342,17 @@ class Matches:
         for part in self._pieces(size):
             yield part, self._table(part, wanted)
 
+    def by_row(self) -> Iterator[Bindings]:
+        """The matches, with the input rows of events in place of their positions."""
+        rows = self._given.rows if len(self) else np.empty(0, dtype=np.int64)
+        return (part.moved(lambda positions: rows[positions]) for part in self._parts)
+
+    def chosen(self, which: npt.NDArray[np.bool_]) -> Matches:
+        """The matches that are marked."""
+        ends = np.cumsum([len(part) for part in self._parts])[:-1]
+        parts = zip(self._parts, np.split(which, ends), strict=True)
+        return self._like(parts=[part.pick(np.flatnonzero(marked)) for part, marked in parts])
+
     def parts(self) -> tuple[Events, Sequence[Bindings]]:
         """The matches as positions in the events that are in memory."""
         return self._events, self._parts
@@ -383,6 +414,12 @@ class ScriptMatches(dict[str, Matches]):
     def __repr__(self) -> str:
         counts = {visible(name): count_text(len(found)) for name, found in self.items()}
         return "\n".join(f"{name}: {count}" for name, count in counts.items())
+
+    def show(self, n: int = ROWS, truncate: int | None = WIDTH) -> None:
+        """Print the first ``n`` matches of each query, as :meth:`Matches.show` does."""
+        for number, (name, matches) in enumerate(self.items()):
+            print(f"{chr(10) * bool(number)}{visible(name)}")
+            matches.show(n, truncate)
 
     def _repr_html_(self) -> str:
         from cepheid.matches.shapes.notebook import script_html

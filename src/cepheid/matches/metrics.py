@@ -30,9 +30,11 @@ class EngineMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Metrics of an evaluation; ``matches`` counts matches of the positive components.
+    """Metrics of an evaluation.
 
-    ``evaluations`` counts the predicates across events by the edge that they are on.
+    ``matches`` counts matches that no negation excludes, before an output mode chooses among them;
+    those that wait for a negation are included. ``evaluations`` counts the predicates across
+    events by the edge that they are on, and those of a negated component ``b`` as ``b_negated``.
     ``seconds_matching`` is the time in which runs read events and, with the basic algorithm,
     also write matches; ``seconds_construction`` is the time for listing the matches of merged
     runs. For instance stacks, ``runs_peak`` is the greatest number of simultaneous instances,

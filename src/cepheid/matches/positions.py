@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,11 @@ class SinglePositions:
     """One position per match, or ABSENT."""
 
     positions: PositionArray
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """The arrays that hold the events."""
+        return (self.positions,)
 
     def __getitem__(self, match_ix: int) -> int | None:
         position = int(self.positions[match_ix])
@@ -65,6 +71,11 @@ class ListPositions:
 
     offsets: Int64s
     positions: PositionArray
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """The arrays that hold the events."""
+        return self.offsets, self.positions
 
     def __getitem__(self, match_ix: int) -> list[int] | None:
         low, high = self.offsets[match_ix], self.offsets[match_ix + 1]

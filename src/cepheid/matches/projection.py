@@ -31,7 +31,8 @@ def project(
 ) -> pa.Table:
     """The result table: start, end, and a column per variable or per item of RETURN.
 
-    If times are uncertain, there is also the confidence. An item of RETURN with the name of one
+    If times are uncertain, there is also the confidence, and WITH TIMED OUT there is whether each
+    match is a partial one. An item of RETURN with the name of one
     of these columns replaces it. If only some columns are ``wanted``, the others are not computed.
     """
     axis, sure = events.time_axis, bindings.confidences
@@ -41,6 +42,8 @@ def project(
     }
     if sure is not None:
         columns["confidence"] = partial(from_numpy, sure)
+    if bindings.timed_out is not None:
+        columns["timed_out"] = partial(pa.array, bindings.timed_out)
     projector = _Projector(query, events, bindings)
     if query.returns is None:
         for name in bindings.variables:

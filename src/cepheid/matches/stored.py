@@ -15,7 +15,14 @@ from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.events.arrays import Int64s
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import WINDOW_END, Bindings, MatchTimes
-from cepheid.matches.positions import ListPositions, offsets_of, places_in_rows
+from cepheid.matches.positions import (
+    ABSENT,
+    Column,
+    ListPositions,
+    SinglePositions,
+    offsets_of,
+    places_in_rows,
+)
 from cepheid.snapshot_checks import FAR, check_arrays, expected, require
 from cepheid.snapshots import Arrays
 
@@ -40,8 +47,13 @@ def tags_of(matches: Bindings) -> tuple[Int64s, Int64s]:
             bound = ~column.absent
             places, positions = at[bound], column.positions[bound]
             at += bound
-        tags[places] = (positions.astype(np.int64, copy=False) << TAG_SHIFT) | number
+        tags[places] = (positions.astype(np.int64, copy=False) << _shift(len(columns))) | number
     return tags, begins
+
+
+def _shift(variables: int) -> int:
+    """The bits of a tag that number its variable; only the reference evaluation needs more."""
+    return max(TAG_SHIFT, (variables - 1).bit_length())
 
 
 def store_matches(matches: Bindings) -> Arrays:
@@ -58,7 +70,7 @@ def store_matches(matches: Bindings) -> Arrays:
 
 def check_tags(tags: Int64s, begins: Int64s, components: Sequence[ast.Component]) -> None:
     """Refuse matches with unknown variables, or with two events for a variable that has one."""
-    component = tags & ((1 << TAG_SHIFT) - 1)
+    component = tags & ((1 << _shift(len(components))) - 1)
     require((component < len(components)).all(), "a match has an unknown variable")
     is_single = np.array([not each.is_kleene for each in components])[component]
     match = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
@@ -66,13 +78,32 @@ def check_tags(tags: Int64s, begins: Int64s, components: Sequence[ast.Component]
     require((cells[1:] != cells[:-1]).all(), "a match has two events for one variable")
 
 
+def _of_long_tags(tags: Int64s, begins: Int64s, components: Sequence[ast.Component]) -> Bindings:
+    """The matches of more variables than kernels can number."""
+    shift = _shift(len(components))
+    number = tags & ((1 << shift) - 1)
+    match = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
+    columns: dict[str, Column] = {}
+    for ix, component in enumerate(components):
+        own = number == ix
+        lengths = np.bincount(match[own], minlength=len(begins) - 1)
+        if component.is_kleene:
+            columns[component.variable] = ListPositions(offsets_of(lengths), tags[own] >> shift)
+            continue
+        positions = np.full(len(begins) - 1, ABSENT, dtype=np.int64)
+        positions[match[own]] = tags[own] >> shift
+        columns[component.variable] = SinglePositions(positions)
+    return Bindings(columns, len(begins) - 1)
+
+
 def load_matches(state: Arrays, components: Sequence[ast.Component], events: range) -> Bindings:
     """The matches of a snapshot, with these components as variables.
 
     ``events`` are the numbers that the events of a match can have.
     """
+    shift = _shift(len(components))
     described = {
-        "ids": expected(np.int64, "ids", each=(events.start << TAG_SHIFT, FAR)),
+        "ids": expected(np.int64, "ids", each=(events.start << shift, FAR)),
         "offsets": expected(np.int64, "offsets", each=(0, FAR)),
         **{name: expected(np.int64, "matches") for name in ("starts", "ends", "end_positions")},
     }
@@ -82,8 +113,11 @@ def load_matches(state: Arrays, components: Sequence[ast.Component], events: ran
     are_split = begins[0] == 0 and begins[-1] == sizes["ids"] and (np.diff(begins) > 0).all()
     require(are_split, "matches do not begin where others end")
     check_tags(state["ids"], begins, components)
-    require((state["ids"] >> TAG_SHIFT < events.stop).all(), "a match has an unknown event")
-    matches = Bindings.of_tags(state["ids"], begins, components, 0)
+    require((state["ids"] >> shift < events.stop).all(), "a match has an unknown event")
+    if shift == TAG_SHIFT:
+        matches = Bindings.of_tags(state["ids"], begins, components, 0)
+    else:
+        matches = _of_long_tags(state["ids"], begins, components)
     stored = state["end_positions"]
     return replace(
         matches,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from cepheid.analysis.analyse import without_absent_attributes
 from cepheid.analysis.model import AnalysedQuery
-from cepheid.codegen.layout import TOO_MANY_COMPONENTS
+from cepheid.codegen.compiler import compiled_once
+from cepheid.codegen.layout import KIND_NOT_KNOWN, TOO_MANY_COMPONENTS
 from cepheid.engines.base.evaluation import AUTO, IMPRECISE, REFERENCE, Evaluation
 from cepheid.engines.base.options import DEFAULT_OPTIONS, UNCERTAIN_ONLY, Options
 from cepheid.engines.imprecise.evaluation import refuse_method
@@ -15,14 +18,19 @@ from cepheid.events.read_options import UncertainTime
 from cepheid.planning.estimates import choose_by_statistics
 from cepheid.planning.registry import EVALUATIONS
 
+_without_absent_attributes = compiled_once(without_absent_attributes)
 _MANY_EVENTS = 20_000
 """With more events than this, a slow evaluation is worth a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The evaluation that runs a query, and why the ones that ``auto`` prefers to it cannot."""
+    """The evaluation that runs a query, and why the ones that ``auto`` prefers to it cannot.
 
+    ``query`` is the query as it runs.
+    """
+
+    query: AnalysedQuery
     evaluation: Evaluation
     refusals: tuple[str, ...] = ()
 
@@ -38,11 +46,12 @@ def choose(
 ) -> Choice:
     """The evaluation of a query: one with confidences if times or the query require it."""
     asks = uncertain is not None or query.query.confidence is not None
-    known = [each for each in EVALUATIONS if each.has_session or not in_batches]
+    known = [*EVALUATIONS]
     # A stable sort: evaluations with a compressed output first, each group in order of preference.
     known.sort(key=lambda each: compressed and not each.has_compressed)
     choice = choose_evaluation(query, wanted, known, asks)
     if wanted == AUTO and options.statistics is not None and not compressed and not asks:
+        query = choice.query
         best = choose_by_statistics(query, options.statistics, choice.evaluation, known)
         choice = replace(choice, evaluation=best)
     if not choice.evaluation.has_confidence:
@@ -65,8 +74,32 @@ def choose_evaluation(
 ) -> Choice:
     """The requested evaluation, or the first of these that accepts the query.
 
-    ``has_confidence`` is true if times are uncertain; WITH CONFIDENCE implies it.
+    If only the reference evaluation does, the query is rewritten without attributes that types
+    lack. ``has_confidence`` is true if times are uncertain; WITH CONFIDENCE implies it.
     """
+    try:
+        choice = _chosen(query, wanted, evaluations, has_confidence)
+        if wanted != AUTO or choice.evaluation.name != REFERENCE:
+            return choice
+        refusal = None
+    except EvaluationError as error:
+        choice, refusal = None, error
+    other = _without_absent_attributes(query)
+    with suppress(EvaluationError):
+        if other is not None:
+            choice = _chosen(other, wanted, evaluations, has_confidence)
+    if choice is None:
+        assert refusal is not None
+        raise refusal
+    return choice
+
+
+def _chosen(
+    query: AnalysedQuery,
+    wanted: str,
+    evaluations: Sequence[Evaluation],
+    has_confidence: bool,
+) -> Choice:
     if wanted == AUTO:
         has_confidence = has_confidence or query.query.confidence is not None
         refusals: list[str] = []
@@ -78,7 +111,7 @@ def choose_evaluation(
             if better is not None and _accepts(query, better[0], evaluations):
                 reason = better[1]
             if reason is None:
-                return Choice(evaluation, tuple(refusals))
+                return Choice(query, evaluation, tuple(refusals))
             refusals.append(f"not {evaluation.name}: {reason}")
         if has_confidence and not refusals:
             raise EvaluationError(
@@ -92,7 +125,25 @@ def choose_evaluation(
     refusal = by_name[wanted].refusal(query)
     if refusal is not None:
         raise EvaluationError(f"{wanted} cannot run this query: {refusal}")
-    return Choice(by_name[wanted])
+    return Choice(query, by_name[wanted])
+
+
+def by_definition(wanted: str, choice: Choice) -> Choice:
+    """The evaluation if an output needs the partition of each match, and types lack its key.
+
+    Raises:
+        EvaluationError: another one is requested.
+    """
+    if choice.evaluation.has_confidence:
+        return choice  # It refuses the output itself.
+    reason = (
+        f"some types have no attribute '{choice.query.loose[0].attribute}', and the output "
+        "depends on the partitions of matches"
+    )
+    if wanted not in (AUTO, REFERENCE):
+        raise EvaluationError(f"{wanted} cannot run this query: {reason}")
+    reference = next(each for each in EVALUATIONS if each.name == REFERENCE)
+    return Choice(choice.query, reference, (f"only {REFERENCE}: {reason}",))
 
 
 def _accepts(query: AnalysedQuery, name: str, evaluations: Sequence[Evaluation]) -> bool:
@@ -114,14 +165,26 @@ def _refuse_uncertain(evaluation: str, is_uncertain: bool, options: Options) -> 
             )
 
 
-def warn_of_reference(evaluation: Evaluation, refusals: Sequence[str], events: int) -> None:
-    """Warn that the slow reference evaluation runs a long pattern or many events, and say why."""
+def warn_of_reference(
+    evaluation: Evaluation, refusals: Sequence[str], events: int | None = None
+) -> None:
+    """Warn that the slow reference evaluation runs a long pattern or many events, and say why.
+
+    ``events`` is None in a stream, and on Spark: there can be many.
+    """
     is_long = any(TOO_MANY_COMPONENTS in reason for reason in refusals)
-    if evaluation.name == REFERENCE and (is_long or events > _MANY_EVENTS):
+    if evaluation.name == REFERENCE and (is_long or events is None or events > _MANY_EVENTS):
+        over = "many events" if events is None else f"{events:,} events"
         warn(
-            f"no fast evaluation runs this query, and the reference evaluation may take long over "
-            f"{events:,} events: {'; '.join(refusals)}"
+            "no fast evaluation runs this query, and the reference evaluation may take long over "
+            f"{over}: {'; '.join(refusals)}"
         )
+
+
+def refuse_unknown_kinds(evaluation: Evaluation, refusals: Sequence[str]) -> None:
+    """Refuse a session that is slow only because a column has no values in the first batch."""
+    if evaluation.name == REFERENCE and any(KIND_NOT_KNOWN in reason for reason in refusals):
+        raise EvaluationError("no fast evaluation runs this query: " + "; ".join(refusals))
 
 
 def warn_of_ignored(options: Options, used: Sequence[Evaluation]) -> None:

@@ -5,24 +5,12 @@ To add one, write ``engines/<name>/evaluation.py`` and list its entry here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cepheid.engines.base.evaluation import REFERENCE, Evaluation
 from cepheid.engines.imprecise.evaluation import IMPRECISE_EVALUATION
 from cepheid.engines.lazy.evaluation import LAZY_CHAIN_EVALUATION, LAZY_TREE_EVALUATION
 from cepheid.engines.nfa_b.evaluation import NFA_B_EVALUATION
 from cepheid.engines.stacks.evaluation import STACKS_EVALUATION
 from cepheid.errors import OptionError, unknown_name
-
-if TYPE_CHECKING:
-    from cepheid.engines.base.query_session import SessionTask, WholeRun
-
-
-def _run_by_definition(task: SessionTask) -> WholeRun:
-    from cepheid.engines.reference import ReferenceRun
-
-    return ReferenceRun(task)
-
 
 EVALUATIONS: tuple[Evaluation, ...] = (
     STACKS_EVALUATION,
@@ -33,8 +21,6 @@ EVALUATIONS: tuple[Evaluation, ...] = (
         REFERENCE,
         "the definition of the language, executed: correct for every query, and slow",
         lambda _query: None,
-        make_run=_run_by_definition,
-        has_session=False,
     ),
     IMPRECISE_EVALUATION,
 )

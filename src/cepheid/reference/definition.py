@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cepheid.budget import charge
 from cepheid.language import syntax as ast
@@ -26,6 +26,9 @@ from cepheid.reference.interpreter import (
     list_of,
 )
 
+if TYPE_CHECKING:
+    from cepheid.reference.timed_out import Furthest
+
 OwnWindows = Mapping[ast.Window, int]
 """The windows that negations have of their own, in ticks."""
 
@@ -35,13 +38,14 @@ _MATCH_BYTES, _EVENT_BYTES = 600, 60
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A match: its binding, and its end time.
+    """A match: its binding, and its end time; or a partial match whose window has passed.
 
     A match ends with its last event, or at the deadline of its trailing negations.
     """
 
     binding: dict[str, Event | list[Event]]
     ended: int
+    timed_out: bool = False
 
     @property
     def completed(self) -> tuple[int, int]:
@@ -55,7 +59,23 @@ class Match:
 
     def events(self) -> list[Event]:
         """The events of the match in stream order."""
-        return _events_of(self.binding)
+        return events_of(self.binding)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a stream has come: the least time and the least position of a later event.
+
+    Before the first event there is no time. At the end there is no later event.
+    """
+
+    now: int | None = None
+    count: int = 0
+    at_end: bool = False
+
+    def has_passed(self, ticks: int) -> bool:
+        """Whether no later event comes before a time."""
+        return self.at_end or (self.now is not None and self.now >= ticks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +108,7 @@ def evaluate(
     query: ast.Query,
     events: Sequence[Event],
     window: int | None = None,
+    evaluation: type[Evaluation] | None = None,
     own_windows: OwnWindows | None = None,
 ) -> list[Match]:
     """All matches of the query over the ordered events, in order of completion.
@@ -97,7 +118,7 @@ def evaluate(
     :mod:`cepheid.reference.output`.
     """
     found: dict[Any, Match] = {}
-    for match in find(query, events, window, own_windows=own_windows):
+    for match in find(query, events, window, evaluation, own_windows):
         charge(_MATCH_BYTES + _EVENT_BYTES * len(match.events()))
         key = sort_key(query, match)
         if key not in found or match.completed < found[key].completed:
@@ -113,10 +134,22 @@ def find(
     own_windows: OwnWindows | None = None,
 ) -> Iterator[Match]:
     """The matches as they are found; a match of two alternatives comes twice."""
+    for each in alternatives(query, events, window, evaluation, own_windows):
+        yield from each.matches()
+
+
+def alternatives(
+    query: ast.Query,
+    events: Sequence[Event],
+    window: int | None = None,
+    evaluation: type[Evaluation] | None = None,
+    own_windows: OwnWindows | None = None,
+) -> Iterator[Evaluation]:
+    """The alternatives of a query over events in order, some of which may have been left out."""
+    make = evaluation or Evaluation
     for flat in _expand(query.pattern):
         if flat.positives:
-            make = evaluation or Evaluation
-            yield from make(query, flat, events, window, own_windows or {}).matches()
+            yield make(query, flat, events, window, own_windows or {})
 
 
 def returned(query: ast.Query, match: Match) -> list[Any]:
@@ -170,8 +203,10 @@ class Evaluation:
         self.flat = flat
         self.events = events
         self.ticks = [event.ticks for event in events]
+        self.positions = [event.position for event in events]
         self.extent = window
         self.own_windows = own_windows
+        self.furthest: Furthest | None = None
         self.measure = query.measure
         self.strategy = query.strategy
         self.equivalences = _equivalences(query)
@@ -210,6 +245,7 @@ class Evaluation:
                 else:
                     extended = {**binding, component.variable: event}
                     if self._consistent(extended):
+                        self._note(extended)
                         yield from self._candidates(index + 1, extended)
 
     def _lists(self, index: int, binding: Binding, chosen: list[Event]) -> Iterator[Binding]:
@@ -219,6 +255,7 @@ class Evaluation:
         extended = {**binding, component.variable: chosen}
         if not self._consistent(extended, growing=component.variable):
             return
+        self._note(extended)
         if len(chosen) >= component.bounds.least and self._consistent(extended):
             yield from self._candidates(index + 1, extended)
         if len(chosen) != component.bounds.most:
@@ -230,7 +267,7 @@ class Evaluation:
         """Whether the event has the right type and place and is not in the binding yet."""
         return (
             event.type in component.types
-            and all(event is not other for other in _events_of(binding))
+            and all(event is not other for other in events_of(binding))
             and self._in_place(component.variable, event, binding)
         )
 
@@ -262,6 +299,7 @@ class Evaluation:
         component = self.flat.positives[index]
         if not (self._may_take(component, binding, event) and self._is_near(binding)):
             return
+        self._note(binding)
         is_last = index + 1 == len(self.flat.positives)
         if component.bounds is None:
             if is_last:
@@ -283,6 +321,7 @@ class Evaluation:
                 binding, taken, event = extended, [*taken, later], later
                 if not self._is_near(binding):
                     return
+                self._note(binding)
                 if is_last and len(taken) >= least and self._satisfied(binding):
                     yield binding
         if len(taken) == most and not is_last:
@@ -302,6 +341,11 @@ class Evaluation:
         growing = component.variable if component.is_kleene else None
         return event.type in component.types and self._satisfied(extended, growing)
 
+    def _note(self, binding: Binding) -> None:
+        """Keep a binding of the first components, if partial matches are asked for."""
+        if self.furthest is not None and self._is_near(binding, complete=True):
+            self.furthest.add(binding)
+
     # --- what a binding must satisfy
 
     def _consistent(self, binding: Binding, growing: str | None = None) -> bool:
@@ -311,7 +355,7 @@ class Evaluation:
 
     def _satisfied(self, binding: Binding, growing: str | None = None) -> bool:
         """Whether all conditions hold that can be tested with the bound events."""
-        events = _events_of(binding)
+        events = events_of(binding)
         return all(_agree(test, events) for test in self.equivalences) and all(
             _holds(condition, binding)
             for condition in self.conditions
@@ -324,7 +368,7 @@ class Evaluation:
         The partition of an incomplete match is unknown if the types of its first events do not have
         the equivalence attributes.
         """
-        events = _events_of(binding)
+        events = events_of(binding)
         in_known_partition = all(
             test.value is not None or any(test.attribute in event.values for event in events)
             for test in self.equivalences
@@ -341,7 +385,7 @@ class Evaluation:
             return last.ticks - first.ticks < self.extent
         if self.measure is ast.WindowMeasure.EVENTS:
             return last.position - first.position < self.extent
-        between = self.events[first.position + 1 : last.position + 1]
+        between = self._between(first.position + 1, last.position + 1)
         return sum(self._same_partition(event, events) for event in between) < self.extent
 
     def _within_reach(self, binding: Binding, after: int = -1) -> Sequence[Event]:
@@ -350,15 +394,19 @@ class Evaluation:
         This only saves time: the window is tested on the bound events.
         """
         low, high = 0, len(self.events)
-        bound = _events_of(binding)
+        bound = events_of(binding)
         if bound and self.extent is not None:
             if self.measure is ast.WindowMeasure.TIME:
                 low = bisect_right(self.ticks, bound[-1].ticks - self.extent)
                 high = bisect_left(self.ticks, bound[0].ticks + self.extent)
             elif self.measure is ast.WindowMeasure.EVENTS:
-                low = max(bound[-1].position - self.extent + 1, 0)
-                high = bound[0].position + self.extent
-        return self.events[max(low, after + 1) : high]
+                low = bisect_left(self.positions, bound[-1].position - self.extent + 1)
+                high = bisect_left(self.positions, bound[0].position + self.extent)
+        return self.events[max(low, bisect_right(self.positions, after)) : high]
+
+    def _between(self, low: int, high: int) -> Sequence[Event]:
+        """The events from a position to another."""
+        return self.events[bisect_left(self.positions, low) : bisect_left(self.positions, high)]
 
     def _contiguous(self, events: list[Event]) -> bool:
         if self.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY:
@@ -367,7 +415,7 @@ class Evaluation:
             return not any(
                 self._same_partition(event, events)
                 for a, b in pairwise(events)
-                for event in self.events[a.position + 1 : b.position]
+                for event in self._between(a.position + 1, b.position)
             )
         return True
 
@@ -377,7 +425,7 @@ class Evaluation:
     # --- negation
 
     def _violated(self, negated: _Absent, binding: Binding) -> bool:
-        events = _events_of(binding)
+        events = events_of(binding)
         reach = self._within_reach(binding) if negated.window is None else self.events
         return any(
             event.type in negated.component.types
@@ -399,7 +447,7 @@ class Evaluation:
         if not self._in_place(negated.variable, event, binding):
             return False
         if negated.window is None:
-            together = [*_events_of(binding), event]
+            together = [*events_of(binding), event]
             return self._fits(sorted(together, key=lambda event: event.position))
         before, after = self._around(negated, binding)
         distance = event.ticks - before[-1].ticks if before else after[0].ticks - event.ticks
@@ -410,25 +458,59 @@ class Evaluation:
         order, name = self.flat.before, negated.variable
         before = {other: bound for other, bound in binding.items() if (other, name) in order}
         after = {other: bound for other, bound in binding.items() if (name, other) in order}
-        return _events_of(before), _events_of(after)
+        return events_of(before), events_of(after)
 
     def _own_extent(self, window: ast.Window) -> int:
         assert not isinstance(window.extent, ast.Parameter)
         return self.own_windows.get(window, ceil(window.extent))
 
     def _ended(self, binding: Binding) -> int:
-        return max(self._deadlines(binding), default=_events_of(binding)[-1].ticks)
+        return max(self._deadlines(binding), default=events_of(binding)[-1].ticks)
 
     def _deadlines(self, binding: Binding) -> Iterator[int]:
         """The times at which the negations are decided that later events can violate."""
-        for negated in self.flat.negatives:
-            before, after = self._around(negated, binding)
-            if after or negated.inside is not None:
-                continue
+        for negated, before in self._open_negations(binding):
             if negated.window is not None:
                 yield before[-1].ticks + self._own_extent(negated.window)
             elif self.extent is not None and self.measure is ast.WindowMeasure.TIME:
-                yield _events_of(binding)[0].ticks + self.extent
+                yield events_of(binding)[0].ticks + self.extent
+
+    def _open_negations(self, binding: Binding) -> Iterator[tuple[_Absent, list[Event]]]:
+        """The negations that an event after the match can violate, and the events before them."""
+        for negated in self.flat.negatives:
+            before, after = self._around(negated, binding)
+            if not after and negated.inside is None:
+                yield negated, before
+
+    def is_decided(self, match: Match, reached: Reached) -> bool:
+        """Whether no later event can violate a match."""
+        for negated, before in self._open_negations(match.binding):
+            if negated.window is not None:
+                ended = reached.has_passed(before[-1].ticks + self._own_extent(negated.window))
+            else:
+                ended = self.has_left(match.events(), reached)
+            if not ended:
+                return False
+        return True
+
+    def has_left(self, events: list[Event], reached: Reached) -> bool:
+        """Whether no later event is in one window with these."""
+        if reached.at_end or self.extent is None:
+            return reached.at_end
+        first = events[0]
+        if self.measure is ast.WindowMeasure.TIME:
+            return reached.has_passed(first.ticks + self.extent)
+        if self.measure is ast.WindowMeasure.EVENTS:
+            return reached.count - first.position >= self.extent
+        # An event without an attribute of the equivalence tests is in many partitions.
+        named = {test.attribute for test in self.equivalences}
+        known = named & {name for event in events for name in event.values}
+        counted = [
+            event
+            for event in self._between(first.position, reached.count)
+            if named & event.values.keys() <= known and self._same_partition(event, events)
+        ]
+        return len(counted) >= self.extent
 
 
 # --- conditions ---------------------------------------------------------------------------
@@ -502,7 +584,8 @@ def _shared_value(events: list[Event], attribute: str) -> Any:
     return next((event.values[attribute] for event in events if attribute in event.values), None)
 
 
-def _events_of(binding: Binding) -> list[Event]:
+def events_of(binding: Binding) -> list[Event]:
+    """The events of a binding in stream order."""
     return sorted(all_bound(binding), key=lambda event: event.position)
 
 

@@ -19,7 +19,7 @@ from cepheid.language import syntax as ast
 from cepheid.language.computed import EVENT
 from cepheid.language.naming import variables_in
 from cepheid.language.units import microseconds
-from cepheid.schema import Computed, Kind, Position
+from cepheid.schema import PARTITION_INDEX, Computed, Kind, Position
 
 T = TypeVar("T")
 Truth = bool | None
@@ -219,7 +219,7 @@ def _local_attribute(event: Event, attribute: str) -> Any:
     if isinstance(attribute, Computed):
         return Interpreter({EVENT: event}, {}).value(attribute.expression)
     if isinstance(attribute, Position) and attribute not in event.values:
-        return event.position
+        return event.values[PARTITION_INDEX] if attribute.is_of_partition else event.position
     if attribute not in event.values:
         raise _Missing
     return event.values[attribute]

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepheid.budget import OverBudget
+from cepheid.codegen.layout import NONE
 from cepheid.codegen.sequences import compile_negation
 from cepheid.engines.base.engine import Chunk, EngineTask, Restored
 from cepheid.engines.base.event_batch import Bools
+from cepheid.engines.base.layout import Closing
 from cepheid.engines.base.limits import too_many_matches
 from cepheid.engines.base.retained import Retained
 from cepheid.events.arrays import Int64s, int64s, padded
@@ -21,29 +23,14 @@ from cepheid.events.time_axis import MAX_TICKS
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, MatchTimes, joined_bindings, no_matches
 from cepheid.matches.held import charge_matches, over_budget
+from cepheid.matches.metrics import EngineMetrics
 from cepheid.matches.stored import load_matches, store_matches
 from cepheid.planning.registry import evaluation_named
-from cepheid.snapshot_checks import check_arrays, expected
+from cepheid.snapshot_checks import FAR, check_arrays, expected
 from cepheid.snapshots import Arrays, part, prefixed
 
 if TYPE_CHECKING:
     from cepheid.engines.negation.filter import NegationFilter
-
-
-def _filtered(
-    filters: Sequence[NegationFilter],
-    matches: Bindings,
-    partitions: Int64s,
-    retained: Retained,
-    strings: StringCodes,
-) -> tuple[Bindings, Int64s]:
-    """The matches that violate none of the negations, and their partitions."""
-    for test in filters:
-        if len(matches):
-            kept = np.flatnonzero(~test.violated(matches, partitions, retained, strings))
-            if len(kept) < len(matches):
-                matches, partitions = matches.pick(kept), partitions[kept]
-    return matches, partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +57,7 @@ _COPIES = 6
 class AlternativeRun:
     """One alternative of a query: its engine, and the matches pending on its negations."""
 
-    def __init__(self, evaluation: str, task: EngineTask, measure: ast.WindowMeasure) -> None:
+    def __init__(self, evaluation: str, task: EngineTask) -> None:
         query, alternative = task.query, task.alternative
         make_engine = evaluation_named(evaluation).make_engine
         assert make_engine is not None
@@ -89,7 +76,7 @@ class AlternativeRun:
         self._waits_for_window = len(own_waits) < len(waiting)
         self._own_wait = max(own_waits, default=0)
         self._has_own = any(each.own_window for each in alternative.negations)
-        is_time = measure is ast.WindowMeasure.TIME
+        is_time = query.query.measure is ast.WindowMeasure.TIME
         self._ends_with_window = self._waits_for_window and is_time
         self.is_decided_by_time = is_time or not self._waits_for_window
         self._filters: list[NegationFilter] = []
@@ -106,11 +93,20 @@ class AlternativeRun:
                 )
                 for negated in alternative.negations
             ]
+        # The row of each negation, and of each edge, in what closes the edges of the engine.
+        closes = self.engine.closes_edges and self._is_sequence
+        edges = [each.edge if closes else None for each in self._filters]
+        closed = sorted({edge for edge in edges if edge is not None})
+        self._rows = [None if edge is None else closed.index(edge) for edge in edges]
+        self._edge_rows = np.full(2 * len(self._components) + 2 if closed else 0, NONE)
+        self._edge_rows[closed] = range(len(closed))
         self._by_test = self.engine.partition_attributes == tuple(
             test.attribute for test in query.equivalences
         )
         # The numbers of partitions, unless they are those of the equivalence tests.
         self._lists = PartitionNumbers()
+        # How many matches negations have excluded, and how many events these had.
+        self._violated = int64s(2)
         # Pending matches, and the partitions in which events can violate their negations.
         self._nothing = no_matches(self._components), int64s(0)
         self._parts = [self._nothing]
@@ -167,6 +163,8 @@ class AlternativeRun:
         }
         for number, test in enumerate(self._filters):
             arrays |= prefixed(f"negation{number}", test.state())
+        if self._filters:
+            arrays["excluded"] = np.append(self._violated, [each.tests for each in self._filters])
         return arrays
 
     def load(self, state: Arrays, restored: Restored) -> None:
@@ -179,7 +177,13 @@ class AlternativeRun:
         negations = {f"negation{number}": test for number, test in enumerate(self._filters)}
         parts = ["engine", "lists", "pending", *negations]
         sizes = {"matches": len(matches), "partitions": restored.partitions}
+        if "excluded" in state:  # Older snapshots do not count them.
+            described["excluded"] = expected(np.int64, 2 + len(self._filters), each=(0, FAR))
         check_arrays(state, described, parts, **sizes)
+        if "excluded" in state:
+            self._violated, tests = state["excluded"][:2], state["excluded"][2:].tolist()
+            for each, count in zip(self._filters, tests, strict=True):
+                each.tests = count
         self.engine.load(part("engine", state), restored)
         matches = replace(matches, in_order=self._is_sequence)
         self._parts = [(matches, state["pending_partitions"])]
@@ -193,14 +197,18 @@ class AlternativeRun:
         """
         own = self._with_own_partitions(chunk)
         partitions = chunk.partition_of if self._by_test else own.partition_of
-        for test in self._filters:
-            test.read(chunk.events, partitions, chunk.axis)
+        rows = len(set(self._rows) - {None})
+        latest = np.full((rows, len(chunk.events)), 2 * NONE, dtype=np.int64)
+        for test, row in zip(self._filters, self._rows, strict=True):
+            closed = None if row is None else latest[row]
+            test.read(chunk.events, partitions, chunk.axis, closed)
+        own = replace(own, closing=Closing(self._edge_rows, latest))
         direct = [test for test in self._filters if not test.waits]
         strings, first_event = chunk.events.strings, chunk.events.first_event
         for block in self._blocks(own, 0):
             found = self._completed(retained, replace(block, in_order=self._is_sequence))
             last = found.last_events() - first_event
-            kept = _filtered(direct, found, partitions[last], retained, strings)
+            kept = self._filtered(direct, found, partitions[last], retained, strings)
             if len(kept[0]):
                 self._charged += charge_matches(self._budget, kept[0], self._query, _COPIES)
                 self._parts.append(kept)
@@ -214,8 +222,7 @@ class AlternativeRun:
         for block in self._blocks(self._with_own_partitions(chunk), base):
             if not retained.are_consecutive:
                 block = block.moved(retained.places)
-            times = retained.times_of(block)
-            yield replace(block, known_times=times, in_order=self._is_sequence)
+            yield block.timed(retained.times_of(block), self._is_sequence)
 
     def _blocks(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """The matches of the positive components, in blocks without times."""
@@ -296,17 +303,25 @@ class AlternativeRun:
         if self.waits and not at_end and len(ready):
             if self._own_wait and self._waits_for_window:
                 # A match may wait longer than an event is kept that violates it.
-                ready, partitions = _filtered(waiting, ready, partitions, retained, strings)
+                ready, partitions = self._filtered(waiting, ready, partitions, retained, strings)
             is_closed = self._are_decided(ready, retained, reached)
             open_, closed = np.flatnonzero(~is_closed), np.flatnonzero(is_closed)
             self._parts = [(ready.pick(open_), partitions[open_])]
             self._charged = charge_matches(self._budget, self._parts[0][0], self._query, _COPIES)
             ready, partitions = ready.pick(closed), partitions[closed]
-        ready, _ = _filtered(waiting, ready, partitions, retained, strings)
+        ready, _ = self._filtered(waiting, ready, partitions, retained, strings)
         earliest = int(retained.ticks[0]) if self._has_own and len(retained) else reached.now
         for test in self._filters:
             test.evict(reached.following, earliest)
         return ready
+
+    def take_all(self) -> Bindings:
+        """The pending matches, if there are no negations."""
+        matches, _ = self._pending
+        self._parts = [self._nothing]
+        self._budget.release(self._charged)
+        self._charged = 0
+        return matches
 
     def _are_decided(self, matches: Bindings, retained: Retained, reached: Reached) -> Bools:
         """Which matches no later event can violate."""
@@ -319,6 +334,39 @@ class AlternativeRun:
             last = retained.ticks[retained.places(matches.last_events())]
             decided = decided & (reached.now - last >= self._own_wait)
         return decided
+
+    def _filtered(
+        self,
+        filters: Sequence[NegationFilter],
+        matches: Bindings,
+        partitions: Int64s,
+        retained: Retained,
+        strings: StringCodes,
+    ) -> tuple[Bindings, Int64s]:
+        """The matches that violate none of the negations, and their partitions."""
+        found = matches
+        for test in filters:
+            if len(matches):
+                kept = np.flatnonzero(~test.violated(matches, partitions, retained, strings))
+                if len(kept) < len(matches):
+                    matches, partitions = matches.pick(kept), partitions[kept]
+        if matches is not found:
+            self._violated += np.array([len(found) - len(matches), found.events - matches.events])
+        return matches, partitions
+
+    @property
+    def metrics(self) -> EngineMetrics:
+        """What the engine has done; matches that negations exclude are not counted."""
+        found = self.engine.metrics
+        if not self._filters:
+            return found
+        tests = {each.edge_name: each.tests for each in self._filters if each.tests}
+        return replace(
+            found,
+            matches=found.matches - int(self._violated[0]),
+            events_in_matches=found.events_in_matches - int(self._violated[1]),
+            evaluations=found.evaluations | tests,
+        )
 
     def _completed(self, retained: Retained, block: Bindings) -> Bindings:
         """The block with the times and the completion of its matches."""

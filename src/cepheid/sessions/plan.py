@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,29 +13,30 @@ import pyarrow as pa
 from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.scripts import ScriptQuery
 from cepheid.budget import Budget
-from cepheid.engines.base.evaluation import AUTO, Evaluation
-from cepheid.engines.base.query_session import QuerySession, SessionTask, Stored, WholeRun
+from cepheid.engines.base.evaluation import AUTO, REFERENCE, Evaluation
+from cepheid.engines.base.query_session import QuerySession, SessionTask, Stored
 from cepheid.errors import EvaluationError, LimitError, OptionError, SnapshotError
 from cepheid.events.events import Events
 from cepheid.events.own_windows import on_axis
+from cepheid.events.partition_positions import with_partition_positions
 from cepheid.events.read_options import UncertainTime
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.matches.matches import Matches
 from cepheid.matches.modes.registry import all_outputs
 from cepheid.matches.modes.rule import EVERY_MATCH, OutputRule
-from cepheid.planning.choice import Choice, warn_of_reference
+from cepheid.planning.choice import Choice, by_definition, warn_of_reference
 from cepheid.planning.registry import EVALUATIONS, evaluation_named
 from cepheid.schema import Kind
-from cepheid.sessions.composites import Composites
-from cepheid.sessions.merged_stream import (
+from cepheid.sessions.run_settings import RunSettings
+from cepheid.sessions.script import Script
+from cepheid.sessions.scripts.composites import Composites
+from cepheid.sessions.scripts.merged_stream import (
     MergedStream,
     composite_columns,
     kinds_made,
     name_of_row,
     refuse_taken_types,
 )
-from cepheid.sessions.run_settings import RunSettings
-from cepheid.sessions.script import Script
 from cepheid.snapshot_checks import check_values, require
 
 
@@ -77,6 +78,10 @@ class PlannedQuery:
             self.budget,
         )
 
+    def positioned(self, events: Events) -> Events:
+        """A whole stream, with the numbers of events in partitions if the query reads them."""
+        return with_partition_positions(self.analysed, events)
+
     def no_composites(self) -> Composites:
         """An empty set of the query's composite events."""
         none = np.empty(0, dtype=np.int64)
@@ -91,6 +96,10 @@ class PlannedQuery:
         return matches.with_rows_named(lambda row: name_of_row(row, names))
 
 
+KnownChoice = Callable[[AnalysedQuery, int | None, OutputRule], Choice | None]
+"""What a query, its window and its output tell about its evaluation; None if nothing."""
+
+
 def plan(
     script: Script,
     settings: RunSettings,
@@ -98,6 +107,7 @@ def plan(
     *,
     in_batches: bool = False,
     compressed: bool = False,
+    known: KnownChoice | None = None,
 ) -> list[PlannedQuery]:
     """The evaluation of each query over events with these columns; there may be no events.
 
@@ -105,8 +115,9 @@ def plan(
         script: the queries.
         settings: how the queries are run.
         events: the input, or its first batch. ``auto`` chooses by its frequencies.
-        in_batches: evaluations must have sessions.
+        in_batches: the events are the first batch of a stream.
         compressed: evaluations with a compressed output are preferred.
+        known: gives the evaluation of queries for which it is known already.
     """
     read = settings.read
     script.check_reserved(read)
@@ -125,14 +136,24 @@ def plan(
             sample, _ = stream.merge(sample, nowhere, none, len(script.queries))
         analysed = script.analysed(number, sample.schema)
         with naming(script, number):
+            sample = with_partition_positions(analysed, sample)
             analysed = on_axis(analysed, events.time_axis)
-            choice = script.choose(analysed, settings, in_batches=in_batches, compressed=compressed)
             window = script.window_ticks(number, events.time_axis)
             rule = settings.said.of(each.query).rule(events.time_axis)
+            choice = None if known is None else known(analysed, window, rule)
+            is_known = choice is not None
+            if choice is None:
+                choice = script.choose(
+                    analysed, settings, in_batches=in_batches, compressed=compressed
+                )
+            if rule.needs_whole_partitions and choice.query.loose:
+                choice = by_definition(settings.evaluation, choice)
+            analysed = choice.query
         chosen = choice.evaluation
-        if script.is_single and not compressed:
+        is_known = is_known or chosen.name == REFERENCE
+        if script.is_single and not (compressed or is_known):
             chosen = _cheapest(analysed, settings, events, window, choice)
-        if settings.evaluation == AUTO:
+        if settings.evaluation == AUTO and len(events) and not in_batches:
             warn_of_reference(chosen, choice.refusals, len(events))
         makes = None
         if each.is_read:
@@ -157,11 +178,15 @@ def plan(
     return planned
 
 
-def new_run(task: SessionTask) -> WholeRun:
+def new_run(task: SessionTask) -> QuerySession:
     """What runs a query: made by its evaluation, or a session over the evaluation's engines."""
-    make = evaluation_named(task.evaluation).make_run
-    if make is not None:
-        return make(task)
+    evaluation = evaluation_named(task.evaluation)
+    if evaluation.make_run is not None:
+        return evaluation.make_run(task)
+    if evaluation.make_engine is None:
+        from cepheid.sessions.reference_session import ReferenceSession
+
+        return ReferenceSession(task)
     from cepheid.sessions.session import Session
 
     return Session(
@@ -183,6 +208,7 @@ def open_session(task: SessionTask, stored: Stored | None = None) -> QuerySessio
     if stored is not None:
         header, _ = stored
         kinds = {"output": "string?", "at_most_once_per": "count?", "window": "integer?"}
+        kinds |= {"timed_out": "flag"} if "timed_out" in header else {}
         check_values(header, {"evaluation": "string", **kinds})
         is_known = any(each.name == header["evaluation"] for each in EVALUATIONS)
         require(is_known, f"its evaluation is {header['evaluation']!r}")
@@ -198,7 +224,6 @@ def open_session(task: SessionTask, stored: Stored | None = None) -> QuerySessio
         task = replace(task, window=header["window"], rule=_made_with(header, task.rule))
         task = replace(task, evaluation=made_by.name)
     session = new_run(task)
-    assert isinstance(session, QuerySession)
     if stored is not None:
         session.load(*stored)
     return session
@@ -209,11 +234,13 @@ def _made_with(header: Mapping[str, Any], rule: OutputRule) -> OutputRule:
     if "output" not in header:
         return rule
     require(header["output"] in all_outputs(), "its output is unknown")
-    made = OutputRule(header["output"], header.get("at_most_once_per"))
+    timed_out = header.get("timed_out", False)
+    made = OutputRule(header["output"], header.get("at_most_once_per"), timed_out)
     if rule not in (made, EVERY_MATCH):
         raise SnapshotError(
-            f"the snapshot was made with output={made.output!r} and "
-            f"at_most_once_per={made.least_gap!r}; restore it with the same"
+            f"the snapshot was made with output={made.output!r}, "
+            f"at_most_once_per={made.least_gap!r} and timed_out={timed_out}; restore it with the "
+            "same"
         )
     return made
 

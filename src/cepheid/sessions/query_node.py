@@ -17,14 +17,15 @@ from cepheid.engines.base.query_session import QuerySession
 from cepheid.engines.base.retained import events_from, events_state
 from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
+from cepheid.events.partition_positions import PartitionPositions
 from cepheid.events.time_axis import TimeAxis
 from cepheid.matches.bindings import WINDOW_END, joined_bindings
 from cepheid.matches.matches import Matches
 from cepheid.schema import Schema
-from cepheid.sessions.composites import Composites, Frontier, Unsettled, before
-from cepheid.sessions.merged_stream import ANCHOR, PLACE
 from cepheid.sessions.plan import PlannedQuery
 from cepheid.sessions.script import Script
+from cepheid.sessions.scripts.composites import Composites, Frontier, Unsettled, before
+from cepheid.sessions.scripts.merged_stream import ANCHOR, PLACE, without_places
 from cepheid.snapshot_checks import FAR, check_arrays, check_values, expected, require
 from cepheid.snapshots import Arrays, part, prefixed
 
@@ -44,6 +45,9 @@ class QueryNode:
         self._inbox: dict[int, Composites] = {}
         self._unsettled: Unsettled | None = None
         self._made = 0
+        self._positions = PartitionPositions.of(planned.analysed)
+        if self._positions is not None and session.latest is not None:
+            self._positions.resume(session.retained)
         self.frontier: Frontier | None = None
 
     def receive(self, raw: Events, anchors: Int64s) -> None:
@@ -115,6 +119,10 @@ class QueryNode:
             stream, anchors = self.planned.stream.merge(
                 stream.slice(0, count), anchors[:count], ready, len(self._queries)
             )
+        if self._positions is not None:
+            if self._positions.are_many() and self.session.latest is not None:
+                self._positions.resume(self.session.retained)
+            stream = self._positions.added(stream)
         if self.planned.makes is None:
             return stream
         places = np.arange(len(stream), dtype=np.int64) + self.session.rows_read
@@ -129,7 +137,7 @@ class QueryNode:
 
     def state(self) -> Arrays:
         """The state of the node, for a snapshot."""
-        raw = self.planned.sample if self._raw is None else self._raw
+        raw = without_places(self.planned.sample) if self._raw is None else self._raw
         arrays: Arrays = {
             "session": np.frombuffer(self.session.snapshot(), dtype=np.uint8),
             "made": np.array([self._made]),

@@ -6,6 +6,7 @@ the matches that it cannot decide yet.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -31,53 +32,32 @@ REPORTING_PARTS = (_MODE, _IN_ORDER, "undecided", "throttle", "throttled")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moment:
+class Moment(ABC):
     """What a session knows when it reports matches.
 
-    ``following`` has for each partition the least place that a later event can have on the axis
-    of the window, whose extent is ``extent``. ``pending`` is the (ticks, position) at which the
-    first match with an open negation completes, and ``outlasting`` are the first events of pending
-    matches that can outlast the window. ``live`` has the first events of runs and of pending
-    matches, or is None if engines do not know them.
+    ``pending`` is the (ticks, position) at which the first match with an open negation completes.
     """
 
     retained: Retained
-    following: Int64s
-    extent: int
     pending: tuple[int, int] | None
-    outlasting: Int64s
-    live: Int64s | None
     at_end: bool
 
-    def partition_of(self, positions: Int64s) -> Int64s:
-        """The partition of each event by the equivalence tests."""
-        return self._measured(positions)[1]
+    @property
+    @abstractmethod
+    def partitions(self) -> int:
+        """The number of partitions so far."""
 
-    def _measured(self, positions: Int64s) -> tuple[Int64s, Int64s]:
-        """The place of each event on the axis of the window, and its partition."""
-        axis, partition = self.retained.measured_at(self.retained.places(positions))
-        return axis, np.maximum(partition, 0)
+    @abstractmethod
+    def partition_of(self, matches: Bindings) -> Int64s:
+        """The partition of each match by the equivalence tests."""
 
-    def is_closed(self, positions: Int64s) -> Bools:
-        """Whether no later match begins with each of these events."""
-        if self.at_end:
-            return np.ones(len(positions), dtype=np.bool_)
-        axis, partition = self._measured(positions)
-        closed: Bools = self.following[partition] - axis >= self.extent
-        if len(self.outlasting):
-            closed &= ~np.isin(positions, self.outlasting)
-        return closed if self.live is None else closed | ~np.isin(positions, self.live)
+    @abstractmethod
+    def is_closed(self, matches: Bindings) -> Bools:
+        """Whether no later match begins with the first event of each match."""
 
     def live_starts(self) -> LiveStarts | None:
-        """The first events of later matches, by partition."""
-        if self.live is None or self.at_end:
-            return None
-        # A run whose window has passed may be there until it reads an event.
-        live = self.live[self.is_needed(self.live)]
-        live = live[~self.is_closed(live)]
-        partition = self.partition_of(live)
-        order = np.lexsort((live, partition))
-        return LiveStarts(live[order], partition[order])
+        """The first events of later matches, by partition; None if they are not known."""
+        return None
 
     def is_needed(self, positions: Int64s) -> Bools:
         """Whether later matches can contain each of these events."""
@@ -94,6 +74,60 @@ class Moment:
         at = matches.completion_positions
         early: Bools = (matches.ends < ticks) | ((matches.ends == ticks) & (at < position))
         return early
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EngineMoment(Moment):
+    """What a session over engines knows.
+
+    ``following`` has for each partition the least place that a later event can have on the axis
+    of the window, whose extent is ``extent``. ``outlasting`` are the first events of pending
+    matches that can outlast the window. ``live`` has the first events of runs and of pending
+    matches, or is None if engines do not know them.
+    """
+
+    following: Int64s
+    extent: int
+    outlasting: Int64s
+    live: Int64s | None
+
+    @property
+    def partitions(self) -> int:
+        """The number of partitions so far."""
+        return max(len(self.following), 1)
+
+    def partition_of(self, matches: Bindings) -> Int64s:
+        """The partition of each match, which is that of its first event."""
+        return self._measured(firsts(matches))[1]
+
+    def is_closed(self, matches: Bindings) -> Bools:
+        """Whether no later match begins with the first event of each match."""
+        return self._are_closed(firsts(matches))
+
+    def _measured(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """The place of each event on the axis of the window, and its partition."""
+        axis, partition = self.retained.measured_at(self.retained.places(positions))
+        return axis, np.maximum(partition, 0)
+
+    def _are_closed(self, positions: Int64s) -> Bools:
+        if self.at_end:
+            return np.ones(len(positions), dtype=np.bool_)
+        axis, partition = self._measured(positions)
+        closed: Bools = self.following[partition] - axis >= self.extent
+        if len(self.outlasting):
+            closed &= ~np.isin(positions, self.outlasting)
+        return closed if self.live is None else closed | ~np.isin(positions, self.live)
+
+    def live_starts(self) -> LiveStarts | None:
+        """The first events of later matches, by partition."""
+        if self.live is None or self.at_end:
+            return None
+        # A run whose window has passed may be there until it reads an event.
+        live = self.live[self.is_needed(self.live)]
+        live = live[~self._are_closed(live)]
+        partition = self._measured(live)[1]
+        order = np.lexsort((live, partition))
+        return LiveStarts(live[order], partition[order])
 
 
 class Reporting:
@@ -129,6 +163,18 @@ class Reporting:
                 matches, self._throttled = chosen
         return matches
 
+    def throttle(self, gap: int | None) -> Bindings:
+        """Use another least gap from now on; if there is none, the matches held back for it."""
+        held = self._nothing
+        if gap is None:
+            held, self._throttled, self._throttle = self._throttled, held, None
+        elif self._throttle is None:
+            self._throttle = AtMostOnce(gap)
+        else:
+            self._throttle.gap = gap
+        self.gap = gap or 0
+        return held
+
     def _in_order(self, matches: Bindings, moment: Moment) -> Bindings:
         """Hold back the matches that are complete later than a pending match."""
         matches = _joined(self._early, matches)
@@ -140,14 +186,13 @@ class Reporting:
         self, chooser: Chooser, matches: Bindings, moment: Moment, closed: Bools | None = None
     ) -> tuple[Bindings, Bindings]:
         """The matches to report, and the undecided ones."""
-        first = firsts(matches)
         last = moment.retained.places(matches.last_events())
         completed = CompletedMatches(
             matches,
-            moment.partition_of(first),
-            max(len(moment.following), 1),
+            moment.partition_of(matches),
+            moment.partitions,
             matches.ends > moment.retained.ticks[last],
-            moment.is_closed(first) if closed is None else closed,
+            moment.is_closed(matches) if closed is None else closed,
             moment.live_starts() if self._waits else None,
             moment.is_needed,
         )
@@ -163,11 +208,11 @@ class Reporting:
         if not held:
             return np.ones(len(matches), dtype=np.bool_)
         blocking = joined_bindings(held)
-        partition = moment.partition_of(firsts(blocking))
+        partition = moment.partition_of(blocking)
         order = np.lexsort((blocking.completion_positions, blocking.ends, partition))
         partition, begins = np.unique(partition[order], return_index=True)
         earliest = order[begins]
-        own = moment.partition_of(firsts(matches))
+        own = moment.partition_of(matches)
         at = np.minimum(np.searchsorted(partition, own), len(partition) - 1)
         blocker = earliest[at]
         ends, positions = blocking.ends[blocker], blocking.completion_positions[blocker]

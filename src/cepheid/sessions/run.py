@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -15,19 +17,22 @@ from cepheid.errors import OptionError, list_words
 from cepheid.events.arrays import Int64s
 from cepheid.events.events import Events
 from cepheid.matches.bindings import joined_bindings
-from cepheid.matches.match_stream import MatchStream
+from cepheid.matches.match_stream import MatchStream, Running
 from cepheid.matches.matches import Matches
 from cepheid.matches.modes.mode import COMPRESSED
 from cepheid.planning.choice import warn_of_ignored
 from cepheid.planning.registry import EVALUATIONS
-from cepheid.sessions.composites import Composites, Unsettled
-from cepheid.sessions.plan import PlannedQuery, naming, new_run, plan
+from cepheid.planning.silent_zeros import warn_of_silent_zeros
+from cepheid.sessions.first_runs import whole_run
+from cepheid.sessions.plan import PlannedQuery, naming, plan
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.sessions.script import Script
-from cepheid.sessions.silent_zeros import warn_of_silent_zeros
+from cepheid.sessions.scripts.composites import Composites, Unsettled
 
 if TYPE_CHECKING:
     from cepheid.matches.compressed import CompressedMatches
+
+Run = TypeVar("Run", bound=Running)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,12 +44,49 @@ class Answered:
     matches: Matches
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Started:
+    """A run over a whole stream: the name of its query, what runs it, and its number of events."""
+
+    query: str
+    run: Running
+    events: int
+
+
+_FOLLOWED: ContextVar[list[Started] | None] = ContextVar("cepheid runs", default=None)
+
+
+@contextmanager
+def followed_runs() -> Iterator[list[Started]]:
+    """A list to which each run that begins is added, for another thread to see how far it is.
+
+    >>> import cepheid as cep
+    >>> with followed_runs() as runs:
+    ...     _ = cep.query("EVENT A").match({"ts": [1, 2], "type": ["A", "A"]})
+    >>> [(started.query, started.events) for started in runs]
+    [('query', 2)]
+    """
+    runs: list[Started] = []
+    token = _FOLLOWED.set(runs)
+    try:
+        yield runs
+    finally:
+        _FOLLOWED.reset(token)
+
+
+def _note(planned: PlannedQuery, run: Run, events: Events) -> Run:
+    runs = _FOLLOWED.get()
+    if runs is not None:
+        runs.append(Started(planned.each.name, run, len(events)))
+    return run
+
+
 def prepare(
     script: Script, settings: RunSettings, events: Events, *, compressed: bool = False
 ) -> list[PlannedQuery]:
     """The evaluation of each query over the events, with warnings about likely mistakes."""
     planned = plan(script, settings, events, compressed=compressed)
-    warn_of_silent_zeros(script, events.type_names)
+    warn_of_silent_zeros(script.queries, script.text, events.type_names)
     if script.is_single:
         uncertain = settings.read.uncertain
         if uncertain is not None and isinstance(uncertain.uncertainty, Mapping):
@@ -96,7 +138,7 @@ def _streams(
         stream, hooks = events, anchors
         if query.stream is not None:
             stream, hooks = query.stream.merge(events, anchors, made, len(planned))
-        yield query, stream, hooks
+        yield query, query.positioned(stream), hooks
 
 
 def _answer(
@@ -109,7 +151,7 @@ def _answer(
     """The matches of one query; its composite events are added to ``made``."""
     tree = query.each.query
     with naming(script, query.number):
-        session = new_run(query.task)
+        session = _note(query, whole_run(query, stream), stream)
         parts = session.run(stream)
     if query.makes is not None:
         places = np.arange(len(stream), dtype=np.int64)
@@ -121,7 +163,7 @@ def _answer(
 
 def run_stream(planned: PlannedQuery, events: Events) -> MatchStream:
     """All matches of a query, computed while they are read."""
-    session = new_run(planned.task)
+    session = _note(planned, whole_run(planned, events), events)
     nothing = Matches(planned.each.query, events, [session.nothing])
     return MatchStream(nothing, session.stream(events), session)
 
@@ -129,7 +171,8 @@ def run_stream(planned: PlannedQuery, events: Events) -> MatchStream:
 def run_count(planned: PlannedQuery, events: Events) -> int:
     """The number of matches; matches are built only if they cannot be counted otherwise."""
     task = planned.task
-    if task.rule.chooses or _no_compressed(planned) is not None:
+    is_simple = len(task.query.alternatives) == 1 and not task.query.alternatives[0].negations
+    if task.rule.chooses or not is_simple or _no_compressed(planned) is not None:
         return run_stream(planned, events).exhaust()
     from cepheid.sessions.session import Session
 
@@ -141,7 +184,7 @@ def run_count(planned: PlannedQuery, events: Events) -> int:
         counts=True,
         budget=task.budget,
     )
-    count = session.count(events)
+    count = _note(planned, session, events).count(events)
     if count is None:
         count = run_compressed(planned, events).count()
     limit = task.options.max_matches
@@ -168,7 +211,7 @@ def run_compressed(planned: PlannedQuery, events: Events) -> CompressedMatches:
         keeps_all=True,
         budget=task.budget,
     )
-    return session.run_compressed(events)
+    return _note(planned, session, events).run_compressed(events)
 
 
 def _no_compressed(planned: PlannedQuery) -> str | None:
@@ -177,7 +220,9 @@ def _no_compressed(planned: PlannedQuery) -> str | None:
     refusal = COMPRESSED.refusal(planned.analysed)
     if planned.rule.least_gap is not None:
         refusal = "it lists no matches, and AT MOST ONCE PER leaves out some of them"
-    if not evaluation.has_compressed:
+    if planned.rule.timed_out:
+        refusal = "it lists no matches, and WITH TIMED OUT adds partial ones"
+    elif not evaluation.has_compressed:
         able = list_words([each.name for each in EVALUATIONS if each.has_compressed])
         refusal = f"only {able} has it, and {evaluation.name} runs this query"
     if refusal is not None:

@@ -19,6 +19,7 @@ class MatchKeywords(ReadKeywords, total=False):
     evaluation: str
     output: str | None
     at_most_once_per: float | str | timedelta | None
+    timed_out: bool | None
     options: Mapping[str, Any]
     algorithm: str
     buffer: str

@@ -20,25 +20,28 @@ if TYPE_CHECKING:
     from cepheid.events.time_axis import TimeAxis
     from cepheid.matches.modes.rule import OutputRule
 
-KEYWORDS = ("output", "at_most_once_per")
+KEYWORDS = ("output", "at_most_once_per", "timed_out")
 
 
 @dataclass(frozen=True, slots=True)
 class SaidOutput:
-    """The output mode and the duration of AT MOST ONCE PER; None means that nothing is said."""
+    """The mode, the duration of AT MOST ONCE PER, and WITH TIMED OUT; None: nothing is said."""
 
     output: str | None = None
     at_most_once_per: ast.Window | None = None
+    timed_out: bool | None = None
 
     @classmethod
     def by_keywords(cls, keywords: Mapping[str, Any]) -> SaidOutput:
         """What the keywords say.
 
         Raises:
-            OptionError: a value is no duration.
+            OptionError: a value is no duration, or neither true nor false.
         """
-        given = keywords.get("at_most_once_per")
-        return cls(keywords.get("output"), None if given is None else duration(given))
+        given, timed_out = keywords.get("at_most_once_per"), keywords.get("timed_out")
+        if timed_out not in (None, True, False):
+            raise OptionError(f"timed_out is True or False, not {timed_out!r}")
+        return cls(keywords.get("output"), None if given is None else duration(given), timed_out)
 
     def of(self, query: ast.Query) -> SaidOutput:
         """What the keywords and the clause of a query say together.
@@ -54,7 +57,10 @@ class SaidOutput:
         gap, other = self.at_most_once_per, clause.at_most_once_per
         if gap is not None and other is not None and _comparable(gap) != _comparable(other):
             raise _disagreement("at_most_once_per", print_window(gap), print_window(other))
-        return SaidOutput(self.output or clause.mode, gap or other)
+        if clause.timed_out and self.timed_out is False:
+            raise _disagreement("timed_out", "False", "WITH TIMED OUT")
+        timed_out = clause.timed_out or self.timed_out
+        return SaidOutput(self.output or clause.mode, gap or other, timed_out)
 
     def rule(self, axis: TimeAxis | None = None) -> OutputRule:
         """The output of a query; without a time axis, the duration is not in ticks but 1."""
@@ -64,7 +70,7 @@ class SaidOutput:
         if gap is not None:
             assert isinstance(gap.extent, Fraction)
             ticks = 1 if axis is None else axis.window_ticks(gap.extent, gap.unit)
-        return OutputRule(self.output or EVERY_MATCH.output, ticks)
+        return OutputRule(self.output or EVERY_MATCH.output, ticks, bool(self.timed_out))
 
 
 NOTHING_SAID = SaidOutput()

@@ -88,15 +88,14 @@ class Script:
         Args:
             query: the query.
             settings: the evaluation, the uncertainty and the options that the user gave.
-            in_batches: events arrive in batches, so the evaluation must have sessions.
+            in_batches: events arrive in batches, so that matches cannot be ranked.
             compressed: prefer evaluations that have a compressed output.
         """
         from cepheid.planning.choice import choose, choose_evaluation
         from cepheid.planning.registry import EVALUATIONS
 
         if not self.is_single:
-            usable = [each for each in EVALUATIONS if each.has_session or not in_batches]
-            certain = [each for each in usable if not each.has_confidence]
+            certain = [each for each in EVALUATIONS if not each.has_confidence]
             return choose_evaluation(query, settings.evaluation, certain)
         return choose(
             query,

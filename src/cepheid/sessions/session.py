@@ -21,14 +21,12 @@ from cepheid.engines.base.engine import Chunk, EngineTask, Restored
 from cepheid.engines.base.evaluation import NFA_B
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
-from cepheid.engines.base.query_session import QuerySession
+from cepheid.engines.base.query_session import QuerySession, refuse_earlier
 from cepheid.engines.base.retained import Retained
-from cepheid.errors import EventError
 from cepheid.events.arrays import Int64s, padded
 from cepheid.events.columns.computed_columns import column_of
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.events import Events
-from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, joined_bindings, with_variables
 from cepheid.matches.duplicates import ReportedMatches, without_duplicates
 from cepheid.matches.held import charge_matches
@@ -38,7 +36,8 @@ from cepheid.matches.metrics import Metrics, joined_metrics
 from cepheid.matches.modes.rule import EVERY_MATCH, OutputRule
 from cepheid.schema import Kind
 from cepheid.sessions.alternative_run import AlternativeRun, Reached
-from cepheid.sessions.reporting import REPORTING_PARTS, Moment, Reporting
+from cepheid.sessions.partial_matches import PartialMatches, Progress, none_timed_out
+from cepheid.sessions.reporting import REPORTING_PARTS, EngineMoment, Reporting
 from cepheid.sessions.session_window import SessionWindow
 from cepheid.snapshot_checks import FAR, check_arrays, check_values, expected, require
 from cepheid.snapshots import Arrays, Parts, part, prefixed
@@ -72,47 +71,43 @@ class Session(QuerySession):
     ) -> None:
         self._rule = rule
         rule.refuse_query(query)
-        measure = query.query.measure
-        by_partition = measure is ast.WindowMeasure.EVENTS_PER_PARTITION
-        # Once an event is read, its partition matters only to an output mode that chooses, a
-        # negation, or a window that counts the events of partitions.
-        keeps_partitions = bool(query.equivalences) and (
-            by_partition
-            or rule.chooses
-            or any(alternative.negations for alternative in query.alternatives)
-        )
-        super().__init__(query, options, Retained(measure, keeps_partitions))
+        keeps_partitions = _keeps_partitions(query, rule)
+        retained = Retained(query.query.measure, keeps_partitions=keeps_partitions)
+        super().__init__(query, options, retained)
         self._evaluation = evaluation
         self._window = SessionWindow(query, window, self._retained)
         self._strings = StringCodes(_string_operations(query))
         self._strings_kept = 0
         self._budget = Budget(options.max_memory) if budget is None else budget
         self._charged = 0
+        # Whether partial matches time out depends on all matches.
         is_simple = len(query.alternatives) == 1 and not query.alternatives[0].negations
-        shared: dict[tuple[int, ...], Any] = {}
+        is_simple = is_simple and not rule.timed_out
+        task = EngineTask(
+            query,
+            query.alternatives[0],
+            self._window.extent,
+            query.counts_partitions,
+            options,
+            keeps_all,
+            counts,
+            prunes=rule.mode.prunes if is_simple else NO_PRUNING,
+            budget=self._budget,
+        )
         self._alternatives = [
-            AlternativeRun(
-                evaluation,
-                EngineTask(
-                    query,
-                    alternative,
-                    self._window.extent,
-                    by_partition,
-                    options,
-                    keeps_all,
-                    counts,
-                    prunes=rule.mode.prunes if is_simple else NO_PRUNING,
-                    shared=shared,
-                    budget=self._budget,
-                ),
-                measure,
-            )
+            AlternativeRun(evaluation, replace(task, alternative=alternative))
             for alternative in query.alternatives
         ]
         self._reporting = Reporting(rule, self._components) if rule.chooses else None
-        self._reads_tests = keeps_partitions or any(each.reads_tests for each in self._alternatives)
+        self._partial: PartialMatches | None = None
+        if rule.timed_out:
+            self._partial = PartialMatches(evaluation, task, self._components)
+            self.nothing = none_timed_out(self.nothing)
+        self._runs = [*self._alternatives, *(self._partial.runs if self._partial else ())]
+        self._reads_tests = keeps_partitions or any(each.reads_tests for each in self._runs)
         self._reported = ReportedMatches(self._components)
         # One automaton without negation, output all: its matches are the answer.
+        self._is_simple = is_simple
         self._is_plain = is_simple and self._reporting is None
 
     def feed(self, batch: Events) -> Matches:
@@ -129,6 +124,34 @@ class Session(QuerySession):
         chosen = self._choose(self._release(at_end), at_end)
         return self._reported_now([*parts, self._places(chosen)])
 
+    def throttle(self, gap: int | None) -> Matches | None:
+        """Report with another least gap from now on; the matches that the old one held back."""
+        if gap is not None and self._query.loose:
+            return None
+        self._rule = rule = replace(self._rule, least_gap=gap)
+        if self._reporting is None:
+            self._reporting = Reporting(rule, self._components)
+        held = self._reporting.throttle(gap)
+        held = self._places(held if self._partial is None else none_timed_out(held))
+        had, keeps = self._retained.keeps_partitions, _keeps_partitions(self._query, rule)
+        self._reads_tests = keeps or any(each.reads_tests for each in self._runs)
+        if had != keeps:
+            self._retained.keep_partitions(self._partition_of_retained() if keeps else None)
+        if not rule.chooses:
+            self._reporting = None
+        self._is_plain = self._is_simple and self._reporting is None
+        return Matches(self._query.query, self._retained.view, [held], budget=self._budget)
+
+    def _partition_of_retained(self) -> Int64s:
+        """The partition of each retained event, if partitions have not been kept."""
+        retained = self._retained
+        if not len(retained):
+            return np.empty(0, dtype=np.int64)
+        lists = retained.lists(self._strings)
+        batch = EventBatch.of(retained.events, retained.first_number, self._strings, lists)
+        keys = [batch.column(test.attribute) for test in self._query.equivalences]
+        return self._window.measured(batch, keys)[0]
+
     def _reported_now(self, parts: list[Bindings]) -> Matches:
         self._budget.release(self._charged)
         self._charged = 0
@@ -141,13 +164,17 @@ class Session(QuerySession):
         """The earliest end of the matches that were found but not reported yet, in ticks."""
         pending = self._first_completion()
         held = None if self._reporting is None else self._reporting.first_end
-        times = [held, None if pending is None else pending[0]]
+        times = [held, None if pending is None else pending[0], *self._timeouts]
         return min((time for time in times if time is not None), default=None)
+
+    @property
+    def _timeouts(self) -> list[int]:
+        return [] if self._partial is None else self._partial.next_end
 
     @property
     def metrics(self) -> Metrics:
         """Metrics of the evaluation so far."""
-        found = joined_metrics(self.rows_read, [each.engine.metrics for each in self._alternatives])
+        found = joined_metrics(self.rows_read, [each.metrics for each in self._alternatives])
         return (
             found if self._reporting is None else replace(found, left_out=self._reporting.left_out)
         )
@@ -158,7 +185,7 @@ class Session(QuerySession):
         # Other held matches are released with the pending match that they wait for.
         window = self._window
         pending = _earliest([each for each in self._alternatives if each.is_decided_by_time])
-        times = [] if pending is None else [pending[0]]
+        times = [*self._timeouts, *([] if pending is None else [pending[0]])]
         if self._reporting is not None and window.is_time and not window.is_open:
             waiting = self._reporting.first_start
             times += [] if waiting is None else [waiting + window.extent]
@@ -194,6 +221,7 @@ class Session(QuerySession):
             "evaluation": self._evaluation,
             "now": self._window.now,
             "strings": self._strings.state(),
+            **({"timed_out": True} if self._rule.timed_out else {}),
         }
         arrays = {
             **self._window.state(),
@@ -201,19 +229,22 @@ class Session(QuerySession):
         }
         if self._reporting is not None:
             arrays |= self._reporting.state()
+        if self._partial is not None:
+            arrays |= self._partial.state()
         for number, alternative in self._numbered:
             arrays |= prefixed(f"alternative{number}", alternative.state())
         return self._packed(header, arrays)
 
     @property
     def _numbered(self) -> Iterable[tuple[int, AlternativeRun]]:
-        return enumerate(self._alternatives)
+        return enumerate(self._runs)
 
     def load(self, header: Mapping[str, Any], arrays: Arrays) -> None:
         """Restore the state of a snapshot."""
         check_values(header, {"now": "integer?", "strings": "object"})
         alternatives = {f"alternative{number}": each for number, each in self._numbered}
         parts = ["retained", "partitions", "reported", *REPORTING_PARTS, *alternatives]
+        parts += [] if self._partial is None else ["timed_out"]
         check_arrays(arrays, {"counts": expected(np.int64, "counts", each=(0, FAR))}, parts)
         super().load(header, arrays)
         self._window.now = now = header["now"]
@@ -226,18 +257,23 @@ class Session(QuerySession):
         self._reported.load(part("reported", arrays), range(events.stop))
         if self._reporting is not None:
             self._reporting.load(arrays, events)
+        if self._partial is not None:
+            self._partial.load(part("timed_out", arrays), events)
         restored = Restored(events, self._window.edge, self._window.partitions.count)
         for name, alternative in alternatives.items():
             alternative.load(part(name, arrays), restored)
 
     def run_compressed(self, events: Events) -> CompressedMatches:
         """All matches of a whole stream, in the buffer that the runs share."""
-        from cepheid.matches.compressed import CompressedMatches
+        from cepheid.matches.compressed import ChainPart, CompressedMatches
 
         self._feed(events)
-        chains = self._alternatives[0].engine.buffer
+        parts = [
+            ChainPart(run.engine.buffer, alternative.components)
+            for run, alternative in zip(self._alternatives, self._query.alternatives, strict=True)
+        ]
         return CompressedMatches(
-            self._query.query, events, self._variables, chains, self.metrics, self._budget
+            self._query.query, events, self._variables, parts, self.metrics, self._budget
         )
 
     def run(self, events: Events) -> list[Bindings]:
@@ -307,15 +343,12 @@ class Session(QuerySession):
         for chunk in self._chunks(batch):
             for alternative in self._alternatives:
                 alternative.read(chunk, self._retained)
+            if self._partial is not None:
+                self._partial.read(chunk, self._retained)
 
     def _chunks(self, batch: Events) -> Iterator[Chunk]:
         """The batch in chunks that kernels read; its events are retained."""
-        now = self._window.now
-        if len(batch) and now is not None and int(batch.ticks[0]) < now:
-            raise EventError(
-                "a batch begins before the time that the session has reached; events are fed "
-                "in order"
-            )
+        refuse_earlier(batch, self._window.now)
         first_event = self._retained.next_number
         self._retained.append(batch)
         lists = self._retained.lists(self._strings)
@@ -344,6 +377,15 @@ class Session(QuerySession):
         """The matches to report, out of all that the alternatives found."""
         parts = [with_variables(part, self._components) for part in found if len(part)]
         matches = joined_bindings(parts or [self.nothing])
+        if self._partial is None:
+            return self._chosen(matches, at_end)
+        progress = Progress(self._window.now or 0, at_end, self._outlasting())
+        late = self._partial.timed_out(matches, self._retained, progress)
+        chosen = self._chosen(matches, at_end)
+        return joined_bindings([none_timed_out(chosen), late])
+
+    def _chosen(self, matches: Bindings, at_end: bool) -> Bindings:
+        """The matches that the output mode and AT MOST ONCE PER choose."""
         if len(self._alternatives) > 1 and len(matches):
             if any(alternative.waits for alternative in self._alternatives):
                 # Another alternative may have found a match in an earlier batch.
@@ -352,20 +394,21 @@ class Session(QuerySession):
                 matches = without_duplicates(matches)
         if self._reporting is None:
             return matches
-        moment = Moment(
+        moment = EngineMoment(
             self._retained,
+            self._first_completion(),
+            at_end,
             self._window.following(),
             self._window.extent,
-            self._first_completion(),
             self._outlasting(),
             None if at_end else self._live_starts(),
-            at_end,
         )
         return self._reporting.report(matches, moment)
 
     def _outlasting(self) -> Int64s:
         """The first events of the pending matches that can outlast the window."""
-        return np.concatenate([each.outlasting for each in self._alternatives])
+        found = [each.outlasting for each in self._alternatives]
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _live_starts(self) -> Int64s | None:
         """The first events of runs and of pending matches; None if an engine does not know them."""
@@ -385,6 +428,8 @@ class Session(QuerySession):
             held = self._outlasting()
             if self._reporting is not None:
                 held = np.concatenate([held, *self._reporting.first_held])
+            if self._partial is not None:
+                held = np.concatenate([held, self._partial.first_held])
             self._window.evict(held if len(held) else None)
             self._evict_keys()
             self._evict_strings()
@@ -392,19 +437,19 @@ class Session(QuerySession):
     def _evict_keys(self, to_store: bool = False) -> None:
         """Free the numbers of partitions without any state, if there are many."""
         window, now = self._window, self._window.place_now
-        for alternative in self._alternatives:
+        for alternative in self._runs:
             alternative.evict_keys(now, to_store)
         if not window.partitions.are_many(to_store):
             return
         used = window.used_partitions()
-        for alternative in self._alternatives:
+        for alternative in self._runs:
             used |= padded(alternative.used_partitions(now), len(used))
         if self._reporting is not None:
             used |= padded(self._reporting.used_partitions(window.now), len(used))
         numbers = window.keep_partitions(used)
         if self._reporting is not None:
             self._reporting.renumber_partitions(numbers)
-        for alternative in self._alternatives:
+        for alternative in self._runs:
             alternative.renumber_partitions(numbers)
 
     def _evict_strings(self) -> None:
@@ -417,11 +462,21 @@ class Session(QuerySession):
             schema, computed = self._retained.schema, sorted(self._strings.computed)
             strings = [name for name in schema.attributes if schema.kind(name) is Kind.STRING]
             strings += [name for name in computed if attribute_kind(name, schema) is Kind.STRING]
-            codes = [codes for each in self._alternatives for codes in each.kept_codes(strings)]
+            codes = [codes for each in self._runs for codes in each.kept_codes(strings)]
             table = self._retained.events.table
             columns = [*table.columns, *(column_of(table, name) for name in computed)]
             self._strings.keep_only(columns, codes)
             self._strings_kept = len(self._strings)
+
+
+def _keeps_partitions(query: AnalysedQuery, rule: OutputRule) -> bool:
+    """Whether the partition of an event matters after it was read.
+
+    It does to an output mode that chooses, a negation, and a window that counts the events of
+    partitions.
+    """
+    has_negations = any(alternative.negations for alternative in query.alternatives)
+    return bool(query.equivalences) and (query.counts_partitions or rule.chooses or has_negations)
 
 
 def _earliest(alternatives: Sequence[AlternativeRun]) -> tuple[int, int] | None:

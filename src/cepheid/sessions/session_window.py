@@ -15,6 +15,7 @@ from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.retained import Retained
 from cepheid.events.arrays import Int64s, PositionArray, int64s, lent_numbers
 from cepheid.events.columns.encoding import EncodedColumn
+from cepheid.events.own_windows import extent_of
 from cepheid.events.partition_numbers import PartitionNumbers
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.language import syntax as ast
@@ -38,9 +39,7 @@ class SessionWindow:
     """
 
     def __init__(self, query: AnalysedQuery, extent: int | None, retained: Retained) -> None:
-        # A match of one event fits into any window, so that nothing has to be kept for it.
-        longest = 1 if query.own_windows and _are_of_one_event(query) else MAX_TICKS
-        self.extent = longest if extent is None else extent
+        self.extent = extent_of(query, extent)
         measure = query.query.measure
         self.is_time = measure is ast.WindowMeasure.TIME
         self.is_per_partition = measure is ast.WindowMeasure.EVENTS_PER_PARTITION
@@ -116,8 +115,7 @@ class SessionWindow:
         retained = self._retained
         if len(retained) <= 2 * self._after_sweep + tuning().few_events:
             return
-        age = self._counts[np.maximum(retained.partition, 0)] - retained.axis
-        wanted = (age < self.extent) & (retained.partition >= 0)
+        wanted = retained.within(self._counts, self.extent)
         if held is not None:
             wanted |= retained.numbers >= held.min()
         if _GAPS * np.count_nonzero(wanted) < len(wanted):
@@ -157,16 +155,6 @@ class SessionWindow:
             axis, known = self._retained.axis, partition >= 0
             are_counted = axis[known] < counts[partition[known]]
             require(are_counted.all(), "a partition has more events than were counted")
-
-
-def _are_of_one_event(query: AnalysedQuery) -> bool:
-    """Whether all matches have one event, and only negations with windows of their own."""
-    return all(
-        len(each.components) == 1
-        and not each.components[0].is_kleene
-        and all(negated.own_window for negated in each.negations)
-        for each in query.alternatives
-    )
 
 
 def _types_that_matter(query: ast.Query) -> frozenset[str] | None:

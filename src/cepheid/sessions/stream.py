@@ -13,6 +13,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engines.base.evaluation import AUTO
 from cepheid.engines.base.query_session import QuerySession, Stored
 from cepheid.errors import (
     STREAM_HAS_ENDED,
@@ -28,12 +29,14 @@ from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis
 from cepheid.matches.matches import Matches, ScriptMatches
 from cepheid.matches.metrics import Metrics
+from cepheid.planning.choice import refuse_unknown_kinds, warn_of_reference
+from cepheid.planning.silent_zeros import StreamCheck
 from cepheid.schema import Kind, Schema
-from cepheid.sessions.merged_stream import refuse_taken_types, without_places
 from cepheid.sessions.plan import naming, open_session, plan
 from cepheid.sessions.query_node import QueryNode
 from cepheid.sessions.run_settings import RunSettings
 from cepheid.sessions.script import Script
+from cepheid.sessions.scripts.merged_stream import refuse_taken_types, without_places
 from cepheid.snapshot_checks import check_arrays, check_values, damage_reported, expected
 from cepheid.snapshots import (
     Arrays,
@@ -70,7 +73,7 @@ def ticks_of(time: Any, axis: TimeAxis) -> int:
     return int(axis.encode(moment)[0])
 
 
-def _one_at_a_time(
+def one_at_a_time(
     method: Callable[Concatenate[Any, Given], Returned],
 ) -> Callable[Concatenate[Any, Given], Returned]:
     """A method of a session that is rejected while another call runs, or after an interrupted one.
@@ -143,10 +146,15 @@ class StreamSession(Generic[Found, Counted]):
     """
 
     def __init__(
-        self, script: Script, settings: RunSettings, snapshot: bytes | memoryview | None = None
+        self,
+        script: Script,
+        settings: RunSettings,
+        snapshot: bytes | memoryview | None = None,
+        check: StreamCheck | None = None,
     ) -> None:
         self._script = script
         self._settings = settings
+        self._check = check
         # The queries in order; none before the first batch, whose columns they depend on.
         self._nodes: list[QueryNode] = []
         self._now: int | None = None
@@ -162,6 +170,9 @@ class StreamSession(Generic[Found, Counted]):
         nodes = []
         for planned in plan(self._script, self._settings, columns, in_batches=True):
             own = stored
+            if stored is None and self._settings.evaluation == AUTO:
+                refuse_unknown_kinds(planned.evaluation, planned.refusals)
+                warn_of_reference(planned.evaluation, planned.refusals)
             if stored is not None and not self._script.is_single:
                 own = unpack(stored[1][f"query{planned.number}.session"].tobytes())
             nodes.append(QueryNode(planned, self._script, open_session(planned.task, own)))
@@ -173,7 +184,7 @@ class StreamSession(Generic[Found, Counted]):
             raise EventError(f"a session must be fed, if only with no events, before it {then}")
         return self._nodes[0].session
 
-    @_one_at_a_time
+    @one_at_a_time
     def feed(self, events: Any) -> Found:
         """The matches that a batch of events completes.
 
@@ -182,8 +193,16 @@ class StreamSession(Generic[Found, Counted]):
         one: others are ignored, and a missing column or one of another type is refused. An
         empty list is a batch without events.
         """
+        batch = self._ordered(events)
+        if self._check is not None:
+            self._check.read(batch.type_names)
+        now = int(batch.ticks[-1]) if len(batch) else self._now
+        return self._step(batch, now, advancing=False)
+
+    def _ordered(self, events: Any) -> Events:
+        """A batch in order, with the columns of the first one; row numbers continue."""
         latest = self._nodes[0].session.latest if self._nodes else None
-        if latest is not None and self._nodes[0].planned.makes is not None:
+        if latest is not None:
             latest = without_places(latest)
         if latest is not None and isinstance(events, list) and not events:
             batch = latest
@@ -197,17 +216,21 @@ class StreamSession(Generic[Found, Counted]):
         if self._has_ended:
             raise EventError(STREAM_HAS_ENDED)
         refuse_taken_types(self._script.queries, batch)
-        now = int(batch.ticks[-1]) if len(batch) else self._now
-        batch = batch.counted_from(self._nodes[0].session.rows_read)
-        return self._step(batch, now, advancing=False)
+        return batch.counted_from(self._nodes[0].session.rows_read)
 
-    @_one_at_a_time
+    @one_at_a_time
     def advance(self, time: Any = None) -> Found:
-        """The matches completed by the passage of time; None means the stream has ended."""
+        """The matches completed by the passage of time; None means the stream has ended.
+
+        At the end, a type of the query that no event had gets a warning, unless the session was
+        restored: it does not know what came before.
+        """
         axis = self._first("advances").time_axis
+        if time is None and self._check is not None:
+            self._check.end()
         return self._advance(None if time is None else ticks_of(time, axis))
 
-    @_one_at_a_time
+    @one_at_a_time
     def settle(self, time: Any) -> Found:
         """The matches that are complete because no later event has an earlier time.
 
@@ -255,7 +278,7 @@ class StreamSession(Generic[Found, Counted]):
         """The state as bytes, for ``restore()`` in this process or another."""
         return sealed(self.snapshot_parts())
 
-    @_one_at_a_time
+    @one_at_a_time
     def snapshot_parts(self) -> Parts:
         """The state in parts and without a checksum, valid until the next call.
 
@@ -265,7 +288,7 @@ class StreamSession(Generic[Found, Counted]):
         self._is_changing = True  # Engines drop what they no longer need.
         if self._script.is_single:
             return first.snapshot_parts()
-        columns = self._nodes[0].planned.sample
+        columns = without_places(self._nodes[0].planned.sample)
         header = {
             "script": str(self._script),
             "now": self._now,
@@ -283,6 +306,8 @@ class StreamSession(Generic[Found, Counted]):
         """Continue from a snapshot, which must be of the same script."""
         check_values(header, {"time_axis": "object", "schema": "object", "now": "integer?"})
         single = self._script.is_single
+        if "corrections" in header:
+            raise SnapshotError("the snapshot was made with corrections; restore it with the same")
         kind = "query" if single else "script"
         if kind not in header:
             names = ["a script", "a single query"]
@@ -309,7 +334,7 @@ class StreamSession(Generic[Found, Counted]):
                 node.load(part(f"query{node.planned.number}", arrays), axis, schema)
 
     @property
-    @_one_at_a_time
+    @one_at_a_time
     def next_completion(self) -> int | None:
         """The earliest time to settle, in ticks, that completes a match without another event.
 
@@ -321,7 +346,7 @@ class StreamSession(Generic[Found, Counted]):
         return min(known) + self._nodes[0].session.lead if known else None
 
     @property
-    @_one_at_a_time
+    @one_at_a_time
     def evicted_from(self) -> int | None:
         """The time to settle, in ticks, from which no event fed so far matters.
 
@@ -345,6 +370,8 @@ class StreamSession(Generic[Found, Counted]):
 
     def _check_late_kinds(self, batch: Events, earlier: Events) -> None:
         """Analyse the queries again if a column without values so far now reveals its kind."""
+        if Kind.UNKNOWN not in earlier.schema.attributes.values():
+            return
         late = {
             field.name: batch.schema.kind(field.name)
             for field in earlier.table.schema

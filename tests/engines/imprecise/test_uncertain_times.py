@@ -268,6 +268,15 @@ def test_a_snapshot_is_of_one_kind_of_time():
         QUERY.restore(session.snapshot())
 
 
+def test_a_snapshot_has_batches_whose_intervals_overlap():
+    options = {"time": ("lower", "upper"), "max_uncertainty": 3}
+    session = QUERY.session(**options)
+    session.feed({"lower": [1], "upper": [1], "type": ["A"]})
+    session.feed({"lower": [0], "upper": [1], "type": ["A"]})
+    session = QUERY.restore(session.snapshot(), **options)
+    assert len(session.feed({"lower": [2], "upper": [2], "type": ["B"]})) == 2
+
+
 def test_memory_of_a_session_is_bounded_by_the_window():
     session = QUERY.session(uncertainty=1)
     sizes = []

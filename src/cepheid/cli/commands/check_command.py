@@ -8,15 +8,15 @@ import typer
 
 from cepheid import CompiledScript, RowPatternQuery
 from cepheid.analysis.needs import unbounded_lines
-from cepheid.cli.commands.row_patterns import rows_summary
-from cepheid.cli.commands.scripts import script_summary
 from cepheid.cli.inputs import find_schema, looks_like_events, name_of, read_any, split_query
 from cepheid.cli.named_options import reading_values
 from cepheid.cli.reporting import EXIT_FAULT, report
 from cepheid.cli.request import Request, command
 from cepheid.cli.results import summary
+from cepheid.cli.running.row_patterns import rows_summary
+from cepheid.cli.running.scripts import script_summary
 from cepheid.errors import CepheidError, warn
-from cepheid.sessions.silent_zeros import warn_of_constants
+from cepheid.planning.silent_zeros import warn_of_constants
 from cepheid.visible import visible_lines
 
 

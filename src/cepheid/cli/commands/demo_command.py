@@ -37,11 +37,12 @@ def demo(
     ] = None,
     spark: SparkMaster = None,
 ) -> None:
-    """Run three bundled scenarios.
+    """Run three bundled scenarios, a clause of SQL and a set of rules.
 
-    For each of them, prints the question, the query and the matches.
+    For each of them, prints the question, the query and the matches. The last is a page with
+    matches on a timeline.
     """
-    from cepheid.cli.commands.demo import run_demo
+    from cepheid.cli.running.demo import run_demo
 
     with reporting():
         run_demo(scenario, spark)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cepheid import CompiledScript
+from cepheid import CompiledScript, RowPatternQuery
+from cepheid.cli.named_options import OF_MATCH
 from cepheid.cli.reporting import busy, one_of
 from cepheid.cli.request import Request, command
+from cepheid.cli.running.row_patterns import refuse_sase_options, row_keywords
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -59,7 +61,16 @@ def diagnose(
     For each component, shows how many events fit and how many partial matches reached it. Then
     shows what stopped those that got furthest, with examples, and what is probably wrong.
     """
-    source, query, keywords = request.source(), request.query(), request.keywords()
+    source, query, keywords = request.source(), request.any_query(), request.keywords()
+    if isinstance(query, RowPatternQuery):
+        refuse_sase_options(request, {"--only": only}, OF_MATCH)
+        with busy("Diagnosing"):
+            found = query.diagnose(source, **row_keywords(request, OF_MATCH))
+        if format is DiagnosisFormat.JSON:
+            typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, indent=2))
+        else:
+            typer.echo(str(found))
+        return
     with busy("Diagnosing"):
         if isinstance(query, CompiledScript):
             name = only or list(query.queries)[-1]

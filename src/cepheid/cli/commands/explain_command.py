@@ -25,6 +25,13 @@ from cepheid.cli.results import write_text
 )
 def explain(
     request: Request,
+    bounds: Annotated[
+        bool,
+        typer.Option(
+            "--bounds",
+            help="Also show how many runs or instances there can be, and where runs branch.",
+        ),
+    ] = False,
     mermaid: Annotated[
         bool, typer.Option("--mermaid", help="Draw the automaton instead, as a Mermaid flowchart.")
     ] = False,
@@ -52,12 +59,16 @@ def explain(
         raise typer.BadParameter("--mermaid, --svg and --stacks are drawings; choose one")
     query, known = request.any_query(), request.known_schema()
     evaluation, time = request.evaluation, time_columns(request.time)
+    is_drawn = mermaid or svg or stacks
+    if bounds and (is_drawn or isinstance(query, RowPatternQuery | CompiledScript)):
+        raise typer.BadParameter("--bounds is for the text about a single SASE+ query")
     if isinstance(query, RowPatternQuery):
-        if mermaid or svg or stacks:
-            raise typer.BadParameter("MATCH_RECOGNIZE cannot be drawn yet")
-        text = query.explain(known) + "\n"
+        if stacks:
+            raise typer.BadParameter("--stacks is for SASE+ queries, not for MATCH_RECOGNIZE")
+        drawing = "svg" if svg else "mermaid"
+        text = query.automaton(drawing) if is_drawn else query.explain(known) + "\n"
     elif isinstance(query, CompiledScript):
-        if mermaid or svg or stacks:
+        if is_drawn:
             raise typer.BadParameter("only a single query can be drawn, and this is a script")
         text = query.explain(known, evaluation=evaluation, time=time, type=request.type) + "\n"
     elif stacks:
@@ -67,5 +78,5 @@ def explain(
     else:
         named = named_values(request.option or (), OF_EXPLAIN)
         named = {name: named[name] for name in named.keys() - reading_values(request.option or ())}
-        text = query.explain(known, time=time, evaluation=evaluation, **named) + "\n"
+        text = query.explain(known, time=time, evaluation=evaluation, bounds=bounds, **named) + "\n"
     write_text(text, file)

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import json
 import time as clock
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cepheid import CompiledQuery, CompiledScript, RowPatternQuery
-from cepheid.cli.commands.row_patterns import match_rows, refuse_sase_options
-from cepheid.cli.commands.scripts import match_script
 from cepheid.cli.formats import Format, Output, choose_format
-from cepheid.cli.inputs import STDIN, Source, stdin_as_file
-from cepheid.cli.named_options import OF_MATCH, READING, UNCERTAIN_TIMES, named_values
+from cepheid.cli.inputs import STDIN, Source, split_columns
+from cepheid.cli.named_options import OF_MATCH, UNCERTAIN_TIMES, named_values
 from cepheid.cli.output_files import open_output
-from cepheid.cli.piped import can_stream, match_piped, piped_events, whole_input
+from cepheid.cli.piped import can_stream, match_piped, piped_events
+from cepheid.cli.progress import following
 from cepheid.cli.reporting import busy, one_of, say, took, usage
-from cepheid.cli.request import Request, SparkMaster, command, result_option
+from cepheid.cli.request import FileOrFolder, Request, SparkMaster, command, result_option
 from cepheid.cli.results import aggregate_text, counts_text, write_counts, write_results, write_text
-from cepheid.errors import EvaluationError, list_words
+from cepheid.cli.running.row_patterns import match_rows, refuse_sase_options, row_keywords
+from cepheid.cli.running.scripts import match_script
+from cepheid.errors import list_words
 from cepheid.matches.modes.registry import check_output, listed_outputs
+from cepheid.tuning import tuned
 
 if TYPE_CHECKING:
     from cepheid.matches.metrics import Metrics
@@ -59,14 +60,7 @@ def match(
             "elsewhere.",
         ),
     ] = None,
-    file: Annotated[
-        Path | None,
-        result_option(
-            "-o",
-            metavar="FILE",
-            help="The output file; stdout by default. With --spark, a new folder.",
-        ),
-    ] = None,
+    file: FileOrFolder = None,
     limit: Annotated[
         int | None,
         result_option(metavar="N", min=0, help="Write the first N matches and stop."),
@@ -102,10 +96,25 @@ def match(
     query = request.any_query()
     if isinstance(query, RowPatternQuery):
         refuse_sase_options(
-            request, {"--spark": spark, "--output": output, "--metrics": metrics}, OF_MATCH
+            request,
+            {"--output": output, "--metrics": metrics},
+            OF_MATCH,
+            on_spark=spark is not None,
         )
-        way = Output(choose_format(format, file), limit, file=file)
-        match_rows(query, request, request.source() if source is None else source, way, count)
+        # A table would wait for the last match.
+        chosen = format or (Format.JSONL if is_piped and file is None else None)
+        way = Output(choose_format(chosen, file), limit, file=file)
+        if spark is None:
+            match_rows(query, request, source, way, count)
+        elif count:
+            raise typer.BadParameter("--count cannot be combined with --spark")
+        else:
+            from cepheid.cli.spark.row_frames import match_rows_on_spark
+
+            ties = split_columns(request.tie_break) or None
+            said = {**row_keywords(request, OF_MATCH), "tie_break": ties}
+            source = request.source() if source is None else source
+            match_rows_on_spark(spark, query, source, way, said)
         return
     named = named_values(request.option or (), OF_MATCH)
     slices, in_place = named.pop("slices", None), named.pop("in_place", False)
@@ -118,6 +127,10 @@ def match(
         raise typer.BadParameter(f"{uncertain[0]} is for a single query, not for a script")
     if slices is not None and (spark is None or is_script):
         raise typer.BadParameter("--slices needs --spark and a single query")
+    if "reduce" in named and (spark is None or is_script or in_place):
+        raise typer.BadParameter(
+            "--reduce needs --spark and a single query, and cannot be combined with --in-place"
+        )
     if in_place and (spark is None or is_script or slices or request.tie_break):
         raise typer.BadParameter(
             "--in-place needs --spark, a single query and files with rows in time order; "
@@ -136,42 +149,47 @@ def match(
         way = Output(chosen, limit, spreadsheet=spreadsheet, file=file)
         if can_stream(query, way, keywords):
             events = piped_events(query, way, keywords)
-            try:
-                with open_output(file) as sink:
-                    written, done = match_piped(query, events, keywords, way, sink)
-                _say_done(written, started, done.metrics if metrics else None)
-                return
-            except EvaluationError as error:
-                source = stdin_as_file(whole_input(events, error))
+            with open_output(file) as sink:
+                written, done = match_piped(query, events, keywords, way, sink)
+            _say_done(written, started, done.metrics if metrics else None)
+            return
     source = request.source() if source is None else source
     if spark is not None:
         unusable = {
             "--metrics": metrics,
             "--count": count,
             "--spreadsheet": spreadsheet,
-            "--count-by": count_by,
-            "--format rows": format is Format.ROWS,
-            **{option.flags: option.name in named for option in READING},
+            "--time-format": "time_format" in named,
+            "--sep": in_place and "sep" in named,
         }
         if flags := [flag for flag, is_set in unusable.items() if is_set]:
             raise typer.BadParameter(f"{flags[0]} cannot be combined with --spark")
+        from cepheid.cli.spark.shapes import SparkMatch, count_on_spark, rows_on_spark
         from cepheid.cli.spark.spark_run import match_on_spark
 
-        if isinstance(source, list):
-            raise typer.BadParameter(
-                "Spark reads a folder or a quoted glob, not several paths", param_hint="EVENTS"
-            )
+        chosen = choose_format(format, file)
+        way = Output(chosen, limit, file=file)
         if not is_script:
             keywords["slices"] = slices
-        chosen = choose_format(format, file)
-        match_on_spark(spark, query, source, chosen, file, limit, keywords, in_place)
+        if not (count_by or chosen is Format.ROWS):
+            match_on_spark(spark, query, source, chosen, file, limit, keywords, in_place)
+            return
+        if isinstance(query, CompiledScript):
+            option = "--count-by" if count_by else "--format rows"
+            raise typer.BadParameter(f"{option} with --spark needs a single query")
+        run = SparkMatch(query, source, keywords, in_place)
+        if count_by:
+            count_on_spark(spark, run, count_by, way)
+        else:
+            rows_on_spark(spark, run, way)
         return
     if count:
-        with busy("Counting"):
-            write_text(counts_text(query.count(source, **keywords)), file)
+        with following("Counting", is_script=is_script):
+            counts = query.count(source, **keywords)
+        write_text(counts_text(counts), file)
         return
     if aggregate is not None and isinstance(query, CompiledQuery):
-        with busy("Matching"):
+        with following("Matching"):
             keywords |= {"output": "compressed", "whole_events": True}
             matches = query.match(source, **keywords)
             found = matches.aggregate(*aggregate, by_partition=by_partition)
@@ -186,7 +204,9 @@ def match(
     # A JSON line has the row numbers of events, not their values.
     only_rows = chosen is Format.JSONL and query.tree.returns is None and not count_by
     whole = True if chosen is Format.ROWS else False if only_rows else None
-    with busy("Matching"):
+    # Metrics are those of an engine, also where nothing is compiled yet.
+    first_run = {"first_run_events": 0} if metrics else {}
+    with busy("Matching"), tuned(**first_run):
         matches = query.match_stream(source, whole_events=whole, **keywords)
     way = Output(chosen, limit, (request.time, request.type), spreadsheet, file)
     with open_output(file) as sink:

@@ -8,10 +8,14 @@ from typing import Annotated
 
 import typer
 
-from cepheid.cli.inputs import looks_like_events, name_of, read_query
-from cepheid.cli.reporting import busy, plural, say
+from cepheid import CompiledScript, RowPatternQuery
+from cepheid.cli.inputs import looks_like_events, name_of
+from cepheid.cli.named_options import OF_EVENTS
+from cepheid.cli.progress import following
+from cepheid.cli.reporting import plural, say
 from cepheid.cli.request import Request, command
 from cepheid.cli.results import write_text
+from cepheid.cli.running.row_patterns import refuse_sase_options, row_keywords
 
 
 @command(
@@ -47,15 +51,15 @@ def report(
         page = page if title is None else replace(page, title=title)
     else:
         source = request.source()
-        query = read_query(
-            query_file,
-            request.query_text,
-            request.settings or (),
-            request.group_by or (),
-            request.limits or (),
-        )
+        query = request.any_query()
+        if isinstance(query, CompiledScript):
+            raise typer.BadParameter("a report is of a single query, and this is a script")
+        keywords = {**request.keywords(), "time": time}
+        if isinstance(query, RowPatternQuery):
+            refuse_sase_options(request, {}, OF_EVENTS)
+            keywords = row_keywords(request, OF_EVENTS)
         title = title or Path(name_of(query_file)).stem
-        with busy("Matching"):
-            page = report_query(query, source, title=title, **{**request.keywords(), "time": time})
+        with following("Matching"):
+            page = report_query(query, source, title=title, **keywords)
     write_text(page.to_html(), file)
     say(f"{plural(page.timeline.total, 'match', 'matches')} in {file}")

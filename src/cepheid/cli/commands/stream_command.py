@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cepheid.cli.inputs import split_query
-from cepheid.cli.reporting import usage
-from cepheid.cli.request import Request, check_master, command
+from cepheid.cli.request import Request, command
+from cepheid.cli.stream_options import (
+    Checkpoint,
+    Columns,
+    Configuration,
+    IdleTimeout,
+    InOrder,
+    Lateness,
+    Master,
+    Once,
+    Target,
+    check_stream_options,
+)
 
 
 @command(
@@ -24,47 +34,15 @@ from cepheid.cli.request import Request, check_master, command
 def stream(
     request: Request,
     source: Annotated[str | None, typer.Argument(metavar="SOURCE", hidden=True)] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMNS",
-            help="The columns of the events, as in SQL: 'ts timestamp, type string, id long'. "
-            "Not needed for a folder with Parquet files.",
-        ),
-    ] = None,
-    lateness: Annotated[
-        str, typer.Option(metavar="TIME", help="How late an event may arrive.")
-    ] = "0 seconds",
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", show_default=False, help="The folder that keeps the state."),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            metavar="TARGET",
-            help="A folder for Parquet files, or kafka://HOST:PORT/TOPIC; by default JSON Lines "
-            "on stdout.",
-        ),
-    ] = None,
-    master: Annotated[
-        str,
-        typer.Option(
-            "--spark", metavar="MASTER", callback=usage(check_master), help="The Spark master."
-        ),
-    ] = "local[*]",
-    configuration: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--conf",
-            metavar="NAME=VALUE",
-            help="A Spark setting, such as spark.jars.packages=...; repeatable.",
-        ),
-    ] = None,
-    once: Annotated[
-        bool, typer.Option("--once", help="Stop when all events available now have been read.")
-    ] = False,
+    columns: Columns = None,
+    lateness: Lateness = "0 seconds",
+    in_order: InOrder = False,
+    idle_timeout: IdleTimeout = None,
+    checkpoint: Checkpoint = None,
+    target: Target = None,
+    master: Master = "local[*]",
+    configuration: Configuration = None,
+    once: Once = False,
 ) -> None:
     """Run a query over a stream as its events arrive.
 
@@ -78,22 +56,20 @@ def stream(
     stream. The same command with the same checkpoint resumes it. A script of several queries is one
     stream; the column query names the query of a match.
     """
-    from cepheid.cli.spark.streaming import run_stream
+    from cepheid.cli.spark.streaming import Places, run_stream
 
     sources = split_query(request.query_file, [source] if source else [], request.query_text)[1]
     if len(sources) != 1:
         raise typer.BadParameter("name one folder or topic", param_hint="SOURCE")
-    if checkpoint is None:
-        raise typer.BadParameter("name a folder for the state", param_hint="--checkpoint")
     run_stream(
         request.query(),
-        sources[0],
-        target,
-        checkpoint,
+        Places(sources[0], target, check_stream_options(checkpoint, once, idle_timeout)),
         columns=columns,
         master=master,
         configuration=configuration or (),
         once=once,
         lateness=lateness,
+        in_order=in_order,
+        idle_timeout=idle_timeout,
         **{**request.keywords(), "time": request.time},
     )

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from glob import glob
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ import typer
 
 from cepheid import CompiledQuery, CompiledScript
 from cepheid.cli.formats import Format
+from cepheid.cli.inputs import Source
 from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import busy, plural, say, took
 from cepheid.cli.results import MOST_TABLE_ROWS, write_table
@@ -94,7 +96,7 @@ def _silence(session: SparkSession) -> None:
 def match_on_spark(
     master: str,
     query: CompiledQuery | CompiledScript,
-    source: str | Mapping[str, str],
+    source: Source,
     chosen: Format,
     folder: Path | None,
     limit: int | None,
@@ -105,8 +107,6 @@ def match_on_spark(
 
     ``in_place``: the workers read the files directly.
     """
-    from cepheid.spark import match
-
     # A query is a script of one, without a name.
     trees: dict[Any, ast.Query] = (
         {**query.queries} if isinstance(query, CompiledScript) else {None: query.tree}
@@ -116,16 +116,10 @@ def match_on_spark(
         spark = start_spark(master)
     try:
         started = time.perf_counter()
-        moments = keywords["time"]
-        moments = (moments,) if isinstance(moments, str) else moments
         done = "written" if chosen is not Format.TABLE else "shown"
         counts = []
         with busy("Matching") if folder is not None else nullcontext():
-            found: Any = (
-                _match_in_place(spark, query, source, keywords)
-                if in_place and isinstance(query, CompiledQuery)
-                else match(query, read_frames(spark, source, moments), **keywords)
-            )
+            found: Any = matched(spark, query, source, keywords, in_place)
             for name, tree in trees.items():
                 frame = found if name is None else found[name]
                 count = plural(
@@ -137,25 +131,48 @@ def match_on_spark(
         spark.stop()
 
 
+def matched(
+    spark: SparkSession,
+    query: CompiledQuery | CompiledScript,
+    source: Source,
+    keywords: Mapping[str, Any],
+    in_place: bool,
+) -> DataFrame | dict[str, DataFrame]:
+    """The matches over the files; of a script, those of each query by its name."""
+    from cepheid.spark import match
+
+    moments = keywords["time"]
+    moments = (moments,) if isinstance(moments, str) else moments
+    others = {name: value for name, value in keywords.items() if name != "sep"}
+    if in_place and isinstance(query, CompiledQuery):
+        return _match_in_place(spark, query, source, others)
+    return match(query, read_frames(spark, source, moments, keywords.get("sep")), **others)
+
+
 def _places(
     names: Iterable[str | None], chosen: Format, folder: Path | None
 ) -> dict[str | None, Path | None]:
-    """The folder of each query; an existing one is refused before Spark starts."""
-    if folder is None and chosen not in (Format.JSONL, Format.TABLE):
-        raise typer.BadParameter(
-            f"Spark writes {chosen.value} to a folder; name it with -o", param_hint="--format"
-        )
+    """The folder of each query."""
     places = {name: folder and folder / (name or "") for name in names}
-    for place in places.values():
+    check_places(places.values(), chosen)
+    return places
+
+
+def check_places(places: Iterable[Path | None], chosen: Format) -> None:
+    """Refuse a missing or an existing folder before Spark starts."""
+    for place in places:
+        if place is None and chosen not in (Format.JSONL, Format.TABLE, Format.ROWS):
+            raise typer.BadParameter(
+                f"Spark writes {chosen.value} to a folder; name it with -o", param_hint="--format"
+            )
         if place is not None and place.exists() and chosen is not Format.TABLE:
             raise OptionError(f"{str(place)!r} already exists; Spark writes to a new folder")
-    return places
 
 
 def _match_in_place(
     spark: SparkSession,
     query: CompiledQuery,
-    source: str | Mapping[str, str],
+    source: Source,
     keywords: Mapping[str, Any],
 ) -> DataFrame:
     from pyspark.errors import AnalysisException
@@ -174,47 +191,71 @@ def _match_in_place(
 
 
 def read_frames(
-    spark: SparkSession, source: str | Mapping[str, str], moments: Sequence[str]
+    spark: SparkSession,
+    source: Source,
+    moments: Sequence[str],
+    sep: str | None = None,
 ) -> DataFrame | dict[str, DataFrame]:
-    """The events of a path, or of a path for each type; ``moments`` are the time columns."""
-    if isinstance(source, str):
-        return _read_frame(spark, source, moments)
-    return {name: _read_frame(spark, path, moments) for name, path in source.items()}
+    """The events of paths, or of a path for each type; ``moments`` are the time columns."""
+    if not isinstance(source, dict):
+        return read_frame(spark, source, moments, sep)
+    return {name: read_frame(spark, path, moments, sep) for name, path in source.items()}
 
 
 def _absolute(path: str) -> str:
     return path if "://" in path else str(Path(path).absolute())
 
 
-def _read_frame(spark: SparkSession, path: str, moments: Sequence[str]) -> DataFrame:
-    """The events of a file or folder; a malformed row is an error."""
+def read_frame(
+    spark: SparkSession, source: str | list[str], moments: Sequence[str], sep: str | None = None
+) -> DataFrame:
+    """The events of a file or folder, or of several; a malformed row is an error.
+
+    ``sep`` is the separator of CSV files, if their suffix does not say it.
+    """
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import AnalysisException
 
-    path = _absolute(path)
-    suffix = _suffix(path)
+    paths = [_absolute(path) for path in ([source] if isinstance(source, str) else source)]
+    suffix = _common_suffix(paths)
+    if sep is not None and suffix not in CSV_DELIMITERS:
+        raise OptionError(
+            f"--sep is the character between the columns of a CSV file, and {paths[0]!r} is none; "
+            "leave it out"
+        )
     try:
         if suffix in CSV_DELIMITERS:
-            _refuse_other_headers(Path(path))
+            _refuse_other_headers(paths)
             # With column pruning Spark would not notice rows with too few fields.
             reader = spark.read.option("columnPruning", "false")
             return reader.csv(
-                path,
+                paths,
                 header=True,
                 inferSchema=True,
-                sep=CSV_DELIMITERS[suffix],
+                sep=sep or CSV_DELIMITERS[suffix],
                 escape='"',
                 mode="FAILFAST",
             )
         if suffix in JSON_SUFFIXES:
-            frame = spark.read.json(path, mode="FAILFAST")
+            frame = spark.read.json(paths, mode="FAILFAST")
             for moment in moments:
                 if dict(frame.dtypes).get(moment) == "string":
                     frame = frame.withColumn(moment, frame[moment].cast("timestamp"))
             return frame
-        return spark.read.parquet(path)
+        return spark.read.parquet(*paths)
     except (AnalysisException, Py4JJavaError) as error:
-        raise _cannot_read(path, error) from None
+        raise _cannot_read(", ".join(paths), error) from None
+
+
+def _common_suffix(paths: Sequence[str]) -> str:
+    """The file name suffix of files and folders, which have one format."""
+    of_kind = {KIND_OF_SUFFIX.get(_suffix(path)): path for path in reversed(paths)}
+    if len(of_kind) > 1:
+        raise OptionError(
+            f"{list_words(sorted(map(repr, of_kind.values())))} have different formats; Spark "
+            "reads files of one"
+        )
+    return _suffix(paths[0])
 
 
 def _suffix(path: str) -> str:
@@ -249,17 +290,19 @@ def _names(folder: Path) -> list[str]:
     return [str(name) for name in names if not any(part[0] in "._" for part in name.parts)]
 
 
-def _refuse_other_headers(folder: Path) -> None:
-    """Refuse CSV files with different headers: Spark would read the others as rows."""
+def _refuse_other_headers(paths: Sequence[str]) -> None:
+    """Refuse CSV files with different headers: Spark would read rows with the wrong names."""
     headers: dict[bytes, str] = {}
-    for name in _names(folder):
-        with (gzip.open if name.endswith(".gz") else open)(folder / name, "rb") as file:
-            headers.setdefault(file.readline().rstrip(b"\r\n"), name)
+    found = (Path(each) for path in paths for each in sorted(glob(path)))
+    files = (each / name for each in found for name in (_names(each) if each.is_dir() else [""]))
+    for each in files:
+        with (gzip.open if each.suffix == ".gz" else open)(each, "rb") as file:
+            headers.setdefault(file.readline().rstrip(b"\r\n"), each.name)
     if len(headers) > 1:
         first, second, *_ = headers.values()
         raise OptionError(
-            f"{second!r} and {first!r} have different headers; all CSV files of a folder must have "
-            "the same columns in the same order"
+            f"{second!r} and {first!r} have different headers; all CSV files that are read "
+            "together must have the same columns in the same order"
         )
 
 
@@ -283,9 +326,6 @@ def write_frame(
 
     ``name`` is the name of the query in a script.
     """
-    from pyspark.sql import Observation
-    from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
-
     if chosen is Format.TABLE:
         most = MOST_TABLE_ROWS if limit is None else limit
         shown = list(found_matches(matches.limit(most).toArrow()))
@@ -297,6 +337,14 @@ def write_frame(
         matches = matches.limit(limit)
     if folder is None:
         return _write_lines(matches, query, {} if name is None else {"query": name})
+    return write_folder(matches, chosen, folder)
+
+
+def write_folder(matches: DataFrame, chosen: Format, folder: Path) -> int:
+    """Write rows to a new folder, and return their number."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
+
     folder = folder.absolute()
     counted = Observation()
     writer = _flat(matches, chosen).observe(counted, F.count(F.lit(1)).alias("matches")).write
@@ -314,7 +362,8 @@ def found_matches(table: pa.Table) -> Iterator[Match]:
     columns = [python_values(column) for column in table.columns]
     for row in zip(*columns, strict=True):
         values = dict(zip(table.column_names, row, strict=True))
-        yield Match(values["start"], values["end"], {}, values)
+        partial = values.get("timed_out")
+        yield Match(values["start"], values["end"], {}, values, timed_out=partial)
 
 
 def with_items(query: ast.Query) -> ast.Query:

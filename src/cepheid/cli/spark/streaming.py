@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import typer
 
-from cepheid import CompiledQuery, CompiledScript
+from cepheid import CompiledQuery, CompiledScript, RuleSet
 from cepheid.cli.inputs import split_setting
 from cepheid.cli.reporting import plural, say
-from cepheid.cli.signals import leave_signals_to_handlers
+from cepheid.cli.signals import GRACE_SECONDS, leave_signals_to_handlers
+from cepheid.cli.spark.rule_frames import with_objects
 from cepheid.cli.spark.spark_faults import spark_reason
 from cepheid.cli.spark.spark_run import KIND_OF_SUFFIX, in_seconds, start_spark
 from cepheid.errors import OptionError
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
 _TOPIC = re.compile(r"kafka://(?P<servers>[^/]+)/(?P<topic>[^/]+)")
 _READERS = {suffix: kind for suffix, kind in KIND_OF_SUFFIX.items() if kind != "tsv"}
-_POLL_SECONDS = 1
-_GRACE_SECONDS = 5
+_POLL_SECONDS: Any = 0.2  # Spark takes fractions; its annotations do not
+_CLOCK = "1 second"
+"""How often a micro-batch runs, even an empty one, if time follows the clock."""
 _STOPPED = "stopped; run the same command to resume"
 
 SETTINGS = {
@@ -45,11 +47,19 @@ SETTINGS = {
 """The default settings of Spark; ``--conf`` overrides them."""
 
 
+@dataclass(frozen=True)
+class Places:
+    """Where a stream reads events, writes matches, keeps its state and reads changes of rules."""
+
+    source: str
+    target: str | None
+    checkpoint: Path
+    changes: str | None = None
+
+
 def run_stream(
-    query: CompiledQuery | CompiledScript,
-    source: str,
-    target: str | None,
-    checkpoint: Path,
+    query: CompiledQuery | CompiledScript | RuleSet,
+    places: Places,
     *,
     columns: str | None,
     master: str,
@@ -58,17 +68,28 @@ def run_stream(
     **keywords: Any,
 ) -> None:
     """Run the query until it is interrupted, or with ``once`` until all events have been read."""
-    _check_source(source, columns)
+    _check_source(places.source, columns)
+    if places.changes is not None:
+        _check_source(places.changes, "value string")
     settings = dict(split_setting(each, "--conf") for each in configuration)
     spark = start_spark(master, {**SETTINGS, **settings})
-    with _interrupt_once() as interrupted:
-        try:
-            events = _read(spark, source, columns and _checked(columns))
+    from cepheid.spark import check_checkpoint
+
+    try:
+        with _Interrupt() as interrupt:
+            events = _read(spark, places.source, columns and _checked(columns))
+            if places.changes is not None:
+                keywords["changes"] = _read_changes(spark, places.changes)
             matches = _match(query, events, keywords)
-            running = _write(matches, target, checkpoint, once)
-            _follow(running, interrupted)
-        finally:
-            spark.stop()
+            trigger: dict[str, Any] = {"availableNow": True} if once else {}
+            if keywords["idle_timeout"] is not None:
+                trigger = {"processingTime": _CLOCK}  # Spark would run empty micro-batches nonstop.
+            if not isinstance(query, RuleSet):
+                check_checkpoint(query, events, places.checkpoint, **keywords)
+            running = _write(matches, places.target, places.checkpoint, trigger)
+            _follow(running, interrupt)
+    finally:
+        spark.stop()
 
 
 def _check_source(source: str, columns: str | None) -> None:
@@ -107,13 +128,7 @@ def _read(spark: SparkSession, source: str, columns: str | None) -> DataFrame:
         from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
         assert columns is not None  # checked above
-        rows = (
-            spark.readStream.format("kafka")
-            .option("kafka.bootstrap.servers", topic["servers"])
-            .option("subscribe", topic["topic"])
-            .option("startingOffsets", "earliest")
-            .load()
-        )
+        rows = _kafka(spark, topic)
         return rows.select(F.from_json(F.col("value").cast("string"), columns).alias("e")).select(
             "e.*"
         )
@@ -128,6 +143,24 @@ def _read(spark: SparkSession, source: str, columns: str | None) -> DataFrame:
         # Read all columns and compare them with the header, or errors would go unnoticed.
         reader = reader.options(header=True, escape='"', columnPruning=False, enforceSchema=False)
     return reader.load(str(folder))
+
+
+def _kafka(spark: SparkSession, topic: re.Match[str]) -> DataFrame:
+    return (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", topic["servers"])
+        .option("subscribe", topic["topic"])
+        .option("startingOffsets", "earliest")
+        .load()
+    )
+
+
+def _read_changes(spark: SparkSession, source: str) -> DataFrame:
+    """Changes of rules: lines of the files of a folder, or messages of a topic."""
+    topic = _TOPIC.fullmatch(source)
+    if topic:
+        return _kafka(spark, topic).selectExpr("value", "offset AS order")
+    return spark.readStream.text(source)
 
 
 def _checked(columns: str) -> str:
@@ -146,7 +179,7 @@ def _checked(columns: str) -> str:
 
 
 def _match(
-    query: CompiledQuery | CompiledScript, events: DataFrame, keywords: Mapping[str, Any]
+    query: CompiledQuery | CompiledScript | RuleSet, events: DataFrame, keywords: Mapping[str, Any]
 ) -> DataFrame:
     from pyspark.errors import AnalysisException
 
@@ -155,18 +188,21 @@ def _match(
     except OptionError as error:
         if not isinstance(error.__cause__, AnalysisException):
             raise
+        name = "idle_timeout" if str(error).startswith("idle_timeout") else "lateness"
         raise typer.BadParameter(
-            f"{keywords['lateness']!r} is not a duration, such as '10 minutes'",
-            param_hint="--lateness",
+            f"{keywords[name]!r} is not a duration, such as '10 minutes'",
+            param_hint=f"--{name.replace('_', '-')}",
         ) from None
     return cast("DataFrame", matches)
 
 
-def _write(matches: DataFrame, target: str | None, checkpoint: Path, once: bool) -> StreamingQuery:
+def _write(
+    matches: DataFrame, target: str | None, checkpoint: Path, trigger: Mapping[str, Any]
+) -> StreamingQuery:
     from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
     topic = _TOPIC.fullmatch(target) if target else None
-    as_text = in_seconds(matches).select(
+    as_text = in_seconds(with_objects(matches)).select(
         F.col("match_id").alias("key"), F.to_json(F.struct("*")).alias("value")
     )
     if topic:
@@ -179,8 +215,8 @@ def _write(matches: DataFrame, target: str | None, checkpoint: Path, once: bool)
         writer = matches.writeStream.format("parquet").option("path", target)
     else:
         writer = as_text.writeStream.foreachBatch(_print)
-    if once:
-        writer = writer.trigger(availableNow=True)
+    if trigger:
+        writer = writer.trigger(**trigger)
     return writer.option("checkpointLocation", str(checkpoint)).start()
 
 
@@ -189,46 +225,53 @@ def _print(batch: DataFrame, _: int) -> None:
         typer.echo(row["value"])
 
 
-@contextmanager
-def _interrupt_once() -> Iterator[list[int]]:
-    """The signals received: the stream ends between two polls, not in the middle of a call.
+class _Interrupt:
+    """The signal that ends the stream: between two polls, not in the middle of a call.
 
-    Spark does not stop while a worker is busy with a large micro-batch. Then the process ends
-    after a while, and the same micro-batch is read again by the next run.
+    Spark does not stop while a worker is busy with a large micro-batch, and takes seconds to close
+    a session. Then the process ends without it; the next run reads the same micro-batch again.
     """
-    received: list[int] = []
-    leave_signals_to_handlers()
-    late = Timer(_GRACE_SECONDS, _end_now)
-    late.daemon = True
 
-    def receive(number: int, _: object) -> None:
-        if not received:
-            late.start()
-        received.append(number)
+    def __init__(self) -> None:
+        self.number = 0
+        self._is_said = False
 
-    before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield received
-    finally:
-        late.cancel()
-        for number, handler in before.items():
+    def __enter__(self) -> _Interrupt:
+        leave_signals_to_handlers()
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        self._before = {number: signal.signal(number, self._receive) for number in numbers}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.number:
+            self._end()
+        for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def _receive(self, number: int, _: object) -> None:
+        if not self.number:
+            self.number = number
+            late = Timer(GRACE_SECONDS, self._end)
+            late.daemon = True
+            late.start()
 
-def _end_now() -> None:
-    say(_STOPPED)
-    os._exit(0)
+    def _end(self) -> NoReturn:
+        if not self._is_said:
+            self._is_said = True
+            say(_STOPPED)
+        os._exit(128 + self.number)
 
 
-def _follow(running: StreamingQuery, interrupted: Sequence[int]) -> None:
+def _follow(running: StreamingQuery, interrupt: _Interrupt) -> None:
     shown = -1
-    while not interrupted and not running.awaitTermination(_POLL_SECONDS):
+    while not interrupt.number and not running.awaitTermination(_POLL_SECONDS):
         shown = _show_progress(running, shown)
-    if interrupted:
+    if interrupt.number:
         say("stopping")
         running.stop()
     _show_progress(running, shown)
-    say(_STOPPED if interrupted else "all events have been read")
+    if not interrupt.number:
+        say("all events have been read")
 
 
 def _show_progress(running: StreamingQuery, shown: int) -> int:

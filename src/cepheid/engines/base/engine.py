@@ -13,6 +13,7 @@ import numpy.typing as npt
 from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.budget import Budget
 from cepheid.engines.base.event_batch import EventBatch
+from cepheid.engines.base.layout import NOTHING_CLOSED, Closing
 from cepheid.engines.base.options import Options
 from cepheid.events.arrays import Int64s
 from cepheid.language import syntax as ast
@@ -47,12 +48,16 @@ class EngineTask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Consecutive events, with the partition of each and its place on the axis of the window."""
+    """Consecutive events, with the partition of each and its place on the axis of the window.
+
+    ``closing`` has the edges that negated components close, for an engine that ``closes_edges``.
+    """
 
     events: EventBatch
     partition_of: Int64s
     partitions: int
     axis: Int64s
+    closing: Closing = NOTHING_CLOSED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,8 +88,12 @@ class Engine(ABC):
     """One alternative of a query over a stream, without its negations.
 
     All events of a match agree on the ``partition_attributes``. ``reads_partitions`` says whether
-    the engine reads partitions; otherwise all events are in partition 0.
+    the engine reads partitions; otherwise all events are in partition 0. An engine that
+    ``closes_edges`` drops partial matches that a negated component has violated, if the events
+    alone that violate it tell.
     """
+
+    closes_edges = False
 
     def __init__(self, partition_attributes: tuple[str, ...], *, reads_partitions: bool) -> None:
         self.partition_attributes = partition_attributes

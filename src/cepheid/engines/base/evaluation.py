@@ -11,7 +11,7 @@ from cepheid.engines.base.workload import Workload
 
 if TYPE_CHECKING:
     from cepheid.engines.base.engine import Engine, EngineTask
-    from cepheid.engines.base.query_session import SessionTask, WholeRun
+    from cepheid.engines.base.query_session import QuerySession, SessionTask
 
 AUTO = "auto"
 INSTANCE_STACKS = "instance_stacks"
@@ -20,6 +20,7 @@ LAZY_CHAIN = "lazy_chain"
 LAZY_TREE = "lazy_tree"
 IMPRECISE = "imprecise"
 REFERENCE = "reference"
+ROW_PATTERN = "row_pattern"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +29,22 @@ class Evaluation:
 
     ``refusal`` says in one sentence why it cannot run a query, or is None. ``make_engine`` makes
     the engine of one alternative, and loads its kernels only then. An evaluation that does not run
-    alternatives separately has ``make_run`` instead, which makes the run of a whole query.
+    alternatives separately has ``make_run`` instead, which makes the session of a whole query. The
+    reference evaluation has neither: its session is made of the definition.
     ``has_automaton``: it runs the NFA^b of each alternative, which can be displayed.
-    ``has_session``: events can arrive in batches. ``has_compressed``: matches can be returned as a
-    structure without listing them. ``better`` names an evaluation that ``auto`` prefers for a
-    query, and says why. ``has_confidence``: times are uncertain and matches have a confidence.
-    ``cost`` estimates the cost of one window of an alternative, for ``auto``. ``options`` are the
-    names of the options that this evaluation reads and some others do not.
+    ``has_compressed``: matches can be returned as a structure without listing them. ``better``
+    names an evaluation that ``auto`` prefers for a query, and says why. ``has_confidence``: times
+    are uncertain and matches have a confidence. ``cost`` estimates the cost of one window of an
+    alternative, for ``auto``. ``options`` are the names of the options that this evaluation reads
+    and some others do not.
     """
 
     name: str
     summary: str
     refusal: Callable[[AnalysedQuery], str | None]
     make_engine: Callable[[EngineTask], Engine] | None = None
-    make_run: Callable[[SessionTask], WholeRun] | None = None
+    make_run: Callable[[SessionTask], QuerySession] | None = None
     has_automaton: bool = False
-    has_session: bool = True
     has_compressed: bool = False
     better: Callable[[AnalysedQuery], tuple[str, str] | None] = lambda _query: None
     has_confidence: bool = False

@@ -22,3 +22,19 @@ class RegisterArrays(NamedTuple):
     ints: Rows = no_rows(np.int64, 2)
     floats: Rows = no_rows(np.float64, 2)
     valid: Rows = no_rows(np.int64)
+
+
+class Closing(NamedTuple):
+    """The edges of an automaton that negated components close.
+
+    Edge 2c begins component c, and edge 2c + 1 takes a further event of it. ``rows[edge]`` is its
+    row of ``latest``, or NONE. For each event, ``latest`` has twice the number of the latest event
+    before it that violates, plus 1 if it violates itself. At an event, the edge is closed to runs
+    whose last event came before that one.
+    """
+
+    rows: Rows = no_rows(np.int64)
+    latest: Rows = no_rows(np.int64, 2)
+
+
+NOTHING_CLOSED = Closing()

@@ -44,6 +44,7 @@ READING = (
     "evaluation",
     "output",
     "at_most_once_per",
+    "timed_out",
     "time_unit",
     "schema",
     "whole_events",
@@ -54,8 +55,11 @@ TEXT_KEYWORDS = ("time_format", "sep")
 _ON_SPARK = {
     "slices": "a query over a Spark DataFrame that is not streaming",
     "in_place": "a query over a Spark DataFrame that is not streaming",
+    "reduce": "a query over a Spark DataFrame that is not streaming",
     "match_id": "a Spark DataFrame",
     "lateness": "a streaming Spark DataFrame",
+    "in_order": "a streaming Spark DataFrame",
+    "idle_timeout": "a streaming Spark DataFrame",
     "late": "a streaming Spark DataFrame",
     "metrics": "a streaming Spark DataFrame",
 }

@@ -14,7 +14,7 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.budget import Budget
 from cepheid.engines.base.evaluation import NFA_B
 from cepheid.engines.base.options import DEFAULT_OPTIONS, Options
-from cepheid.errors import SnapshotError
+from cepheid.errors import EventError, SnapshotError
 from cepheid.events.events import Events
 from cepheid.events.read_options import UncertainTime
 from cepheid.events.time_axis import TimeAxis
@@ -118,6 +118,17 @@ class QuerySession(WholeRun):
         The batch may be None. If the time is None, the stream has ended.
         """
 
+    def return_as(self, query: AnalysedQuery) -> None:
+        """Continue with a query that differs only in what it returns."""
+        self._query = query
+
+    def throttle(self, gap: int | None) -> Matches | None:  # noqa: ARG002 - for those that can
+        """Report with another least gap between matches from now on; None if it cannot.
+
+        The result has the matches that the old gap held back and the new one does not.
+        """
+        return None
+
     @property
     def rows_read(self) -> int:
         """The number of events fed so far."""
@@ -127,6 +138,11 @@ class QuerySession(WholeRun):
     def latest(self) -> Events | None:
         """No events, with the columns, schema and time axis of the events fed so far."""
         return self._retained.latest
+
+    @property
+    def retained(self) -> Events:
+        """The events that a later match can contain."""
+        return self._retained.events
 
     @property
     def time_axis(self) -> TimeAxis:
@@ -180,3 +196,11 @@ class QuerySession(WholeRun):
         check_values(header, {"types": "strings", "time_axis": "object"})
         axis = TimeAxis.from_dict(header["time_axis"])
         self._retained.load(part("retained", arrays), header["types"], axis, self._query.schema)
+
+
+def refuse_earlier(batch: Events, now: int | None) -> None:
+    """Refuse a batch that begins before the time that a session has reached."""
+    if len(batch) and now is not None and int(batch.ticks[0]) < now:
+        raise EventError(
+            "a batch begins before the time that the session has reached; events are fed in order"
+        )

@@ -24,7 +24,6 @@ from cepheid.events.columns.list_columns import ListColumns
 from cepheid.events.columns.string_codes import StringCodes
 from cepheid.events.event_view import EventView
 from cepheid.events.events import Events
-from cepheid.events.kernels.partition_ids import first_of_last, first_within
 from cepheid.events.tail import Tail
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language.syntax import WindowMeasure
@@ -32,6 +31,7 @@ from cepheid.matches.bindings import Bindings, MatchTimes
 from cepheid.schema import Kind, Schema, kind_of
 from cepheid.snapshot_checks import FAR, check_arrays, expected, require
 from cepheid.snapshots import Arrays, table_bytes, table_from
+from cepheid.tuning import tuning
 
 EVENT_ARRAYS = {
     "table": expected(np.uint8, "bytes"),
@@ -40,19 +40,24 @@ EVENT_ARRAYS = {
     "type_codes": expected(np.int32, "events", each=(0, "types")),
 }
 """The arrays of events in a snapshot."""
-_FEW_PIECES = 16
-"""If there are more pieces than this, neighbours are joined."""
+_MANY_PIECES = 64
+"""If there are more pieces than this, those that arrived last are joined."""
 
 
 class Retained:
     """The events in memory, with their places on the window axis and, if needed, partitions."""
 
     def __init__(
-        self, measure: WindowMeasure = WindowMeasure.TIME, keeps_partitions: bool = True
+        self,
+        measure: WindowMeasure = WindowMeasure.TIME,
+        *,
+        keeps_partitions: bool = True,
+        in_time_order: bool = True,
     ) -> None:
         self.next_number = 0
+        self._in_time_order = in_time_order
         self._measure = measure
-        self._keeps_partitions = keeps_partitions
+        self.keeps_partitions = keeps_partitions
         self._pieces: deque[Events] = deque()
         self._whole = 0  # the length of the first piece when it arrived
         self._ticks, self._axis, self._partition = Tail(), Tail(), Tail()
@@ -131,7 +136,7 @@ class Retained:
     @property
     def partition(self) -> Int64s:
         """The partition of each event; 0 if events are not partitioned."""
-        if self._keeps_partitions:
+        if self.keeps_partitions:
             self._join()
             return self._partition.values
         return np.zeros(len(self), dtype=np.int64)
@@ -139,7 +144,7 @@ class Retained:
     def measured_at(self, places: PositionArray) -> tuple[Int64s, Int64s]:
         """The place of some events on the axis of the window, and their partitions."""
         partition = np.zeros(len(places), dtype=np.int64)
-        if self._keeps_partitions:
+        if self.keeps_partitions:
             partition = self._partition.at(places)
         if self._measure is WindowMeasure.TIME:
             return self._ticks.at(places), partition
@@ -184,17 +189,24 @@ class Retained:
         if not self._pieces:
             self._whole = len(batch)
         self._pieces.append(batch)
-        while len(self._pieces) > _FEW_PIECES and len(self._pieces[-2]) <= 2 * len(
-            self._pieces[-1]
-        ):
-            last = self._pieces.pop()
-            self._pieces.append(EventView([self._pieces.pop(), last], self.latest).events)
+        if len(self._pieces) > _MANY_PIECES:
+            self._join_last(self.latest)
+
+    def _join_last(self, latest: Events) -> None:
+        """Join the last pieces, until the piece before is twice as long, or long enough."""
+        last = deque([self._pieces.pop()])
+        size, most = len(last[0]), tuning().chunk_events
+        while self._pieces and len(self._pieces[-1]) <= min(2 * size, most - size):
+            last.appendleft(self._pieces.pop())
+            size += len(last[0])
+        self._pieces.append(EventView(last, latest).events if len(last) > 1 else last[0])
+        self._whole = len(self._pieces[0]) if len(self._pieces) == 1 else self._whole
 
     def measured(self, axis: Int64s, partition: Int64s) -> None:
         """Add the places on the window axis and the partitions of the next appended events."""
         if self._measure is WindowMeasure.EVENTS_PER_PARTITION:
             self._axis.append(axis)
-        if self._keeps_partitions:
+        if self.keeps_partitions:
             self._partition.append(partition)
 
     def drop_first(self, count: int) -> None:
@@ -222,26 +234,43 @@ class Retained:
 
         Only for a window that counts the events of partitions; ``counts`` has these numbers.
         """
-        axes = list(self._axis.pieces)
-        partitions = (
-            list(self._partition.pieces)
-            if self._keeps_partitions
-            else [np.zeros(len(axis), np.int64) for axis in axes]
-        )
+        from cepheid.events.kernels.partition_ids import first_of_last, first_within
+
+        pieces = self._measured_pieces()
+        last_axis, last_partition = pieces[-1]
         # No event that is less than an extent before the end has been dropped. If there are few of
         # them compared with the last batch, they are searched for from its end.
-        if len(counts) * extent < len(axes[-1]):
+        if len(counts) * extent < len(last_axis):
             wanted = int(np.minimum(counts, extent - 1).sum())
-            here: int = first_of_last(partitions[-1], axes[-1], counts, extent, wanted)
+            here: int = first_of_last(last_partition, last_axis, counts, extent, wanted)
             if here >= 0:
-                return len(self) - len(axes[-1]) + here
+                return len(self) - len(last_axis) + here
         first = 0
-        for axis, partition in zip(axes, partitions, strict=True):
+        for axis, partition in pieces:
             here = first_within(partition, axis, counts, extent)
             first += here
             if here < len(axis):
                 break
         return first
+
+    def within(self, counts: Int64s, extent: int) -> npt.NDArray[np.bool_]:
+        """Which events are less than an extent before the end of their partition; as above."""
+        found, low = np.empty(len(self), dtype=np.bool_), 0
+        for axis, partition in self._measured_pieces():
+            within = counts[np.maximum(partition, 0)] - axis < extent
+            found[low : low + len(axis)] = within & (partition >= 0)
+            low += len(axis)
+        return found
+
+    def _measured_pieces(self) -> list[tuple[Int64s, Int64s]]:
+        """The places on the axis and the partitions of events, in pieces that are not joined."""
+        axes = list(self._axis.pieces)
+        partitions = (
+            list(self._partition.pieces)
+            if self.keeps_partitions
+            else [np.zeros(len(axis), np.int64) for axis in axes]
+        )
+        return list(zip(axes, partitions, strict=True))
 
     def keep(self, wanted: npt.NDArray[np.bool_]) -> None:
         """Evict the events that are not wanted."""
@@ -252,6 +281,11 @@ class Retained:
         self._pieces = deque([kept])
         self._whole = len(kept)
         self._each_tail(lambda tail: tail.keep(places))
+
+    def keep_partitions(self, partition: Int64s | None) -> None:
+        """Keep the partition of each event from now on: these are known; None: keep none."""
+        self.keeps_partitions = partition is not None
+        self._partition = Tail(partition)
 
     def renumber_partitions(self, numbers: Int64s) -> None:
         """Give each partition p the number ``numbers[p]``."""
@@ -299,13 +333,16 @@ class Retained:
             "next_number": expected(np.int64, 1, each=(0, FAR)),
             "numbers": expected(np.int64, "numbers"),
             "axis": expected(np.int64, "events" if by_partition else 0),
-            "partition": expected(np.int64, "events" if self._keeps_partitions else 0),
+            "partition": expected(np.int64, "events" if self.keeps_partitions else 0),
         }
         known = {name: state[name] for name in state if name not in EVENT_ARRAYS}
         events = events_from(
             {name: state[name] for name in state if name in EVENT_ARRAYS}, type_names, axis, schema
         )
         check_arrays(known, described, events=len(events))
+        ticks = state["ticks"]
+        if self._in_time_order:
+            require((ticks[1:] >= ticks[:-1]).all(), "retained events are not in time order")
         self.next_number = int(state["next_number"][0])
         gaps = state["numbers"]
         require(len(gaps) in (0, len(events)), "not all retained events have numbers")
@@ -316,7 +353,7 @@ class Retained:
         self.latest = _empty_like(events)
         self._pieces = deque([events] if len(events) else [])
         self._whole = len(events)
-        self._ticks = Tail(state["ticks"])
+        self._ticks = Tail(ticks)
         self._axis, self._partition = Tail(state["axis"]), Tail(state["partition"])
         self._gaps = self._without_gaps(state["numbers"])
 

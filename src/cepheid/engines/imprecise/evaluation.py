@@ -42,7 +42,7 @@ def refuse_imprecise(query: AnalysedQuery) -> str | None:
         if negated.is_inside:
             return "WITHOUT needs to know which events are inside a list; times are uncertain"
     if reads_positions(tree):
-        return "an event of uncertain time has no INDEX"
+        return "an event of uncertain time has no INDEX and no PARTITION_INDEX"
     is_next = tree.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH
     for group in by_variables(query.alternatives):
         if not is_one_sequence(group) and (reason := _refuse_group(group, is_next)) is not None:

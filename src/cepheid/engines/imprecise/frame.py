@@ -8,12 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepheid.codegen.generated import predicate_address
-from cepheid.codegen.steps import EventTest, NegationTest, NfaB, step_tables
+from cepheid.codegen.steps import EventTest, JointTests, NegationTest, NfaB, step_tables
 from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.kernels.conditions import Conditions
 from cepheid.engines.base.registers import Registers
 from cepheid.engines.imprecise.layout import Candidates, Intervals
 from cepheid.events.arrays import Int64s
+
+LONG_AGO = -(1 << 61)
+"""Before all times: nothing has been decided yet."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +40,9 @@ class Frame:
 class FrameTests:
     """Compiled tests of the events of a frame, and conditions across them."""
 
-    def __init__(self, compiled: NfaB | NegationTest, tests: Sequence[EventTest]) -> None:
+    def __init__(
+        self, compiled: NfaB | NegationTest | JointTests, tests: Sequence[EventTest] = ()
+    ) -> None:
         self._compiled = compiled
         self._tests = tests
         self._tables = step_tables(compiled.steps, compiled.columns)

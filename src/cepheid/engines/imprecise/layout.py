@@ -146,9 +146,8 @@ class OrderLevels(NamedTuple):
 
     Components are bound in ``order``; an event of component j is at least ``apart[i, j]`` instants
     after one of component i. Row d of ``events``, ``vlb`` and ``vub`` has the event and the bounds
-    of each component before level d is filled. The rows of ``levels`` are the cursor, how many
-    components are bound at the beginning of the pattern, whether a fresh event is bound, and
-    between which times the next event has to lie.
+    of each component before level d is filled. The rows of ``levels`` are the cursor, whether a
+    fresh event is bound, and between which times the next event has to lie.
     """
 
     order: Int64s = _INTS
@@ -261,8 +260,9 @@ class PointRoom(NamedTuple):
 # What a search is given and where it is: the fields of its control array.
 (
     WINDOW, IS_NEXT, LEAST_TIME, ONLY_FRESH, PARTITION, DEPTH, RESUME_AT, IDS, MATCHES, PATHS,
-    POINT_TIME, POINT_ENTRIES, CONTROL_SIZE,
-) = range(13)  # fmt: skip
+    POINT_TIME, POINT_ENTRIES, FRESH_FIRST, ENDS_FROM, ENDS_BEFORE, BEGINS_BEFORE, SECOND_FROM,
+    SECOND_UNTIL, CONTROL_SIZE,
+) = range(19)  # fmt: skip
 
 NEED_OUTPUT, NEED_DEPTH, NEED_RUNS = 1, 2, 3
 """What a search lacks when it stops; DONE is 0."""

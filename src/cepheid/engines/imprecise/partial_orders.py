@@ -45,13 +45,15 @@ class PartialOrderSearch:
         """The number of partial matches that were looked at."""
         return sum(each.paths for each in self._searches)
 
-    def found(self, frame: Frame, only_fresh: bool, _least_confidence: Floats) -> Iterator[Block]:
+    def found(self, frame: Frame, only_fresh: bool, least_confidence: Floats) -> Iterator[Block]:
         """The signatures with their scores, as one block; events are as in the first alternative.
 
-        No confidence can be too low, since alternatives that find the same signature add up.
+        If several alternatives can find the same signature, their confidences add up, so that
+        none is too low.
         """
+        least = least_confidence if len(self._searches) == 1 else np.zeros(1)
         parts = [
-            self._events(search, columns, frame, only_fresh)
+            self._events(search, columns, frame, only_fresh, least)
             for search, columns in zip(self._searches, self._columns, strict=True)
         ]
         bits = np.repeat(1 << np.arange(len(parts)), [len(part) for part in parts])
@@ -76,14 +78,19 @@ class PartialOrderSearch:
         yield Signatures(tags.reshape(-1), np.arange(len(events) + 1) * count), scores
 
     def _events(
-        self, search: SignatureSearch, columns: list[int], frame: Frame, only_fresh: bool
+        self,
+        search: SignatureSearch,
+        columns: list[int],
+        frame: Frame,
+        only_fresh: bool,
+        least: Floats,
     ) -> Int64Rows:
         """A row of events for each signature that an alternative has."""
         count = len(columns)
         if not search.begin(frame, only_fresh):
             return np.zeros((0, count), dtype=np.int64)
-        blocks = search.in_order(np.arange(count), np.zeros(1))
-        ids = np.concatenate([block.ids.copy() for block in blocks])
+        blocks = search.any_order(least)
+        ids = np.concatenate([int64s(0), *(block.ids.copy() for block in blocks)])
         search.end()
         return (ids >> TAG_SHIFT).reshape(-1, count)[:, columns]
 

@@ -23,7 +23,7 @@ from cepheid.engines.base.event_batch import EventBatch
 from cepheid.engines.base.query_session import QuerySession, SessionTask
 from cepheid.engines.base.retained import Retained
 from cepheid.engines.imprecise.alternative import ImpreciseAlternative, Threshold, most_confident
-from cepheid.engines.imprecise.frame import Frame
+from cepheid.engines.imprecise.frame import LONG_AGO, Frame
 from cepheid.engines.imprecise.intervals import (
     granule_of,
     longest_declared,
@@ -56,7 +56,9 @@ class ImpreciseSession(QuerySession):
 
     def __init__(self, task: SessionTask) -> None:
         refuse_output(task.rule)
-        super().__init__(task.query, task.options, Retained(keeps_partitions=False))
+        # Each batch is in time order, but the next one can begin earlier than it ends.
+        retained = Retained(keeps_partitions=False, in_time_order=False)
+        super().__init__(task.query, task.options, retained)
         self.nothing = replace(self.nothing, confidences=np.zeros(0))
         self._budget = Budget()
         self._window_ticks = task.window
@@ -270,7 +272,7 @@ class ImpreciseSession(QuerySession):
             intervals.take(order, base),
             fresh,
             base,
-            max(self._settled, NEVER // 2),
+            max(self._settled, LONG_AGO),
             settled,
         )
 

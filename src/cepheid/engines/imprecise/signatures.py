@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, partial
 
 import numpy as np
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.codegen.layout import NEXT
-from cepheid.codegen.sequences import compile_nfa_b
+from cepheid.codegen.layout import NEXT, NONE
+from cepheid.codegen.sequences import compile_joint_tests, compile_nfa_b
+from cepheid.codegen.steps import JointTests
 from cepheid.engines.base.kernels.conditions import Conditions
 from cepheid.engines.base.options import (
     ANY_STATE,
@@ -20,7 +22,8 @@ from cepheid.engines.base.options import (
 )
 from cepheid.engines.base.registers import Registers
 from cepheid.engines.imprecise import layout
-from cepheid.engines.imprecise.frame import Frame, FrameTests
+from cepheid.engines.imprecise.frame import LONG_AGO, Frame, FrameTests
+from cepheid.engines.imprecise.kernels.interval_masses import FAR
 from cepheid.engines.imprecise.kernels.search import PATH_ROWS, search_in_query_order
 from cepheid.engines.imprecise.layout import (
     Batch,
@@ -39,6 +42,11 @@ from cepheid.tuning import tuning
 SKEW = 4
 """How much rarer than the first component another must be, for a search to begin there."""
 
+_FEW = 64
+"""The size of the first block of a search for the top k, besides k."""
+_NEW_EVENTS = "new_events"
+"""The method of a session that has searched earlier frames."""
+
 Block = tuple[Signatures, Scores | None]
 """Signatures, with their scores if the search knows them."""
 
@@ -55,21 +63,27 @@ class SignatureSearch:
         self.max_runs = options.max_runs
         self.paths = 0
         self.is_next = self.automaton.strategy == NEXT
+        self._compile_joint = partial(compile_joint_tests, query, as_sequence(alternative))
+        self._waits = alternative.waits
         self.apart = least_distances(alternative.before, len(alternative.components), window)
         steps = self.automaton.steps
         self.tests = FrameTests(
             self.automaton, [test for step in steps for test in (step.begin_test, step.take_test)]
         )
-        self._method = options.method
+        self._method, self._top_k = options.method, options.top_k
         self._has_kleene = any(step.component.is_kleene for step in steps)
+        self._is_next_by_type = self.is_next and all(step.begin == NONE for step in steps)
         self.drive = Drive()
         # The frame that is searched, as kernels read it, and the tests that each event passes.
         self.batch: Batch
         self.mask: Int64s
+        self._frame: Frame
+        self._joint: FrameTests | None = None
         # What the search is given, and where it is.
         self.control: Int64s
         self.conditions: Conditions
         self._registers: Registers
+        self._joint_registers: Registers
 
     def found(self, frame: Frame, only_fresh: bool, least_confidence: Floats) -> Iterator[Block]:
         """The signatures, in blocks that are valid until the next.
@@ -89,10 +103,12 @@ class SignatureSearch:
             if method == ANY_STATE:
                 from cepheid.engines.imprecise.variants.any_state import search_from_any_state
 
-                blocks = search_from_any_state(self)
+                blocks = search_from_any_state(self, least_confidence)
             elif method == SELECTIVITY:
                 order = np.argsort(counts, kind="stable").astype(np.int64)
                 blocks = self.in_order(order, least_confidence)
+            elif method == _NEW_EVENTS:
+                blocks = self._from_new_events(counts, least_confidence)
             else:
                 blocks = self._in_query_order(least_confidence)
             for signatures in blocks:
@@ -103,6 +119,7 @@ class SignatureSearch:
         """Find the candidates of a frame and prepare a search; False if it finds nothing."""
         if self.apart.diagonal().any():
             return False
+        self._frame = frame
         self._registers = self.tests.registers(
             frame, max(len(self.automaton.steps), tuning().signature_depth) + 2
         )
@@ -121,6 +138,8 @@ class SignatureSearch:
         self.control[layout.IS_NEXT] = self.is_next
         self.control[layout.ONLY_FRESH] = only_fresh
         self.control[layout.DEPTH] = -1
+        self.control[[layout.ENDS_FROM, layout.SECOND_FROM]] = -FAR
+        self.control[[layout.ENDS_BEFORE, layout.BEGINS_BEFORE, layout.SECOND_UNTIL]] = FAR
         self.control[layout.LEAST_TIME] = frame.decided - frame.base
         if only_fresh:
             fresh = np.flatnonzero(frame.fresh)
@@ -137,9 +156,20 @@ class SignatureSearch:
         """The requested method, or the one that these numbers of candidates suggest."""
         if self._method != AUTO_METHOD:
             return self._method
-        if self._has_kleene or self.is_next or counts[1:].min(initial=counts[0]) * SKEW > counts[0]:
+        if self._has_kleene or (self.is_next and not self._is_next_by_type):
             return QUERY_ORDER
-        return SELECTIVITY
+        if self._has_searched():
+            return _NEW_EVENTS
+        if self.is_next:
+            return QUERY_ORDER
+        is_skewed = counts[1:].min(initial=counts[0]) * SKEW <= counts[0]
+        return SELECTIVITY if is_skewed else QUERY_ORDER
+
+    def _has_searched(self) -> bool:
+        """Whether an earlier search has seen some of the events."""
+        if self.control[layout.ONLY_FRESH]:
+            return not self._frame.fresh.all()
+        return self._frame.decided > LONG_AGO
 
     def run(
         self,
@@ -150,14 +180,19 @@ class SignatureSearch:
 
         ``provide`` makes room for whatever else the kernel lacks.
         """
-        out = Signatures(int64s(tuning().signature_ids), int64s(tuning().signature_matches))
+        most, size = tuning().signature_matches, tuning().signature_ids
+        if self._top_k is not None and most > _FEW + self._top_k:
+            # The first blocks are small: their confidences bound those of all others.
+            most = _FEW + self._top_k
+            size = most * len(self.automaton.steps)
+        out = Signatures(int64s(size), int64s(most))
 
         def more_output() -> list[Signatures]:
             nonlocal out
-            if self.control[layout.MATCHES]:
-                return [self._drained(out)]
-            out = Signatures(int64s(2 * len(out.ids)), int64s(2 * len(out.offsets)))
-            return []
+            found = [self._drained(out)] if self.control[layout.MATCHES] else []
+            if not found or len(out.offsets) < tuning().signature_matches:
+                out = Signatures(int64s(2 * len(out.ids)), int64s(2 * len(out.offsets)))
+            return found
 
         yield from self.drive(lambda: kernel(out), {layout.NEED_OUTPUT: more_output, **provide})
         yield self._drained(out)
@@ -183,6 +218,82 @@ class SignatureSearch:
             {layout.NEED_DEPTH: longer_paths},
         )
 
+    def any_order(self, least_confidence: Floats) -> Iterator[Signatures]:
+        """The signatures, found in the order of the components or from new events on."""
+        counts = self.batch.candidates.counts[::2]
+        if self._has_searched():
+            return self._from_new_events(counts, least_confidence)
+        return self.in_order(np.arange(len(counts)), least_confidence)
+
+    def _from_new_events(self, counts: Int64s, least_confidence: Floats) -> Iterator[Signatures]:
+        """The signatures that no earlier search could find: those with a fresh event."""
+        if not self.control[layout.ONLY_FRESH]:
+            yield from self._decided_now(counts, least_confidence)
+            return
+        self.control[layout.FRESH_FIRST] = 1
+        fresh = int(np.bitwise_or.reduce(self.mask[self._frame.fresh > 0], initial=0))
+        for slot in range(len(counts)):
+            if fresh >> (2 * slot) & 1:
+                yield from self._from_slots([slot], counts, least_confidence)
+
+    def _decided_now(self, counts: Int64s, least_confidence: Floats) -> Iterator[Signatures]:
+        """The signatures that can be decided now, and could not be before.
+
+        That is a window after the latest time of the first event if they wait. Otherwise it is the
+        latest time of the last event: its end, or that of the window if it is over earlier.
+        """
+        control, last, width = self.control, len(counts) - 1, self.window - 1
+        since = max(self._frame.decided - self._frame.base, -FAR)
+        until = min(self._frame.settled - self._frame.base, FAR)
+        if self._waits:
+            control[layout.ENDS_FROM], control[layout.BEGINS_BEFORE] = since - width, until - width
+            yield from self._from_slots([0], counts, least_confidence)
+            return
+        control[layout.ENDS_FROM], control[layout.ENDS_BEFORE] = since, until
+        yield from self._from_slots([last], counts, least_confidence)
+        if last and until < FAR:
+            control[layout.ENDS_FROM], control[layout.ENDS_BEFORE] = until, FAR
+            control[layout.BEGINS_BEFORE] = until
+            control[layout.SECOND_FROM] = since - width
+            control[layout.SECOND_UNTIL] = until - width - 1
+            yield from self._from_slots([last, 0], counts, least_confidence)
+
+    def _from_slots(
+        self, slots: list[int], counts: Int64s, least_confidence: Floats
+    ) -> Iterator[Signatures]:
+        """The signatures, binding these components first.
+
+        Of the others, those come first that are compared with an earlier one, then rare ones. If
+        the next event is taken, it says most about the component before it.
+        """
+        order, bound = list(slots), sum(1 << slot for slot in slots)
+        tests = [test.bound for test in self._joint_compiled.tests]
+        while len(order) < len(counts):
+            reached = 0
+            for test in tests:
+                reached |= test if test & bound else 0
+            rest = [each for each in range(len(counts)) if not bound >> each & 1]
+            likely = [(not reached >> each & 1, int(counts[each]), each) for each in rest]
+            order.append(rest[-1] if self.is_next else min(likely)[-1])
+            bound |= 1 << order[-1]
+        self.control[layout.PARTITION], self.control[layout.DEPTH] = 0, -1
+        yield from self.in_order(np.array(order, dtype=np.int64), least_confidence)
+
+    def joint_tests(self, runs: int) -> tuple[Conditions, Int64Rows]:
+        """The conditions across events for any order of binding, with registers of some runs."""
+        compiled = self._joint_compiled
+        if self._joint is None:
+            self._joint = FrameTests(compiled)
+        registers = self._joint.registers(self._frame, runs)
+        rows = [(test.bound, test.slot, test.predicate) for test in compiled.tests]
+        joint = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        self._joint_registers = registers
+        return self._joint.conditions(registers), joint
+
+    @cached_property
+    def _joint_compiled(self) -> JointTests:
+        return self._compile_joint()
+
     def in_order(self, order: Int64s, least_confidence: Floats) -> Iterator[Signatures]:
         """The signatures, found by binding the components in this order."""
         # Loaded when it is needed first, since it takes a while to compile.
@@ -192,9 +303,11 @@ class SignatureSearch:
         events, vlb, vub = (np.zeros((count + 1, count), dtype=np.int64) for _ in range(3))
         levels = np.zeros((LEVEL_ROWS, count + 1), dtype=np.int64)
         bound = OrderLevels(order, self.apart, events, vlb, vub, levels)
+        conditions, joint = self.joint_tests(count + 1)
+        self.control[layout.IS_NEXT] = self._is_next_by_type
         return self.run(
             lambda out: search_in_order(
-                self.control, self.batch, self.conditions, bound, least_confidence, out
+                self.control, self.batch, conditions, joint, bound, least_confidence, out
             ),
             {},
         )

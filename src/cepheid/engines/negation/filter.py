@@ -21,6 +21,7 @@ from cepheid.engines.base.event_batch import Bools, EventBatch
 from cepheid.engines.base.registers import Registers
 from cepheid.engines.base.retained import Retained
 from cepheid.engines.negation.index import NegationIndex, Span, taken
+from cepheid.engines.negation.kernels.latest import note_latest
 from cepheid.engines.negation.kernels.violations import find_violated
 from cepheid.engines.negation.layout import MatchArrays, SpanArrays
 from cepheid.events.arrays import Int64s, PositionArray, int64s
@@ -58,18 +59,45 @@ class NegationFilter:
         reach = 2 if test.waits and not test.after else 1
         reach = min(reach * self._window, MAX_TICKS)
         self._index = NegationIndex(reach, by_partition and not self._is_own)
+        # The last event of each partition that can violate, or -1.
+        self._latest = int64s(0)
+        self.tests = 0
+        """How often conditions across events were tested."""
+
+    @property
+    def edge_name(self) -> str:
+        """The name of these tests in metrics."""
+        return f"{self._test.component.variable}_negated"
 
     @property
     def waits(self) -> bool:
         """Whether a violation can still come after the last event of a match."""
         return self._test.waits
 
-    def read(self, batch: EventBatch, partitions: Int64s, axis: Int64s) -> None:
-        """Keep the events that can violate a match."""
+    @property
+    def edge(self) -> int | None:
+        """The edge of a sequence that violations close, as in :class:`Closing`.
+
+        None if more than the order of events decides, or events that a run does not know yet.
+        """
+        test = self._test
+        if test.is_across or self._is_own or self.waits or not test.after:
+            return None
+        if test.is_inside:
+            return 2 * (test.after.bit_length() - 1) + 1
+        return 2 * ((test.before & -test.before).bit_length() - 1)
+
+    def read(
+        self, batch: EventBatch, partitions: Int64s, axis: Int64s, closed: Int64s | None = None
+    ) -> None:
+        """Keep the events that can violate a match; ``closed`` is the row of the edge."""
         test = self._test
         axis = batch.ticks if self._is_own else axis
         columns = self._columns.read(batch)
         mask = batch.mask([test.test], self._predicate, self._columns.context)
+        if closed is not None and len(partitions):
+            self._latest = _padded(self._latest, int(partitions.max()) + 1)
+            note_latest(mask, partitions, batch.first_event, self._latest, closed)
         places = np.flatnonzero((mask != 0) & (partitions >= 0))
         if not len(places):
             return
@@ -105,9 +133,11 @@ class NegationFilter:
         for span in self._index.spans:
             if test.is_across:
                 self._registers.point_at(span.columns, strings, lists)
-            at = int64s(1), drive.pace, violated
-            find = partial(find_violated, arrays, span.arrays, conditions, self._window, *at)
+            at = int64s(2)
+            written = at, drive.pace, violated
+            find = partial(find_violated, arrays, span.arrays, conditions, self._window, *written)
             drive.run(find, {})
+            self.tests += int(at[1])
         return np.asarray(violated != 0, dtype=np.bool_)
 
     def _bounds(self, matches: Bindings) -> tuple[Int64s, Int64s]:
@@ -172,6 +202,8 @@ class NegationFilter:
     def renumber_partitions(self, numbers: Int64s) -> None:
         """Give each partition p the number ``numbers[p]``; their order stays the same."""
         self._index.renumber_partitions(numbers)
+        kept = np.flatnonzero(numbers[: len(self._latest)] >= 0)
+        self._latest = self._latest[kept]
 
     def kept_codes(self, attributes: Collection[str]) -> Iterator[Int64s]:
         """The kept values of string attributes, as codes."""
@@ -188,6 +220,16 @@ class NegationFilter:
         """Take the state of a snapshot."""
         columns = len(self._test.columns) if self._test.is_across else 0
         self._index.load(state, columns, restored)
+        for span in self._index.spans:
+            self._latest = _padded(self._latest, int(span.arrays.partitions.max()) + 1)
+            np.maximum.at(self._latest, span.arrays.partitions, span.arrays.events)
+
+
+def _padded(latest: Int64s, size: int) -> Int64s:
+    """The array with at least ``size`` numbers; the new ones are -1."""
+    if len(latest) >= size:
+        return latest
+    return np.concatenate([latest, np.full(size - len(latest), -1, dtype=np.int64)])
 
 
 def _latest(columns: Sequence[Column], count: int) -> PositionArray:

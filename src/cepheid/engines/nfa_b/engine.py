@@ -32,6 +32,7 @@ from cepheid.matches.layout import (
     NODE,
     ONE_OF_PARTITION,
     Chains,
+    Counting,
 )
 from cepheid.matches.match_columns import MatchLister
 from cepheid.matches.metrics import EngineMetrics, bytes_of
@@ -47,6 +48,8 @@ class NfaBEngine(Engine):
     [Agrawal08 §5.2.2]. An engine can prune: a match ends all runs of its partition, or its own run,
     or replaces the match that its run has found before.
     """
+
+    closes_edges = True
 
     def __init__(self, automaton: NfaB, task: EngineTask) -> None:
         by_partition = automaton.lists_by_partition
@@ -88,7 +91,7 @@ class NfaBEngine(Engine):
         self._out = Output(
             finals=np.zeros(tuning().final_nodes, dtype=FINAL),
             evaluations=int64s(max(automaton.predicate_count, 1)),
-            stack=int64s(tuning().first_nodes + 2 if task.counts else 0),
+            counting=Counting.of(tuning().first_nodes) if task.counts else Counting(),
             pace=self._drive.pace,
         )
         self._grow_runs(tuning().first_runs)
@@ -105,12 +108,15 @@ class NfaBEngine(Engine):
     def feed(self, chunk: Chunk, first_event: int) -> Iterator[Bindings]:
         """Read a chunk; the matches that it completes, in blocks."""
         batch, at = self._begin_batch(chunk), int64s(layout.AT_FIELDS)
+        self._merging = self._merging._replace(closing=chunk.closing, at=at)
         yield from self._drive(
             lambda: advance.advance_runs(
                 self._tables, self._state, self._merging, batch, at, self._out
             ),
             {
-                layout.NEED_RUNS: lambda: self._make_room_for_runs(int(batch.axis[at[0]])),
+                layout.NEED_RUNS: lambda: self._make_room_for_runs(
+                    None if at[layout.AT_RUN] else int(batch.axis[at[layout.AT_EVENT]])
+                ),
                 layout.NEED_NODES: lambda: self._make_room_for_nodes(first_event),
                 layout.NEED_FINALS: lambda: self._make_room_for_finals(first_event),
                 layout.TOO_MANY_RUNS: lambda: self._expire_or_fail(int(batch.axis[at[0] - 1])),
@@ -127,7 +133,7 @@ class NfaBEngine(Engine):
         control["base_event"] = events.first_event
         self._next_event = events.first_event + len(events)
         mask = events.mask(self._tests, int(control["predicate"]), registers.context)
-        return Batch(mask, chunk.partition_of, chunk.axis)
+        return Batch(mask, chunk.partition_of, chunk.axis, chunk.closing)
 
     def _listed(self, first_event: int) -> Iterator[Bindings]:
         """The matches of the finals that the runs have written, in blocks."""
@@ -257,9 +263,11 @@ class NfaBEngine(Engine):
             are_chains &= (live["root"] >= base) & (live["root"] <= chains["root"])
         require(are_chains.all(), "a run has events in no order")
 
-    def _make_room_for_runs(self, now: int) -> None:
+    def _make_room_for_runs(self, now: int | None) -> None:
+        """Free expired runs, unless an event is being read, and add runs if there are few."""
         before = int(self._control[0]["live"])
-        self._expire_or_fail(now)
+        if now is not None:
+            self._expire_or_fail(now)
         if before - self._control[0]["live"] <= len(self._state.runs) // 4:
             self._grow_runs(2 * len(self._state.runs))
 
@@ -326,8 +334,8 @@ class NfaBEngine(Engine):
         if self._keeps_all or self._drop_nodes() <= len(self._state.nodes) // 2:
             size = 2 * len(self._state.nodes)
             self._state = self._state._replace(nodes=grown(self._state.nodes, size))
-            if len(self._out.stack):
-                self._out = self._out._replace(stack=int64s(size + 2))
+        if self._control[0]["counts"]:
+            self._out = self._out._replace(counting=Counting.of(len(self._state.nodes)))
 
     def _make_room_for_finals(self, first_event: int) -> Iterator[Bindings]:
         if not self._control[0]["finals"] or self._keeps_all:

@@ -9,7 +9,7 @@ from cepheid.codegen.sequences import compile_nfa_b, refuse_nfa_b
 from cepheid.engines.base.evaluation import NFA_B, Evaluation
 from cepheid.engines.base.options import BACKTRACK, VERSIONED
 from cepheid.engines.base.workload import UnitCosts, Workload, work_of
-from cepheid.matches.layout import NO_PRUNING
+from cepheid.matches.layout import NO_PRUNING, ONE_OF_PARTITION
 
 if TYPE_CHECKING:
     from cepheid.engines.base.engine import Engine, EngineTask
@@ -20,7 +20,8 @@ def _make_engine(task: EngineTask) -> Engine:
     if task.options.algorithm == BACKTRACK:
         from cepheid.engines.nfa_b.variants.backtrack import BacktrackEngine
 
-        return BacktrackEngine(automaton, replace(task, counts=False, prunes=NO_PRUNING))
+        prunes = task.prunes if task.prunes == ONE_OF_PARTITION else NO_PRUNING
+        return BacktrackEngine(automaton, replace(task, counts=False, prunes=prunes))
     if task.options.buffer == VERSIONED:
         from cepheid.engines.nfa_b.variants.versioned import VersionedEngine
 

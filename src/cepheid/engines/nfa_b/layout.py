@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cepheid.codegen.layout import STEP, UPDATE
-from cepheid.engines.base.layout import RegisterArrays, Rows
+from cepheid.engines.base.layout import Closing, RegisterArrays, Rows
 from cepheid.events.arrays import no_rows
-from cepheid.matches.layout import FINAL, NODE
+from cepheid.matches.layout import FINAL, NODE, Counting
 
 RUN = np.dtype(
     [
@@ -60,11 +60,12 @@ CONTROL = np.dtype(
 
 FREE = -1
 DONE, NEED_RUNS, NEED_NODES, NEED_FINALS, TOO_MANY_RUNS = range(5)
-AT_EVENT, AT_RUN, AT_LIVE, AT_FINALS, AT_FIELDS = range(5)
+AT_EVENT, AT_RUN, AT_LIVE, AT_READ, AT_FOUND, AT_FIELDS = range(6)
 """Where a kernel stopped: the event that it reads next, or goes on reading if there is a run.
 
-The run, plus 1, is the first one that has not read the event; 0 stands for none. Then come the
-number of runs and the number of finals before the event.
+The run, plus 1, is the first one that has not read the event; 0 stands for none. The others are
+how many runs the partition had before the event, how many are left of those that have read it,
+and how many finals these wrote.
 """
 VERY_FEW_RUNS = 8
 """Up to this many runs of a partition are compared with each other without a hash table."""
@@ -101,6 +102,8 @@ class Merging(NamedTuple):
     until: Rows = no_rows(np.int64)  # for each register the last state that reads it
     slots: Rows = no_rows(np.int64)
     stamps: Rows = no_rows(np.int64)
+    closing: Closing = Closing()
+    at: Rows = no_rows(np.int64)  # the event that is read
 
 
 class Output(NamedTuple):
@@ -108,7 +111,7 @@ class Output(NamedTuple):
 
     finals: Rows = no_rows(FINAL)
     evaluations: Rows = no_rows(np.int64)  # how often each predicate was evaluated
-    stack: Rows = no_rows(np.int64)  # room for counting chains
+    counting: Counting = Counting()
     pace: Rows = no_rows(np.int64)  # the work that is left before the next pause
 
 
@@ -118,3 +121,4 @@ class Batch(NamedTuple):
     mask: Rows = no_rows(np.int64)  # bits of the tests that an event passes
     partition_of: Rows = no_rows(np.int64)
     axis: Rows = no_rows(np.int64)  # where it is on the axis that the window measures
+    closing: Closing = Closing()

@@ -60,6 +60,10 @@ class InstanceStacksEngine(Engine):
         self._components = count = len(stacks.steps)
         self._keys = Keys(stacks, task.by_partition, task.options.domains)
         super().__init__(stacks.partition_attributes, reads_partitions=self._keys.are_partitions)
+        # All instances of a stack are in the same partition of the negated components.
+        is_default = type(self) is InstanceStacksEngine
+        same = self._keys.are_partitions or not stacks.partition_attributes
+        self.closes_edges = is_default and same
         self._registers = Registers(stacks, 1)
         self._tables = Tables(
             self._planned(), *step_tables(stacks.steps, stacks.columns), self._registers.context
@@ -135,7 +139,8 @@ class InstanceStacksEngine(Engine):
             places, mask = events.marked(*tests)
         else:
             places, mask = int64s(0), events.mask(*tests)
-        batch = Batch(span, axis, mask, places, numbers, term_of, self._drive.pace)
+        pace, closing = self._drive.pace, chunk.closing
+        batch = Batch(span, axis, mask, places, numbers, term_of, pace, closing)
         self._grow_stacks(chunk.partitions)
         width = width_of(first_event, events.first_event + len(events))
         if self._older.dtype != width:
@@ -329,7 +334,8 @@ class InstanceStacksEngine(Engine):
         require(not is_unknown.any(), "an instance has an unknown event")
         if not self._plan["basic"]:
             tops, starts_follow = state["stacks"], not self._plan["multi"]
-            check_links(instances, tops, self._components, starts_follow)
+            is_cut = self.closes_edges and bool(self._task.alternative.negations)
+            check_links(instances, tops, self._components, starts_follow, is_cut)
 
     def load(self, state: Arrays, restored: Restored) -> None:
         """Take the state of a snapshot."""
@@ -369,6 +375,8 @@ class InstanceStacksEngine(Engine):
 
 def _more(tops: Int64s, size: int) -> Int64s:
     """The array with room for at least ``size`` numbers; the new ones are NONE."""
-    larger = np.full(max(size, len(tops)), NONE, dtype=np.int64)
+    if size <= len(tops):
+        return tops
+    larger = np.full(size, NONE, dtype=np.int64)
     larger[: len(tops)] = tops
     return larger

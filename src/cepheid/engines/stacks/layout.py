@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cepheid.codegen.layout import STEP, UPDATE
-from cepheid.engines.base.layout import RegisterArrays, Rows
+from cepheid.engines.base.layout import Closing, RegisterArrays, Rows
 from cepheid.events.arrays import no_rows
 
 INSTANCE = np.dtype(
@@ -126,6 +126,7 @@ class Batch(NamedTuple):
     numbers: Rows = no_rows(np.int64, 2)
     term_of: Rows = no_rows(np.int64, 2)
     pace: Rows = no_rows(np.int64)  # the work that is left before the next pause
+    closing: Closing = Closing()
 
 
 class Ending(NamedTuple):

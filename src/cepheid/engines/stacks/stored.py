@@ -10,12 +10,15 @@ from cepheid.events.arrays import Int64s
 from cepheid.snapshot_checks import require
 
 
-def check_links(instances: Rows, tops: Int64s, components: int, starts_follow: bool) -> None:
+def check_links(
+    instances: Rows, tops: Int64s, components: int, starts_follow: bool, is_cut: bool
+) -> None:
     """Refuse stacks that do not have their instances in stream order.
 
     The rows of instances are in that order. So the instance below another one, its RIP and the top
     of a stack are each the last row of some stack before some row. Where ``starts_follow``, an
-    instance starts where its RIP starts, and leaves the window with it.
+    instance starts where its RIP starts, and leaves the window with it. Where a stack ``is_cut``,
+    the instances below a violated negation are not in it any more.
     """
     stack, size = instances["stack"], len(instances) + 1
     order = np.argsort(stack, kind="stable")
@@ -27,8 +30,11 @@ def check_links(instances: Rows, tops: Int64s, components: int, starts_follow: b
     others = np.flatnonzero(~is_first)
     rip[others] = _last_before(keys, size, stack[others] - 1, rows[others])
     top = _last_before(keys, size, np.arange(len(tops)), np.full(len(tops), len(instances)))
-    is_linked = (below == instances["previous"]) & (rip == instances["rip"])
-    require(is_linked.all() and (top == tops).all(), "instances are in other stacks")
+    previous = instances["previous"]
+    is_linked = (below == previous) | (is_cut & (previous == NONE))
+    is_linked &= rip == instances["rip"]
+    is_top = (top == tops) | (is_cut & (tops == NONE))
+    require(is_linked.all() and is_top.all(), "instances are in other stacks")
     event, start = instances["event"], instances["start"]
     require((np.diff(event) >= 0).all(), "instances are in no order")
     before = rip[others]

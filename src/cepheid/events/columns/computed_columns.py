@@ -11,7 +11,7 @@ from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import one_array
 from cepheid.events.columns.vectorised import Leaf, Vectorised
 from cepheid.language import syntax as ast
-from cepheid.schema import Computed, Position, sources_of
+from cepheid.schema import PARTITION_INDEX, Computed, Position, sources_of
 
 
 def column_of(table: pa.Table, name: str, numbers: Int64s | int = 0) -> pa.Array | pa.ChunkedArray:
@@ -25,6 +25,8 @@ def column_of(table: pa.Table, name: str, numbers: Int64s | int = 0) -> pa.Array
     [5, 6]
     """
     if isinstance(name, Position) and name not in table.column_names:
+        if name.is_of_partition:
+            return table.column(PARTITION_INDEX)
         if isinstance(numbers, int):
             return pa.array(np.arange(numbers, numbers + table.num_rows, dtype=np.int64))
         return pa.array(numbers)

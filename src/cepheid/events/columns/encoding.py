@@ -25,7 +25,8 @@ from cepheid.events.columns.arrow_arrays import (
     to_numpy,
     without_dictionary,
 )
-from cepheid.events.columns.string_codes import NULL_CODE, StringCodes
+from cepheid.events.columns.string_codes import StringCodes
+from cepheid.events.layout import NULL_CODE
 from cepheid.schema import Kind, kind_of
 
 Int64s = npt.NDArray[np.int64]

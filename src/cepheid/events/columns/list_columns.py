@@ -11,7 +11,8 @@ import pyarrow as pa
 from cepheid.codegen import layout
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.encoding import EncodedColumn, encode_column
-from cepheid.events.columns.string_codes import NULL_CODE, StringCodes
+from cepheid.events.columns.string_codes import StringCodes
+from cepheid.events.layout import NULL_CODE
 
 
 def encode_lists(

@@ -25,13 +25,11 @@ from cepheid.events.columns.arrow_arrays import (
     to_numpy,
     without_dictionary,
 )
-from cepheid.events.kernels import string_codes as kernels
-from cepheid.functions import find_function
+from cepheid.events.columns.string_functions import in_case
+from cepheid.events.layout import EMPTY, NULL_CODE, Known, Strings
 from cepheid.schema import Kind, kind_of
 from cepheid.snapshot_checks import check_values, require
 from cepheid.tuning import tuning
-
-NULL_CODE = kernels.NULL
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -62,7 +60,7 @@ class StringCodes:
         self._begins = np.zeros(slots + 1, dtype=np.int64)
         self._codes = np.zeros(slots, dtype=np.int64)
         self._bytes = np.zeros(tuning().string_bytes, dtype=np.uint8)
-        self._slots = np.full((slots, 2), kernels.EMPTY, dtype=np.int64)
+        self._slots = np.full((slots, 2), EMPTY, dtype=np.int64)
         self._asked: dict[str, int] = {}
         self.table = StringTable(operations)
         self.computed: set[str] = set()
@@ -186,13 +184,15 @@ class StringCodes:
 
     def _encode(self, strings: pa.Array) -> Int64s:
         """The code of each string; a new string gets the next code, and null gets NULL_CODE."""
+        from cepheid.events.kernels.string_codes import encode_strings  # loads the compiler
+
         offsets, data = _parts(strings)
         valid = to_numpy(strings.is_valid()).view(np.uint8) if strings.null_count else _NOTHING
         codes, at = np.empty(len(strings), dtype=np.int64), 0
-        given = kernels.Strings(data, offsets, shared(valid))
+        given = Strings(data, offsets, shared(valid))
         while at < len(codes):
-            known = kernels.Known(self._slots, self._begins, self._bytes, self._codes, self._state)
-            at = kernels.encode_strings(given, known, codes, at)
+            known = Known(self._slots, self._begins, self._bytes, self._codes, self._state)
+            at = encode_strings(given, known, codes, at)
             if at < len(codes):
                 self._make_room(int(offsets[at + 1] - offsets[at]))
         return codes
@@ -209,8 +209,10 @@ class StringCodes:
             self._bytes = grown(self._bytes, 2 * needed)
 
     def _index(self, size: int) -> None:
-        self._slots = np.full((size, 2), kernels.EMPTY, dtype=np.int64)
-        kernels.index_strings(self._begins, self._bytes, len(self), self._slots)
+        from cepheid.events.kernels.string_codes import index_strings
+
+        self._slots = np.full((size, 2), EMPTY, dtype=np.int64)
+        index_strings(self._begins, self._bytes, len(self), self._slots)
 
 
 class StringTable:
@@ -242,10 +244,10 @@ class StringTable:
         return self._held[1 + sorted(self._operations).index(operation)]
 
     def _make(self, strings: StringCodes) -> None:
-        known: list[str] = []
+        known = pa.nulls(0, pa.string())
         # lower and upper can make new strings, which need results too.
         while len(known) < len(strings):
-            known = strings.values.to_pylist()
+            known = strings.values
             for name in sorted(self._operations & {"lower", "upper"}):
                 _results(name, known, strings)
         self._held = [strings.codes.copy()]
@@ -258,18 +260,15 @@ class StringTable:
         self._version = strings.next_code, len(strings)
 
 
-def _results(operation: str, known: list[str], strings: StringCodes) -> Int64s:
+def _results(operation: str, known: pa.Array, strings: StringCodes) -> Int64s:
     """The results for all strings: ranks by code points, lengths, or the codes of strings."""
     if operation == RANK:
         rank = np.empty(len(known), dtype=np.int64)
-        rank[pc.sort_indices(pa.array(known, pa.string())).to_numpy()] = np.arange(len(known))
+        rank[pc.sort_indices(known).to_numpy()] = np.arange(len(known))
         return rank
-    function = find_function(operation)
-    assert function is not None
-    results = [function(string) for string in known]
     if operation == "length":
-        return np.array(results, np.int64)
-    return strings.encode(from_list(results))
+        return to_numpy(pc.utf8_length(known)).astype(np.int64)
+    return strings.encode(in_case(operation, known))
 
 
 def _parts(strings: pa.Array) -> tuple[Int64s, Bytes]:

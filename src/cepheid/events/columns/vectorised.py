@@ -21,6 +21,7 @@ import pyarrow.types as arrow
 from cepheid.errors import EvaluationError, EventError
 from cepheid.events.columns.arrow_arrays import plain_decimals
 from cepheid.events.columns.registered_calls import call_for_rows
+from cepheid.events.columns.string_functions import TESTS, in_case
 from cepheid.functions import Function, find_function
 from cepheid.language import syntax as ast
 from cepheid.language.units import NANOSECONDS_PER
@@ -38,6 +39,10 @@ _COMPARE = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
+_NUMBERS = (
+    (pa.int64(), pa.int64()), (pa.float64(), pa.float64()), (pa.float64(), pa.int64()),
+)  # fmt: skip
+"""The types of columns and constants that are compared without a change of the column."""
 _ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 _FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
     "abs": lambda x: _fitting(pc.abs(x)) if arrow.is_integer(x.type) else pc.abs(x),
@@ -49,8 +54,10 @@ _FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
     "ln": lambda x: pc.ln(_float(x)),
     "log10": lambda x: pc.log10(_float(x)),
     "power": lambda x, y: pc.power(_float(x), _float(y)),
-    "least": lambda *xs: pc.min_element_wise(*_alike(xs), skip_nulls=False),
-    "greatest": lambda *xs: pc.max_element_wise(*_alike(xs), skip_nulls=False),
+    "least": lambda *xs: _extreme(pc.min_element_wise, xs),
+    "greatest": lambda *xs: _extreme(pc.max_element_wise, xs),
+    "lower": lambda x: in_case("lower", _strings(x)),
+    "upper": lambda x: in_case("upper", _strings(x)),
     "length": lambda x: pc.cast(pc.utf8_length(_strings(x)), pa.int64()),
     "concat": lambda *xs: pc.binary_join_element_wise(*map(_strings, xs), pa.scalar("")),
     "regexp_like": lambda x, pattern: pc.match_substring_regex(_strings(x), _constant(pattern)),
@@ -104,6 +111,8 @@ class Vectorised:
                 return pc.negate(value)
             case ast.Arithmetic(operator, left, right):
                 return _arithmetic(operator, self.value(left), self.value(right))
+            case ast.Call(function, (string, ast.Literal(str(part)))) if function in TESTS:
+                return TESTS[function](_strings(_plain(self.value(string))), part)
             case ast.Call(function, arguments):
                 values = [self.value(argument) for argument in arguments]
                 return self._call(function, list(map(_in_zone, arguments, values)))
@@ -120,7 +129,7 @@ class Vectorised:
             case ast.Not() | ast.And() | ast.Or():
                 return self.truth(node)
             case ast.Comparison(operator, left, right):
-                return _compare(operator, self.value(left), self.value(right))
+                return self._compared(operator, self.value(left), right)
             case ast.In(operand, options):
                 value = self.value(operand)
                 found = (_compare("=", value, self.value(option)) for option in options)
@@ -128,7 +137,7 @@ class Vectorised:
             case ast.Between(operand, low, high):
                 value = self.value(operand)
                 return pc.and_kleene(
-                    _compare(">=", value, self.value(low)), _compare("<=", value, self.value(high))
+                    self._compared(">=", value, low), self._compared("<=", value, high)
                 )
             case ast.Like(operand, pattern):
                 # For Arrow, a backslash escapes; in a query it is an ordinary character.
@@ -137,6 +146,14 @@ class Vectorised:
             case ast.IsNull(operand):
                 return pc.is_null(self.value(operand), nan_is_null=True)
         raise AssertionError(f"{type(node).__name__} has no value")
+
+    def _compared(self, operator: str, values: pa.Array, other: ast.Expression) -> pa.Array:
+        """Values compared with an expression; a number is not repeated for each of them."""
+        match other:
+            case ast.Literal(int() | float() as number):
+                if (values.type, pa.scalar(number).type) in _NUMBERS:
+                    return _COMPARE[operator](without_nan(values), pa.scalar(number, values.type))
+        return _compare(operator, values, self.value(other))
 
     def truth(self, node: ast.Expression, positive: bool = True) -> pa.Array:
         """The truth of the node, or of its negation; a predicate on a missing attribute is true."""
@@ -148,7 +165,10 @@ class Vectorised:
                 is_and = isinstance(node, ast.And) is positive
                 return functools.reduce(pc.and_kleene if is_and else pc.or_kleene, truths)
         value = self.value(node).cast(pa.bool_())  # A call with NULL has no type.
-        return pc.if_else(self.missing(node), True, value if positive else pc.invert(value))
+        truth = value if positive else pc.invert(value)
+        if self._is_missing is None:
+            return truth
+        return pc.if_else(self.missing(node), True, truth)
 
     def missing(self, node: ast.Node) -> Bools:
         """Where an attribute that the value depends on is missing."""
@@ -182,10 +202,7 @@ def _strings(plain: pa.Array) -> pa.Array:
 
 
 def _each(function: Function, result: pa.DataType, columns: list[pa.Array]) -> pa.Array:
-    """A function of each row, called once for each combination of values.
-
-    Arrow's own case functions map one letter to one letter, but the capital of ß has two.
-    """
+    """A function of each row, called once for each combination of values."""
     present = functools.reduce(pc.and_, (column.is_valid() for column in columns))
     numbers = np.zeros(pc.sum(present).as_py() or 0, dtype=np.int64)
     for column in columns:
@@ -255,6 +272,15 @@ def _of_one_type(arrays: Sequence[pa.Array]) -> list[pa.Array]:
         else array.cast(wanted, safe=False)
         for array in arrays
     ]
+
+
+def _extreme(function: Callable[..., pa.Array], arrays: Sequence[pa.Array]) -> pa.Array:
+    """Arrow compares times with a zone in columns, but has no least or greatest of them."""
+    arrays = _of_one_type(arrays)
+    kind = arrays[0].type
+    if arrow.is_timestamp(kind) and kind.tz is not None:
+        arrays = [each.cast(pa.timestamp(kind.unit)) for each in arrays]
+    return function(*arrays, skip_nulls=False).cast(kind)
 
 
 def _nullif(values: pa.Array, others: pa.Array) -> pa.Array:

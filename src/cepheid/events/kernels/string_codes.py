@@ -6,17 +6,13 @@ strings are contiguous, and those of string t are ``known[begins[t]:begins[t + 1
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
+from cepheid.events.layout import EMPTY, NULL_CODE, Known, Strings
 from cepheid.jit.decorators import I64, I64S, I64S_2D, array_of, inlined, kernel, type_of
 
 U8S = array_of(np.uint8)
 
-EMPTY = -1
-NULL = -1
 HASH, NUMBER = 0, 1
 """The columns of a slot."""
 
@@ -75,24 +71,6 @@ def _are_same(data, at, others, other_at, length):
     return True
 
 
-class Strings(NamedTuple):
-    """Strings to encode: ``data[offsets[i]:offsets[i + 1]]``, or null if ``valid[i]`` is 0."""
-
-    data: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-    offsets: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-    valid: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-
-
-class Known(NamedTuple):
-    """The strings that have a code, and a hash table of them."""
-
-    slots: npt.NDArray[np.int64] = np.zeros((0, 0), np.int64)
-    begins: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-    data: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-    codes: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-    state: npt.NDArray[np.int64] = np.zeros(0, np.int64)  # the number of strings, the next code
-
-
 @kernel(I64(type_of(Strings), type_of(Known), I64S, I64))
 def encode_strings(strings, index, out, first):
     """The code of each string from ``first`` on; stops at a string for which there is no room.
@@ -104,7 +82,7 @@ def encode_strings(strings, index, out, first):
     mask = len(slots) - 1
     for i in range(first, len(out)):
         if len(valid) > 0 and valid[i] == 0:
-            out[i] = NULL
+            out[i] = NULL_CODE
             continue
         low, length = offsets[i], offsets[i + 1] - offsets[i]
         hashed = _hash(data, low, low + length)

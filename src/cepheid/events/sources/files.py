@@ -14,6 +14,7 @@ import pyarrow as pa
 from cepheid.errors import EventError, did_you_mean, list_words
 from cepheid.events.sources.reading import interruptible, quoting
 from cepheid.events.sources.text_files import (
+    CSV_DELIMITERS,
     DEFAULT_FORMAT,
     TEXT_SUFFIXES,
     NeededColumns,
@@ -58,6 +59,24 @@ def read_path(
         return _read_files(str(source), files, Path(plain_parts or "."), text, needed)
     siblings = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
     raise EventError(f"there is no file {str(source)!r}" + did_you_mean(path.name, siblings))
+
+
+def has_csv(source: object) -> bool:
+    """Whether a source is a CSV file, or has one among its files or tables of types.
+
+    >>> has_csv({"A": "day/a.csv", "B": "day/b.parquet"}), has_csv([{"ts": 1}])
+    (True, False)
+    """
+    if isinstance(source, Mapping):
+        return any(map(has_csv, source.values()))
+    if isinstance(source, list | tuple):
+        return any(has_csv(each) for each in source if isinstance(each, str | Path))
+    if not isinstance(source, str | Path):
+        return False
+    path = Path(source)
+    if path.is_dir():
+        return any(text_suffix(file) in CSV_DELIMITERS for file in path.rglob("*"))
+    return text_suffix(path) in CSV_DELIMITERS or str(source).endswith("*")
 
 
 def read_paths(

@@ -27,7 +27,7 @@ from cepheid.events.sources.text_files import (
     TextFormat,
     delimiter_of,
 )
-from cepheid.schema import Kind, kind_of
+from cepheid.schema import Kind, kind_of, remembered
 
 
 def read_source(source: object) -> pa.Table:
@@ -241,12 +241,18 @@ def _read_frame(frame: Any) -> pa.Table:
 
 def _plain_columns(table: pa.Table) -> pa.Table:
     """The table without the layouts that Arrow cannot sort or take from."""
-    for index, field in enumerate(table.schema):
-        plain_type = _plain_array(pa.nulls(0, field.type)).type
-        if plain_type != field.type:
-            chunks = map(_plain_array, table.column(index).chunks)
-            table = table.set_column(index, field.name, pa.chunked_array(chunks, plain_type))
+    for index, plain_type in _plain_types(table.schema).items():
+        chunks = map(_plain_array, table.column(index).chunks)
+        name = table.schema.field(index).name
+        table = table.set_column(index, name, pa.chunked_array(chunks, plain_type))
     return table
+
+
+@remembered
+def _plain_types(schema: pa.Schema) -> dict[int, pa.DataType]:
+    """The plain types of the columns that have others."""
+    types = {ix: _plain_array(pa.nulls(0, field.type)).type for ix, field in enumerate(schema)}
+    return {ix: plain for ix, plain in types.items() if plain != schema.field(ix).type}
 
 
 def _plain_array(array: pa.Array) -> pa.Array:

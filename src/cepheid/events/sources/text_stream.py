@@ -7,6 +7,7 @@ import os
 import select
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -75,8 +76,6 @@ class TextStream:
     needed: Collection[str] | None = None
     named: Collection[str] = ()
     never_seen: set[str] = field(default_factory=set)
-    read_so_far: list[bytes] | None = field(default_factory=list)
-    """The bytes read before the first table was used; None after that."""
 
     def tables(self) -> Iterator[pa.Table]:
         """The tables, each as soon as its lines have arrived."""
@@ -94,20 +93,8 @@ class TextStream:
                 "and commas of the array"
             )
         is_json = first == b"{"
-        lines = whole_lines(self._kept(start, parts), has_quotes=not is_json)
+        lines = whole_lines(chain([start], parts), has_quotes=not is_json)
         yield from self._json(lines) if is_json else self._csv(lines)
-
-    def rest(self) -> Iterator[bytes]:
-        """All bytes, if no table has been used: those read so far and those that follow."""
-        yield from self.read_so_far or ()
-        while data := self.stream.read(_MOST_BYTES):
-            yield data
-
-    def _kept(self, start: bytes, parts: Iterator[bytes]) -> Iterator[bytes]:
-        for part in (part for some in ([start], parts) for part in some):
-            if self.read_so_far is not None:
-                self.read_so_far.append(part)
-            yield part
 
     def _csv(self, lines: Iterator[bytes]) -> Iterator[pa.Table]:
         header, types = b"", dict(self.types)

@@ -163,7 +163,7 @@ class Counting:
             self._python_events = python_events(part, self._stream.attributes)
         found = Partials(is_exact=looked_at == len(events))
         self.skipped_events |= not found.is_exact
-        limited = _Limited(self._python_events, iter(range(MOST_STEPS + looked_at)))
+        limited = _Limited(self._python_events, iter(range(MOST_STEPS + 2 * looked_at)))
         matches: dict[Any, reference.Match] = {}
         try:
             own_windows = self._stream.own_windows

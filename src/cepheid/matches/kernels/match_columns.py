@@ -34,7 +34,7 @@ from cepheid.jit.decorators import (
 )
 from cepheid.jit.drive import DONE, PAUSE
 from cepheid.jit.pointers import copy_numbers
-from cepheid.matches.layout import DEAD, Chains
+from cepheid.matches.layout import DEAD, Chains, Counting
 
 FULL = 1
 _COMPONENT = (1 << TAG_SHIFT) - 1
@@ -193,39 +193,59 @@ def list_columns(chains, listing, first_event, path, positions, offsets):
 
 
 @helper
-def chains_after(nodes, base, head, after, stack, pace):
+def _known_chains(nodes, base, memo, node, after):
+    """The number of chains that end in a node and start after this; -1 if it is not known yet."""
+    place = node - base
+    if nodes[place].oldest > after:
+        return nodes[place].chains
+    if nodes[place].youngest <= after:
+        return 0.0
+    return memo[place].chains if memo[place].after == after else -1.0
+
+
+@helper
+def chains_after(nodes, base, head, after, counting, pace):
     """The number of chains that end in a node and start after this; 1 where there is no node.
 
-    The first branch of a union has the younger chains. Each node looked at is work done.
+    Each node with chains on both sides is counted once, however many ways lead to it. Each node
+    looked at is work done.
     """
     if head < 0:
         return 1.0
-    total = 0.0
-    top = 1
+    stack, memo = counting.stack, counting.memo
+    total = _known_chains(nodes, base, memo, head, after)
+    if total >= 0.0:
+        return total
     stack[0] = head
+    top = 1
     while top > 0:
-        top -= 1
-        node = stack[top]
-        while node >= 0 and nodes[node - base].youngest > after:
-            if nodes[node - base].oldest > after:
-                total += nodes[node - base].chains
-                break
-            tag = nodes[node - base].tag
-            if tag < 0:
+        pace[0] -= 1
+        place = stack[top - 1] - base
+        previous, tag = nodes[place].previous, nodes[place].tag
+        total = _known_chains(nodes, base, memo, previous, after)
+        if total < 0.0:
+            stack[top] = previous
+            top += 1
+            continue
+        if tag < 0:
+            more = _known_chains(nodes, base, memo, -1 - tag, after)
+            if more < 0.0:
                 stack[top] = -1 - tag
                 top += 1
-            node = nodes[node - base].previous
-            pace[0] -= 1
+                continue
+            total += more
+        memo[place].after, memo[place].chains = after, total
+        top -= 1
     return total
 
 
-@kernel(I64(type_of(Chains), I64S, I64S, I64S, F64S))
-def count_finals(chains, stack, at, pace, out):
+@kernel(I64(type_of(Chains), type_of(Counting), I64S, I64S, F64S))
+def count_finals(chains, counting, at, pace, out):
     """The number of matches of each final, from ``at[0]`` on: its chains inside the window."""
     finals, base = chains.finals, chains.base
     while at[0] < len(finals):
         final = finals[at[0]]
-        out[at[0]] = chains_after(chains.nodes, base, final.head, final.after, stack, pace)
+        out[at[0]] = chains_after(chains.nodes, base, final.head, final.after, counting, pace)
         at[0] += 1
         pace[0] -= 1
         if pace[0] <= 0:

@@ -21,7 +21,7 @@ class AtMostOnce(Chooser):
     """
 
     def __init__(self, gap: int) -> None:
-        self._gap = gap
+        self.gap = gap
         self._ends: Int64s = int64s(0)
         self.left_out = 0
 
@@ -39,7 +39,7 @@ class AtMostOnce(Chooser):
         """For each partition, 1 if its last match can still leave out another at this time."""
         from cepheid.matches.modes.groups import NEVER
 
-        is_used = (self._ends != NEVER) & (self._ends > now - self._gap)
+        is_used = (self._ends != NEVER) & (self._ends > now - self.gap)
         return np.asarray(is_used, dtype=np.int64)
 
     def renumber_partitions(self, numbers: Int64s) -> None:
@@ -62,6 +62,6 @@ class AtMostOnce(Chooser):
         best = best_of_groups(matches, keys, ())
         chosen = np.empty(len(best), dtype=np.int64)
         ends = matches.ends[best]
-        count = choose_apart(partition[best], ends, self._gap, self._ends, chosen)
+        count = choose_apart(partition[best], ends, self.gap, self._ends, chosen)
         self.left_out += len(closed) - count
         return Choice(closed[best[chosen[:count]]], np.flatnonzero(~completed.closed))

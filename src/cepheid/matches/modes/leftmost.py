@@ -44,7 +44,7 @@ class Leftmost(Chooser):
         from cepheid.matches.modes.groups import firsts, with_partitions
 
         self._after = with_partitions(self._after, completed.partitions)
-        best, live = longest_of_starts(completed), completed.live
+        best, live = longest_of_starts(completed.matches, completed.partition_of), completed.live
         matches = completed.matches.pick(best)
         decisions = np.empty(len(best), dtype=np.int64)
         choose_leftmost(

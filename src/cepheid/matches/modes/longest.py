@@ -9,15 +9,15 @@ from cepheid.matches.modes.mode import Choice, Chooser, CompletedMatches, Output
 
 if TYPE_CHECKING:
     from cepheid.events.arrays import Int64s
+    from cepheid.matches.bindings import Bindings
 
 
-def longest_of_starts(completed: CompletedMatches) -> Int64s:
-    """The longest match of each first event so far, by partition and then by first event."""
+def longest_of_starts(matches: Bindings, *groups: Int64s) -> Int64s:
+    """The longest match of each first event so far, in each of these groups."""
     from cepheid.matches.modes.groups import best_of_groups, firsts, sizes
 
-    matches = completed.matches
     ranks = (-sizes(matches), -matches.ends, -matches.completion_positions)
-    return best_of_groups(matches, (completed.partition_of, firsts(matches)), ranks)
+    return best_of_groups(matches, (*groups, firsts(matches)), ranks)
 
 
 class Longest(Chooser):
@@ -25,7 +25,7 @@ class Longest(Chooser):
 
     def choose(self, completed: CompletedMatches) -> Choice:
         """The longest matches of the first events that are closed; others wait."""
-        best = longest_of_starts(completed)
+        best = longest_of_starts(completed.matches)
         closed = completed.closed[best]
         return Choice(best[closed], best[~closed])
 

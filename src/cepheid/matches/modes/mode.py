@@ -8,9 +8,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
-from cepheid.analysis.model import AnalysedQuery
+from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.language import syntax as ast
 
 if TYPE_CHECKING:
@@ -127,11 +128,24 @@ class OutputMode:
 ALL = OutputMode("all", "every match")
 
 
+def _overlap(one: Alternative, other: Alternative) -> bool:
+    """Whether two alternatives may have the same match."""
+    types = {part.variable: {*part.types} for part in other.components}
+    return types.keys() == {part.variable for part in one.components} and all(
+        types[part.variable] & {*part.types} for part in one.components
+    )
+
+
 def _refusal(query: AnalysedQuery) -> str | None:
-    if len(query.alternatives) > 1:
-        return "it has OR or a star, which make several automata"
-    if query.alternatives[0].negations:
-        return "it has a negation, which removes matches one by one"
+    if any(_overlap(*pair) for pair in combinations(query.alternatives, 2)):
+        return "two branches of OR bind the same variables, and can find the same match"
+    for alternative in query.alternatives:
+        for negation in alternative.negations:
+            name = negation.component.variable
+            if not negation.after or not negation.before or negation.own_window is not None:
+                return f"whether {name} violates a match depends on more than the order of events"
+            if any(clause.variables - {name} for clause in negation.clauses):
+                return f"a condition compares the negated {name} with events of the match"
     return None
 
 

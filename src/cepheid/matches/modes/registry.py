@@ -58,7 +58,8 @@ def all_outputs() -> tuple[str, ...]:
 
 def output_mode(name: str) -> OutputMode:
     """The mode with this name."""
-    check_output(name, all_outputs())
+    if name not in _MODES:
+        check_output(name, all_outputs())
     return _MODES[name]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cepheid.analysis.model import AnalysedQuery
+from cepheid.analysis.patterns import why_no_timeouts
 from cepheid.errors import OptionError
 from cepheid.language import syntax as ast
 from cepheid.matches.modes.mode import ALL, OutputMode
@@ -15,7 +16,8 @@ from cepheid.matches.modes.registry import output_mode
 class OutputRule:
     """Which matches of a query are reported.
 
-    ``least_gap`` is the duration of AT MOST ONCE PER, in ticks.
+    ``least_gap`` is the duration of AT MOST ONCE PER, in ticks. With ``timed_out``, partial
+    matches whose window has passed are reported too.
 
     >>> OutputRule("leftmost").needs_whole_partitions, OutputRule("first").needs_whole_partitions
     (True, False)
@@ -23,6 +25,7 @@ class OutputRule:
 
     output: str = ALL.name
     least_gap: int | None = None
+    timed_out: bool = False
 
     @property
     def mode(self) -> OutputMode:
@@ -57,6 +60,8 @@ class OutputRule:
         refusal = self.mode.refusal(query)
         if refusal is not None:
             raise OptionError(f"there is no {self.output} output for this query: {refusal}")
+        if self.timed_out and (reason := why_no_timeouts(query.query)):
+            raise OptionError(f"timed_out {reason}")
 
 
 EVERY_MATCH = OutputRule()
@@ -64,8 +69,9 @@ EVERY_MATCH = OutputRule()
 
 def refuse_output(rule: OutputRule) -> None:
     """Refuse an output other than all matches if matches have confidences."""
-    if rule.chooses:
-        shown = f"output {rule.output!r}" if rule.mode.chooses else "AT MOST ONCE PER"
+    if rule.chooses or rule.timed_out:
+        shown = "AT MOST ONCE PER" if rule.least_gap is not None else "WITH TIMED OUT"
+        shown = f"output {rule.output!r}" if rule.mode.chooses else shown
         raise OptionError(
             f"where times are uncertain there is no {shown}: every match that some "
             "possible world has is reported, and min_confidence or top_k leave out the others"

@@ -26,7 +26,7 @@ def count_groups(matches: Matches | MatchStream, columns: Sequence[str]) -> pa.T
     >>> count_groups(cep.query("EVENT A a").match(events), ["a.x"]).to_pylist()
     [{'a.x': 'n', 'count': 2}, {'a.x': 's', 'count': 1}]
     """
-    named = {name: _path(matches.arrow_schema, name) for name in columns}
+    named = {name: group_path(matches.arrow_schema, name) for name in columns}
     empty = _selected(matches.arrow_schema.empty_table(), named).append_column(
         COUNT, pa.array([], pa.int64())
     )
@@ -42,7 +42,7 @@ def count_groups(matches: Matches | MatchStream, columns: Sequence[str]) -> pa.T
     return total.select(empty.column_names).sort_by(order)
 
 
-def _path(schema: pa.Schema, name: str) -> tuple[str, ...]:
+def group_path(schema: pa.Schema, name: str) -> tuple[str, ...]:
     """A column of the result, or a variable and an attribute of its event."""
     if name == COUNT:
         raise OptionError(f"matches cannot be grouped by {name!r}: their number has this name")

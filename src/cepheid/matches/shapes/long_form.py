@@ -42,7 +42,7 @@ def event_rows(events: Events, bindings: Bindings, first: int) -> pa.Table:
             INDEX: from_numpy(np.concatenate(indices)[order].astype(np.int64)),
         }
     )
-    values = events.table.take(from_numpy(place[order]))
+    values = events.table.select(events.column_names).take(from_numpy(place[order]))
     for name in values.column_names:
         shown = f"event_{name}" if name in (MATCH, VARIABLE, INDEX) else name
         table = table.append_column(shown, values.column(name))

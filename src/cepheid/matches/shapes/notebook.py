@@ -58,6 +58,7 @@ def match_html(match: Match) -> str:
     """One match as HTML: its times, and each of its columns."""
     values = {"start": match.start, "end": match.end}
     values |= {} if match.confidence is None else {"confidence": match.confidence}
+    values |= {} if match.timed_out is None else {"timed_out": match.timed_out}
     values |= {name: value for name, value in match.values.items() if name not in values}
     rows = "".join(
         f"<tr><th {_CELL}>{html_text(name)}</th><td {_CELL}>{html_text(_shown(value))}</td></tr>"

@@ -65,13 +65,7 @@ def apply_updates(updates, low, high, context, event_ix, run_ix, registers):
         elif known:
             first = valid[run_ix] & bit == 0
             valid[run_ix] |= bit
-            if operation == MIN_STRING or operation == MAX_STRING:
-                x, strings = int64_pointer(values)[event_ix], context[CONTEXT_STRINGS]
-                here = string_value(strings, STRINGS_RANK, x)
-                there = string_value(strings, STRINGS_RANK, ints[run_ix, register])
-                if first or (here < there if operation == MIN_STRING else here > there):
-                    ints[run_ix, register] = x
-            elif operation == MIN_INT or operation == MAX_INT or operation == SUM_INT:
+            if operation == MIN_INT or operation == MAX_INT or operation == SUM_INT:
                 x = int64_pointer(values)[event_ix]
                 old = ints[run_ix, register]
                 if (
@@ -82,6 +76,12 @@ def apply_updates(updates, low, high, context, event_ix, run_ix, registers):
                     ints[run_ix, register] = x
                 elif operation == SUM_INT:
                     ints[run_ix, register] = old + x
+            elif operation == MIN_STRING or operation == MAX_STRING:
+                x, strings = int64_pointer(values)[event_ix], context[CONTEXT_STRINGS]
+                here = string_value(strings, STRINGS_RANK, x)
+                there = string_value(strings, STRINGS_RANK, ints[run_ix, register])
+                if first or (here < there if operation == MIN_STRING else here > there):
+                    ints[run_ix, register] = x
             else:
                 y = float64_pointer(values)[event_ix]
                 is_mean = operation == MEAN_INT or operation == MEAN_FLOAT

@@ -2,14 +2,13 @@
 
 Two events of a match are at least ``apart[i, j]`` instants apart, from component i to component j.
 This follows from the order of the components, total or partial, and from the window. So the times
-that a bound event can have, from ``vlb`` to ``vub``, follow from the other bound events. The
-conditions across events are tested for the components at the beginning of the pattern as soon as
-all of them are bound.
+that a bound event can have, from ``vlb`` to ``vub``, follow from the other bound events. A
+condition across events is tested as soon as all its components are bound.
 """
 
 from __future__ import annotations
 
-from cepheid.codegen.layout import NONE, TAG_SHIFT
+from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.engines.base.kernels.conditions import (
     Conditions,
     clear_registers,
@@ -18,12 +17,17 @@ from cepheid.engines.base.kernels.conditions import (
     select_event,
 )
 from cepheid.engines.imprecise import layout
-from cepheid.engines.imprecise.kernels.interval_masses import FAR, first_reaching, mass_between
+from cepheid.engines.imprecise.kernels.interval_masses import (
+    FAR,
+    first_from,
+    first_reaching,
+    mass_between,
+)
 from cepheid.engines.imprecise.layout import Batch, OrderLevels, Signatures
-from cepheid.jit.decorators import F64S, I64, I64S, helper, kernel, type_of
+from cepheid.jit.decorators import F64S, I64, I64S, I64S_2D, helper, kernel, type_of
 from cepheid.jit.drive import DONE, PAUSE
 
-LEVEL_ROWS = 5
+LEVEL_ROWS = 4
 """The rows of numbers of the levels of a search."""
 UNBOUND = -1
 
@@ -59,14 +63,65 @@ def fit(events, vlb, vub, slot, event, apart, intervals):
 
 
 @helper
-def satisfies(events, done, bound, conditions):
-    """Test the components ``done`` to ``bound`` of a pattern, in its order, and fill registers."""
-    for slot in range(done, bound):
-        if not holds(conditions, conditions.steps[slot].begin, events[slot], slot):
-            return False
-        copy_registers(conditions, slot, slot + 1)
-        select_event(conditions, slot, False, events[slot], slot + 1)
+def satisfies(events, slot, joint, conditions, run):
+    """Test all that can be tested since this slot is bound, given the registers of a run.
+
+    A row of ``joint`` is the set of components that a predicate needs, as bits, the component
+    whose event it reads, and its number.
+    """
+    bound = 0
+    for i in range(len(events)):
+        if events[i] != UNBOUND:
+            bound |= 1 << i
+    for test in range(len(joint)):
+        needed = joint[test, 0]
+        if (needed >> slot) & 1 and needed & bound == needed:
+            if not holds(conditions, joint[test, 2], events[joint[test, 1]], run):
+                return False
     return True
+
+
+@helper
+def upper_confidence(events, vlb, vub, intervals):
+    """No match with these events has a higher confidence: each must lie between its bounds."""
+    share = 1.0
+    for i in range(len(events)):
+        if events[i] != UNBOUND:
+            share *= mass_between(intervals, events[i], vlb[i], vub[i])
+    return share
+
+
+@helper
+def _can_be_completed(events, vlb, vub, apart, second, candidates, partition, lower):
+    """Whether each component without an event has a candidate between its bounds.
+
+    ``second`` is the component that is bound next, and between which times it must be.
+    """
+    for slot in range(len(events)):
+        if events[slot] == UNBOUND:
+            low, high = bounds_of(events, vlb, vub, slot, apart)
+            if slot == second[0]:
+                low, high = max(low, second[1]), min(high, second[2])
+            place = first_reaching(candidates, 2 * slot, partition, lower, low)
+            stop = candidates.borders[2 * slot, partition + 1]
+            if place == stop or lower[candidates.places[place]] > high:
+                return False
+    return True
+
+
+@helper
+def _latest_before(event, row, partition, candidates, intervals):
+    """The latest beginning of a candidate that is certain to be before this event, or -FAR."""
+    lower, upper = intervals.lower, intervals.upper
+    places, first = candidates.places, candidates.borders[row, partition]
+    place = first_from(
+        places, first, candidates.borders[row, partition + 1], lower, lower[event]
+    )  # fmt: skip
+    while place > first:
+        place -= 1
+        if upper[places[place]] < lower[event]:
+            return lower[places[place]]
+    return -FAR
 
 
 @helper
@@ -79,12 +134,22 @@ def write_signature(events, out, written, matches):
 
 @kernel(
     I64(
-        I64S, type_of(Batch), type_of(Conditions), type_of(OrderLevels), F64S, type_of(Signatures),
+        I64S, type_of(Batch), type_of(Conditions), I64S_2D, type_of(OrderLevels), F64S,
+        type_of(Signatures),
     )
 )  # fmt: skip
-def search_in_order(control, batch, conditions, bound_at, least_confidence, out):
-    """Write the signatures, binding the components in the given order; resumes where it stopped."""
-    window = control[layout.WINDOW]
+def search_in_order(control, batch, conditions, joint, bound_at, least_confidence, out):
+    """Write the signatures, binding the components in the given order; resumes where it stopped.
+
+    The first event bound ends at ENDS_FROM or later and before ENDS_BEFORE, and begins before
+    BEGINS_BEFORE; the second one can be from SECOND_FROM to SECOND_UNTIL. With
+    FRESH_FIRST it is fresh, and no event of a component before it in the pattern is: then searches
+    that begin with each component find every signature with a fresh event once. With IS_NEXT, no
+    condition across events says what could be next.
+    """
+    is_next = control[layout.IS_NEXT] != 0
+    window, only_fresh = control[layout.WINDOW], control[layout.ONLY_FRESH] != 0
+    fresh_first = control[layout.FRESH_FIRST] != 0
     partition, depth = control[layout.PARTITION], control[layout.DEPTH]
     written, matches = control[layout.IDS], control[layout.MATCHES]
     intervals, candidates, fresh = batch.intervals, batch.candidates, batch.fresh
@@ -92,11 +157,7 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
     places, borders = candidates.places, candidates.borders
     order, apart, events, vlb, vub, levels = bound_at
     count = len(order)
-    cursors, bound, freshness = levels[0], levels[1], levels[2]
-    earliest, limits = levels[3], levels[4]
-    has_tests = False
-    for slot in range(count):
-        has_tests = has_tests or conditions.steps[slot].begin != NONE
+    cursors, freshness, earliest, limits = levels[0], levels[1], levels[2], levels[3]
     out.offsets[0] = 0
     status, left = DONE, batch.pace[0]
     while partition < borders.shape[1] - 1:
@@ -106,11 +167,17 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
         left -= 1
         if depth < 0:
             depth = 0
-            cursors[0], bound[0], freshness[0] = borders[2 * order[0], partition], 0, 0
-            earliest[0], limits[0] = -FAR, FAR
+            cursors[0], freshness[0] = borders[2 * order[0], partition], 0
+            earliest[0], limits[0] = control[layout.ENDS_FROM], control[layout.BEGINS_BEFORE] - 1
             clear_registers(conditions, 0)
             for slot in range(count):
                 events[0, slot] = UNBOUND
+            if fresh_first:
+                # All fresh events begin at the least time or later.
+                cursors[0] = first_from(
+                    places, cursors[0], borders[2 * order[0], partition + 1], lower,
+                    control[layout.LEAST_TIME],
+                )  # fmt: skip
         if written + count > len(out.ids) or matches + 2 > len(out.offsets):
             status = layout.NEED_OUTPUT
             break
@@ -125,21 +192,27 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
         cursors[depth] += 1
         if upper[event] < earliest[depth] or upper[event] + window - 1 < control[layout.LEAST_TIME]:
             continue
+        if depth == 0 and upper[event] >= control[layout.ENDS_BEFORE]:
+            continue
+        if fresh_first and (
+            fresh[event] == 0 if depth == 0 else slot < order[0] and fresh[event] != 0
+        ):
+            continue
         is_used = False
         for i in range(count):
             is_used = is_used or events[depth, i] == event
         if is_used:
             continue
-        if depth + 1 == count and least_confidence[0] <= 0.0:
+        is_fresh = freshness[depth] | fresh[event]
+        if depth + 1 == count and len(joint) == 0 and least_confidence[0] <= 0.0:
             # The bounds of the level say all about an event that is the last to be bound.
-            events[depth, slot] = event
-            if not has_tests or satisfies(events[depth], bound[depth], count, conditions):
-                control[layout.PATHS] += 1
-                if freshness[depth] | fresh[event] != 0 or control[layout.ONLY_FRESH] == 0:
-                    write_signature(events[depth], out, written, matches)
-                    written += count
-                    matches += 1
-            events[depth, slot] = UNBOUND
+            control[layout.PATHS] += 1
+            if is_fresh != 0 or not only_fresh:
+                events[depth, slot] = event
+                write_signature(events[depth], out, written, matches)
+                events[depth, slot] = UNBOUND
+                written += count
+                matches += 1
             continue
         for i in range(count):
             events[depth + 1, i] = events[depth, i]
@@ -149,32 +222,40 @@ def search_in_order(control, batch, conditions, bound_at, least_confidence, out)
         ):
             continue
         if least_confidence[0] > 0.0:
-            share = 1.0
-            for i in range(count):
-                bound_event = events[depth + 1, i]
-                if bound_event != UNBOUND:
-                    share *= mass_between(
-                        intervals, bound_event, vlb[depth + 1, i], vub[depth + 1, i]
-                    )
+            share = upper_confidence(events[depth + 1], vlb[depth + 1], vub[depth + 1], intervals)
             if share < least_confidence[0]:
                 continue
-        done, high = bound[depth], bound[depth]
-        while high < count and events[depth + 1, high] != UNBOUND:
-            high += 1
-        if has_tests and not satisfies(events[depth + 1], done, high, conditions):
-            continue
-        control[layout.PATHS] += 1
-        is_fresh = freshness[depth] | fresh[event]
+        if len(joint):
+            copy_registers(conditions, depth, depth + 1)
+            select_event(conditions, slot, False, event, depth + 1)
+            if not satisfies(events[depth + 1], slot, joint, conditions, depth + 1):
+                continue
         if depth + 1 == count:
-            if is_fresh != 0 or control[layout.ONLY_FRESH] == 0:
+            control[layout.PATHS] += 1
+            if is_fresh != 0 or not only_fresh:
                 write_signature(events[depth + 1], out, written, matches)
                 written += count
                 matches += 1
             continue
+        if depth == 0 and not _can_be_completed(
+            events[1], vlb[1], vub[1], apart,
+            (order[1], control[layout.SECOND_FROM], control[layout.SECOND_UNTIL]),
+            candidates, partition, lower,
+        ):  # fmt: skip
+            continue
+        control[layout.PATHS] += 1
         depth += 1
-        bound[depth], freshness[depth] = high, is_fresh
+        freshness[depth] = is_fresh
         slot = order[depth]
         first, limits[depth] = bounds_of(events[depth], vlb[depth], vub[depth], slot, apart)
+        if is_next and slot + 1 < count and events[depth, slot + 1] != UNBOUND:
+            # No event that could be next is certain to be in between.
+            after = events[depth, slot + 1]
+            between = _latest_before(after, 2 * slot + 2, partition, candidates, intervals)
+            first = max(first, between)
+        if depth == 1:
+            first = max(first, control[layout.SECOND_FROM])
+            limits[1] = min(limits[1], control[layout.SECOND_UNTIL])
         earliest[depth] = first
         cursors[depth] = first_reaching(candidates, 2 * slot, partition, lower, first)
     control[layout.PARTITION], control[layout.DEPTH] = partition, depth

@@ -7,21 +7,25 @@ from collections.abc import Iterator
 import numpy as np
 
 from cepheid.codegen.layout import NONE
-from cepheid.engines.imprecise.layout import NEED_RUNS, Runs, Signatures
+from cepheid.engines.imprecise.layout import NEED_RUNS, Floats, Runs, Signatures
 from cepheid.engines.imprecise.signatures import SignatureSearch
-from cepheid.engines.imprecise.variants.kernels.any_state import run_from_any_state
+from cepheid.engines.imprecise.variants.kernels.any_state import AnyState, run_from_any_state
 from cepheid.errors import LimitError
 from cepheid.events.arrays import grown, int64s
 from cepheid.tuning import tuning
 
 
-def search_from_any_state(search: SignatureSearch) -> Iterator[Signatures]:
+def search_from_any_state(
+    search: SignatureSearch, least_confidence: Floats
+) -> Iterator[Signatures]:
     """The signatures of a search that has begun, in blocks that are valid until the next."""
     runs = _free_runs(
         tuning().any_state_runs,
         len(search.automaton.steps),
         search.batch.candidates.borders.shape[1],
     )
+
+    query = AnyState(*search.joint_tests(1), search.apart)
 
     def more_runs() -> None:
         nonlocal runs
@@ -35,7 +39,7 @@ def search_from_any_state(search: SignatureSearch) -> Iterator[Signatures]:
 
     return search.run(
         lambda out: run_from_any_state(
-            search.control, search.batch, search.mask, search.conditions, search.apart, runs, out
+            search.control, search.batch, search.mask, query, runs, least_confidence, out
         ),
         {NEED_RUNS: more_runs},
     )

@@ -48,7 +48,8 @@ def find_violated(matches, span, conditions, window, at, pace, violated):
     """Set ``violated[m]`` for every match m, from ``at[0]`` on, that one of the events violates.
 
     If there are conditions across events, the registers of a match are filled from the columns
-    of the context, and the predicate reads the events of the span.
+    of the context, and the predicate reads the events of the span. ``at[1]`` counts how often it
+    was tested.
     """
     axis = span.axis
     for m in range(at[0], len(violated)):
@@ -76,6 +77,7 @@ def find_violated(matches, span, conditions, window, at, pace, violated):
             if conditions.predicate != 0 and not filled:
                 select_match(conditions, matches.tags, matches.begins[m], matches.begins[m + 1])
                 filled = True
+            at[1] += conditions.predicate != 0
             if conditions.predicate == 0 or holds(conditions, 0, place, 0):
                 violated[m] = 1
                 break

@@ -17,6 +17,7 @@ runs, the kernel pauses between two parts of their list, in the middle of an eve
 from __future__ import annotations
 
 from cepheid.codegen.layout import ANY, NONE, PARTITION_CONTIGUITY
+from cepheid.engines.base.kernels.closing import is_closed
 from cepheid.engines.nfa_b.kernels.runs import (
     clone_run,
     cut_runs,
@@ -24,6 +25,7 @@ from cepheid.engines.nfa_b.kernels.runs import (
     free_run,
     join_run,
     lack,
+    last_event,
     link_run,
     start_run,
     unlink_runs,
@@ -31,8 +33,8 @@ from cepheid.engines.nfa_b.kernels.runs import (
 from cepheid.engines.nfa_b.kernels.selection import begin, emit, holds, tag_of, take
 from cepheid.engines.nfa_b.layout import (
     AT_EVENT,
-    AT_FINALS,
-    AT_LIVE,
+    AT_FOUND,
+    AT_READ,
     AT_RUN,
     DONE,
     FEW_RUNS,
@@ -70,31 +72,35 @@ def advance_runs(tables, state, merging, batch, at, out):
     """Read events from where ``at`` says, which becomes where it stopped."""
     steps, control, runs, partitions = tables.steps, state.control, state.runs, state.partitions
     mask, partition_of, pace = batch.mask, batch.partition_of, out.pace
-    most, worked = pace[0], 0
+    most = pace[0]
     strategy, window, prunes = control[0].strategy, control[0].window, control[0].prunes
     contiguous = strategy <= PARTITION_CONTIGUITY
     last = len(steps) - 1
     single_last = steps[last].is_kleene == 0
+    closing, negated = batch.closing, len(batch.closing.rows) > 0
     first_bit = steps[0].begin_bit
-    i, run_ix = at[AT_EVENT] - 1, at[AT_RUN] - 1
+    i = at[AT_EVENT] - 1
     while True:
-        if run_ix >= 0:
-            i += 1
-            live, found, at[AT_RUN] = at[AT_LIVE], at[AT_FINALS], 0
-        else:
-            i = _next_event(mask, partition_of, partitions, first_bit, contiguous, i + 1)
-            if i == len(mask):
-                break
-            live, found = partitions[partition_of[i]].live, control[0].finals
-            status = lack(state, out, live)
-            if status != DONE:
-                at[AT_EVENT] = i
-                return status
-            control[0].stamp += 1
-            run_ix = unlink_runs(state, partition_of[i])
+        i = _next_event(mask, partition_of, partitions, first_bit, contiguous, i + 1)
+        if i == len(mask):
+            break
+        live, found = partitions[partition_of[i]].live, control[0].finals
+        status = lack(state, out, live)
+        if status != DONE:
+            at[AT_EVENT] = i
+            return status
+        control[0].stamp += 1
+        merging.at[0] = i
+        run_ix = unlink_runs(state, partition_of[i])
         bits, partition, now = mask[i], partition_of[i], batch.axis[i]
         partitions[partition].now = now
-        rest = cut_runs(runs, run_ix, most) if live > most else NONE
+        rest = NONE
+        if live > most:
+            if at[AT_RUN] > 0:
+                partitions[partition].first, partitions[partition].live = run_ix, at[AT_READ]
+                run_ix, found, at[AT_RUN] = at[AT_RUN] - 1, found - at[AT_FOUND], 0
+                control[0].stamp -= 1
+            rest = cut_runs(runs, run_ix, most)
         while run_ix >= 0:
             following = runs[run_ix].next
             if now - runs[run_ix].start >= window:
@@ -112,12 +118,18 @@ def advance_runs(tables, state, merging, batch, at, out):
                 takes = bits & step.take_bit != 0 and holds(state, out, step.take, i, run_ix)
                 target = component + 1
                 begins = target <= last and runs[run_ix].count >= step.least
-            begins = (
-                begins
-                and bits & steps[target].begin_bit != 0
-                and holds(state, out, steps[target].begin, i, run_ix)
-            )
+            begins = begins and bits & steps[target].begin_bit != 0
+            dies = False
+            if negated and (begins or takes):
+                latest = last_event(state, run_ix)
+                if takes and is_closed(closing, 2 * component + 1, i, latest):
+                    # Where an event that can be taken is not ignored, the run is violated.
+                    takes, dies = False, strategy != ANY
+                if begins and is_closed(closing, 2 * target, i, latest):
+                    begins, dies = False, dies or inside == 0
+            begins = begins and holds(state, out, steps[target].begin, i, run_ix)
             stays = not contiguous and (strategy == ANY or inside == 1 or not begins)
+            stays = stays and not dies
             moved = False
             if begins:
                 if target == last and single_last:
@@ -153,7 +165,8 @@ def advance_runs(tables, state, merging, batch, at, out):
                 free_run(state, run_ix)
             run_ix = following
         if rest >= 0:
-            at[AT_EVENT], at[AT_RUN], at[AT_LIVE], at[AT_FINALS] = i, rest + 1, live, found
+            at[AT_EVENT], at[AT_RUN], at[AT_FOUND] = i, rest + 1, control[0].finals - found
+            at[AT_READ], partitions[partition].live = partitions[partition].live, live
             return PAUSE
         if bits & first_bit != 0:
             run_ix = start_run(state, now)
@@ -172,9 +185,8 @@ def advance_runs(tables, state, merging, batch, at, out):
         if control[0].live > control[0].max_runs:
             at[AT_EVENT] = i + 1
             return TOO_MANY_RUNS
-        run_ix = NONE
-        worked += live + 1
-        if worked >= pace[0]:
+        pace[0] -= live + 1
+        if pace[0] <= 0:
             at[AT_EVENT] = i + 1
             return PAUSE
     at[AT_EVENT] = len(mask)

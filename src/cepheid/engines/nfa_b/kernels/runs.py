@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.codegen.layout import NONE, UNBOUNDED
+from cepheid.codegen.layout import NONE, TAG_SHIFT, UNBOUNDED
+from cepheid.engines.base.kernels.closing import closes
 from cepheid.engines.nfa_b.layout import (
     DONE,
     FREE,
@@ -157,6 +158,37 @@ def _are_distinct(steps, runs, registers, until, run_ix, other):
     return False
 
 
+@helper
+def _differ(steps, state, merging, run_ix, other):
+    """Whether two runs are distinct, or a negated component has closed an edge to one of them."""
+    if _are_distinct(steps, state.runs, state.registers, merging.until, run_ix, other):
+        return True
+    if len(merging.closing.rows) == 0:
+        return False
+    return _closed(state, merging, run_ix) != _closed(state, merging, other)
+
+
+@helper
+def _closed(state, merging, run_ix):
+    """The edges that are closed to a run from now on, as bits."""
+    here, event_ix = state.runs[run_ix].state, merging.at[0]
+    event, last = state.control[0].base_event + event_ix, last_event(state, run_ix)
+    bits = 1 if closes(merging.closing, here, event_ix, event, last) else 0
+    if here & 1 and closes(merging.closing, here + 1, event_ix, event, last):
+        bits += 2
+    return bits
+
+
+@helper
+def last_event(state, run_ix):
+    """The last event that a run has selected; of merged runs, that of one of them."""
+    nodes, base = state.nodes, state.control[0].base_node
+    node = state.runs[run_ix].head
+    while nodes[node - base].tag < 0:
+        node = nodes[node - base].previous
+    return nodes[node - base].tag >> TAG_SHIFT
+
+
 @small
 def _counted(steps, runs, run_ix):
     """The count of a Kleene component, as far as its bounds still depend on it."""
@@ -198,7 +230,7 @@ def equivalent_run(steps, state, merging, run_ix):
     slot = _fingerprint(steps, runs, registers, until, run_ix) & mask
     while stamps[slot] == stamp:
         other = slots[slot]
-        if not _are_distinct(steps, runs, registers, until, run_ix, other):
+        if not _differ(steps, state, merging, run_ix, other):
             return other
         slot = (slot + 1) & mask
     stamps[slot] = stamp
@@ -222,10 +254,10 @@ def join_run(steps, state, merging, partition, live, run_ix):
 
 @helper
 def _compare_run(steps, state, merging, partition, live, run_ix):
-    runs, registers, until = state.runs, state.registers, merging.until
+    runs = state.runs
     if live <= VERY_FEW_RUNS:
         other = state.partitions[partition].first
-        while other >= 0 and _are_distinct(steps, runs, registers, until, run_ix, other):
+        while other >= 0 and _differ(steps, state, merging, run_ix, other):
             other = runs[other].next
     else:
         other = equivalent_run(steps, state, merging, run_ix)

@@ -110,7 +110,7 @@ def _emit(control, nodes, latest, out, run_ix, head, tag, now):
     after = window_edge(now, control[0].window)
     if control[0].counts != 0:
         control[0].counted += (
-            chains_after(nodes, control[0].base_node, head, after, out.stack, out.pace)
+            chains_after(nodes, control[0].base_node, head, after, out.counting, out.pace)
             if control[0].merging != 0
             else 1.0
         )

@@ -31,11 +31,12 @@ class BacktrackEngine(NfaBEngine):
         batch = self._begin_batch(chunk)
         heads = np.full(max(chunk.partitions, 1), NONE, dtype=np.int64)
         following, cursor = int64s(len(batch.mask)), int64s(4)
+        ends = np.full(len(heads), backtrack.NOT_YET, dtype=np.int64)
         contiguous = self._control[0]["strategy"] <= PARTITION_CONTIGUITY
         backtrack.link_events(batch.mask, batch.partition_of, contiguous, heads, following)
 
         def search() -> int:
-            at = backtrack.Search(self._postponed, heads, following, cursor)
+            at = backtrack.Search(self._postponed, heads, following, cursor, ends)
             status: int = backtrack.search_runs(self._tables, self._state, batch, at, self._out)
             return status
 
@@ -50,6 +51,7 @@ class BacktrackEngine(NfaBEngine):
                 layout.NEED_FINALS: lambda: self._make_room_for_finals(first_event),
             },
         )
+        backtrack.free_overlapping(self._state, ends)
         self.events_read += int(cursor[backtrack.READ])
         yield from self._listed(first_event)
 

@@ -12,6 +12,7 @@ another one in its stack can be gone, since an instance and its RIP leave the wi
 
 from __future__ import annotations
 
+from cepheid.engines.stacks.kernels.pool import cut_before, cut_below
 from cepheid.engines.stacks.kernels.shared_construction import construct_shared
 from cepheid.engines.stacks.layout import (
     DONE,
@@ -111,6 +112,11 @@ def advance_plain_stacks(tables, state, pool, search, batch, older, newer, found
     pushed, by_partition = plan[0].pushed != 0, plan[0].by_partition != 0
     head, matches, level = control[0].head, control[0].matches, control[0].level
     size = len(instances)
+    closing, negated = batch.closing, len(batch.closing.rows) > 0
+    # Matches have no common parts to copy if instances of the same stack lead to several stacks.
+    shares = last > 1
+    for edge in range(2, 2 * last if negated else 0, 2):
+        shares = shares and closing.rows[edge] < 0
     # The number of rows from the head on that are free: left the window, or never used.
     room = 0
     pushes = 0
@@ -147,6 +153,8 @@ def advance_plain_stacks(tables, state, pool, search, batch, older, newer, found
             bits &= ~(1 << (2 * component))
             stack = partition * components + component
             top, start = NONE, now
+            if negated and component > 0 and level < 0:
+                cut_before(closing, instances, tops, stack - 1, component - 1, i)
             if component > 0 and level < 0:
                 top = tops[stack - 1]
                 if top < 0:
@@ -158,6 +166,8 @@ def advance_plain_stacks(tables, state, pool, search, batch, older, newer, found
                 row = head
                 instances[row].event = base_event + i
                 instances[row].start = start
+                if negated:
+                    cut_below(closing, instances, tops, stack, component, i, base_event + i)
                 instances[row].previous = tops[stack]
                 instances[row].rip = top
                 instances[row].stack = stack
@@ -169,7 +179,7 @@ def advance_plain_stacks(tables, state, pool, search, batch, older, newer, found
             oldest = window_edge(now, window)
             ending = Ending(last, top, base_event + i - first_event, oldest, first_event)
             if level < 0:
-                if last > 1 and instances[top].start > oldest:
+                if shares and instances[top].start > oldest:
                     made = construct_shared(
                         instances, cursor, search.marks, older, newer, found, ending, matches
                     )

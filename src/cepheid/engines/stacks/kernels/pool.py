@@ -7,10 +7,33 @@ the oldest.
 
 from __future__ import annotations
 
+from cepheid.engines.base.kernels.closing import closes, is_closed
 from cepheid.engines.stacks.layout import NONE, UNUSED, Pool, State, Tables, VariantState
 from cepheid.engines.stacks.variants.kernels.basic import drop_cell
 from cepheid.engines.stacks.variants.kernels.multi_pais import drop_from_others
-from cepheid.jit.decorators import I32S, I64, helper, kernel, type_of
+from cepheid.jit.decorators import I32S, I64, helper, inlined, kernel, type_of
+
+
+@inlined
+def cut_before(closing, instances, tops, stack, component, event_ix):
+    """Empty the stack of a component if an event that violates came between it and this event."""
+    top = tops[stack]
+    edge = 2 * component + 2
+    if top >= 0 and is_closed(closing, edge, event_ix, instances[top].event):
+        tops[stack] = NONE
+
+
+@inlined
+def cut_below(closing, instances, tops, stack, component, event_ix, event):
+    """Empty the stack of a component before this event is pushed on it.
+
+    If an event that violates came after the instances, or is this one, no later event can follow
+    them.
+    """
+    top = tops[stack]
+    edge = 2 * component + 2
+    if top >= 0 and closes(closing, edge, event_ix, event, instances[top].event):
+        tops[stack] = NONE
 
 
 @helper

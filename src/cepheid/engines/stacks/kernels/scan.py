@@ -16,6 +16,7 @@ from __future__ import annotations
 from cepheid.codegen.layout import SET_FLOAT
 from cepheid.engines.base.kernels.registers import apply_updates
 from cepheid.engines.base.layout import RegisterArrays
+from cepheid.engines.stacks.kernels.pool import cut_before, cut_below
 from cepheid.engines.stacks.layout import (
     DONE,
     NEED_OUTPUT,
@@ -168,6 +169,7 @@ def advance_stacks(tables, state, pool, search, variant, batch, found):
     window, in_scan = plan[0].window, plan[0].window_in_scan != 0
     pushed, multi, basic = plan[0].pushed, plan[0].multi != 0, plan[0].basic != 0
     by_partition = plan[0].by_partition != 0
+    closing, negated = batch.closing, len(batch.closing.rows) > 0
     tested = plan[0].keys - pushed
     for i in range(span[0].next, len(batch.mask)):
         bits = batch.mask[i]
@@ -196,6 +198,8 @@ def advance_stacks(tables, state, pool, search, variant, batch, found):
                 state.reached[partition] = now
             stack = partition * components + component
             top, start = NONE, now
+            if negated and component > 0 and control[0].level < 0:
+                cut_before(closing, instances, tops, stack - 1, component - 1, i)
             if component > 0 and control[0].level < 0:
                 top = tops[stack - 1]
                 if top < 0:
@@ -216,6 +220,8 @@ def advance_stacks(tables, state, pool, search, variant, batch, found):
                 control[0].pushed += 1
                 instances[row].event = event
                 instances[row].start = start
+                if negated:
+                    cut_below(closing, instances, tops, stack, component, i, event)
                 instances[row].previous = tops[stack]
                 instances[row].rip = top
                 instances[row].stack = stack

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
-from cepheid.engines.base.kernels.conditions import Conditions, clear_registers
+from typing import NamedTuple
+
+import numpy as np
+
+from cepheid.engines.base.kernels.conditions import Conditions, clear_registers, select_event
 from cepheid.engines.imprecise import layout
-from cepheid.engines.imprecise.kernels.orders import UNBOUND, fit, satisfies, write_signature
-from cepheid.engines.imprecise.layout import Batch, Runs, Signatures
-from cepheid.jit.decorators import I64, I64S, I64S_2D, kernel, type_of
+from cepheid.engines.imprecise.kernels.orders import (
+    UNBOUND,
+    fit,
+    satisfies,
+    upper_confidence,
+    write_signature,
+)
+from cepheid.engines.imprecise.layout import Batch, Int64Rows, Runs, Signatures
+from cepheid.events.arrays import no_rows
+from cepheid.jit.decorators import F64S, I64, I64S, kernel, type_of
 from cepheid.jit.drive import DONE, PAUSE
+
+
+class AnyState(NamedTuple):
+    """The conditions across events, and how far apart components are."""
+
+    conditions: Conditions = Conditions()
+    joint: Int64Rows = no_rows(np.int64, 2)
+    apart: Int64Rows = no_rows(np.int64, 2)
 
 
 @kernel(
     I64(
-        I64S, type_of(Batch), I64S, type_of(Conditions), I64S_2D, type_of(Runs),
-        type_of(Signatures),
+        I64S, type_of(Batch), I64S, type_of(AnyState), type_of(Runs), F64S, type_of(Signatures),
     )
 )  # fmt: skip
-def run_from_any_state(control, batch, mask, conditions, apart, runs, out):
+def run_from_any_state(control, batch, mask, query, runs, least_confidence, out):
     """Write the signatures that runs find which begin at any component; resumes where it stopped.
 
     Events come in the order of their lower bounds; bit 2c of ``mask`` says that an event can be
     component c. A run is dropped when no later event can complete it: its window is over, or a
     component before one of its events has no event and none can come any more [Zhang10 §B.2].
     """
-    window, count = control[layout.WINDOW], len(conditions.steps)
+    window, count = control[layout.WINDOW], len(query.apart)
+    conditions, joint, apart = query
     intervals = batch.intervals
     events, vlb, vub, freshness, following, first_of, free = runs
     written, matches = control[layout.IDS], control[layout.MATCHES]
@@ -86,13 +105,21 @@ def run_from_any_state(control, batch, mask, conditions, apart, runs, out):
                     events[scratch], vlb[scratch], vub[scratch], slot, event, apart, intervals
                 ):
                     continue
+                if least_confidence[0] > 0.0:
+                    share = upper_confidence(events[scratch], vlb[scratch], vub[scratch], intervals)
+                    if share < least_confidence[0]:
+                        continue
+                if len(joint) and missing < count:
+                    clear_registers(conditions, 0)
+                    for i in range(count):
+                        if events[scratch, i] != UNBOUND:
+                            select_event(conditions, i, False, events[scratch, i], 0)
+                    if not satisfies(events[scratch], slot, joint, conditions, 0):
+                        continue
                 control[layout.PATHS] += 1
                 is_fresh = batch.fresh[event] | (freshness[run] if run >= 0 else 0)
                 if missing == 1:
-                    clear_registers(conditions, 0)
-                    if (is_fresh != 0 or control[layout.ONLY_FRESH] == 0) and satisfies(
-                        events[scratch], 0, count, conditions
-                    ):
+                    if is_fresh != 0 or control[layout.ONLY_FRESH] == 0:
                         write_signature(events[scratch], out, written, matches)
                         written += count
                         matches += 1

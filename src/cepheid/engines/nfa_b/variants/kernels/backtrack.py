@@ -6,6 +6,10 @@ postponed on a stack. The latest one is resumed first, from the event at which i
 
 A run that has read all events of its partition in a batch is set aside and resumed with the
 next batch. The matches of a batch are thus known when it has been read, and no event is kept.
+
+If matches must not overlap, the search stops at a match: the first one of a partition to be
+complete is reported, and every run that began before its end overlaps it. So no run reads on after
+the earliest end of a match that is known so far.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from cepheid.codegen.layout import NONE, PARTITION_CONTIGUITY
 from cepheid.engines.base.layout import Rows
 from cepheid.engines.nfa_b.kernels.runs import (
     clone_run,
+    free_all,
     free_run,
     lack,
     link_run,
@@ -45,6 +50,7 @@ from cepheid.engines.nfa_b.layout import (
 from cepheid.events.arrays import no_rows
 from cepheid.jit.decorators import I64, I64S, helper, kernel, type_of
 from cepheid.jit.drive import PAUSE
+from cepheid.matches.layout import ONE_OF_PARTITION
 
 POSTPONED = np.dtype(
     [
@@ -57,6 +63,7 @@ EVENT, IS_BEGUN, TOP, READ = 0, 1, 2, 3
 """The cursor: event, what was done with it, postponed runs, number of events read."""
 _RESUMED, _STARTED = 1, 2
 _UNKNOWN = -1
+NOT_YET = 1 << 62
 
 
 class Search(NamedTuple):
@@ -66,6 +73,9 @@ class Search(NamedTuple):
     heads: Rows = no_rows(np.int64)  # for each partition the first event not read yet, or NONE
     following: Rows = no_rows(np.int64)  # for each event the next one of its partition, or NONE
     cursor: Rows = no_rows(np.int64)
+    # For each partition the event with which the next match that is reported is complete at the
+    # latest, or NOT_YET.
+    ends: Rows = no_rows(np.int64)
 
 
 @kernel(I64(I64S, I64S, I64, I64S, I64S))
@@ -91,14 +101,22 @@ def _push(stack, top, run_ix, event_ix, moves):
     return top + 1
 
 
+@kernel(I64(type_of(State), I64S))
+def free_overlapping(state, ends):
+    """Free what was set aside in the partitions that have a match in this batch."""
+    for partition in range(len(ends)):
+        if ends[partition] != NOT_YET:
+            free_all(state, partition)
+    return 0
+
+
 @kernel(I64(type_of(Tables), type_of(State), type_of(Batch), type_of(Search), type_of(Output)))
 def search_runs(tables, state, batch, search, out):
     """Search all runs through a batch, from where the cursor is."""
     steps, control, runs, partitions = tables.steps, state.control, state.runs, state.partitions
     mask, axis = batch.mask, batch.axis
-    stack, heads, following, cursor = (
-        search.postponed, search.heads, search.following, search.cursor,
-    )  # fmt: skip
+    stack, heads, following, cursor, ends = search
+    stops = control[0].prunes == ONE_OF_PARTITION
     contiguous = control[0].strategy <= PARTITION_CONTIGUITY
     window = control[0].window
     last = len(steps) - 1
@@ -111,6 +129,9 @@ def search_runs(tables, state, batch, search, out):
             if partition < 0 or (mask[i] == 0 and not contiguous):
                 i += 1
                 continue
+            if ends[partition] < i:
+                ends[partition] = NOT_YET
+                free_all(state, partition)
             if heads[partition] == i:
                 # Its first event in this batch: all runs that were set aside are resumed here.
                 heads[partition] = NONE
@@ -124,10 +145,13 @@ def search_runs(tables, state, batch, search, out):
             top -= 1
             run_ix, at, moves = stack[top].run, stack[top].event, stack[top].moves
             while True:
-                if at < 0:
+                if at < 0 and ends[partition] == NOT_YET:
                     link_run(state, partition, run_ix)
                     break
-                now = axis[at]
+                if at < 0 or at > ends[partition]:
+                    free_run(state, run_ix)
+                    break
+                now, found = axis[at], control[0].finals
                 if now - runs[run_ix].start >= window:
                     control[0].runs_expired += 1
                     free_run(state, run_ix)
@@ -149,6 +173,8 @@ def search_runs(tables, state, batch, search, out):
                 if moves & BEGINS:
                     if target == last and single_last:
                         emit(state, out, run_ix, runs[run_ix].head, tag_of(state, target, at), now)
+                        if stops:
+                            ends[partition] = at
                         # The run is complete: back to what it could have done instead.
                         if others:
                             moves = others
@@ -166,6 +192,8 @@ def search_runs(tables, state, batch, search, out):
                     lives = take(tables, state, out, run_ix, component, at, now)
                 elif moves & STAYS == 0:
                     lives = False
+                if stops and control[0].finals > found:
+                    ends[partition] = at
                 if not lives:
                     free_run(state, run_ix)
                     break
@@ -178,13 +206,15 @@ def search_runs(tables, state, batch, search, out):
             if status == DONE:
                 done = _STARTED
                 run_ix = start_run(state, axis[i])
-                lives = False
+                lives, found = False, control[0].finals
                 if not holds(state, out, steps[0].begin, i, run_ix):
                     control[0].runs_created -= 1
                 elif last == 0 and single_last:
                     emit(state, out, run_ix, NONE, tag_of(state, 0, i), axis[i])
                 else:
                     lives = begin(tables, state, out, run_ix, 0, i, axis[i])
+                if stops and control[0].finals > found:
+                    ends[partition] = i
                 if lives:
                     top = _push(stack, top, run_ix, following[i], _UNKNOWN)
                 else:

@@ -42,8 +42,9 @@ def link_stacks(plan, instances, cells, links, components, cell, now, pace):
         links[0, component] = links[1, component] = links[2, component] = NONE
     in_window = plan[0].window_in_construction != 0
     window = plan[0].window
+    looked_at = 0
     while cell >= 0:
-        pace[0] -= 1
+        looked_at += 1
         component = instances[cell].stack % components
         if in_window and now - instances[cell].start >= window:
             # An instance that starts at its own time is no younger than any below it; others may
@@ -66,6 +67,7 @@ def link_stacks(plan, instances, cells, links, components, cell, now, pace):
                 row = instances[row].previous
             links[2, component + 1] = NONE
         cell = cells[cell]
+    pace[0] -= looked_at
 
 
 @helper

@@ -27,20 +27,24 @@ def has_common_instance(tables, instances, variant, here, component, row, now, p
     tested = variant.others.shape[1]
     for k in range(tested):
         here[tested + k] = variant.other_stacks[k, here[k] * components + component - 1]
+    looked_at = 0
     while row >= 0 and instances[row].start > after:
-        pace[0] -= 1
+        looked_at += 1
         common = True
         for k in range(tested):
             other = here[tested + k]
             while other > row:
                 other = variant.others[other, k]
             if other < 0:
+                pace[0] -= looked_at
                 return False
             here[tested + k] = other
             common = common and other == row
         if common:
+            pace[0] -= looked_at
             return True
         row = instances[row].previous
+    pace[0] -= looked_at
     return False
 
 

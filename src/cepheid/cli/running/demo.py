@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from rich.console import Console
@@ -16,9 +18,13 @@ from rich.theme import Theme
 import cepheid as cep
 from cepheid.api import sase_query
 from cepheid.cli.reporting import plural, took
+from cepheid.cli.running.demo_extras import show_clause, show_rules, write_report
 from cepheid.cli.tables import PipedConsole, matches_table
 from cepheid.matches.matches import Match
 from cepheid.samples import SCENARIOS, Scenario, scenario
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 MOST_ROWS = 10
 """The number of matches shown for each scenario."""
@@ -53,11 +59,19 @@ def run_demo(name: str | None = None, master: str | None = None) -> None:
     """Run one scenario or all, in this process or on Spark, and print the results."""
     console = PipedConsole(theme=_THEME, highlight=False)
     chosen = SCENARIOS if name is None else (scenario(name),)
-    with _progress() as progress, _answering(master, progress) as answer:
+    with _progress() as progress, _started(master, progress) as spark:
+        answer = _locally if spark is None else partial(_on_spark, spark)
         for number, each in enumerate(chosen, start=1):
             if number > 1:
                 console.print()
             _show(each, number, len(chosen), console, progress, answer)
+        if name is None:
+            console.print()
+            show_clause(console, spark)
+    if name is None:
+        for show in (show_rules, write_report):
+            console.print()
+            show(console)
     console.print()
     console.print("To query your own events: cepheid match --help")
 
@@ -99,27 +113,32 @@ def _show(
 
 
 @contextmanager
-def _answering(master: str | None, progress: Progress) -> Iterator[Answer]:
-    """The function that runs queries: in this process, or on Spark with this master."""
+def _started(master: str | None, progress: Progress) -> Iterator[SparkSession | None]:
+    """Spark with this master; None without one."""
     if master is None:
-        yield lambda query, events: list(query.match(events))
+        yield None
         return
-    from cepheid.cli.spark.spark_run import found_matches, start_spark
+    from cepheid.cli.spark.spark_run import start_spark
 
     task = progress.add_task("Starting Spark", total=None)
     spark = start_spark(master)
     progress.remove_task(task)
-
-    def on_spark(query: cep.CompiledQuery, events: pa.Table) -> Sequence[Match]:
-        from cepheid.spark import match
-
-        found = match(query, spark.createDataFrame(events)).toArrow()
-        return list(found_matches(found.sort_by([("end", "ascending"), ("start", "ascending")])))
-
     try:
-        yield on_spark
+        yield spark
     finally:
         spark.stop()
+
+
+def _locally(query: cep.CompiledQuery, events: pa.Table) -> Sequence[Match]:
+    return list(query.match(events))
+
+
+def _on_spark(spark: SparkSession, query: cep.CompiledQuery, events: pa.Table) -> Sequence[Match]:
+    from cepheid.cli.spark.spark_run import found_matches
+    from cepheid.spark import match
+
+    found = match(query, spark.createDataFrame(events)).toArrow()
+    return list(found_matches(found.sort_by([("end", "ascending"), ("start", "ascending")])))
 
 
 def _progress() -> Progress:

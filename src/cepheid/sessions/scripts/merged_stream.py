@@ -17,8 +17,8 @@ from cepheid.events.read_options import ReadOptions
 from cepheid.events.sources.tables import concat_tables
 from cepheid.events.time_axis import TimeAxis
 from cepheid.matches.bindings import WINDOW_END, bindings_from_rows
-from cepheid.schema import Kind, Schema, kind_of
-from cepheid.sessions.composites import Composites, Unsettled
+from cepheid.schema import PARTITION_INDEX, Kind, Schema, kind_of
+from cepheid.sessions.scripts.composites import Composites, Unsettled
 
 ANCHOR = "cepheid.anchor"
 PLACE = "cepheid.place"
@@ -136,7 +136,8 @@ class MergedStream:
 
 def without_places(events: Events) -> Events:
     """The events without the columns with their places."""
-    hidden = [name for name in (ANCHOR, PLACE) if name in events.table.column_names]
+    names = events.table.column_names
+    hidden = [name for name in (ANCHOR, PLACE, PARTITION_INDEX) if name in names]
     return replace(events, table=events.table.drop_columns(hidden)) if hidden else events
 
 

@@ -16,7 +16,8 @@ import typer
 from cepheid import CompiledScript
 from cepheid.cli.formats import Format, Output, choose_format
 from cepheid.cli.output_files import open_output
-from cepheid.cli.reporting import busy, plural, say, took
+from cepheid.cli.progress import following
+from cepheid.cli.reporting import plural, say, took
 from cepheid.cli.results import summary, write_results
 from cepheid.errors import OptionError, list_words
 from cepheid.visible import visible
@@ -78,7 +79,7 @@ def match_script(
     sinks = choose_sinks(script, wanted, file)
     output = Output(sinks.format, limit, (keywords["time"], keywords["type"]), spreadsheet)
     started = clock.perf_counter()
-    with busy("Matching"):
+    with following("Matching", is_script=True):
         results = script.match(source, **keywords)
     seconds = clock.perf_counter() - started
     say(f"{write_script_results(results, script, sinks, output)} in {took(seconds)}")

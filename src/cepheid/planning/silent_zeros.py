@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from cepheid.analysis.needs import warn_of_absent_types
+from cepheid.analysis.scripts import ScriptQuery
 from cepheid.errors import list_words, warn
 from cepheid.language import syntax as ast
 from cepheid.language.naming import variables_in
 from cepheid.language.printer import print_expression
 from cepheid.reference.interpreter import Interpreter
-from cepheid.sessions.script import Script
 
 _NEVER_OF_ITSELF = ("!=", "<", ">")
 _MOST_TYPES = 10
 
 
-def warn_of_silent_zeros(script: Script, types: Collection[str]) -> None:
+def warn_of_silent_zeros(
+    queries: Sequence[ScriptQuery], text: str | None, types: Collection[str]
+) -> None:
     """Warn of conditions that are never true, and of types that no event has."""
-    made: set[str] = set()
-    for each in script.queries:
-        warn_of_constants(each.query, script.text)
-        _warn_of_types(each.query, types, made)
-        made |= {each.type_name} if each.type_name and not script.is_single else set()
+    StreamCheck(queries, text).end(types)
+
+
+class StreamCheck:
+    """Warns of conditions that are never true at once, and of absent types at a stream's end."""
+
+    def __init__(self, queries: Sequence[ScriptQuery], text: str | None) -> None:
+        self._queries = queries
+        self._types: set[str] = set()
+        self._has_ended = False
+        for each in queries:
+            warn_of_constants(each.query, text)
+
+    def read(self, types: Iterable[str]) -> None:
+        """Remember the types of some events."""
+        self._types.update(types)
+
+    def end(self, types: Iterable[str] = ()) -> None:
+        """Warn, once, of types that no event of the stream had; the last events have ``types``."""
+        self.read(types)
+        queries = () if self._has_ended else self._queries
+        self._has_ended = True
+        made: set[str] = set()
+        for each in queries:
+            _warn_of_types(each.query, self._types, made)
+            made |= {each.type_name} if each.type_name and len(queries) > 1 else set()
 
 
 def warn_of_constants(query: ast.Query, text: str | None) -> None:

@@ -1,8 +1,9 @@
 """The folder that keeps compiled code between processes, and the lock for filling it.
 
-What is in the folder is executed: numba's index files are pickles. The folder is therefore used
-only if nobody but its user and root can write to it. Where there is no such folder, a private one
-lasts as long as the process. What cannot be stored is compiled again by the next process.
+What is in the folder is executed: numba's index files and the grammars' tables are pickles. The
+folder is therefore used only if nobody but its user and root can write to it. Where there is no
+such folder, a private one lasts as long as the process. What cannot be stored is made again by
+the next process.
 
 Numba notices a change of a kernel's own file, but not of a helper in another module. The folder
 is therefore named after a hash of all kernel sources.
@@ -20,10 +21,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
-import numba
-import numpy as np
 from platformdirs import user_cache_path
 
 from cepheid.errors import warn
@@ -34,7 +34,7 @@ CHECKED = os.environ.get("CEPHEID_CHECKED", "") not in ("", "0")
 
 def cache_folder() -> Path:
     """The folder for this version: below CEPHEID_CACHE_DIR, or below the user's cache folder."""
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parent
     sources = {
         *package.glob("jit/*.py"),
         *package.rglob("kernels/*.py"),
@@ -43,7 +43,7 @@ def cache_folder() -> Path:
     digest = hashlib.sha256()
     for source in sorted(sources):
         digest.update(source.read_bytes())
-    digest.update(f"{numba.__version__} {np.__version__} {sys.version} {CHECKED}".encode())
+    digest.update(f"{version('numba')} {version('numpy')} {sys.version} {CHECKED}".encode())
     given = os.environ.get("CEPHEID_CACHE_DIR")
     try:
         root = Path(given) if given else user_cache_path("cepheid", appauthor=False)
@@ -80,13 +80,43 @@ def _is_private(status: os.stat_result) -> bool:
 
 
 FOLDER = cache_folder()
-setattr(numba.config, "CACHE_DIR", str(FOLDER))  # noqa: B010 - not a declared name
 
 
 @cache
 def warn_not_stored(reason: str) -> None:
     """Warn, once, that compiled code could not be stored."""
     warn(f"compiled code cannot be stored in {FOLDER} ({reason}); each process compiles it again")
+
+
+_HAVE_RUN: set[str] = set()
+"""Evaluations that this process has seen."""
+
+
+def has_run(evaluation: str) -> bool:
+    """Whether the folder has compiled code of an evaluation."""
+    if evaluation not in _HAVE_RUN and (FOLDER / f"ran_{evaluation}").exists():
+        _HAVE_RUN.add(evaluation)
+    return evaluation in _HAVE_RUN
+
+
+def note_run(evaluation: str) -> None:
+    """Note that an evaluation runs, and leaves compiled code in the folder."""
+    if evaluation not in _HAVE_RUN:
+        _HAVE_RUN.add(evaluation)
+        with suppress(OSError):
+            (FOLDER / f"ran_{evaluation}").touch()
+
+
+def store(path: Path, data: bytes) -> None:
+    """Write a file that others see only when it is complete."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 @contextmanager

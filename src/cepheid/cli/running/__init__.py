@@ -1,0 +1,1 @@
+"""What commands run: rows, scripts and the demo."""

@@ -1,0 +1,1 @@
+"""Sessions that accept late events and correct what they have reported."""

@@ -1,0 +1,1 @@
+"""Queries that read the composite events of other queries."""

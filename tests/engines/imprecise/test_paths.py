@@ -1,0 +1,85 @@
+"""How many partial matches a search over uncertain times looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cepheid as cep
+
+COUNT = 600
+RISING = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 200"
+
+
+def events(low: int = 0, high: int = COUNT) -> dict[str, Any]:
+    random = np.random.default_rng(3)
+    types = np.array(list("ABCXYZ"))[random.integers(0, 6, COUNT)]
+    x = random.integers(0, 100, COUNT)
+    ts = 10 * np.arange(COUNT)
+    return {"ts": ts[low:high], "type": types[low:high], "x": x[low:high]}
+
+
+def fed(text: str, size: int) -> tuple[int, int]:
+    """The paths, and the matches, in batches of this size."""
+    session, matches = cep.query(text).session(uncertainty=25), 0
+    for low in range(0, COUNT, size):
+        matches += len(session.feed(events(low, low + size)))
+    matches += len(session.advance())
+    return session.metrics.runs_created, matches
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("PATTERN SEQ(A a, B b, C c) WITHIN 200", 1.2),
+        (RISING, 1.2),
+        ("PATTERN AND(A a, B b) WITHIN 200", 1.2),
+        # A match waits until it is decided, and what overlaps the time that is decided is
+        # looked at again.
+        ("PATTERN SEQ(A a, ~(X x), C c) WITHIN 200", 2.5),
+        ("PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c) WITHIN 200", 4),
+    ],
+)
+def test_single_events_look_at_what_batches_look_at(text: str, most: float) -> None:
+    one_by_one, found = fed(text, 1)
+    in_batches, expected = fed(text, COUNT // 2)
+    assert found == expected > 50
+    assert one_by_one <= most * in_batches
+
+
+@pytest.mark.parametrize("method", ["any_state", "selectivity", "query_order"])
+def test_conditions_are_tested_as_soon_as_their_events_are_bound(method: str) -> None:
+    def paths(condition: str) -> int:
+        query = cep.query(f"PATTERN SEQ(A a, B b, C c) WHERE {condition} WITHIN 200")
+        found = query.match(events(), uncertainty=25, options={"method": method})
+        return found.metrics.runs_created
+
+    free = paths("a.x >= 0")
+    assert paths("b.x = c.x + 1") < free
+    assert paths("a.x = c.x + 1") < free
+    assert paths("b.x = c.x + 1 AND a.x = b.x + 1") < paths("a.x = b.x + 1")
+
+
+@pytest.mark.parametrize("method", ["any_state", "selectivity", "query_order"])
+@pytest.mark.parametrize("keyword", [{"min_confidence": 1.0}, {"top_k": 3}])
+def test_confidences_bound_the_search(
+    method: str, keyword: dict[str, Any], tune: Callable[..., None]
+) -> None:
+    tune(signature_matches=1 << 12)
+    query = cep.query("PATTERN SEQ(A a, B b, C c) WITHIN 200")
+    options = {"method": method}
+    every = query.match(events(), uncertainty=25, options=options)
+    best = query.match(events(), uncertainty=25, options=options, **keyword)
+    assert best.metrics.runs_created < every.metrics.runs_created
+    sure = sorted((match.confidence or 0 for match in every), reverse=True)
+    assert [match.confidence for match in best][:3] == pytest.approx(sure[:3])
+
+
+def test_events_that_no_component_takes() -> None:
+    session = cep.query("PATTERN AND(A a, B b) WITHIN 10").session(uncertainty=1)
+    for ts, kind in enumerate("AXB"):
+        found = session.feed({"ts": [ts], "type": [kind]})
+    assert len(found) == 1
