@@ -1,7 +1,9 @@
-"""Adapt the pages to the site: add files from outside docs/, and give code blocks titles."""
+"""Adapt the pages to the site: add notebooks and files from outside docs/, title code blocks."""
 
+import json
 import os
 import re
+from html import escape
 from pathlib import Path, PurePosixPath
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -10,8 +12,8 @@ from mkdocs.structure.files import File, Files
 ROOT_PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/README.md")
 _LINK = re.compile(r'(\]\(|src="|srcset=")([^)"#: ]+)')
 _NAMED_BLOCK = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
-# The highlighter does not know the language names that the tests use.
-_LANGUAGES = {"sase": "sql", "output": "text"}
+# The highlighter does not know this language name, which the tests use.
+_LANGUAGES = {"output": "text"}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -24,6 +26,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             if target.is_file() and root in target.parents and root / "docs" not in target.parents:
                 wanted.add(target)
     wanted.discard(root / "README.md")  # index.md replaces it
+    for path in sorted((root / "docs").rglob("*.ipynb")):
+        name = path.relative_to(root / "docs").with_suffix(".md").as_posix()
+        files.append(File.generated(config, name, content=notebook_page(path)))
     for target in sorted(wanted):
         name = target.relative_to(root).as_posix()
         files.append(File.generated(config, _in_site(name), content=target.read_bytes()))
@@ -34,7 +39,8 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, **_: object) -> 
     """Redirect links to files outside docs/ into the site, and turn file names into titles."""
     root = Path(config.config_file_path).parent
     uri = PurePosixPath(page.file.src_uri)
-    is_outside = page.file.generated_by is not None
+    is_notebook = uri.parts[0] == "notebooks"
+    is_outside = page.file.generated_by is not None and not is_notebook
     name = uri.as_posix().replace("tests.md", "tests/README.md")
     source = root / name if is_outside else root / "docs" / uri
 
@@ -53,6 +59,33 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, **_: object) -> 
         markdown = markdown.replace(f"```{language}\n", f"```{shown}\n")
         markdown = markdown.replace(f"{{.{language} ", f"{{.{shown} ")
     return markdown
+
+
+def notebook_page(path: Path) -> str:
+    """An executed notebook as Markdown: its cells, each with its outputs."""
+    parts = []
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+            continue
+        magic = re.match(r"%%(sase|match_recognize)[^\n]*", source)
+        language = {"sase": "sase", "match_recognize": "sql"}[magic[1]] if magic else "python"
+        parts.append(f"```{language}\n{source}\n```")
+        parts += [_output(each) for each in cell["outputs"]]
+    first, *rest = parts
+    return "\n\n".join([first, f"[The notebook]({path.name})", *rest]) + "\n"
+
+
+def _output(output: dict) -> str:
+    data = output.get("data", {})
+    if "text/html" in data:
+        html = "".join(data["text/html"])
+        # A blank line would end the HTML, and styles of frames are those of a notebook.
+        html = re.sub(r"<style.*?</style>", "", html, flags=re.DOTALL)
+        return '<div class="output">' + re.sub(r"\s*\n\s*", " ", html) + "</div>"
+    text = "".join(output.get("text") or data.get("text/plain", ""))
+    return f'<pre class="output">{escape(text).replace(chr(10), "&#10;")}</pre>'
 
 
 def _in_site(name: str) -> str:
