@@ -50,7 +50,10 @@ def check_text(text: str, runs: bool = False) -> None:
         rows = [(ts, "ABC"[ts % 3], ts % 5, ts % 2, "pqr"[ts % 3]) for ts in range(12)]
         names = ("ts", "type", "x", "k", "s")
         events = {name: [row[ix] for row in rows] for ix, name in enumerate(names)}
-        query.match(events, max_matches=10_000, evaluation="reference")
+        if isinstance(query, cep.RowPatternQuery):
+            query.match(events, max_steps=10_000)
+        else:
+            query.match(events, max_matches=10_000, evaluation="reference")
 
 
 def _table(random: Random) -> Case:
