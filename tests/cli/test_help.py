@@ -10,6 +10,8 @@ import pyarrow.parquet
 import pytest
 
 import cepheid as cep
+from cepheid.cli.app import app
+from cepheid.cli.root import COMMANDS as COMMANDS_OF_HELP
 from cepheid.samples import scenario
 
 COMMANDS = ("match", "explain", "diagnose", "check", "demo")
@@ -45,6 +47,18 @@ def test_the_commands_are_listed_with_the_exit_codes(run):
     for command in COMMANDS:
         assert f"  {command} " in text
     assert re.findall(r"^ +(\d+)  ", text, re.MULTILINE) == ["0", "1", "2", "130", "143"]
+
+
+def test_every_command_has_a_place_in_the_help():
+    names = [name for group in COMMANDS_OF_HELP.values() for name in group]
+    known = {each.name or each.callback.__name__ for each in app.registered_commands}
+    assert sorted(names) == sorted(known | {each.name for each in app.registered_groups})
+
+
+def test_the_usage_names_the_arguments_that_the_help_describes(run):
+    assert "rules match [OPTIONS] FOLDER [EVENTS]..." in run("rules", "match", "--help").out
+    assert "sql [OPTIONS] [STATEMENT] [TABLES]..." in run("sql", "--help").out
+    assert "fmt [OPTIONS] FILE..." in run("fmt", "--help").out
 
 
 def test_without_a_command_the_help_is_shown(run):

@@ -1,4 +1,4 @@
-"""All commands, in the order of the help."""
+"""All commands. `root.COMMANDS` has their order in the help."""
 
 # ruff: noqa: F401, I001 - each module registers a command
 from cepheid.cli.commands import match_command

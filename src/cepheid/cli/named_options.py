@@ -302,11 +302,21 @@ def reading_values(settings: Iterable[str]) -> dict[str, Any]:
     return named_values(chosen, OF_EVENTS)
 
 
-def command_with(groups: Groups) -> type[TyperCommand]:
-    """A command that takes the short forms of these options and lists the options in its help."""
+def command_with(groups: Groups, arguments: str | None = None) -> type[TyperCommand]:
+    """A command that takes the short forms of these options and lists the options in its help.
+
+    ``arguments`` is how its usage names the arguments, if not by their metavars.
+    """
     options = [option for each in groups.values() for option in each]
 
     class Command(TyperCommand):
+        def collect_usage_pieces(self, ctx: Any) -> list[str]:
+            if arguments is not None:
+                return ["[OPTIONS]", arguments]
+            pieces = super().collect_usage_pieces(ctx)
+            # Typer writes an argument that is needed in braces.
+            return [re.sub(r"^\{(.*)\}", r"\1", each) for each in pieces]
+
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
             try:
                 plain: list[str] = super().parse_args(

@@ -236,12 +236,13 @@ def command(
     options: Groups = OF_EVENTS,
     without: Collection[str] = (),
     group: typer.Typer = app,
+    arguments: str | None = None,
 ) -> Callable[[Command], Command]:
     """Register a function as a command: its first argument is the :class:`Request`.
 
     The command has the parameters of a request, except those in ``without``, and then those of the
     function. ``options`` are the options that it takes by name. ``group`` is the command of which
-    it is a part.
+    it is a part, and ``arguments`` what its usage says instead of QUERYFILE and EVENTS.
     """
     shared = [field for field in fields(Request) if field.name not in without]
 
@@ -271,7 +272,9 @@ def command(
             ]
         )
         run.__annotations__ = {}
-        group.command(cls=command_with(options), epilog=f"\b\nExamples:\n{examples}")(run)
+        group.command(cls=command_with(options, arguments), epilog=f"\b\nExamples:\n{examples}")(
+            run
+        )
         return function
 
     return register

@@ -23,14 +23,15 @@ Lateness = Annotated[
     str, typer.Option("--lateness", metavar="TIME", help="How late an event may arrive.")
 ]
 InOrder = Annotated[
-    bool, typer.Option("--in-order", help="Events arrive in order: answer each at once.")
+    bool,
+    typer.Option("--in-order", help="Events arrive in time order, so that none waits for another."),
 ]
 IdleTimeout = Annotated[
     str | None,
     typer.Option(
         "--idle-timeout",
         metavar="TIME",
-        help="After this time without events, time follows the clock.",
+        help="If no event arrives for this long, time follows the wall clock.",
     ),
 ]
 Checkpoint = Annotated[
@@ -71,7 +72,7 @@ Master = Annotated[
 
 
 def check_stream_options(checkpoint: Path | None, once: bool, idle_timeout: str | None) -> Path:
-    """The folder for the state; refuses options that do not fit together."""
+    """The folder for the state; rejects options that do not fit together."""
     if checkpoint is None:
         raise typer.BadParameter("name a folder for the state", param_hint="--checkpoint")
     if once and idle_timeout is not None:

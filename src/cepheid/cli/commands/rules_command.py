@@ -58,6 +58,7 @@ group = typer.Typer(
 )
 app.add_typer(group, name="rules")
 
+ARGUMENTS = "FOLDER [EVENTS]..."
 OF_RULES: Groups = {"Events": READING, "Limits of each rule": LIMITS}
 _NOT_OF_RULES = ("query_text", "settings", "group_by", "limits")
 
@@ -96,6 +97,7 @@ def run_keywords(request: Request) -> dict[str, Any]:
 """,
     without=(*_NOT_OF_RULES, "tie_break", "time_unit", "evaluation"),
     group=group,
+    arguments=ARGUMENTS,
 )
 def check(request: Request) -> None:
     """Check all rules of a folder without running them.
@@ -130,6 +132,7 @@ def check(request: Request) -> None:
 """,
     without=(*_NOT_OF_RULES, "tie_break", "time_unit"),
     group=group,
+    arguments=ARGUMENTS,
 )
 def explain(request: Request) -> None:
     """Show how each rule of a folder is understood and how it runs.
@@ -152,6 +155,7 @@ def explain(request: Request) -> None:
     options=OF_RULES,
     without=_NOT_OF_RULES,
     group=group,
+    arguments=ARGUMENTS,
 )
 def match(
     request: Request,
@@ -201,6 +205,7 @@ def match(
     options=OF_RULES,
     without=_NOT_OF_RULES,
     group=group,
+    arguments=ARGUMENTS,
 )
 def stream(
     request: Request,
@@ -309,6 +314,7 @@ def stream(
     options=OF_RULES,
     without=_NOT_OF_RULES,
     group=group,
+    arguments=ARGUMENTS,
 )
 def top(
     request: Request,

@@ -33,6 +33,7 @@ from cepheid.errors import DEFAULT_SOURCE
   cepheid sql -f falls.sql ticks=ticks.csv names=names.csv -o falls.parquet
 """,
     options={},
+    arguments="[STATEMENT] [TABLES]...",
     without=("query_text", "time", "type", "group_by", "limits", "schema", "evaluation", "option"),
 )
 def sql(

@@ -44,7 +44,7 @@ def stream(
     configuration: Configuration = None,
     once: Once = False,
 ) -> None:
-    """Run a query over a stream as its events arrive.
+    """Run a query over a stream on Spark, as events arrive.
 
     \b
     QUERYFILE  a file with the query, or - to read it from stdin

@@ -26,8 +26,8 @@ Examples:
 
 @app.command("studio", cls=command_with({}), epilog=_EXAMPLES)
 def studio(
-    events: Annotated[Path | None, typer.Argument(metavar="[EVENTS]", hidden=True)] = None,
-    rules: Annotated[Path, typer.Argument(metavar="[RULES]", hidden=True)] = Path("rules"),
+    events: Annotated[Path | None, typer.Argument(metavar="EVENTS", hidden=True)] = None,
+    rules: Annotated[Path, typer.Argument(metavar="RULES", hidden=True)] = Path("rules"),
     time: Annotated[str, typer.Option(metavar="COLUMN", help="The time column.")] = "ts",
     type: Annotated[str, typer.Option(metavar="COLUMN", help="The type column.")] = "type",
     rows: Annotated[
@@ -36,7 +36,9 @@ def studio(
     seconds: Annotated[
         float, typer.Option(min=0.1, metavar="S", help="How long a query may run.")
     ] = 10.0,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 is any.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 is any.")
+    ] = 0,
     opens: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the page in a browser.")
     ] = True,

@@ -25,7 +25,9 @@ Examples:
 def warm(
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="How many processes compile; by default one per core."),
+        typer.Option(
+            min=1, metavar="N", help="How many processes compile; by default one per core."
+        ),
     ] = None,
 ) -> None:
     """Compile all native code now, so that no query waits for it.
