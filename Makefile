@@ -23,7 +23,7 @@ help:
 	@echo 'make figures       repeat the experiments of the papers (about 10 minutes); writes build/benchmarks'
 	@echo 'make notebooks     execute the notebooks of docs/notebooks (several minutes; Spark)'
 	@echo 'make docs          build the documentation site in build/site'
-	@echo 'make dist          build the wheel and the source archive, and try the wheel in an empty environment'
+	@echo 'make dist          build the source archive and the wheels, and try each wheel in an empty environment'
 	@echo 'make clean         remove .venv, caches and build products'
 	@echo
 	@echo 'PYTHON=...         the interpreter for .venv (Python 3.11 or later; default: python3)'
@@ -115,16 +115,20 @@ docs: $(VENV)/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 	@echo 'open build/site/index.html'
 
-# The wheel is built from the source archive. It is tried in another folder, without git.
+# The pure wheel is built from the source archive, and the wheel for this platform from the pure one.
+# Each is tried in another folder, without git, with an empty cache.
 dist: $(VENV)/.installed-dev
 	@$(PIP) install build
 	rm -rf dist build/wheel
 	$(BIN)/python -m build -q
-	@$(BIN)/python -m venv build/wheel
-	@build/wheel/bin/pip --disable-pip-version-check -q install dist/*.whl
-	@cp tests/distribution/smoke.py build/wheel/
-	cd build/wheel && env -i HOME=$(CURDIR)/build/wheel PATH= bin/python smoke.py
-	@ls dist
+	$(BIN)/python distribution/platform_wheel.py dist/*-none-any.whl
+	@for wheel in dist/*.whl; do \
+		rm -rf build/wheel && $(BIN)/python -m venv build/wheel \
+		&& build/wheel/bin/pip --disable-pip-version-check -q install $$wheel \
+		&& cp tests/distribution/smoke.py build/wheel/ \
+		&& (cd build/wheel && env -i HOME=$(CURDIR)/build/wheel PATH= bin/python smoke.py) || exit 1; \
+	done
+	@ls -l dist
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import settings
 
 from cepheid.cache import note_run
+from cepheid.engines.base.evaluation import ROW_PATTERN
 from cepheid.functions import REGISTERED
 from cepheid.planning.registry import EVALUATIONS
 from cepheid.tuning import tuned
@@ -30,10 +31,8 @@ _MANY = int(os.environ.get("HYPOTHESIS_EXAMPLES", "5000"))
 settings.register_profile("long", max_examples=_MANY, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-for _evaluation in EVALUATIONS:
-    note_run(
-        _evaluation.name
-    )  # Few events too are evaluated by compiled code, also the first time.
+for _name in (ROW_PATTERN, *(each.name for each in EVALUATIONS)):
+    note_run(_name)  # Few events too are evaluated by compiled code, also the first time.
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,9 @@ the next process.
 
 Numba notices a change of a kernel's own file, but not of a helper in another module. The folder
 is therefore named after a hash of all kernel sources.
+
+A wheel for one platform brings compiled code and tables of its own, in a folder of the package. Who
+can write there can also change the code of the package: the folder is trusted as that code is.
 """
 
 from __future__ import annotations
@@ -32,8 +35,13 @@ CHECKED = os.environ.get("CEPHEID_CHECKED", "") not in ("", "0")
 """Whether kernels are compiled with tests of every index. They are then several times slower."""
 
 
-def cache_folder() -> Path:
-    """The folder for this version: below CEPHEID_CACHE_DIR, or below the user's cache folder."""
+SHIPPED = Path(__file__).with_name("shipped")
+"""What a wheel for one platform brings along; other installations have no such folder."""
+
+
+@cache
+def kernel_digest() -> str:
+    """A hash of all that kernels are compiled from."""
     package = Path(__file__).parent
     sources = {
         *package.glob("jit/*.py"),
@@ -43,7 +51,13 @@ def cache_folder() -> Path:
     digest = hashlib.sha256()
     for source in sorted(sources):
         digest.update(source.read_bytes())
-    digest.update(f"{version('numba')} {version('numpy')} {sys.version} {CHECKED}".encode())
+    return digest.hexdigest()
+
+
+def cache_folder() -> Path:
+    """The folder for this version: below CEPHEID_CACHE_DIR, or below the user's cache folder."""
+    versions = f"{version('numba')} {version('numpy')} {sys.version} {CHECKED}"
+    digest = hashlib.sha256(f"{kernel_digest()} {versions}".encode())
     given = os.environ.get("CEPHEID_CACHE_DIR")
     try:
         root = Path(given) if given else user_cache_path("cepheid", appauthor=False)

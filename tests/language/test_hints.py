@@ -25,6 +25,8 @@ import cepheid as cep
         ("PATTERN SEQ(A+ a[], B b) WHERE a[1].unit price > 3", "a[1].`unit price`"),
         ("PATTERN SEQ(A a, B b) RETURN a.unit price", "name an item with AS"),
         ("SELECT * FROM events", "A query begins with PATTERN"),
+        ('+++\nseverity = "high"\n+++\nEVENT A', "cep.rules(FOLDER)"),
+        ("---\nseverity: high\n---\nEVENT A", "cep.rules(FOLDER)"),
         ("theft.sase", "This looks like a file name"),
         ("PATTERN SEQ(A a, B b) WHERE a.x > T", "--set T=…"),
         ("PATTERN SEQ(A a, B b) WITHIN T", "--set T=…"),

@@ -36,7 +36,7 @@ def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A cache in which no evaluation has run, in a process with all its steps."""
     monkeypatch.setattr(cache, "FOLDER", tmp_path)
     monkeypatch.setattr(cache, "_HAVE_RUN", set())
-    monkeypatch.setattr(first_runs._Steps, "left", None)
+    monkeypatch.setattr(first_runs.Steps, "left", None)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_more_events_are_compiled_for_and_then_few_ones_too(compiled, tune) -> N
 @pytest.mark.usefixtures("empty")
 def test_out_of_steps(compiled: list[int], tune) -> None:
     wanted = in_order(QUERY.match(EVENTS))
-    first_runs._Steps.left = None
+    first_runs.Steps.left = None
     tune(first_run_steps=100)
     assert in_order(QUERY.match(EVENTS)) == wanted
     assert compiled == [40]

@@ -11,6 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache, cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -19,6 +20,7 @@ from numba import types
 from numba.core.errors import NumbaWarning
 
 from cepheid.cache import first_time
+from cepheid.jit import shipped
 from cepheid.jit.numba_internals import (
     HELPER_OPTIONS,
     KERNEL_OPTIONS,
@@ -65,8 +67,11 @@ class Compilable(ABC):
     module: str
 
     @abstractmethod
-    def compile(self) -> int:
-        """Compile it or load it from disk; the number of loops that are ready now."""
+    def compile(self, into: Path | None = None) -> int:
+        """Compile it or load it from disk; the number of loops that are ready now.
+
+        With a folder, the code is also stored there, for a wheel.
+        """
 
 
 class _Kernel(Compilable):
@@ -79,15 +84,20 @@ class _Kernel(Compilable):
         self._signature = signature
         self._python = python
         self._code: Callable[..., Any] = self._first_call
+        self._task = f"{python.__module__}.{python.__name__}{signature}"
         self.module = python.__module__
         self.__doc__ = python.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
         return self._code(*arguments)
 
-    def compile(self) -> int:
-        """Compile it or load it from disk."""
-        return int(self._compiled is not None)
+    def compile(self, into: Path | None = None) -> int:
+        """Compile it or load it from disk; code for a wheel is always compiled."""
+        if into is None:
+            return int(self._compiled is not None)
+        with fast_compilation():
+            shipped.save(self._task, self._decorate(self._signature)(self._python), into)
+        return 1
 
     def _first_call(self, *arguments: Any) -> Any:
         """Numba compares the types of the arguments with the signature; later they are known."""
@@ -96,16 +106,17 @@ class _Kernel(Compilable):
         return result
 
     @cached_property
-    def _compiled(self) -> Callable[..., Any]:
-        decorate = _njit(
-            self._signature, cache=True, nogil=True, error_model="numpy", **KERNEL_OPTIONS
-        )
-        name = f"{self._python.__module__}.{self._python.__name__}"
-        with first_time(f"{name}{self._signature}") as is_first, fast_compilation():
+    def _compiled(self) -> Any:
+        code = self._decorate()(self._python)
+        if shipped.load(self._task, code):
+            return code
+        with first_time(self._task) as is_first, fast_compilation():
             if is_first:
                 _announce_compilation()
-            compiled: Callable[..., Any] = decorate(self._python)
-        return compiled
+            return self._decorate(self._signature, cache=True)(self._python)
+
+    def _decorate(self, *signature: Any, **caching: bool) -> Any:
+        return _njit(*signature, nogil=True, error_model="numpy", **KERNEL_OPTIONS, **caching)
 
 
 @cache
@@ -134,9 +145,9 @@ class _KernelOfWidths(Compilable):
         self.module = python.__module__
         self.__doc__ = python.__doc__
 
-    def compile(self) -> int:
+    def compile(self, into: Path | None = None) -> int:
         """Compile it for both widths."""
-        return sum(each.compile() for each in self._kernels.values())
+        return sum(each.compile(into) for each in self._kernels.values())
 
     def __call__(self, *arguments: Any) -> Any:
         return self._kernels[arguments[self._position_argument].dtype](*arguments)

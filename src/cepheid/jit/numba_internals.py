@@ -51,6 +51,16 @@ _PARTS: dict[str, dict[str, tuple[str, ...] | None]] = {
         **_LOCK,
         "numba.core.types.functions:BaseFunction.get_call_type": ("self", "context", "args", "kws"),
     },
+    "compiled code of the wheel": {
+        **_LOCK,
+        "numba.core.compiler:CompileResult._reduce": ("self",),
+        "numba.core.compiler:CompileResult._rebuild": (
+            *("target_context", "libdata", "fndesc", "env", "signature", "objectmode"),
+            *("lifted", "typeann", "reload_init", "referenced_envs"),
+        ),
+        "numba.core.dispatcher:Dispatcher.add_overload": ("self", "cres"),
+        "numba.core.serialize:dumps": ("obj",),
+    },
     "calls without dispatch": {
         "numba.core.compiler:CompileResult.entry_point": None,
         "numba.core.dispatcher:Dispatcher.add_overload": ("self", "cres"),
@@ -118,6 +128,37 @@ def without_dispatch(compiled: Any) -> Callable[..., Any]:
         return cast(Callable[..., Any], compiled)
     (result,) = compiled.overloads.values()
     return cast(Callable[..., Any], result.entry_point)
+
+
+# --- compiled code of the wheel
+
+
+def code_as_bytes(compiled: Any) -> bytes | None:
+    """The machine code of a function of one signature; None if it cannot be stored."""
+    if not _has("compiled code of the wheel"):
+        return None
+    from numba.core.serialize import dumps
+
+    (result,) = compiled.overloads.values()
+    return bytes(dumps(result._reduce()))
+
+
+def code_from_bytes(dispatcher: Any, data: bytes) -> bool:
+    """Let a function that is not compiled run the code; whether that is possible."""
+    if not _has("compiled code of the wheel"):
+        return False
+    from numba.core.compiler import CompileResult
+    from numba.core.compiler_lock import global_compiler_lock
+
+    with global_compiler_lock:
+        dispatcher.targetctx.refresh()
+        try:
+            result = CompileResult._rebuild(dispatcher.targetctx, *pickle.loads(data))
+        except Exception:  # Whatever unpickling a damaged file leads to.
+            return False
+        dispatcher.add_overload(result)
+    dispatcher.disable_compile()
+    return True
 
 
 # --- compiling helpers

@@ -55,6 +55,7 @@ _QUOTED_OR_BRACKET = re.compile(
 )
 _WORD_BEFORE = re.compile(r"(?<!\w)(?P<word>\w{1,80})\s*(\([^()]*\))?\s*\Z")
 _FILE_NAME = re.compile(r"[^\s()]+\.[a-z]+")
+_FIELDS = re.compile(r"\s*(\+\+\+|---)[^\S\n]*\n\s*\w+\s*[=:]")
 _MISTYPED = {"=>": ">=", "=<": "<=", "=!": "!=", "&": "AND", "|": "OR"}
 _NEAR = 400  # characters: how far back to look for the word before a place
 _LONGEST_FOUND = 40
@@ -118,6 +119,13 @@ def place_of(error: UnexpectedInput, text: str) -> Place:
 
 
 # --- Mistakes -----------------------------------------------------------------------------
+
+
+def _fields_of_a_rule(place: Place) -> Fault | None:
+    if not _FIELDS.match(place.text):
+        return None
+    hint = "cepheid rules match FOLDER and cep.rules(FOLDER) run the rules of a folder."
+    return Fault("this is a rule: it has fields before its query", place.span, hint=hint)
 
 
 def _no_query(place: Place) -> Fault | None:
@@ -214,6 +222,7 @@ def _not_one_of(known: tuple[str, ...], kind: str, word: str, span: Span) -> Fau
 
 
 _MISTAKES = (
+    _fields_of_a_rule,
     _no_query,
     quote_not_closed,
     comment_not_closed,

@@ -131,16 +131,18 @@ def open_grammar(module: str, start: str) -> Lark:
     """The parser of the grammar in the folder of a module.
 
     Its tables take longer to make than everything else that is done for a query: they are stored.
+    A wheel for one platform brings them along.
     """
     import lark
 
-    from cepheid.cache import FOLDER, store
+    from cepheid.cache import FOLDER, SHIPPED, store
 
     grammar = Path(module).with_name("grammar.lark").read_text(encoding="utf-8")
     digest = sha256(f"{lark.__version__} {start} {grammar}".encode()).hexdigest()
     path = FOLDER / f"grammar_{digest[:24]}"
-    with suppress(Exception), path.open("rb") as file:  # It is damaged, or not there.
-        return lark.Lark.load(file)
+    for known in (SHIPPED / path.name, path):
+        with suppress(Exception), known.open("rb") as file:  # It is damaged, or not there.
+            return lark.Lark.load(file)
     parser = lark.Lark(
         grammar, parser="lalr", start=start, propagate_positions=True, maybe_placeholders=True
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.budget import charge
+from cepheid.cache import note_run
+from cepheid.engines.base.evaluation import AUTO, ROW_PATTERN
 from cepheid.engines.reference import plain_values
 from cepheid.errors import OptionError, QuerySemanticError
 from cepheid.events.arrays import Int64s
@@ -30,12 +32,10 @@ from cepheid.events.sources.text_files import TextFormat
 from cepheid.events.time_axis import TimeAxis
 from cepheid.row_patterns import syntax as rows
 from cepheid.row_patterns.columns import Binding, named_columns
-from cepheid.row_patterns.compiled.encoding import type_of_extreme
+from cepheid.row_patterns.compiled.encoding import MADE, type_of_extreme
 from cepheid.row_patterns.compiled.evaluation import plan_of
-from cepheid.row_patterns.compiled.execution import MADE, Execution
-from cepheid.row_patterns.compiled.measures import NotInColumns
-from cepheid.row_patterns.compiled.searching import Window
 from cepheid.row_patterns.compiled.sorted_table import SortedTable, key_of, sorted_rows
+from cepheid.row_patterns.first_runs import Found, found_soon
 from cepheid.row_patterns.reference.evaluation import ResultRow, matches, result_rows
 from cepheid.row_patterns.reference.interpreter import (
     Match,
@@ -48,6 +48,11 @@ from cepheid.row_patterns.run_errors import within_memory
 from cepheid.row_patterns.settings import Settings
 from cepheid.row_patterns.streams.match_ids import RowNames, begun, ties_of
 from cepheid.schema import Kind, Schema
+from cepheid.sessions.first_runs import is_first_run
+
+if TYPE_CHECKING:
+    from cepheid.row_patterns.compiled.execution import Execution
+    from cepheid.row_patterns.compiled.searching import Window
 
 
 class Run:
@@ -58,6 +63,7 @@ class Run:
         self._binding = binding
         self._clause = binding.clause
         self._settings = settings
+        self._soon: Found | None = None
 
     @classmethod
     def over(cls, clause: rows.Clause, events: Any, settings: Settings) -> Self:
@@ -105,6 +111,8 @@ class Run:
 
     def _of_execution(self, execution: Execution) -> RowMatches:
         """The result of an execution by the engine."""
+        from cepheid.row_patterns.compiled.measures import NotInColumns
+
         made: list[ResultRow] = []
 
         def measured(expression: Any, kind: Kind) -> Any:
@@ -140,13 +148,21 @@ class Run:
 
     def _execution(self) -> Execution | None:
         """The matches by the engine; None if the reference finds them."""
-        plan = plan_of(self._binding, self._settings.evaluation)
+        evaluation, steps = self._settings.evaluation, self._settings.max_steps
+        plan = plan_of(self._binding, evaluation)
         if isinstance(plan, str):
             return None
+        if evaluation == AUTO and is_first_run(ROW_PATTERN, len(self._table)):
+            self._soon = found_soon(self._clause, self._partitions(), steps)
+            if self._soon is not None:
+                return None
+        from cepheid.row_patterns.compiled.execution import Execution
+
+        note_run(ROW_PATTERN)
         sorted_table = SortedTable(self._table, *sorted_rows(self._table, self._clause))
         times, order = self._times(), sorted_table.order
         window = None if times is None else (times[0][order], times[1][order], times[2])
-        return Execution(plan, sorted_table, window, self._settings.max_steps)
+        return Execution(plan, sorted_table, window, steps)
 
     def partition_keys(self) -> list[pa.Array]:
         """The columns of PARTITION BY, as rows are compared by them."""
@@ -177,6 +193,9 @@ class Run:
 
     def _found(self) -> Iterator[tuple[Partition, Match | int]]:
         """The matches of each partition by the reference, and the rows in no match."""
+        if self._soon is not None:
+            yield from self._soon
+            return
         for partition, window in self._partitions():
             for found in matches(self._clause, partition, window, self._settings.max_steps):
                 yield partition, found

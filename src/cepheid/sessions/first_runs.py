@@ -22,42 +22,43 @@ from cepheid.reference.interpreter import Binding, Event
 from cepheid.sessions.plan import PlannedQuery, new_run
 from cepheid.tuning import tuning
 
-_CONDITIONS = 16
+CONDITIONS = 16
 """To test the conditions of a query takes about as long as so many looks at an event."""
 
 
-class _OutOfSteps(Exception):
+class OutOfSteps(Exception):
     """The definition takes too long."""
 
 
-class _Steps:
+class Steps:
     """The steps that are left to this process."""
 
     left: int | None = None
 
     @classmethod
     def take(cls, count: int) -> None:
+        """Use so many steps; an error if there are fewer left."""
         left = tuning().first_run_steps if cls.left is None else cls.left
         cls.left = left - count
         if cls.left < 0:
-            raise _OutOfSteps
+            raise OutOfSteps
 
 
 class _Bounded(Evaluation):
     """The definition, which stops when there are no steps left."""
 
     def _satisfied(self, binding: Binding, growing: str | None = None) -> bool:
-        _Steps.take(_CONDITIONS)
+        Steps.take(CONDITIONS)
         return super()._satisfied(binding, growing)
 
     def _within_reach(self, binding: Binding, after: int = -1) -> Sequence[Event]:
         found = super()._within_reach(binding, after)
-        _Steps.take(len(found))
+        Steps.take(len(found))
         return found
 
     def _between(self, low: int, high: int) -> Sequence[Event]:
         found = super()._between(low, high)
-        _Steps.take(len(found))
+        Steps.take(len(found))
         return found
 
 
@@ -100,11 +101,16 @@ class _FirstRun(WholeRun):
         held = self._task.budget.used
         try:
             found = session.run(events)
-        except _OutOfSteps:
+        except OutOfSteps:
             self._task.budget.release(self._task.budget.used - held)
             return None
         self._run, self.events_done = session, len(events)
         return found
+
+
+def is_first_run(evaluation: str, events: int) -> bool:
+    """Whether an evaluation has no compiled code yet, and the events are few."""
+    return events <= tuning().first_run_events and not has_run(evaluation)
 
 
 def whole_run(planned: PlannedQuery, events: Events) -> WholeRun:
@@ -112,8 +118,8 @@ def whole_run(planned: PlannedQuery, events: Events) -> WholeRun:
     settings, rule, name = planned.settings, planned.rule, planned.evaluation.name
     has_said = settings.evaluation != AUTO or settings.options != DEFAULT_OPTIONS
     is_defined = not rule.mode.chooses or rule.mode.definition is not None
-    few = len(events) <= tuning().first_run_events
-    if has_said or not is_defined or not few or has_run(name) or planned.evaluation.has_confidence:
+    is_first = is_first_run(name, len(events))
+    if has_said or not is_defined or not is_first or planned.evaluation.has_confidence:
         return _noted_run(planned.task)
     return _FirstRun(planned.task)
 

@@ -36,6 +36,7 @@ def warm(
     names. It fits this version of cepheid, Python and numba, and this kind of processor.
     """
     from cepheid.cache import FOLDER, note_run
+    from cepheid.engines.base.evaluation import ROW_PATTERN
     from cepheid.jit.warming import kernel_modules
     from cepheid.jit.warming import warm as compile_all
     from cepheid.planning.registry import EVALUATIONS
@@ -47,7 +48,7 @@ def warm(
         with bar:
             for count in bar.track(compile_all(modules, jobs), len(modules), description="Warming"):
                 ready += count
-        for evaluation in EVALUATIONS:
-            note_run(evaluation.name)
+        for name in (ROW_PATTERN, *(each.name for each in EVALUATIONS)):
+            note_run(name)
         seconds = perf_counter() - begun
         typer.echo(f"{plural(ready, 'kernel')} ready in {FOLDER} after {seconds:.0f} s")

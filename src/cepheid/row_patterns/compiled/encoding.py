@@ -13,9 +13,14 @@ import pyarrow.types as arrow
 
 from cepheid.events.columns.arrow_arrays import numbers_of, plain_decimals, to_numpy
 from cepheid.events.columns.vectorised import without_nan
+from cepheid.events.conforming import ARROW_TYPE
+from cepheid.schema import Kind
 
 Numbers = npt.NDArray[Any]
 Bools = npt.NDArray[np.bool_]
+
+MADE = set(ARROW_TYPE) - {Kind.LIST}
+"""The kinds of measures whose type is known before their values."""
 
 
 def plain(array: pa.Array) -> pa.Array:

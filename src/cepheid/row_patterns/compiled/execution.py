@@ -15,7 +15,7 @@ from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import from_numpy, one_array
 from cepheid.events.conforming import ARROW_TYPE
 from cepheid.row_patterns import syntax as rows
-from cepheid.row_patterns.compiled.encoding import type_of_extreme
+from cepheid.row_patterns.compiled.encoding import MADE, type_of_extreme
 from cepheid.row_patterns.compiled.measures import (
     Measures,
     NotInColumns,
@@ -28,9 +28,6 @@ from cepheid.row_patterns.compiled.sorted_table import SortedTable
 from cepheid.row_patterns.reference.evaluation import ResultRow
 from cepheid.row_patterns.reference.interpreter import Match, Partition, operand_of
 from cepheid.schema import Kind
-
-MADE = set(ARROW_TYPE) - {Kind.LIST}
-"""The kinds of measures whose type is known before their values."""
 
 
 class Execution:

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as arrow
 
-from cepheid.engines.row_pattern.kernels.row_order import group_rows
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import (
     from_numpy,
@@ -26,6 +25,7 @@ from cepheid.language import syntax as ast
 from cepheid.row_patterns import syntax as rows
 from cepheid.row_patterns.compiled.encoding import in_microseconds
 from cepheid.row_patterns.compiled.leaves import ROW_NODES, LeavesOf, tree_with
+from cepheid.tuning import tuning
 
 Bools = npt.NDArray[np.bool_]
 
@@ -60,6 +60,10 @@ def sorted_rows(table: pa.Table, clause: rows.Clause) -> tuple[Int64s, Int64s]:
     offsets = np.concatenate(([0], np.cumsum(np.bincount(codes)))).astype(np.int64)
     if len(offsets) == 2:
         return order, offsets
+    if count <= tuning().first_run_events:  # Such a table may need no compiled code at all.
+        return order[np.argsort(codes[order], kind="stable")], offsets
+    from cepheid.engines.row_pattern.kernels.row_order import group_rows
+
     in_order = np.empty(count, np.int64)
     group_rows(np.ascontiguousarray(codes), order, offsets.copy(), in_order)
     return in_order, offsets

@@ -47,6 +47,7 @@ def matches(
     window: int | None,
     max_steps: int,
     progress: Progress | None = None,
+    search: type[Search] = Search,
 ) -> Iterator[Match | int]:
     """The matches of a partition, and between them the positions of rows in no match.
 
@@ -58,11 +59,11 @@ def matches(
         EvaluationError: AFTER MATCH SKIP names a row that a match does not have, or its first row.
         LimitError: the search from a row takes too many steps.
     """
-    search = Search(clause, partition, window, max_steps)
+    searching = search(clause, partition, window, max_steps)
     at = Progress() if progress is None else progress
     while at.start < len(partition):
         try:
-            found = search.match_from(at.start, at.number)
+            found = searching.match_from(at.start, at.number)
             if found is not None:
                 _read_measures(clause, found, partition)
         except Undecided:
