@@ -191,3 +191,20 @@ def test_durations_are_rounded_to_microseconds(
     )
     query = cep.query(f"PATTERN SEQ(A a, B b) WHERE {condition}")
     assert len(query.match(events, evaluation=evaluation)) == holds
+
+
+@pytest.mark.parametrize("evaluation", ["reference", "nfa_b", "instance_stacks", "lazy_chain"])
+def test_a_stream_whose_times_are_too_far_apart_is_refused(evaluation: str) -> None:
+    session = cep.query("PATTERN SEQ(A a, B b) WITHIN 4").session(evaluation=evaluation)
+    session.feed({"ts": [-(2**62)], "type": ["A"]})
+    with pytest.raises(cep.EventError, match="a range that does not fit into 64 bits"):
+        session.feed({"ts": [2**62], "type": ["B"]})
+
+
+@pytest.mark.parametrize("times", [[MOST - 1, MOST], [-(2**62), -(2**62) + 1]])
+def test_uncertain_times_leave_room_for_sums(times: list[int]) -> None:
+    query = cep.query("PATTERN SEQ(A a, B b) WITHIN 4")
+    with pytest.raises(cep.EventError, match=r"uncertain times are between -2\*\*61 and 2\*\*61"):
+        query.match({"ts": times, "type": ["A", "B"]}, uncertainty=2)
+    with pytest.raises(cep.EventError, match="column 'to' has the time"):
+        query.match({"ts": [1, 2], "to": [3, MOST], "type": ["A", "B"]}, time=("ts", "to"))

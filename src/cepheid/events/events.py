@@ -35,7 +35,7 @@ from cepheid.events.sources.tables import (
     read_columns,
 )
 from cepheid.events.sources.text_files import NeededColumns, refuse_other_encoding
-from cepheid.events.time_axis import MAX_TICKS, TimeAxis
+from cepheid.events.time_axis import MAX_TICKS, TimeAxis, check_range
 from cepheid.events.time_strings import with_parsed_time
 from cepheid.schema import PARTITION_INDEX, Schema, kind_of
 
@@ -186,11 +186,8 @@ def order_events(
     if order is not None:
         rows, ticks, type_codes = order, ticks[order], type_codes[order]
         table = _reordered(table, order)
-    if len(ticks) and int(ticks[-1]) - int(ticks[0]) > MAX_TICKS:
-        raise EventError(
-            f"time column {time!r} runs from {ticks[0]} to {ticks[-1]}, a range that does not fit "
-            "into 64 bits; is one of them a placeholder?"
-        )
+    if len(ticks):
+        check_range(time, int(ticks[0]), int(ticks[-1]))
     if len(ticks) and int(ticks[0]) <= -MAX_TICKS:
         raise EventError(
             f"time column {time!r} has the time {ticks[0]}, the minimum of 64 bits; is it a "

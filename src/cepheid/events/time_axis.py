@@ -47,6 +47,15 @@ _ADVICE = (
 )
 
 
+def check_range(column: str, first: int, last: int) -> None:
+    """Refuse times whose difference does not fit into 64 bits."""
+    if last - first > MAX_TICKS:
+        raise EventError(
+            f"time column {column!r} runs from {first} to {last}, a range that does not fit "
+            "into 64 bits; is one of them a placeholder?"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
     """The conversion of one time column to ticks.

@@ -26,7 +26,7 @@ from cepheid.errors import (
 )
 from cepheid.events.conforming import like_earlier
 from cepheid.events.events import Events
-from cepheid.events.time_axis import TimeAxis
+from cepheid.events.time_axis import TimeAxis, check_range
 from cepheid.matches.matches import Matches, ScriptMatches
 from cepheid.matches.metrics import Metrics
 from cepheid.planning.choice import refuse_unknown_kinds, warn_of_reference
@@ -215,6 +215,8 @@ class StreamSession(Generic[Found, Counted]):
             batch = like_earlier(batch, latest)
         if self._has_ended:
             raise EventError(STREAM_HAS_ENDED)
+        if self._now is not None and len(batch):
+            check_range(batch.time_axis.column, self._now, int(batch.ticks[-1]))
         refuse_taken_types(self._script.queries, batch)
         return batch.counted_from(self._nodes[0].session.rows_read)
 

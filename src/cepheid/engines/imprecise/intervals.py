@@ -28,6 +28,8 @@ from cepheid.language.units import NANOSECONDS_PER
 
 MOST_INSTANTS = 1_000_000
 """The most instants of an interval: a sum over all of them is made for each match."""
+FARTHEST = 1 << 61
+"""No time is so far from 0, so that sums and differences of times fit into 64 bits."""
 
 _SURE = 1e-6
 _LONGEST_REACH = 1 << 60
@@ -66,8 +68,10 @@ def read_intervals(events: Events, uncertain: UncertainTime) -> Intervals:
     """The intervals of the events; refused if one ends before it begins."""
     axis = events.time_axis
     granule = granule_of(axis, uncertain)
+    _check_far(axis.column, events.ticks)
     if uncertain.upper is not None:
         lower, upper = events.ticks, _upper_ticks(events, uncertain.upper)
+        _check_far(uncertain.upper, upper)
         wrong = np.flatnonzero(lower > upper)
         if len(wrong):
             first = int(wrong[np.argmin(events.rows[wrong])])
@@ -93,6 +97,21 @@ def read_intervals(events: Events, uncertain: UncertainTime) -> Intervals:
     if uncertain.probabilities is None:
         return uniform
     return _with_probabilities(events, uniform, uncertain.probabilities)
+
+
+def are_far(ticks: Int64s) -> npt.NDArray[np.bool_]:
+    """Which of the times are too far from 0."""
+    far: npt.NDArray[np.bool_] = (ticks >= FARTHEST) | (ticks <= -FARTHEST)
+    return far
+
+
+def _check_far(column: str, ticks: Int64s) -> None:
+    far = are_far(ticks)
+    if far.any():
+        raise EventError(
+            f"column {column!r} has the time {ticks[far][0]}: uncertain times are between -2**61 "
+            "and 2**61; is it a placeholder?"
+        )
 
 
 def _column(events: Events, name: str, what: str) -> pa.ChunkedArray:

@@ -25,6 +25,7 @@ from cepheid.engines.base.retained import Retained
 from cepheid.engines.imprecise.alternative import ImpreciseAlternative, Threshold, most_confident
 from cepheid.engines.imprecise.frame import LONG_AGO, Frame
 from cepheid.engines.imprecise.intervals import (
+    are_far,
     granule_of,
     longest_declared,
     longest_reach,
@@ -170,6 +171,7 @@ class ImpreciseSession(QuerySession):
             check_values(header, {name: "integer"})
             require(NEVER <= header[name] <= END, f"{name!r} is no time")
         super().load(header, arrays)
+        require(not are_far(self._retained.events.ticks).any(), "retained events have no times")
         self._settled, self._begun = header["settled"], header["begun"]
         self._longest, self._rows = header["longest"], header["rows"]
         self._violations, self._late = header["violations"], header["late"]
