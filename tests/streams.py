@@ -18,8 +18,9 @@ from typing import Any
 
 from cepheid.language import syntax
 from cepheid.language.parser import parse
-from cepheid.reference.definition import Match, evaluate, returned
+from cepheid.reference.definition import evaluate, returned
 from cepheid.reference.interpreter import Event
+from cepheid.reference.match import Match
 from cepheid.reference.output import MODES, at_most_once, in_order
 
 _TOKEN = re.compile(

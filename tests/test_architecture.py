@@ -39,3 +39,9 @@ def test_every_file_that_is_named_exists():
     named = set(re.findall(r"`(\w+(?:/\w+)*\.(?:py|lark))`", TEXT))
     assert len(named) > 15
     assert {name for name in named if not (PACKAGE / name).exists()} == set()
+
+
+def test_no_folder_has_more_modules_than_a_reader_can_hold():
+    folders = [PACKAGE, *(path for path in PACKAGE.rglob("*") if path.is_dir())]
+    counts = {folder: len([*folder.glob("[!_]*.py")]) for folder in folders}
+    assert {str(folder): count for folder, count in counts.items() if count > 15} == {}

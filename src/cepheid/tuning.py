@@ -86,6 +86,8 @@ class Tuning:
     memo_words: int = 1 << 24  # the most words of the memo by rows: 64 states in a word
     memo_entries: int = 1 << 20  # the most entries of the memo by keys; a power of two
     waiting_rows: int = 1_000  # retained rows of a stream from which on rows can be put aside
+    few_row_partitions: int = 1_000  # up to this many are kept without asking which are needed
+    matched_rows: int = 65_536  # rows of whole partitions that are matched in one call
 
     # Diagnosis: where it stops counting
     diagnosis_sample: int = 10_000  # partial matches of a stage in a sample
@@ -93,6 +95,11 @@ class Tuning:
     diagnosis_runs: int = 1 << 18  # runs alive at a time
     diagnosis_batch: int = 4_096  # events before the limits are first checked; then twice as many
     diagnosis_interpreted: int = 20_000  # events that the reference evaluation reads
+    diagnosis_rows: int = 5_000  # rows of a clause from which a search begins
+    diagnosis_steps: int = 10_000  # steps of such a search
+
+    # Editors
+    editor_sample_bytes: int = 16 << 20  # read of a large file to find its columns and types
 
     # Spark
     slice_events: int = 250_000  # events in a time slice of a heavy key

@@ -1,6 +1,6 @@
 """Confidences where intervals are too long for all possible worlds to be enumerated.
 
-The sum over all times is made here event by event in whole numbers, or plainly over all times of
+The sum over all times is made here event by event in integers, or plainly over all times of
 the events of a match, with the probability of each rival to stay away.
 """
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cepheid.analysis.alternatives import Outline, count_alternatives, outlines
 from cepheid.language import syntax as ast
 from cepheid.language.parser import parse
-from cepheid.reference.definition import _expand
+from cepheid.reference.flat_patterns import expand
 
 
 def shown(pattern: str) -> list[str]:
@@ -100,7 +100,7 @@ patterns = st.recursive(_leaves, _composites, max_leaves=7).map(_numbered)
 def test_alternatives_are_those_of_the_reference(pattern: ast.Pattern) -> None:
     expected = {
         (_names(flat.positives), _names(flat.negatives), flat.before)
-        for flat in _expand(pattern)
+        for flat in expand(pattern)
         if flat.positives
     }
     found = [_described(outline) for outline in outlines(pattern)]
@@ -110,7 +110,7 @@ def test_alternatives_are_those_of_the_reference(pattern: ast.Pattern) -> None:
 
 @given(patterns)
 def test_alternatives_are_counted_without_being_built(pattern: ast.Pattern) -> None:
-    assert count_alternatives(pattern) == len(_expand(pattern))
+    assert count_alternatives(pattern) == len(expand(pattern))
     assert len(outlines(pattern)) <= count_alternatives(pattern)
 
 

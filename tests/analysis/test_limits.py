@@ -87,8 +87,8 @@ def test_a_smaller_limit_rejects_the_query():
     ("limits", "message"),
     [
         ({"component": 5}, "Did you mean 'components'"),
-        ({"components": 0}, "positive whole number"),
-        ({"components": None}, "positive whole number"),
+        ({"components": 0}, "positive integer"),
+        ({"components": None}, "positive integer"),
         ({"depth": 1_000}, "at most 200"),
         ([("components", 5)], "a mapping"),
     ],

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from cepheid.analysis.analyse import analyse
 from cepheid.analysis.model import Alternative
 from cepheid.language.parser import parse
-from cepheid.reference.definition import Match, evaluate
+from cepheid.reference.definition import evaluate
 from cepheid.reference.interpreter import Event
+from cepheid.reference.match import Match
 from cepheid.schema import Kind, Schema
 
 

@@ -14,7 +14,7 @@ from cepheid.analysis.placement import place_clauses
 from cepheid.language import syntax as ast
 from cepheid.language.parser import parse
 from cepheid.language.printer import print_expression
-from cepheid.reference.definition import _holds
+from cepheid.reference.conditions import holds
 from cepheid.reference.interpreter import Binding, Event, Interpreter, list_of
 
 
@@ -212,11 +212,11 @@ def satisfied(clause: Clause, binding: Binding) -> bool:
     binding={"a": Event(0, 0, "A", {"x": 1}), "b": [Event(1, 1, "B", {"x": 1})]},
     apart=True,
 )
-def test_clauses_hold_together_when_the_condition_holds(
+def test_clauses_hold_together_when_the_conditionholds(
     condition: ast.Expression, binding: Binding, apart: bool
 ) -> None:
     found = place_clauses(condition, _COMPONENTS, apart=apart)
-    assert all(satisfied(clause, binding) for clause in found) is _holds(condition, binding)
+    assert all(satisfied(clause, binding) for clause in found) is holds(condition, binding)
 
 
 @given(conditions, st.booleans())

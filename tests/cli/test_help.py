@@ -8,6 +8,7 @@ import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+import typer
 
 import cepheid as cep
 from cepheid.cli.app import app
@@ -81,3 +82,8 @@ def test_arguments_are_described_once_and_options_are_those_of_the_command(run, 
 
 def test_the_version_is_that_of_the_package(run):
     assert run("--version").out == f"cepheid {cep.__version__}\n"
+
+
+def test_match_has_few_parameters():
+    match = typer.main.get_command(app).commands["match"]
+    assert len(match.params) <= 20

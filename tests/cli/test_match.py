@@ -209,7 +209,7 @@ def test_a_variant_is_an_option_and_its_old_flag_warns(run):
     [
         ("algoritm=basic", "Did you mean 'algorithm'?"),
         ("algorithm", "is not NAME=VALUE"),
-        ("max_runs=0", "is not a positive whole number"),
+        ("max_runs=0", "is not a positive integer"),
     ],
 )
 def test_a_wrong_option_is_wrong_usage(run, setting, message):

@@ -185,11 +185,11 @@ def test_hover_texts(folder, word, text):
     assert hover.text.startswith(text)
 
 
-def test_a_sample_of_a_large_file_is_its_beginning(tmp_path, monkeypatch):
+def test_a_sample_of_a_large_file_is_its_beginning(tmp_path, tune):
     path = tmp_path / "large.csv"
     path.write_text("ts,type\n" + "".join(f"{ix},A\n" for ix in range(1_000)))
     assert read_events(str(path)).is_whole
-    monkeypatch.setattr("cepheid.editing.known_events._SAMPLE_BYTES", 200)
+    tune(editor_sample_bytes=200)
     table, is_whole = first_rows(path, 10)
     assert (table.num_rows, is_whole) == (10, False)
 

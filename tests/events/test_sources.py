@@ -1,6 +1,7 @@
 """Every way to hand over events gives the same table, and what cannot be read says why."""
 
 import gzip
+import os
 import subprocess
 import sys
 from decimal import Decimal
@@ -377,3 +378,9 @@ def test_neither_pandas_nor_polars_is_imported():
         "import sys, cepheid.events.events; sys.exit(len({'pandas', 'polars'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+def test_a_pipe_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / "events.csv")
+    with pytest.raises(EventError, match="is a pipe or a device, not a file"):
+        read_source(str(tmp_path / "events.csv"))

@@ -351,7 +351,7 @@ def test_what_is_shown():
         (lambda: PATTERN.within(timedelta(seconds=-5)), "'-5 seconds' is not a window"),
         (lambda: PATTERN.within("soon enough"), "is not a window"),
         (lambda: PATTERN.within("5 RETURN a"), "is not a window"),
-        (lambda: PATTERN.within(2.5, "events"), "a window needs a whole number of events"),
+        (lambda: PATTERN.within(2.5, "events"), "a window of EVENTS needs an integer"),
         (lambda: seq(), r"seq\(\) takes at least one pattern"),
         (lambda: seq("A", "B"), r"such as event\('A', 'a'\)"),
         (lambda: seq(A.where(A.x > 1), C), r"write seq\(…\)\.where\(…\)"),

@@ -44,9 +44,9 @@ def test_parameters_can_be_bounds(bounds, printed):
     ("parameters", "message"),
     [
         ({}, "the name 'N' has no value"),
-        ({"N": 1.5}, "a repetition needs a whole number, not 1.5"),
-        ({"N": -1}, "a repetition needs a whole number, not -1"),
-        ({"N": "3"}, "a repetition needs a whole number, not '3'"),
+        ({"N": 1.5}, "a repetition needs an integer, not 1.5"),
+        ({"N": -1}, "a repetition needs an integer, not -1"),
+        ({"N": "3"}, "a repetition needs an integer, not '3'"),
     ],
 )
 def test_bounds_are_whole_numbers(parameters, message):

@@ -18,6 +18,7 @@ from cepheid.language import syntax as ast
 from cepheid.language.printer import item_name
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
+from cepheid.reference.match import Match, sort_key
 from cepheid.reference.output import MODES
 
 Place = tuple[int, int, int, int]
@@ -36,7 +37,7 @@ class Placed:
 class Answer:
     """The matches of one query, and the stream in which their events have their positions."""
 
-    matches: list[reference.Match]
+    matches: list[Match]
     stream: list[Placed]
 
 
@@ -76,7 +77,7 @@ def evaluate_script(
             query,
             reference.evaluate(query, [placed.event for placed in stream], windows[number]),
         )
-        found.sort(key=lambda match: (_end(match), reference.sort_key(query, match)))
+        found.sort(key=lambda match: (_end(match), sort_key(query, match)))
         answers.append(Answer(found, stream))
         if query.returns is not None and query.returns.type_name is not None:
             composites = [
@@ -87,14 +88,14 @@ def evaluate_script(
     return answers
 
 
-def _end(match: reference.Match) -> tuple[int, int]:
+def _end(match: Match) -> tuple[int, int]:
     """The end of a match, and the position of the event that completes it, or -1."""
     return match.ended, -1 if match.waited else match.completed[1]
 
 
 def _composite(
     query: ast.Query,
-    match: reference.Match,
+    match: Match,
     stream: Sequence[Placed],
     reported: tuple[int, int],
     time: str,

@@ -23,9 +23,9 @@ def test_it_shows_how_far_searches_come():
     assert parts[0].startswith("MATCH_RECOGNIZE (")
     assert parts[1:] == [
         "No row begins a match, among 4 rows in 2 partitions.",
-        "Rows that each variable takes by itself:\n"
+        "Rows that satisfy the condition of each variable:\n"
         "  S: 4 (any row)\n  DOWN: 2 (x < PREV(x))\n  UP: 0 (x > PREV(x))",
-        "How far the search from each row comes:\n"
+        "How far the search from each row gets:\n"
         "  S DOWN: 2 rows; no row followed 4 times\n"
         "  S: 2 rows; no row followed 2 times",
         "No row satisfies the condition of UP: check its values.",
@@ -47,9 +47,8 @@ def test_a_condition_on_other_variables_is_not_counted():
     assert "B: depends on rows before (x > A.x)" in str(found)
 
 
-def test_the_work_is_bounded(monkeypatch):
-    monkeypatch.setattr("cepheid.row_patterns.diagnosis.MOST_ROWS", 3)
-    monkeypatch.setattr("cepheid.row_patterns.diagnosis._MOST_STEPS", 20)
+def test_the_work_is_bounded(tune):
+    tune(diagnosis_rows=3, diagnosis_steps=20)
     text = "MATCH_RECOGNIZE (ORDER BY t PATTERN ((A | A)* B) DEFINE B AS x = 1)"
     shown = str(cep.query(text).diagnose({"t": list(range(9)), "x": [0] * 9}))
     assert "These are the first ones of 9 rows." in shown

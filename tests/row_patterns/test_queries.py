@@ -116,7 +116,7 @@ def test_other_refusals():
         cep.script(RISES)
     with pytest.raises(OptionError, match="group_by is for SASE"):
         cep.query(RISES, group_by={"b": "x"})
-    with pytest.raises(OptionError, match="max_steps is a positive whole number, not 0"):
+    with pytest.raises(OptionError, match="max_steps is a positive integer, not 0"):
         cep.query(RISES).match(table("a"), max_steps=0)
     with pytest.raises(LimitError, match="the pattern has too many variables"):
         cep.query(f"MATCH_RECOGNIZE (PATTERN ({' '.join(f'v{n}' for n in range(201))}))")
@@ -195,7 +195,7 @@ def test_check_and_explain(folder):
     assert result.stdout == (
         "rises.sql: ok, MATCH_RECOGNIZE, pattern A UP+, one row per match, 2 measures\n"
     )
-    assert "go on after its last row" in run("explain", "rises.sql", "ticks.csv").stdout
+    assert "continue after its last row" in run("explain", "rises.sql", "ticks.csv").stdout
     (folder / "wrong.sql").write_text(RISES.replace("price)", "prcie)"))
     wrong = run("check", "wrong.sql", "rises.sql", "ticks.csv", exit_code=1)
     assert "wrong.sql:4:45: the table has no column 'prcie'" in wrong.stderr

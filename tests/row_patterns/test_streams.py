@@ -355,8 +355,8 @@ def test_prev_reads_rows_before_the_first_undecided_one():
     assert retained(session) == 2
 
 
-def test_partitions_that_no_answer_needs_are_dropped(monkeypatch):
-    monkeypatch.setattr("cepheid.row_patterns.streams.session._FEW_PARTITIONS", 4)
+def test_partitions_that_no_answer_needs_are_dropped(tune):
+    tune(few_row_partitions=4)
     clause = (
         "MATCH_RECOGNIZE (PARTITION BY p ORDER BY t {} PATTERN (A B?) WITHIN INTERVAL '2' SECOND)"
     )
@@ -371,8 +371,8 @@ def test_partitions_that_no_answer_needs_are_dropped(monkeypatch):
     assert session.evicted_from == 3
 
 
-def test_a_table_is_matched_in_parts(monkeypatch):
-    monkeypatch.setattr("cepheid.row_patterns.streams.matching._PART_ROWS", 4)
+def test_a_table_is_matched_in_parts(tune):
+    tune(matched_rows=4)
     text = """MATCH_RECOGNIZE (PARTITION BY p ORDER BY t MEASURES LAST(t) AS t
         AFTER MATCH SKIP TO LAST B PATTERN (A {}))"""
     source = {"p": [1, 2, 3] * 4, "t": list(range(12))}
@@ -411,14 +411,14 @@ def ids_by_batch(text: str, *sizes: int) -> list[Any]:
     return sorted(map(repr, (row for part in (*found, session.advance()) for row in part)))
 
 
-def test_ids_name_matches_however_they_are_found(monkeypatch):
+def test_ids_name_matches_however_they_are_found(tune):
     text = IDS.format("MEASURES FIRST(t) AS s, LAST(t) AS e")
     whole = ids_by_batch(text, 7)
     assert len({row.split("match_id")[1] for row in whole}) == len(whole) == 5
     for evaluation in ("row_pattern", "reference"):
         keywords = {"time_unit": "s", "match_id": True, "evaluation": evaluation}
         assert sorted(map(repr, cep.query(text).match(ID_ROWS, **keywords))) == whole
-    monkeypatch.setattr("cepheid.row_patterns.streams.session._FEW_PARTITIONS", 0)
+    tune(few_row_partitions=0)
     for sizes in ([1] * 7, [2, 3, 2], [4, 3]):
         assert ids_by_batch(text, *sizes) == whole
 

@@ -29,7 +29,7 @@ def fed(first: dict[str, Any], second: dict[str, Any], stores: bool) -> list[dic
         {"y": [0], "x": [7.5], "type": ["B"], "ts": [3]},
         {"ts": [3], "type": ["B"], "x": [7], "y": [None]},
     ],
-    ids=["a column more", "another order", "whole numbers and nulls"],
+    ids=["a column more", "another order", "integers and nulls"],
 )
 def test_is_made_like_the_first(later: dict[str, Any], stores: bool) -> None:
     assert fed(FIRST, later, stores) == [{"a": 0, "b": 2}]

@@ -107,7 +107,7 @@ class NamedOption:
         return self.name in CHOICES
 
 
-def _read_whole(text: str, otherwise: str = "not a positive whole number") -> int:
+def _read_whole(text: str, otherwise: str = "not a positive integer") -> int:
     if not text.isdecimal() or int(text) < 1:
         raise typer.BadParameter(f"{text!r} is {otherwise}")
     return int(text)

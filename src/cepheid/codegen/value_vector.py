@@ -122,7 +122,7 @@ class ValueVector:
         assert attribute is not None
         aggregate = AGGREGATES[function]
         if not aggregate.folds:
-            raise Untranslatable(f"{function} needs all values of a list at once")
+            raise Untranslatable(f"{function} needs all values of a list together")
         folds = [self._fold(fold, variable, attribute) for fold in aggregate.folds]
         if aggregate.native is None:
             return folds[0]

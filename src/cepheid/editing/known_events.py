@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from cepheid.errors import EventError, OptionError
 from cepheid.schema import Schema
+from cepheid.tuning import tuning
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 DIRECTIVE = re.compile(r"^[ \t]*--[ \t]*events:[ \t]*(?P<said>[^\r\n]*)", re.MULTILINE)
 _COLUMN = re.compile(r"(time|type)=(\S+)")
 SAMPLE_ROWS = 10_000
-_SAMPLE_BYTES = 16 << 20
 _MOST_TYPES = 1_000
 _CACHED = 8
 
@@ -112,7 +112,11 @@ def first_rows(path: Path, rows: int) -> tuple[pa.Table, bool]:
 
     if path.is_file() and path.suffix.lower() in PARQUET_SUFFIXES:
         found = _parquet_rows(path, rows)
-    elif path.is_file() and path.stat().st_size > _SAMPLE_BYTES and path.suffix != ".gz":
+    elif (
+        path.is_file()
+        and path.stat().st_size > tuning().editor_sample_bytes
+        and path.suffix != ".gz"
+    ):
         found = _first_lines(path)
     else:
         found = read_source(str(path)), True
@@ -149,7 +153,7 @@ def _first_lines(path: Path) -> tuple[pa.Table, bool]:
     from cepheid.events.sources.text_stream import TextStream
 
     with path.open("rb") as file:
-        start = file.read(_SAMPLE_BYTES)
+        start = file.read(tuning().editor_sample_bytes)
     lines = BytesIO(start[: start.rfind(b"\n") + 1])
     stream = TextStream(lines, CSV_DELIMITERS.get(path.suffix.lower()))
     return pa.concat_tables(stream.tables(), promote_options="default"), False

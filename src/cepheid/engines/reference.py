@@ -16,14 +16,12 @@ from cepheid.events.events import Events
 from cepheid.events.time_axis import MAX_TICKS
 from cepheid.language import syntax as ast
 from cepheid.matches.bindings import Bindings, bindings_from_rows
-from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
+from cepheid.reference.match import Match
 from cepheid.schema import Position, sources_of
 
 
-def bindings_of(
-    query: ast.Query, matches: Sequence[reference.Match], timed_out: bool = False
-) -> Bindings:
+def bindings_of(query: ast.Query, matches: Sequence[Match], timed_out: bool = False) -> Bindings:
     """The matches of the definition as columns; with ``timed_out``, some may be partial."""
     rows = [
         {

@@ -1,7 +1,7 @@
 """The columns of events in the types that are wanted: of a schema, or of earlier batches.
 
 A session retains one table, and a query is analysed once. A batch that was read from a text file
-or from plain Python may have columns in another order, an additional column, or whole numbers
+or from plain Python may have columns in another order, an additional column, or integers
 where earlier batches had floats. It is converted if nothing is lost, and refused otherwise.
 """
 

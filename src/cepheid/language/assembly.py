@@ -94,7 +94,7 @@ class _Assembler(ExpressionAssembler):
         if token not in self._parameters:
             self._fault(f"the name '{token}' has no value", span, parameter_hint(token))
         elif type(value) is not int or value < 0:
-            self._fault(f"a repetition needs a whole number, not {value!r}", span)
+            self._fault(f"a repetition needs an integer, not {value!r}", span)
         else:
             return value
         return 1
@@ -192,7 +192,7 @@ class _Assembler(ExpressionAssembler):
         if isinstance(unit, ast.WindowMeasure):
             window = ast.Window(self._extent(amount), unit, span=span)
             if isinstance(window.extent, Fraction) and window.extent.denominator != 1:
-                self._fault("a window needs a whole number of events", amount.span)
+                self._fault("a window of EVENTS needs an integer", amount.span)
             return window
         if isinstance(amount, ast.Literal) and isinstance(amount.value, timedelta):
             exact, known = in_largest_unit(amount.value)

@@ -150,7 +150,7 @@ class ExpressionAssembler(Transformer[Token, Any]):
         if value < _INTEGER_LIMIT:
             return value
         self._fault(
-            "this whole number is too large",
+            "this integer is too large",
             span_of_token(token),
             f"The largest is {_INTEGER_LIMIT - 1}; write a larger one like 1e20.",
         )

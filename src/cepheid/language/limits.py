@@ -66,7 +66,7 @@ def read_limits(given: Any) -> Limits:
         if name not in known:
             raise OptionError(unknown_name("limit", name, known))
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-            raise OptionError(f"the limit {name!r} is a positive whole number, not {limit!r}")
+            raise OptionError(f"the limit {name!r} is a positive integer, not {limit!r}")
     if given.get("depth", 1) > MOST_DEPTH:
         raise OptionError(f"the limit 'depth' is at most {MOST_DEPTH}, not {given['depth']}")
     return replace(DEFAULT_LIMITS, **given)

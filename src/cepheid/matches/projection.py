@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from cepheid.aggregates import AGGREGATES, TOTAL
 from cepheid.events.arrays import PositionArray
 from cepheid.events.columns.arrow_arrays import from_numpy, one_array, plain_decimals
-from cepheid.events.columns.vectorised import Bools, Leaf, Vectorised, whole_numbers, without_nan
+from cepheid.events.columns.column_arithmetic import whole_numbers, without_nan
+from cepheid.events.columns.vectorised import Bools, Leaf, Vectorised
 from cepheid.events.event_view import EventView
 from cepheid.events.events import Events
 from cepheid.language import syntax as ast

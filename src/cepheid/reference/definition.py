@@ -9,22 +9,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import pairwise
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from cepheid.budget import charge
 from cepheid.language import syntax as ast
 from cepheid.language.naming import variables_in
-from cepheid.reference.interpreter import (
-    Binding,
-    Event,
-    Interpreter,
-    all_bound,
-    compare,
-    list_of,
-)
+from cepheid.reference.conditions import agree, conditions_of, equivalences_of, holds, is_bound
+from cepheid.reference.flat_patterns import Absent, FlatPattern, expand
+from cepheid.reference.interpreter import Binding, Event, Interpreter, list_of
+from cepheid.reference.match import Match, Reached, events_of, sort_key
 
 if TYPE_CHECKING:
     from cepheid.reference.timed_out import Furthest
@@ -34,74 +29,6 @@ OwnWindows = Mapping[ast.Window, int]
 
 _MATCH_BYTES, _EVENT_BYTES = 600, 60
 """What a match, and each of its events, takes at most until it is reported."""
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A match: its binding, and its end time; or a partial match whose window has passed.
-
-    A match ends with its last event, or at the deadline of its trailing negations.
-    """
-
-    binding: dict[str, Event | list[Event]]
-    ended: int
-    timed_out: bool = False
-
-    @property
-    def completed(self) -> tuple[int, int]:
-        """The (ticks, position) at which it is complete: its end, and its last event."""
-        return self.ended, self.events()[-1].position
-
-    @property
-    def waited(self) -> bool:
-        """Whether the passage of time completes it, and not its last event."""
-        return self.ended > self.events()[-1].ticks
-
-    def events(self) -> list[Event]:
-        """The events of the match in stream order."""
-        return events_of(self.binding)
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """How far a stream has come: the least time and the least position of a later event.
-
-    Before the first event there is no time. At the end there is no later event.
-    """
-
-    now: int | None = None
-    count: int = 0
-    at_end: bool = False
-
-    def has_passed(self, ticks: int) -> bool:
-        """Whether no later event comes before a time."""
-        return self.at_end or (self.now is not None and self.now >= ticks)
-
-
-@dataclass(frozen=True, slots=True)
-class _Absent:
-    """A component that must not occur: at its place in the pattern, or inside a list."""
-
-    component: ast.Component
-    window: ast.Window | None = None
-    inside: str | None = None
-
-    @property
-    def variable(self) -> str:
-        return self.component.variable
-
-
-@dataclass(frozen=True, slots=True)
-class _Flat:
-    """A pattern without OR and star: its components and their partial order."""
-
-    positives: tuple[ast.Component, ...] = ()
-    negatives: tuple[_Absent, ...] = ()
-    before: frozenset[tuple[str, str]] = frozenset()
-
-    def variables(self) -> set[str]:
-        negated = {absent.variable for absent in self.negatives}
-        return negated | {component.variable for component in self.positives}
 
 
 def evaluate(
@@ -147,7 +74,7 @@ def alternatives(
 ) -> Iterator[Evaluation]:
     """The alternatives of a query over events in order, some of which may have been left out."""
     make = evaluation or Evaluation
-    for flat in _expand(query.pattern):
+    for flat in expand(query.pattern):
         if flat.positives:
             yield make(query, flat, events, window, own_windows or {})
 
@@ -159,43 +86,13 @@ def returned(query: ast.Query, match: Match) -> list[Any]:
     return [interpreter.returned(item.expression) for item in query.returns.items]
 
 
-def _expand(pattern: ast.Pattern) -> list[_Flat]:
-    """The alternatives of a pattern: one per choice in OR, with and without each star."""
-    match pattern:
-        case ast.Component(_, _, bounds):
-            inside = (_Absent(each, inside=pattern.variable) for each in pattern.without)
-            here = _Flat((pattern,), tuple(inside))
-            return [_Flat(), here] if bounds and bounds.least == 0 else [here]
-        case ast.Negation(component, window):
-            return [_Flat(negatives=(_Absent(component, window),))]
-        case ast.Disjunction(parts):
-            return [flat for part in parts for flat in _expand(part)]
-    flats = []
-    for choice in product(*map(_expand, pattern.parts)):
-        pairs = set().union(*(flat.before for flat in choice))
-        if isinstance(pattern, ast.Sequence):
-            for index, earlier in enumerate(choice):
-                for later in choice[index + 1 :]:
-                    pairs |= set(product(earlier.variables(), later.variables()))
-        positives = tuple(component for flat in choice for component in flat.positives)
-        negatives = tuple(component for flat in choice for component in flat.negatives)
-        flats.append(_Flat(positives, negatives, frozenset(pairs)))
-    return flats
-
-
-def partition_of(query: ast.Query, match: Match) -> tuple[Any, ...]:
-    """The values of the equivalence tests, which all events of a match share."""
-    events = match.events()
-    return tuple(_shared_value(events, test.attribute) for test in _equivalences(query))
-
-
 class Evaluation:
     """One alternative of a query over one stream."""
 
     def __init__(
         self,
         query: ast.Query,
-        flat: _Flat,
+        flat: FlatPattern,
         events: Sequence[Event],
         window: int | None,
         own_windows: OwnWindows,
@@ -209,11 +106,11 @@ class Evaluation:
         self.furthest: Furthest | None = None
         self.measure = query.measure
         self.strategy = query.strategy
-        self.equivalences = _equivalences(query)
+        self.equivalences = equivalences_of(query)
         negated = {component.variable for component in flat.negatives}
         self.conditions: list[ast.Expression] = []
         self.conditions_on: dict[str, list[ast.Expression]] = {name: [] for name in negated}
-        for condition in _conditions(query):
+        for condition in conditions_of(query):
             named = variables_in(condition)
             if named <= flat.variables():
                 for name in named & negated:
@@ -356,10 +253,10 @@ class Evaluation:
     def _satisfied(self, binding: Binding, growing: str | None = None) -> bool:
         """Whether all conditions hold that can be tested with the bound events."""
         events = events_of(binding)
-        return all(_agree(test, events) for test in self.equivalences) and all(
-            _holds(condition, binding)
+        return all(agree(test, events) for test in self.equivalences) and all(
+            holds(condition, binding)
             for condition in self.conditions
-            if _is_bound(condition, binding, growing)
+            if is_bound(condition, binding, growing)
         )
 
     def _is_near(self, binding: Binding, complete: bool = False) -> bool:
@@ -420,11 +317,11 @@ class Evaluation:
         return True
 
     def _same_partition(self, event: Event, events: list[Event]) -> bool:
-        return all(_agree(test, [*events, event]) for test in self.equivalences)
+        return all(agree(test, [*events, event]) for test in self.equivalences)
 
     # --- negation
 
-    def _violated(self, negated: _Absent, binding: Binding) -> bool:
+    def _violated(self, negated: Absent, binding: Binding) -> bool:
         events = events_of(binding)
         reach = self._within_reach(binding) if negated.window is None else self.events
         return any(
@@ -432,13 +329,13 @@ class Evaluation:
             and self._is_where_absent(negated, event, binding)
             and self._same_partition(event, events)
             and all(
-                _holds(condition, {**binding, negated.variable: event})
+                holds(condition, {**binding, negated.variable: event})
                 for condition in self.conditions_on[negated.variable]
             )
             for event in reach
         )
 
-    def _is_where_absent(self, negated: _Absent, event: Event, binding: Binding) -> bool:
+    def _is_where_absent(self, negated: Absent, event: Event, binding: Binding) -> bool:
         """Whether an event lies where no event of the negated component may be."""
         if negated.inside is not None:
             chosen = list_of(binding, negated.inside)
@@ -453,7 +350,7 @@ class Evaluation:
         distance = event.ticks - before[-1].ticks if before else after[0].ticks - event.ticks
         return distance < self._own_extent(negated.window)
 
-    def _around(self, negated: _Absent, binding: Binding) -> tuple[list[Event], list[Event]]:
+    def _around(self, negated: Absent, binding: Binding) -> tuple[list[Event], list[Event]]:
         """The events of the parts before a negation, and of the parts after it."""
         order, name = self.flat.before, negated.variable
         before = {other: bound for other, bound in binding.items() if (other, name) in order}
@@ -475,7 +372,7 @@ class Evaluation:
             elif self.extent is not None and self.measure is ast.WindowMeasure.TIME:
                 yield events_of(binding)[0].ticks + self.extent
 
-    def _open_negations(self, binding: Binding) -> Iterator[tuple[_Absent, list[Event]]]:
+    def _open_negations(self, binding: Binding) -> Iterator[tuple[Absent, list[Event]]]:
         """The negations that an event after the match can violate, and the events before them."""
         for negated in self.flat.negatives:
             before, after = self._around(negated, binding)
@@ -511,88 +408,3 @@ class Evaluation:
             if named & event.values.keys() <= known and self._same_partition(event, events)
         ]
         return len(counted) >= self.extent
-
-
-# --- conditions ---------------------------------------------------------------------------
-
-
-def _conditions(query: ast.Query) -> list[ast.Expression]:
-    """The conjuncts of WHERE without equivalence tests, with NOT pushed below AND and OR."""
-    return [part for part in _conjuncts(query.condition) if not isinstance(part, ast.Equivalence)]
-
-
-def _equivalences(query: ast.Query) -> list[ast.Equivalence]:
-    return [part for part in _conjuncts(query.condition) if isinstance(part, ast.Equivalence)]
-
-
-def _conjuncts(node: ast.Expression | None, positive: bool = True) -> list[ast.Expression]:
-    if node is None:
-        return []
-    if isinstance(node, ast.Not):
-        return _conjuncts(node.operand, not positive)
-    if isinstance(node, ast.And if positive else ast.Or):
-        return [part for operand in node.operands for part in _conjuncts(operand, positive)]
-    return [node if positive else ast.Not(node)]
-
-
-def _is_bound(condition: ast.Expression, binding: Binding, growing: str | None) -> bool:
-    """Whether all events that the condition refers to are bound."""
-    if not variables_in(condition) <= binding.keys():
-        return False
-    for node in condition.walk():
-        match node:
-            case ast.Length(variable) | ast.Aggregate(_, variable, ast.Scope.WHOLE, _):
-                if variable == growing:
-                    return False
-            case ast.Element(variable, index, _) if variable == growing:
-                bound = binding[variable]
-                assert isinstance(bound, list)
-                if index is ast.Index.LAST or (isinstance(index, int) and index > len(bound)):
-                    return False
-    return True
-
-
-def _holds(condition: ast.Expression, binding: Binding) -> bool:
-    """Whether the condition is true for every i that it ranges over."""
-    least: dict[str, int] = {}
-    for node in condition.walk():
-        match node:
-            case ast.Element(variable, ast.Index.CURRENT, _):
-                least.setdefault(variable, 1)
-            case ast.Element(variable, ast.Index.PREVIOUS, _) | ast.Aggregate(
-                _, variable, ast.Scope.PRIOR, _
-            ):
-                least[variable] = 2
-            case ast.Element(variable, int(index), _) if index > len(list_of(binding, variable)):
-                return False
-    ranges = [range(least[name], len(list_of(binding, name)) + 1) for name in least]
-    return all(
-        Interpreter(binding, dict(zip(least, indices, strict=True))).truth(condition) is True
-        for indices in product(*ranges)
-    )
-
-
-def _agree(test: ast.Equivalence, events: list[Event]) -> bool:
-    """Whether all events with the attribute have the same value, which is not null."""
-    values = [event.values[test.attribute] for event in events if test.attribute in event.values]
-    if test.value is not None:
-        values.append(test.value.value)
-    return all(value is not None and compare("=", value, values[0]) for value in values)
-
-
-def _shared_value(events: list[Event], attribute: str) -> Any:
-    return next((event.values[attribute] for event in events if attribute in event.values), None)
-
-
-def events_of(binding: Binding) -> list[Event]:
-    """The events of a binding in stream order."""
-    return sorted(all_bound(binding), key=lambda event: event.position)
-
-
-def sort_key(query: ast.Query, match: Match) -> tuple[tuple[int, ...], ...]:
-    """The positions of a match in the order of the pattern; they identify the match."""
-    key = []
-    for name in dict.fromkeys(component.variable for component, _ in ast.components(query.pattern)):
-        bound = match.binding.get(name, [])
-        key.append(tuple(e.position for e in (bound if isinstance(bound, list) else [bound])))
-    return tuple(key)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cepheid.language import syntax as ast
-from cepheid.reference.definition import Match, partition_of, sort_key
+from cepheid.reference.match import Match, partition_of, sort_key
 
 
 def first(query: ast.Query, matches: list[Match]) -> list[Match]:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from cepheid.language import syntax as ast
-from cepheid.reference.definition import Match, OwnWindows, alternatives, events_of, sort_key
+from cepheid.reference.definition import OwnWindows, alternatives
 from cepheid.reference.interpreter import Binding, Event
+from cepheid.reference.match import Match, events_of, sort_key
 
 
 class Furthest:

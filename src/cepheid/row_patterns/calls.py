@@ -120,7 +120,7 @@ class Calls:
             case (ast.Literal(int(number)),) if number >= 0 and not isinstance(number, bool):
                 return number
         hint = f"For example, write {name}(A.x, 2)."
-        self._fault(f"the offset of {name} must be a whole number from 0", given[0].span, hint)
+        self._fault(f"the offset of {name} must be an integer from 0", given[0].span, hint)
         return 1
 
     def _refuse_nested(self, outer: str, operand: ast.Node) -> None:

@@ -17,10 +17,9 @@ from cepheid.row_patterns.printer import print_clause, print_expression, print_v
 from cepheid.row_patterns.reference.interpreter import Match, Partition, RowInterpreter
 from cepheid.row_patterns.reference.search import Search
 from cepheid.row_patterns.running import Run
+from cepheid.tuning import tuning
 from cepheid.visible import html_text
 
-MOST_ROWS = 5_000
-_MOST_STEPS = 10_000
 _SHOWN = 6
 
 
@@ -38,7 +37,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """From how many rows a search came as far as ``path``, and what refused the next row.
+    """From how many rows a search came as far as ``path``, and what rejected the next row.
 
     ``stops`` are the variables that were tested there, and how often each refused; the empty name
     counts how often no row followed.
@@ -73,17 +72,17 @@ class RowDiagnosis:
         lines = [self.clause, "", f"{found} a match, among {where}."]
         if self.rows < self.all_rows:
             lines.append(f"These are the first ones of {self.all_rows:,} rows.")
-        lines += ["", "Rows that each variable takes by itself:"]
+        lines += ["", "Rows that satisfy the condition of each variable:"]
         for each in self.taken:
             count = "depends on rows before" if each.count is None else f"{each.count:,}"
             lines.append(
                 f"  {print_variable(each.variable)}: {count} ({each.condition or 'any row'})"
             )
-        lines += ["", "How far the search from each row comes:"]
+        lines += ["", "How far the search from each row gets:"]
         for step in self.reached[:_SHOWN]:
             path = " ".join(map(print_variable, step.path)) or "nowhere"
             stops = ", ".join(
-                (f"{print_variable(name)} refused the next row" if name else "no row followed")
+                (f"{print_variable(name)} rejected the next row" if name else "no row followed")
                 + f" {_plural(count, 'time')}"
                 for name, count in step.stops.items()
             )
@@ -91,9 +90,8 @@ class RowDiagnosis:
                 f"  {path}: {_plural(step.count, 'row')}" + (f"; {stops}" if stops else "")
             )
         if self.undecided:
-            lines.append(
-                f"  given up: {_plural(self.undecided, 'row')}, after {_MOST_STEPS:,} steps"
-            )
+            steps = tuning().diagnosis_steps
+            lines.append(f"  given up: {_plural(self.undecided, 'row')}, after {steps:,} steps")
         if self.hints:
             lines += ["", *self.hints]
         return "\n".join(lines)
@@ -119,13 +117,13 @@ class DiagnosedRun(Run):
         counts: Counter[str] = Counter()
         reached: Counter[tuple[str, ...]] = Counter()
         stops: dict[tuple[str, ...], Counter[str]] = {}
-        partitions = 0
+        partitions, most = 0, tuning().diagnosis_rows
         for partition, window in self._partitions():
-            if looked_at >= MOST_ROWS:
+            if looked_at >= most:
                 break
             partitions += 1
-            search = _WatchedSearch(clause, partition, window, _MOST_STEPS)
-            for start in range(min(len(partition), MOST_ROWS - looked_at)):
+            search = _WatchedSearch(clause, partition, window, tuning().diagnosis_steps)
+            for start in range(min(len(partition), most - looked_at)):
                 looked_at += 1
                 for variable in clause.variables():
                     if _is_own(conditions.get(variable), variable):

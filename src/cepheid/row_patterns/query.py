@@ -151,7 +151,7 @@ what it has failed with
         result:
           one row for each match
         after a match:
-          go on after its last row
+          continue after its last row
         stream:
           a match is given when no row to come can change it
           retained rows of each partition: unbounded, without WITHIN
@@ -247,7 +247,7 @@ what it has failed with
         """Why the clause finds nothing, or too little: print it.
 
         It shows how many rows each variable takes, how far the search from each row comes, and
-        what refused the next row there. The keywords are those of :meth:`match`. It looks at the
+        what rejected the next row there. The keywords are those of :meth:`match`. It looks at the
         first 5,000 rows.
 
         >>> import cepheid as cep
@@ -261,12 +261,12 @@ what it has failed with
         <BLANKLINE>
         No row begins a match, among 2 rows in 1 partition.
         <BLANKLINE>
-        Rows that each variable takes by itself:
+        Rows that satisfy the condition of each variable:
           A: 2 (any row)
           B: 0 (x < PREV(x))
         <BLANKLINE>
-        How far the search from each row comes:
-          A: 2 rows; B refused the next row 1 time, no row followed 1 time
+        How far the search from each row gets:
+          A: 2 rows; B rejected the next row 1 time, no row followed 1 time
         <BLANKLINE>
         No row satisfies the condition of B: check its values.
         """
@@ -352,8 +352,8 @@ def _refuse_sep(keywords: Mapping[str, Any]) -> None:
 def _after(skip: rows.Skip) -> str:
     match skip.mode:
         case rows.SkipMode.PAST_LAST_ROW:
-            return "go on after its last row"
+            return "continue after its last row"
         case rows.SkipMode.TO_NEXT_ROW:
-            return "go on after its first row"
+            return "continue after its first row"
     which = "first" if skip.mode is rows.SkipMode.TO_FIRST else "last"
-    return f"go on at its {which} row of {print_variable(skip.variable)}"
+    return f"continue at its {which} row of {print_variable(skip.variable)}"

@@ -76,7 +76,7 @@ class Settings:
         check_evaluation(settings.evaluation)
         steps: Any = settings.max_steps
         if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-            raise OptionError(f"max_steps is a positive whole number, not {steps!r}")
+            raise OptionError(f"max_steps is a positive integer, not {steps!r}")
         if not isinstance(settings.match_id, bool):
             raise OptionError(f"match_id is True or False, not {settings.match_id!r}")
         return settings

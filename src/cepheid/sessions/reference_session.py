@@ -29,8 +29,8 @@ from cepheid.matches.metrics import Metrics
 from cepheid.matches.modes.match_partitions import PARTITION_ARRAYS, MatchPartitions
 from cepheid.matches.positions import Bools
 from cepheid.reference import definition as reference
-from cepheid.reference.definition import Match, Reached
 from cepheid.reference.interpreter import Event
+from cepheid.reference.match import Match, Reached, partition_of, sort_key
 from cepheid.reference.output import at_most_once, in_order
 from cepheid.reference.timed_out import Furthest, all_timed_out, timed_out
 from cepheid.sessions.reporting import REPORTING_PARTS, Moment, Reporting
@@ -226,7 +226,7 @@ class ReferenceSession(QuerySession):
             for each in self._alternatives():
                 each.furthest = self._furthest if self._rule.timed_out else None
                 for match in each.matches():
-                    key = reference.sort_key(query, match)
+                    key = sort_key(query, match)
                     if not each.is_decided(match, reached):
                         by_time = each.is_decided(match, replace(reached, now=MAX_TICKS * 4))
                         waiting.setdefault(key, []).append(_Pending(match, by_time))
@@ -406,7 +406,7 @@ class _ReferenceMoment(Moment):
         numbers = int64s(len(matches))
         for ix, binding in enumerate(matches):
             match = Match({name: self._events(bound) for name, bound in binding.items()}, 0)
-            key = reference.partition_of(query, match)
+            key = partition_of(query, match)
             numbers[ix] = session._partitions.number(key, match.completed[1])
         return numbers
 

@@ -157,7 +157,7 @@ def test_options_that_do_not_exist_are_named() -> None:
     query = cep.query("PATTERN SEQ(A a, B b)")
     with pytest.raises(cep.OptionError, match=r"there is no equivalence 'pai'; .*'pais'"):
         query.explain(options={"equivalence": "pai"})
-    with pytest.raises(cep.OptionError, match="how many values 'id' has is a positive whole"):
+    with pytest.raises(cep.OptionError, match="the number of values of 'id' is a positive integer"):
         query.explain(domains={"id": 0})
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time as clock
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,9 +26,10 @@ from cepheid.cli.request import (
     command,
     result_option,
 )
-from cepheid.cli.results import MOST_TABLE_ROWS, found, summary, write_rows, write_text
+from cepheid.cli.results import found, summary, write_rows, write_text
 from cepheid.cli.root import app
 from cepheid.cli.running.row_patterns import rows_summary
+from cepheid.cli.running.rules import write_rule_matches
 from cepheid.cli.stream_options import (
     Checkpoint,
     Columns,
@@ -46,8 +46,6 @@ from cepheid.rule_sets.reading import rule_text
 from cepheid.visible import visible_lines
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from cepheid.rule_sets.results import RuleMatches
 
 group = typer.Typer(
@@ -190,7 +188,7 @@ def match(
     if strict and matches.faults:
         raise RuleSetError(matches.faults)
     with open_output(file) as sink:
-        shown = _write(matches, way, sink)
+        shown = write_rule_matches(matches, way, sink)
     rules_run = plural(len(matches.rules), "rule")
     say(f"{found(len(matches), shown)} of {rules_run} in {took(clock.perf_counter() - started)}")
     _report_faults(known, matches.faults)
@@ -294,7 +292,7 @@ def stream(
             yield _quietly(session.advance)
 
     for each in parts():
-        count += _write(each, Output(Format.JSONL, None), sink)
+        count += write_rule_matches(each, Output(Format.JSONL, None), sink)
         sink.flush()
         for fault in each.faults:
             say(str(fault))
@@ -411,37 +409,3 @@ def _report_faults(known: RuleSet, more: Sequence[RuleFault] = ()) -> None:
     if faults:
         say(fault_report(faults))
         raise typer.Exit(EXIT_FAULT)
-
-
-def _write(matches: RuleMatches, output: Output, sink: BinaryIO) -> int:
-    """Write matches, and return how many."""
-    from cepheid.matches.shapes.flat import plain
-
-    limit = output.limit
-    if limit is None and output.format is Format.TABLE:
-        limit = MOST_TABLE_ROWS
-    if output.format is Format.JSONL:
-        rows = [plain(row) for row in matches.to_dicts()[:limit]]
-        for row in rows:
-            line = json.dumps(row, ensure_ascii=False)
-            sink.write(line.encode("utf-8", "backslashreplace") + b"\n")
-        return len(rows)
-    table = matches.to_arrow() if output.format is Format.PARQUET else _flat(matches)
-    table = table if limit is None else table.slice(0, limit)
-    write_rows(table, output, sink)
-    return int(table.num_rows)
-
-
-def _flat(matches: RuleMatches) -> pa.Table:
-    """The matches with the key, the values and the tags as JSON."""
-    import pyarrow as pa
-
-    from cepheid.matches.shapes.flat import plain
-
-    table = matches.to_arrow()
-    rows = matches.to_dicts()
-    for name in ("key", "values", "tags"):
-        texts = [json.dumps(plain(row[name]), ensure_ascii=False) for row in rows]
-        place = table.column_names.index(name)
-        table = table.set_column(place, name, pa.array(texts, pa.string()))
-    return table

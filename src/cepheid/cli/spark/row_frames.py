@@ -15,6 +15,7 @@ from cepheid.cli.output_files import open_output
 from cepheid.cli.reporting import busy, plural, say, took
 from cepheid.cli.results import MOST_TABLE_ROWS, write_rows
 from cepheid.cli.spark import spark_run
+from cepheid.cli.spark.frames import read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,7 @@ def match_rows_on_spark(
     moments = [item.column.text for item in query.tree.order_by[:1]]
 
     def found(spark: SparkSession) -> DataFrame:
-        frame = spark_run.read_frame(spark, source, moments)
+        frame = read_frame(spark, source, moments)
         return query.match(frame, **keywords)  # type: ignore[return-value]
 
     write_found(master, found, output)
@@ -47,7 +48,7 @@ def sql_on_spark(
         from cepheid.spark import sql
 
         for name, path in tables.items():
-            spark_run.read_frame(spark, path, ()).createOrReplaceTempView(name)
+            read_frame(spark, path, ()).createOrReplaceTempView(name)
         return sql(spark, text, **keywords)
 
     write_found(master, found, output)

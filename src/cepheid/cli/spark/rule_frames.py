@@ -10,7 +10,7 @@ from cepheid import RuleSet
 from cepheid.cli.formats import Format, Output
 from cepheid.cli.inputs import Source
 from cepheid.cli.results import write_rows
-from cepheid.cli.spark import spark_run
+from cepheid.cli.spark.frames import read_frames
 from cepheid.cli.spark.row_frames import write_found
 from cepheid.matches.shapes.flat import dicts, plain
 
@@ -34,7 +34,7 @@ def match_rules_on_spark(
     others = {name: value for name, value in keywords.items() if name != "sep"}
 
     def found(spark: SparkSession) -> DataFrame:
-        frames = spark_run.read_frames(spark, source, moments, sep)
+        frames = read_frames(spark, source, moments, sep)
         alerts: Any = rules.match(frames, **others)
         is_json = output.format is Format.JSONL and output.file is not None
         return with_objects(alerts) if is_json else alerts

@@ -162,7 +162,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
     for name in (*LIMITS, "top_k"):
         limit = getattr(options, name)
         if limit is not None and (not isinstance(limit, int) or limit < 1):
-            raise OptionError(f"{name} is a positive whole number, not {limit!r}")
+            raise OptionError(f"{name} is a positive integer, not {limit!r}")
     _check_domains(options.domains)
     return options
 
@@ -212,5 +212,5 @@ def _check_domains(domains: Any) -> None:
     for name, size in domains.items():
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise OptionError(
-                f"how many values '{name}' has is a positive whole number, not {size!r}"
+                f"the number of values of '{name}' is a positive integer, not {size!r}"
             )

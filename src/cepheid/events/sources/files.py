@@ -57,6 +57,11 @@ def read_path(
             )
         plain_parts = re.split(r"[*?\[]", str(source))[0].rpartition("/")[0]
         return _read_files(str(source), files, Path(plain_parts or "."), text, needed)
+    if path.exists():
+        raise EventError(
+            f"{str(source)!r} is a pipe or a device, not a file; on the command line, - reads CSV "
+            "or JSON Lines from stdin"
+        )
     siblings = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
     raise EventError(f"there is no file {str(source)!r}" + did_you_mean(path.name, siblings))
 

@@ -27,6 +27,7 @@ from cepheid.matches.bindings import Bindings
 from cepheid.matches.modes.rule import EVERY_MATCH
 from cepheid.reference import definition as reference
 from cepheid.reference.interpreter import Event
+from cepheid.reference.match import Match, sort_key
 from cepheid.sessions.session import Session
 from cepheid.tuning import tuning
 
@@ -164,11 +165,11 @@ class Counting:
         found = Partials(is_exact=looked_at == len(events))
         self.skipped_events |= not found.is_exact
         limited = _Limited(self._python_events, iter(range(MOST_STEPS + 2 * looked_at)))
-        matches: dict[Any, reference.Match] = {}
+        matches: dict[Any, Match] = {}
         try:
             own_windows = self._stream.own_windows
             for match in reference.find(query, limited, window, own_windows=own_windows):
-                matches.setdefault(reference.sort_key(query, match), match)
+                matches.setdefault(sort_key(query, match), match)
         except LimitError:
             found.is_exact = False
         found.add(bindings_of(query, list(matches.values())), self._stream.axis)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cepheid.events.arrays import Int64s
     from cepheid.matches.bindings import Bindings
     from cepheid.matches.positions import Bools
-    from cepheid.reference.definition import Match
+    from cepheid.reference.match import Match
     from cepheid.snapshots import Arrays
 
 

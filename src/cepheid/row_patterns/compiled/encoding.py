@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.events.columns.arrow_arrays import numbers_of, plain_decimals, to_numpy
-from cepheid.events.columns.vectorised import without_nan
+from cepheid.events.columns.column_arithmetic import without_nan
 from cepheid.events.conforming import ARROW_TYPE
 from cepheid.schema import Kind
 

@@ -263,7 +263,7 @@ class _Resolver:
         entry = rows.AGGREGATES[node.function]
         if node.is_distinct or not entry.folds:
             name = f"{node.function}(DISTINCT …)" if node.is_distinct else node.function
-            raise Untranslatable(f"{name} needs all values at once")
+            raise Untranslatable(f"{name} needs all values together")
         if reads_labels(node.argument):
             raise Untranslatable("CLASSIFIER() is in an aggregate")
         members = self._predicates.group(group)

@@ -84,9 +84,9 @@ def _sum(lengths: list[int | None]) -> int | None:
 
 
 UNBOUNDED = (
-    "the pattern has no longest match and no WITHIN, so that a search can go on for ever: a stream "
-    "retains the rows of a partition from the first one whose match is not decided. Add WITHIN, "
-    "such as WITHIN INTERVAL '1' HOUR, or an upper bound to each quantifier"
+    "the pattern has no longest match and no WITHIN, so that a search can continue without end: a "
+    "stream retains the rows of a partition from the first one whose match is not decided. Add "
+    "WITHIN, such as WITHIN INTERVAL '1' HOUR, or an upper bound to each quantifier"
 )
 
 

@@ -31,6 +31,7 @@ from cepheid.row_patterns.results import RowMatches
 from cepheid.row_patterns.running import Run
 from cepheid.row_patterns.streams.bounds import rows_after
 from cepheid.row_patterns.streams.match_ids import RowNames, begun
+from cepheid.tuning import tuning
 
 
 class Places(NamedTuple):
@@ -155,10 +156,11 @@ class KnownRows(Run):
     def parts(self) -> Iterator[RowMatches]:
         """The result for all rows, in parts: each has some of the partitions."""
         codes = key_codes(self.partition_keys())
-        if codes is None or len(codes) <= _PART_ROWS:
+        together = tuning().matched_rows
+        if codes is None or len(codes) <= together:
             yield self.result()
             return
-        group = np.cumsum(np.bincount(codes)) // _PART_ROWS
+        group = np.cumsum(np.bincount(codes)) // together
         rows = np.argsort(group[codes], kind="stable")
         for each in np.split(rows, np.flatnonzero(np.diff(group[codes[rows]])) + 1):
             part = Run(self._binding, self._table.take(from_numpy(each)), self._settings)
@@ -167,10 +169,6 @@ class KnownRows(Run):
             except (EvaluationError, LimitError):
                 self.result()  # Its error names the row of the whole table.
                 raise
-
-
-_PART_ROWS = 65_536
-"""The rows of some partitions after which another part begins."""
 
 
 def _lists(places: Places) -> list[list[int]]:

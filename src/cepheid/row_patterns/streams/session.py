@@ -49,9 +49,6 @@ from cepheid.snapshots import (
 )
 from cepheid.tuning import tuning
 
-_FEW_PARTITIONS = 1_000
-"""So many partitions are kept without a look at which of them are needed."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
@@ -233,7 +230,8 @@ class RowSession:
     def _without_idle(self, retained: RetainedRows, now: int | None) -> RetainedRows:
         """Drop partitions without rows, if nothing about them is needed, once they are many."""
         count = len(retained.places.start)
-        if self._keeps_partitions or count <= _FEW_PARTITIONS or not retained.keys or now is None:
+        few = tuning().few_row_partitions
+        if self._keeps_partitions or count <= few or not retained.keys or now is None:
             return retained
         is_used = retained.latest >= now  # Another row of that time is the next one of it.
         is_used[retained.partition] = True

@@ -89,7 +89,7 @@ def match(
             f"{list_words(listed_outputs(), 'or')}"
         )
     if slices not in (None, "auto") and not (isinstance(slices, int) and slices >= 1):
-        raise OptionError(f"slices is a positive whole number or 'auto', not {slices!r}")
+        raise OptionError(f"slices is a positive integer or 'auto', not {slices!r}")
     if reduce not in (True, False, "auto"):
         raise OptionError(f"reduce is True, False or 'auto', not {reduce!r}")
     prepared = prepare(compiled, frame.schema, match_id=match_id, **keywords)

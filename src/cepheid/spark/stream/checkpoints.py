@@ -62,7 +62,7 @@ def check_checkpoint(
     if not isinstance(compiled, CompiledQuery | CompiledScript):
         raise OptionError(
             "check_checkpoint is for SASE+ queries and scripts; a stream of MATCH_RECOGNIZE "
-            "refuses the checkpoint of another stream in its first micro-batch with data"
+            "rejects the checkpoint of another stream in its first micro-batch with data"
         )
     frame, keywords = one_frame(events, keywords)
     kept = {name: value for name, value in keywords.items() if name not in _OF_A_RUN}

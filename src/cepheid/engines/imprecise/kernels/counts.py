@@ -11,7 +11,7 @@ earliest time of m and the latest of j; of r numbers out of v there are C(v + r 
 window cuts, the ways of the others are a polynomial of the first time, piece by piece, so
 that a few values of each piece give its sum (Newton's forward differences).
 
-All is done in whole numbers modulo 2^64, so that nothing is lost by subtracting.
+All is done in integers modulo 2^64, so that nothing is lost by subtracting.
 """
 
 from __future__ import annotations
