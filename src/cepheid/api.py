@@ -223,6 +223,7 @@ class CompiledQuery(CompiledSingle):
         schema: Any = None,
         evaluation: str = AUTO,
         statistics: Mapping[str, float] | None = None,
+        basic: bool = False,
     ) -> str:
         """The automata that run the query, as a drawing.
 
@@ -233,9 +234,12 @@ class CompiledQuery(CompiledSingle):
                 ``auto`` is one of the first two.
             statistics: for lazy_chain, the number of events of a type or variable in a window,
                 which decides the order of the states; by default they are in pattern order.
+            basic: for nfa_b, whether to show the formulas before they are optimised: the window
+                is tested on the last edge only, and runs leave lists without looking at an event.
 
         Raises:
             EvaluationError: the evaluation does not run the query.
+            OptionError: another evaluation than nfa_b has no basic formulas.
 
         >>> drawing = query("PATTERN SEQ(A a, B+ b[]) WITHIN 10").automaton("svg")
         >>> drawing[:4], "θ_b[i]_take" in drawing
@@ -247,7 +251,7 @@ class CompiledQuery(CompiledSingle):
         analysed = self.script.analysed(0, schema_of(schema))
         chosen = drawn_evaluation(analysed, evaluation, statistics)
         self.script.choose(analysed, RunSettings(evaluation=chosen))
-        return draw(analysed, format, chosen, statistics)
+        return draw(analysed, format, chosen, statistics, is_basic=basic)
 
     def stacks(self, events: Any, **keywords: Unpack[ReadKeywords]) -> str:
         """A picture, in SVG, of the instance stacks after at most 60 events.

@@ -136,8 +136,10 @@ def cases(draw: st.DrawFn) -> Case:
     pattern = draw(st.sampled_from(patterns))
     chosen = draw(st.lists(st.sampled_from(conditions), max_size=2, unique=True))
     strategy = ""
-    if kind == "sequence" and draw(st.booleans()):
-        strategy = "skip_till_next_match"
+    if kind != "partial order" and draw(st.booleans()):
+        strategies = ["skip_till_next_match", "strict_contiguity"]
+        by_partition = ["partition_contiguity"] if "[k]" in chosen else []
+        strategy = draw(st.sampled_from([*strategies, *by_partition]))
     where = " AND ".join([*chosen, *([strategy] if strategy else [])])
     window = draw(st.sampled_from((1, 2, 3, 4, 6, 9) if kind == "negation" else (2, 3, 4, 6, None)))
     text = f"PATTERN {pattern}"

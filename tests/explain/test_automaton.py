@@ -62,6 +62,20 @@ def test_the_formulas_of_query_3_are_those_of_figure_2c() -> None:
 # --- step 2: conditions
 
 
+def test_the_formulas_before_optimisation_are_those_of_figure_2b() -> None:
+    (automaton,) = nfa_b_automata(analyse(parse(QUERY_3)), is_basic=True)
+    assert {edge.name: str(edge.formula) for edge in automaton.edges} == {
+        "θ_a[1]_begin": "a[1] ∈ Stock ∧ a[1].volume > 1000",
+        "θ_a[i]_take": "a[i] ∈ Stock ∧ a[i].symbol = a[1].symbol "
+        "∧ a[i].price > avg(a[..i-1].price)",
+        "θ_a[i]_ignore": "¬θ_a[i]_take",
+        "θ_a[i]_proceed": "True",
+        "θ_b_begin": "b ∈ Stock ∧ b.symbol = a[1].symbol ∧ b.volume < 0.8 * a[LEN].volume "
+        "∧ b.time < a[1].time + 1 hour",
+        "θ_b_ignore": "¬(b ∈ Stock ∧ b.symbol = a[1].symbol ∧ b.volume < 0.8 * a[LEN].volume)",
+    }
+
+
 def test_a_condition_on_every_event_is_tested_at_the_first_one_too() -> None:
     found = formulas("PATTERN SEQ(A a, B+ b[]) WHERE b[i].x > a.x")
     assert found["b[1]_begin"] == "b[1] ∈ B ∧ b[1].x > a.x"

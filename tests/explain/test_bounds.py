@@ -49,6 +49,32 @@ def test_bounds_derived_by_hand(pattern, strategy, expected):
     assert str(bound(pattern, strategy)) == expected
 
 
+def test_the_computation_state_of_query_3_is_that_of_figure_5():
+    text = """
+        PATTERN SEQ(Stock+ a[], Stock b)
+        WHERE skip_till_next_match(a[], b) {
+            [symbol] AND a[1].volume > 1000
+            AND a[i].price > avg(a[..i-1].price) AND b.volume < 80% * a[a.LEN].volume }
+        WITHIN 1 hour"""
+    schema = {"Stock": {"symbol": "string", "price": "float", "volume": "integer"}}
+    shown = cep.query(text).explain(schema, bounds=True)
+    # Events are partitioned by symbol, so that it is no column.
+    assert shown.splitlines()[-3:] == [
+        "  V = (sum(a[].price), count(a[].price), a[a.LEN].volume)",
+        "  merging mask of a[i]: sum(a[].price), count(a[].price), a[a.LEN].volume",
+        "  merging mask of b: a[a.LEN].volume",
+    ]
+    assert "computation state" not in cep.query(text).explain(bounds=True)
+
+
+def test_columns_that_no_later_state_reads_are_in_no_mask():
+    text = "PATTERN SEQ(A a, B{1,3} b[], C c, D d) WHERE b[i].x > a.x AND b[2].x < 9 AND d.x = c.x"
+    types = {name: {"x": "integer"} for name in "ABCD"}
+    shown = cep.query(text).explain(types, evaluation="nfa_b", bounds=True)
+    masks = [line.split(" of ")[1] for line in shown.splitlines() if "merging mask" in line]
+    assert masks == ["b[1]: a.x", "b[i]: length, a.x, b.LEN", "c: nothing", "d: c.x"]
+
+
 def test_a_numbered_event_makes_a_list_of_fixed_length():
     query = analyse(
         parse("PATTERN SEQ(A{1,3} a[], B b, C c) WHERE skip_till_next_match AND a[3].x > 1")

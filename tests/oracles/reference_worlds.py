@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import groupby, pairwise, product
 from math import prod
 from typing import Any
 
 from cepheid.language import syntax as ast
 from cepheid.reference.definition import Evaluation, find
-from cepheid.reference.interpreter import Binding, Event
+from cepheid.reference.interpreter import Binding, Event, list_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,44 @@ class _World(Evaluation):
             if self._may_take(component, {**binding, component.variable: event}, event):
                 earliest = event.ticks
                 yield from self._begin(index, binding, event)
+
+    def _take(self, index: int, binding: Binding, event: Event) -> Iterator[Binding]:
+        """Of several that a list can take at an instant, each is taken by a run."""
+        component = self.flat.positives[index]
+        if component.bounds is None:
+            yield from super()._take(index, binding, event)
+            return
+        if not (self._may_take(component, binding, event) and self._is_near(binding)):
+            return
+        is_last = index + 1 == len(self.flat.positives)
+        least, most = component.bounds.least, component.bounds.most
+        taken = list_of(binding, component.variable)
+        if is_last and len(taken) >= least and self._satisfied(binding):
+            yield binding
+        if len(taken) == most:
+            if not is_last:
+                yield from self._wait(index + 1, binding, event.position)
+            return
+        later = self._within_reach(binding, event.position)
+        for _, together in groupby(later, key=lambda event: event.ticks):
+            instant = list(together)
+            if not is_last and len(taken) >= least:
+                for other in instant:
+                    yield from self._begin(index + 1, binding, other)
+            longer = [
+                ({**binding, component.variable: [*taken, other]}, other) for other in instant
+            ]
+            some = [each for each in longer if self._may_take(component, *each)]
+            for each in some:
+                yield from self._take(index, *each)
+            if some:
+                return
+
+    def _contiguous(self, events: list[Event]) -> bool:
+        """Nothing may be at an instant between those of two events."""
+        if self.strategy is ast.SelectionStrategy.STRICT_CONTIGUITY:
+            return not any(self._between(a.position + 1, b.position) for a, b in pairwise(events))
+        return super()._contiguous(events)
 
 
 def _listed(bound: Event | list[Event]) -> list[Event]:

@@ -161,6 +161,7 @@ class SequenceCompiler(AlternativeCompiler):
             _STRATEGIES[strategy],
             partition_attributes(self._query, self._alternative),
             by_partition,
+            self._vector.stored_values,
             self._vector.read_until,
             self._writer.count,
             tuple(self._edges),

@@ -73,6 +73,10 @@ class Step:
     take_updates: tuple[Update, ...] = ()
 
 
+StoredValue = tuple[str, str, str | None]
+"""A variable, the role of a register, such as last, and an attribute."""
+
+
 @dataclass(frozen=True, slots=True)
 class Generated:
     """The generated predicates of an automaton, and the values that they read.
@@ -90,14 +94,15 @@ class Generated:
 class NfaB(Generated):
     """An automaton as plain data: all that a kernel needs except the events.
 
-    ``read_until`` is the last state in which each register is read. Runs that have become
-    equivalent are found with it [Agrawal08 §5.2.2].
+    ``values`` are what the registers hold, and ``read_until`` is the last state in which each is
+    read. Runs that have become equivalent are found with it [Agrawal08 §5.2.2].
     """
 
     steps: tuple[Step, ...]
     strategy: int
     partition_attributes: tuple[str, ...]
     lists_by_partition: bool
+    values: tuple[StoredValue, ...]
     read_until: tuple[int, ...]
     predicate_count: int
     edges: tuple[tuple[int, str], ...]

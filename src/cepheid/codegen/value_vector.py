@@ -13,7 +13,7 @@ from cepheid.aggregates import AGGREGATES, DEVIATIONS, FIRST, LAST, SUM, TOTAL
 from cepheid.analysis.kinds import attribute_kind
 from cepheid.codegen import context_reads, layout
 from cepheid.codegen.expressions import Storage, Untranslatable, Value, storage_of
-from cepheid.codegen.steps import Phase, Update
+from cepheid.codegen.steps import Phase, StoredValue, Update
 from cepheid.language import syntax as ast
 from cepheid.schema import Kind, Schema
 
@@ -59,6 +59,11 @@ class ValueVector:
         self.registers: dict[Register, Storage] = {}
         self.state = 0
         self._read_until: dict[Register, int] = {}
+
+    @property
+    def stored_values(self) -> tuple[StoredValue, ...]:
+        """What each register holds: a variable, a role and an attribute."""
+        return tuple((each.variable, each.role, each.attribute) for each in self.registers)
 
     @property
     def read_until(self) -> tuple[int, ...]:

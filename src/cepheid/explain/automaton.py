@@ -143,13 +143,20 @@ def filters_of(
     )
 
 
-def nfa_b_automata(query: AnalysedQuery) -> tuple[Automaton, ...]:
+def nfa_b_automata(query: AnalysedQuery, *, is_basic: bool = False) -> tuple[Automaton, ...]:
     """The NFA^b of each alternative of a query; all of them are sequences."""
-    return tuple(nfa_b_automaton(query, alternative) for alternative in query.alternatives)
+    return tuple(
+        nfa_b_automaton(query, alternative, is_basic=is_basic) for alternative in query.alternatives
+    )
 
 
-def nfa_b_automaton(query: AnalysedQuery, alternative: Alternative) -> Automaton:
+def nfa_b_automaton(
+    query: AnalysedQuery, alternative: Alternative, *, is_basic: bool = False
+) -> Automaton:
     """The NFA^b of an alternative, which is a sequence.
+
+    If it ``is_basic``, its formulas are those before the optimisations of steps 5 and 6: only the
+    last edge tests the window, and a proceed edge does not look at the event [Agrawal08 §3.2].
 
     >>> from cepheid.analysis.analyse import analyse
     >>> from cepheid.language.parser import parse
@@ -164,11 +171,12 @@ def nfa_b_automaton(query: AnalysedQuery, alternative: Alternative) -> Automaton
     θ_b[i]_proceed = b[LEN].time < a.time + 5
     """
     assert alternative.is_sequence
-    return _NfaB(query, alternative).automaton()
+    return _NfaB(query, alternative, is_basic=is_basic).automaton()
 
 
 class _NfaB:
-    def __init__(self, query: AnalysedQuery, alternative: Alternative) -> None:
+    def __init__(self, query: AnalysedQuery, alternative: Alternative, *, is_basic: bool) -> None:
+        self._is_basic = is_basic
         self._strategy = query.query.strategy
         self._alternative = alternative
         self._text = ConditionText(query, alternative, first_event(alternative.components[0]))
@@ -196,15 +204,22 @@ class _NfaB:
         return Automaton(pattern, tuple(self._states), tuple(self._edges), filters)
 
     def _add_edges(self, edges: ComponentEdges, here: int, following: int) -> None:
-        begin = self._add(EdgeKind.BEGIN, here, here + 1, self._begin(edges, is_first=here == 0))
+        selects = tuple(self._begin(edges, is_first=here == 0))
+        unit = first_event(edges.component)
+        is_final = self._states[here + 1].is_final
+        within = tuple(self._within(unit, is_final=is_final)) if here > 0 else ()
+        begin = self._add(EdgeKind.BEGIN, here, here + 1, (*selects, *within))
         if here > 0:
-            unit = first_event(edges.component)
-            ignored = (*self._ignore(unit, begin), *self._text.within(unit))
-            self._add(EdgeKind.IGNORE, here, here, ignored)
+            skipped = begin.name
+            if self._is_basic and within:
+                skipped = f"({Formula(selects)})"
+            self._add(
+                EdgeKind.IGNORE, here, here, (*self._ignore(unit, skipped), *self._pushed(unit))
+            )
         if edges.component.is_kleene:
             inside, unit = here + 1, current_event(edges.component)
             take = self._add(EdgeKind.TAKE, inside, inside, self._take(edges))
-            ignored = (*self._ignore(unit, take), *_has_room(edges), *self._text.within(unit))
+            ignored = (*self._ignore(unit, take.name), *_has_room(edges), *self._pushed(unit))
             ignore = self._add(EdgeKind.IGNORE, inside, inside, ignored)
             leaves = self._proceed(edges, take, ignore, self._states[following])
             self._add(EdgeKind.PROCEED, inside, following, leaves)
@@ -227,7 +242,13 @@ class _NfaB:
                 yield self._text.clause(at_first(clause, variable), at_hand=variable)
             else:
                 yield self._text.clause(clause)
-        if not is_first:
+
+    def _within(self, unit: EventUnit, *, is_final: bool) -> Conjuncts:
+        """Step 4: the window on the last edge; step 5: on all of them."""
+        return self._text.within(unit) if is_final else self._pushed(unit)
+
+    def _pushed(self, unit: EventUnit) -> Conjuncts:
+        if not self._is_basic:
             yield from self._text.within(unit)
 
     def _take(self, edges: ComponentEdges) -> Conjuncts:
@@ -242,9 +263,9 @@ class _NfaB:
                 untested = "i < " if variable in clause.ranges else "i != "
                 yield (f"{untested}{number}", *self._text.clause(clause))
         yield from _has_room(edges)
-        yield from self._text.within(unit)
+        yield from self._pushed(unit)
 
-    def _ignore(self, unit: EventUnit, selects: Edge) -> Conjuncts:
+    def _ignore(self, unit: EventUnit, selects: str) -> Conjuncts:
         """Step 3: the events that a run may skip while it waits for the edge that selects."""
         match self._strategy:
             case ast.SelectionStrategy.STRICT_CONTIGUITY:
@@ -253,7 +274,7 @@ class _NfaB:
                 same = Formula(tuple(self._text.equivalences(unit)))
                 yield (f"¬({same})",) if same.conjuncts else ()
             case ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH:
-                yield (f"¬{selects.name}",)
+                yield (f"¬{selects}",)
 
     def _proceed(
         self, edges: ComponentEdges, take: Edge, ignore: Edge, following: State
@@ -264,6 +285,8 @@ class _NfaB:
             yield self._text.clause(clause)
         if following.is_final:
             yield from self._text.within(last_event(edges.component))
+            return
+        if self._is_basic:
             return
         begin = following.edge_name(EdgeKind.BEGIN)
         if ignore.formula.is_false:

@@ -17,6 +17,7 @@ from cepheid.analysis.model import Alternative, AnalysedQuery
 from cepheid.codegen.edges import ComponentEdges, edges_of
 from cepheid.codegen.layout import UNBOUNDED
 from cepheid.engines.base.options import Options
+from cepheid.explain.computation_state import computation_state_lines
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_expression, print_window
 from cepheid.planning.estimates import Frequencies, workload_of
@@ -167,6 +168,7 @@ def bound_lines(query: AnalysedQuery, alternative: Alternative) -> Iterator[str]
     bound = run_bound(query, alternative)
     yield f"runs of a partition at a time: at most {bound}"
     yield f"time per event: {'constant' if bound.is_constant else 'grows with the number of runs'}"
+    yield from computation_state_lines(query, alternative)
 
 
 def stack_bound_lines(

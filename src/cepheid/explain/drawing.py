@@ -142,12 +142,24 @@ def drawn_evaluation(
 
 
 def draw(
-    query: AnalysedQuery, format: str, evaluation: str, statistics: Mapping[str, float] | None
+    query: AnalysedQuery,
+    format: str,
+    evaluation: str,
+    statistics: Mapping[str, float] | None,
+    *,
+    is_basic: bool = False,
 ) -> str:
-    """The automata that the evaluation runs, drawn in this format."""
+    """The automata that the evaluation runs, drawn in this format.
+
+    Those of nfa_b can be ``is_basic``: with the formulas that they have before optimisation.
+    """
+    if is_basic and evaluation != NFA_B:
+        raise OptionError(f"basic formulas are those of {NFA_B}, and {evaluation} runs the query")
     if statistics is not None:
         check_statistics(statistics)
     if evaluation == LAZY_TREE:
         return _FORMATS[format](query, lazy_trees(query))
-    automata = nfa_b_automata(query) if evaluation == NFA_B else lazy_chains(query, statistics)
+    if evaluation == NFA_B:
+        return _FORMATS[format](query, nfa_b_automata(query, is_basic=is_basic))
+    automata = lazy_chains(query, statistics)
     return _FORMATS[format](query, automata)

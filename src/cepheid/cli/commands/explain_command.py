@@ -38,6 +38,12 @@ def explain(
     svg: Annotated[
         bool, typer.Option("--svg", help="Draw the automaton instead, as an SVG picture.")
     ] = False,
+    basic: Annotated[
+        bool,
+        typer.Option(
+            "--basic", help="Draw the automaton with the formulas before they are optimised."
+        ),
+    ] = False,
     stacks: Annotated[
         bool,
         typer.Option(
@@ -62,6 +68,8 @@ def explain(
     is_drawn = mermaid or svg or stacks
     if bounds and (is_drawn or isinstance(query, RowPatternQuery | CompiledScript)):
         raise typer.BadParameter("--bounds is for the text about a single SASE+ query")
+    if basic and (not (mermaid or svg) or isinstance(query, RowPatternQuery)):
+        raise typer.BadParameter("--basic is for --mermaid and --svg of a SASE+ query")
     if isinstance(query, RowPatternQuery):
         if stacks:
             raise typer.BadParameter("--stacks is for SASE+ queries, not for MATCH_RECOGNIZE")
@@ -74,7 +82,8 @@ def explain(
     elif stacks:
         text = query.stacks(request.source(), **request.reading())
     elif mermaid or svg:
-        text = query.automaton("svg" if svg else "mermaid", schema=known, evaluation=evaluation)
+        drawing = "svg" if svg else "mermaid"
+        text = query.automaton(drawing, schema=known, evaluation=evaluation, basic=basic)
     else:
         named = named_values(request.option or (), OF_EXPLAIN)
         named = {name: named[name] for name in named.keys() - reading_values(request.option or ())}

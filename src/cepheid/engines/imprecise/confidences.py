@@ -46,12 +46,14 @@ class Scoring:
         self._window = window
         self.rivals: RivalSearch | None = None
         self._next: NextScoring | None = None
-        if signatures.is_next or negations:
+        if signatures.is_next or signatures.is_contiguous or negations:
             # Loaded when it is needed first, since its kernels take a while to compile.
             from cepheid.engines.imprecise.rivals import RivalSearch
 
             self.rivals = RivalSearch(signatures, negations, window)
-            if signatures.is_next and len(signatures.automaton.steps) > 1:
+            steps = signatures.automaton.steps
+            has_lists = any(step.component.is_kleene for step in steps)
+            if signatures.is_next and not has_lists and not negations and len(steps) > 1:
                 from cepheid.engines.imprecise.confidences import NextScoring
 
                 self._next = NextScoring(signatures, self.rivals, window)
@@ -128,12 +130,7 @@ class Scoring:
 
         at = int64s(2)
         most_rivals = int(np.diff(rivals.offsets).max())
-        size = max(
-            tuning().confidence_rows,
-            signatures.most_events,
-            most_rivals + 1,
-            len(rivals.gap_after),
-        )
+        size = max(tuning().confidence_rows, signatures.most_events, most_rivals + 1)
         numbers = np.zeros((NUMBER_ROWS, size), dtype=np.int64)
         work, products = np.zeros((3, frame.intervals.longest + 1)), np.zeros(3 + size)
 

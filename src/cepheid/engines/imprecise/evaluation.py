@@ -26,11 +26,6 @@ MOST_SHARING = 6
 def refuse_imprecise(query: AnalysedQuery) -> str | None:
     """The reason why a query has no answer over uncertain times, or None."""
     tree = query.query
-    if not tree.strategy.skips:
-        return (
-            f"{tree.strategy.value} needs to know which events are adjacent; with uncertain times "
-            "the strategies are skip_till_any_match and skip_till_next_match"
-        )
     if tree.measure is not ast.WindowMeasure.TIME:
         return (
             "a window cannot count events if their order is uncertain; give a length of time, "
@@ -43,26 +38,22 @@ def refuse_imprecise(query: AnalysedQuery) -> str | None:
             return "WITHOUT needs to know which events are inside a list; times are uncertain"
     if reads_positions(tree):
         return "an event of uncertain time has no INDEX and no PARTITION_INDEX"
-    is_next = tree.strategy is ast.SelectionStrategy.SKIP_TILL_NEXT_MATCH
+    selects_any = tree.strategy is ast.SelectionStrategy.SKIP_TILL_ANY_MATCH
     for group in by_variables(query.alternatives):
-        if not is_one_sequence(group) and (reason := _refuse_group(group, is_next)) is not None:
-            return reason
-    if is_next:
-        for alternative in query.alternatives:
-            if any(component.is_kleene for component in alternative.components):
-                return "a Kleene component over uncertain times needs skip_till_any_match"
-            if alternative.negations:
-                return "a negation over uncertain times needs skip_till_any_match"
+        if not is_one_sequence(group):
+            reason = _refuse_group(group, selects_any)
+            if reason is not None:
+                return reason
     return refuse_nfa_b(replace(query, alternatives=tuple(map(as_sequence, query.alternatives))))
 
 
-def _refuse_group(group: Sequence[Alternative], is_next: bool) -> str | None:
+def _refuse_group(group: Sequence[Alternative], selects_any: bool) -> str | None:
     """The reason why alternatives without one total order have no confidences, or None."""
     what, instead = "AND", "write the orders you need as alternatives, OR(SEQ(…), SEQ(…))"
     if len(group) > 1:
         what = "an OR whose parts have the same variables"
         instead = "give each part its own variables, so that each has its own matches"
-    if is_next:
+    if not selects_any:
         return f"{what} over uncertain times needs skip_till_any_match; {instead}"
     for alternative in group:
         lists = [part.variable for part in alternative.components if part.is_kleene]

@@ -66,14 +66,16 @@ class Candidates(NamedTuple):
 class Batch(NamedTuple):
     """The events in memory in the order of their earliest times.
 
-    ``fresh`` is 1 for the events that no search has seen. ``pace[0]`` is the work that is left
-    before a kernel pauses.
+    ``fresh`` is 1 for the events that no search has seen. ``nelt`` is for each event the time
+    after which no event can be next to it, if events have to be adjacent. ``pace[0]`` is the work
+    that is left before a kernel pauses.
     """
 
     intervals: Intervals = Intervals()
     candidates: Candidates = Candidates()
     partition_of: Int64s = _INTS
     fresh: Int64s = _INTS
+    nelt: Int64s = _INTS
     pace: Int64s = _INTS
 
 
@@ -129,16 +131,15 @@ class Match(NamedTuple):
 class Rivals(NamedTuple):
     """Other events that have a say in the confidence of a signature.
 
-    ``events[offsets[m]:offsets[m + 1]]`` are those of signature m; bit g of ``bits`` says that a
-    rival must not lie in gap g. ``gap_after`` and ``gap_before`` are the components around each
-    gap.
+    ``events[offsets[m]:offsets[m + 1]]`` are those of signature m. Rival r must not lie in the
+    gaps ``gaps[gap_offsets[r]:gap_offsets[r + 1]]``, which are places in time order: j between
+    the events j - 1 and j of the signature, AT_START before the first and AT_END after the last.
     """
 
     events: Int64s = _INTS
-    bits: Int64s = _INTS
     offsets: Int64s = _INTS
-    gap_after: Int64s = _INTS
-    gap_before: Int64s = _INTS
+    gap_offsets: Int64s = _INTS
+    gaps: Int64s = _INTS
 
 
 class OrderLevels(NamedTuple):
@@ -164,7 +165,6 @@ class Gap(NamedTuple):
     ``test`` is that of its events, given the match, or NONE.
     """
 
-    number: int = 0
     after: int = 0
     before: int = 0
     test: int = 0
@@ -256,6 +256,9 @@ class PointRoom(NamedTuple):
     entries: Int64Rows = _INT_ROWS
     sums: npt.NDArray[np.float64] = _FLOAT_ROWS
 
+
+AT_START, AT_END = -1, -2
+"""Gaps before the first and after the last event, as far as the window reaches."""
 
 # What a search is given and where it is: the fields of its control array.
 (

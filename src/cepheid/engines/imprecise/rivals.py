@@ -12,8 +12,24 @@ from cepheid.codegen.steps import NegationTest
 from cepheid.engines.base.kernels.conditions import Conditions
 from cepheid.engines.base.registers import Registers
 from cepheid.engines.imprecise.frame import Frame, FrameTests
-from cepheid.engines.imprecise.kernels.rivals import decide_matches, find_next, find_violating
-from cepheid.engines.imprecise.layout import NEED_OUTPUT, Batch, Gap, Int64Rows, Rivals, Signatures
+from cepheid.engines.imprecise.kernels.rivals import (
+    SINCE_START,
+    UNTIL_END,
+    decide_matches,
+    find_between,
+    find_next,
+    find_violating,
+)
+from cepheid.engines.imprecise.layout import (
+    AT_END,
+    AT_START,
+    NEED_OUTPUT,
+    Batch,
+    Gap,
+    Int64Rows,
+    Rivals,
+    Signatures,
+)
 from cepheid.engines.imprecise.signatures import SignatureSearch
 from cepheid.events.arrays import Int64s, int64s
 from cepheid.jit.drive import Drive
@@ -23,10 +39,10 @@ from cepheid.tuning import tuning
 class ViolationSearch:
     """Finds the events that can violate a negated component of a match."""
 
-    def __init__(self, negation: NegationTest, window: int, gap: int, drive: Drive) -> None:
+    def __init__(self, negation: NegationTest, window: int, drive: Drive) -> None:
         after = negation.after.bit_length() - 1
         before = (negation.before & -negation.before).bit_length() - 1
-        self.gap = Gap(gap, after, before, 0 if negation.is_across else NONE)
+        self.gap = Gap(after, before, 0 if negation.is_across else NONE)
         self._window = window
         self._drive = drive
         self._tests = FrameTests(negation, [negation.test])
@@ -54,9 +70,10 @@ class ViolationSearch:
 
 
 class RivalSearch:
-    """Finds the rivals of signatures: events that could be next, or that violate a negation.
+    """Finds the rivals of signatures.
 
-    The gaps in which a rival must not lie are numbered in time order.
+    These are events that could be next, that violate a negation, or that are between events which
+    have to be adjacent.
     """
 
     def __init__(
@@ -64,22 +81,9 @@ class RivalSearch:
     ) -> None:
         self._signatures = signatures
         self._window = window
-        by_place = sorted(negations, key=lambda test: test.after)
-        self._negations = [
-            ViolationSearch(test, window, gap, signatures.drive)
-            for gap, test in enumerate(by_place)
-        ]
+        self._negations = [ViolationSearch(test, window, signatures.drive) for test in negations]
         self._waits = any(test.waits for test in negations)
         self.looks_back = any(not test.after for test in negations)
-        if signatures.is_next:
-            count = len(signatures.automaton.steps)
-            gaps = [(component - 1, component) for component in range(count)]
-        else:
-            gaps = [(each.gap.after, each.gap.before) for each in self._negations]
-        self._none = Rivals(
-            gap_after=np.array([after for after, _ in gaps], dtype=np.int64),
-            gap_before=np.array([before for _, before in gaps], dtype=np.int64),
-        )
         # What tests conditions across events in the frame that is looked at.
         self.conditions: Conditions
         self._registers: Registers
@@ -107,29 +111,35 @@ class RivalSearch:
 
         ``alive`` becomes 0 if a rival is certain to be in a gap.
         """
-        count = signatures.size
-        if self._signatures.is_next:
-            found = self._could_be_next(signatures, alive)
-        else:
-            found = np.concatenate([each.rivals(signatures) for each in self._negations], axis=1)
+        count, some = signatures.size, [each.rivals(signatures) for each in self._negations]
+        if self._signatures.is_next or self._signatures.is_contiguous:
+            some.append(self._in_between(signatures, alive))
+        found = np.concatenate(some, axis=1)
         if not found.shape[1]:
-            return self._none._replace(offsets=int64s(count + 1))
-        match, event, gap = found
-        order = np.lexsort((event, match))
-        match, event, gap = match[order], event[order], gap[order]
-        first = np.concatenate([[True], (np.diff(match) != 0) | (np.diff(event) != 0)])
-        begins = np.flatnonzero(first)
-        return self._none._replace(
+            return Rivals(offsets=int64s(count + 1), gap_offsets=int64s(1))
+        order = np.lexsort(found[::-1])
+        match, event, gap = found[:, order]
+        is_first = np.append(True, (np.diff(match) != 0) | (np.diff(event) != 0))
+        is_known = np.append(False, np.diff(gap) == 0) & ~is_first
+        match, event, gap = match[~is_known], event[~is_known], gap[~is_known]
+        begins = np.flatnonzero(is_first[~is_known])
+        gap = np.where(gap == SINCE_START, AT_START, np.where(gap == UNTIL_END, AT_END, gap))
+        return Rivals(
             events=np.ascontiguousarray(event[begins]),
-            bits=np.bitwise_or.reduceat(np.int64(1) << gap, begins),
             offsets=np.searchsorted(match[begins], np.arange(count + 1)).astype(np.int64),
+            gap_offsets=np.append(begins, len(gap)),
+            gaps=gap,
         )
 
-    def _could_be_next(self, signatures: Signatures, alive: Int64s) -> Int64Rows:
-        batch, bounds = self._signatures.batch, _bounds(signatures)
+    def _in_between(self, signatures: Signatures, alive: Int64s) -> Int64Rows:
+        """The events that a run would have taken instead, or that it could not skip."""
+        find, batch = find_next, self._signatures.batch
+        if self._signatures.is_contiguous:
+            find, batch = find_between, self._signatures.others
+        bounds = _bounds(signatures)
         return _listed(
             self._signatures.drive,
-            lambda found, at: find_next(
+            lambda found, at: find(
                 signatures, batch, self.conditions, self._window, bounds, alive, found, at
             ),
         )

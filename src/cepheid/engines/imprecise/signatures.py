@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
+from itertools import pairwise
 
 import numpy as np
 
 from cepheid.analysis.model import Alternative, AnalysedQuery
-from cepheid.codegen.layout import NEXT, NONE
+from cepheid.codegen.layout import NEXT, NONE, PARTITION_CONTIGUITY, STRICT
 from cepheid.codegen.sequences import compile_joint_tests, compile_nfa_b
 from cepheid.codegen.steps import JointTests
 from cepheid.engines.base.kernels.conditions import Conditions
@@ -27,6 +28,7 @@ from cepheid.engines.imprecise.kernels.interval_masses import FAR
 from cepheid.engines.imprecise.kernels.search import PATH_ROWS, search_in_query_order
 from cepheid.engines.imprecise.layout import (
     Batch,
+    Candidates,
     Floats,
     Int64Rows,
     OrderLevels,
@@ -63,6 +65,7 @@ class SignatureSearch:
         self.max_runs = options.max_runs
         self.paths = 0
         self.is_next = self.automaton.strategy == NEXT
+        self.is_contiguous = self.automaton.strategy <= PARTITION_CONTIGUITY
         self._compile_joint = partial(compile_joint_tests, query, as_sequence(alternative))
         self._waits = alternative.waits
         self.apart = least_distances(alternative.before, len(alternative.components), window)
@@ -77,6 +80,8 @@ class SignatureSearch:
         # The frame that is searched, as kernels read it, and the tests that each event passes.
         self.batch: Batch
         self.mask: Int64s
+        # All events, if those of a match must be adjacent.
+        self.others: Batch
         self._frame: Frame
         self._joint: FrameTests | None = None
         # What the search is given, and where it is.
@@ -129,9 +134,14 @@ class SignatureSearch:
         candidates, self.mask = self.tests.candidates(
             frame, self._registers, partition_of, max(numbers.count, 1)
         )
-        self.batch = Batch(frame.intervals, candidates, partition_of, frame.fresh, self.drive.pace)
+        self.batch = Batch(
+            frame.intervals, candidates, partition_of, frame.fresh, pace=self.drive.pace
+        )
         if not candidates.counts[::2].all():
             return False
+        if self.is_contiguous:
+            self.others = self._all_events()
+            self.batch = self.batch._replace(nelt=latest_next(self.others))
         self.conditions = self.tests.conditions(self._registers)
         self.control = int64s(layout.CONTROL_SIZE)
         self.control[layout.WINDOW] = self.window
@@ -148,6 +158,22 @@ class SignatureSearch:
             self.control[layout.LEAST_TIME] = frame.intervals.lower[fresh[0]]
         return True
 
+    def _all_events(self) -> Batch:
+        """The events of each partition, of which none may be between those of a match.
+
+        Under strict_contiguity all are in one.
+        """
+        partition_of = self.batch.partition_of
+        if self.automaton.strategy == STRICT:
+            partition_of = np.zeros_like(partition_of)
+        places = np.argsort(partition_of, kind="stable")
+        places = places[partition_of[places] >= 0]
+        count = int(partition_of.max(initial=-1)) + 1
+        borders = np.searchsorted(partition_of[places], np.arange(count + 1))[np.newaxis]
+        reach = np.array([self.batch.intervals.longest])
+        candidates = Candidates(places, borders, reach)
+        return self.batch._replace(candidates=candidates, partition_of=partition_of)
+
     def end(self) -> None:
         """Count the paths that the search has looked at."""
         self.paths += int(self.control[layout.PATHS])
@@ -156,7 +182,8 @@ class SignatureSearch:
         """The requested method, or the one that these numbers of candidates suggest."""
         if self._method != AUTO_METHOD:
             return self._method
-        if self._has_kleene or (self.is_next and not self._is_next_by_type):
+        is_next = self.is_contiguous or (self.is_next and not self._is_next_by_type)
+        if self._has_kleene or is_next:
             return QUERY_ORDER
         if self._has_searched():
             return _NEW_EVENTS
@@ -311,6 +338,22 @@ class SignatureSearch:
             ),
             {},
         )
+
+
+def latest_next(batch: Batch) -> Int64s:
+    """For each event the latest time that one next to it can begin at.
+
+    It is the earliest end of an event of its partition that is certain to be later: the NELT.
+    """
+    lower, upper = batch.intervals.lower, batch.intervals.upper
+    found = np.full(len(lower), FAR, dtype=np.int64)
+    places, borders = batch.candidates.places, batch.candidates.borders[0].tolist()
+    for begin, end in pairwise(borders):
+        own = places[begin:end]
+        earliest_end = np.minimum.accumulate(upper[own][::-1])[::-1]
+        after = np.searchsorted(lower[own], upper[own], side="right")
+        found[own] = np.append(earliest_end, FAR)[after]
+    return found
 
 
 def least_distances(before: Iterable[tuple[int, int]], count: int, window: int) -> Int64Rows:

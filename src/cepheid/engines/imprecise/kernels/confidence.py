@@ -32,14 +32,11 @@ from cepheid.engines.imprecise.kernels.chains import (
     in_one_pass,
 )
 from cepheid.engines.imprecise.kernels.gaps import (
-    AT_END,
     AT_ENDS,
-    AT_START,
     TIED,
     Grids,
     MatchRivals,
     fill_grid,
-    gap_of,
     place_of,
     product_of_ends,
 )
@@ -51,6 +48,8 @@ from cepheid.engines.imprecise.kernels.interval_masses import (
     valid_bounds,
 )
 from cepheid.engines.imprecise.layout import (
+    AT_END,
+    AT_START,
     Intervals,
     Match,
     Rivals,
@@ -68,7 +67,7 @@ _UNTIL, _AT, _BETWEEN, _FROM = 0, 1, 2, 3
 _MOST_REGIONS = 2_000
 """With more choices of regions for all rivals the times are enumerated instead."""
 
-NUMBER_ROWS = 11
+NUMBER_ROWS = 10
 """The rows of numbers that the kernel works with."""
 
 
@@ -125,18 +124,15 @@ def _add_region(regions, used, kind, place, shift):
 
 
 @helper
-def _regions_of(bits, gap_at, match, regions, used):
+def _regions_of(rivals, number, match, regions, used):
     """Write where a rival may be: in exactly one of these regions. Returns their end.
 
     A region is its kind, the number of the event or gap that bounds it, and how far from the
     time of that event.
     """
-    begin, previous, last = -1, 0, len(match.tags) - 1
-    for gap in range(len(gap_at)):
-        at = gap_at[gap]
-        if (bits >> gap) & 1 == 0 or at == previous:
-            continue
-        previous = at
+    begin, last = -1, len(match.tags) - 1
+    for gap in range(rivals.gap_offsets[number], rivals.gap_offsets[number + 1]):
+        at = rivals.gaps[gap]
         end = at - 1
         if at == AT_START:
             used = _add_region(regions, used, _UNTIL, last, -match.window)
@@ -152,7 +148,7 @@ def _regions_of(bits, gap_at, match, regions, used):
                 if place < end:
                     used = _add_region(regions, used, _BETWEEN, place + 1, 0)
         begin = at
-    if previous == AT_END:
+    if begin == AT_END:
         return _add_region(regions, used, _FROM, 0, match.window)
     return _add_region(regions, used, _FROM, begin, 0)
 
@@ -188,7 +184,7 @@ def _list_regions(match, rivals, regions):
     for r in range(len(rivals.events)):
         if rivals.places[r] == TIED:
             regions.begins[tied] = end
-            end = _regions_of(rivals.bits[r], rivals.gap_at, match, regions.kinds, end)
+            end = _regions_of(rivals, r, match, regions.kinds, end)
             choices *= end - regions.begins[tied]
             regions.chosen[tied] = regions.begins[tied]
             tied += 1
@@ -261,14 +257,13 @@ def score_matches(signatures, intervals, window, all_rivals, wanted, room, score
     """Write the scores of matches ``wanted``; 0 if no world has the match.
 
     If the grid is too small, ``at[0]`` is the place in ``wanted`` to resume at and ``at[1]`` the
-    size that it needs. A row of numbers has room for the events, the rivals and one more, and the
-    gaps of a match; a row of masses, for the instants of an event.
+    size that it needs. A row of numbers has room for the events, and the rivals and one more, of a
+    match; a row of masses, for the instants of an event.
     """
     numbers, work, grid = room.numbers, room.work, room.grid
     lo, hi, grid_at, places = numbers[0], numbers[1], numbers[2], numbers[3]
     sums = Sums(numbers[4], room.products[3:], work, room.products[:3])
-    regions = _Regions(numbers[8:11], numbers[6], numbers[7])
-    gaps = len(all_rivals.gap_after)
+    regions = _Regions(numbers[7:10], numbers[5], numbers[6])
     answer = sums.answer
     for number in range(at[0], len(wanted)):
         if room.pace[0] <= 0:
@@ -281,20 +276,17 @@ def score_matches(signatures, intervals, window, all_rivals, wanted, room, score
         count = len(match.tags)
         first, last = all_rivals.offsets[m], all_rivals.offsets[m + 1]
         rivals = MatchRivals(
-            all_rivals.events[first:last], all_rivals.bits[first:last], places, numbers[5, :gaps]
-        )
+            all_rivals.events[first:last], places, all_rivals.gap_offsets[first : last + 1],
+            all_rivals.gaps,
+        )  # fmt: skip
         scores.confidences[m], scores.starts[m], scores.ends[m] = 0.0, 0, 0
         if valid_bounds(match, intervals) == 0:
             continue
         grid_at[:count] = -1
         is_tied, has_ends, used, size = False, False, 0, 0
         if last > first:
-            for gap in range(gaps):
-                rivals.gap_at[gap] = gap_of(
-                    match.tags, all_rivals.gap_after[gap], all_rivals.gap_before[gap]
-                )
             for r in range(last - first):
-                place = place_of(rivals.bits[r], rivals.gap_at)
+                place = place_of(rivals, r)
                 places[r] = place
                 is_tied = is_tied or place == TIED
                 has_ends = has_ends or place == AT_ENDS

@@ -10,29 +10,26 @@ from typing import NamedTuple
 
 from cepheid.codegen.layout import TAG_SHIFT
 from cepheid.engines.imprecise.kernels.interval_masses import FAR, mass_until, masses_until
-from cepheid.engines.imprecise.layout import Floats
+from cepheid.engines.imprecise.layout import AT_END, AT_START, Floats
 from cepheid.events.arrays import Int64s
 from cepheid.jit.decorators import helper
 
 _COMPONENT = (1 << TAG_SHIFT) - 1
-
-AT_START, AT_END = -1, -2
-"""Gaps before the first and after the last event, as far as the window reaches."""
 
 AT_ENDS, TIED = -3, -4
 """The places of rivals with gaps only there, and with gaps in several places."""
 
 
 class MatchRivals(NamedTuple):
-    """The rivals of one match: their events, their gaps as bits, and their places.
+    """The rivals of one match: their events and their places.
 
-    ``gap_at`` is the place of each gap in the match.
+    The gaps of the n-th are ``gaps[gap_offsets[n]:gap_offsets[n + 1]]``.
     """
 
     events: Int64s
-    bits: Int64s
     places: Int64s
-    gap_at: Int64s
+    gap_offsets: Int64s
+    gaps: Int64s
 
 
 class Grids(NamedTuple):
@@ -60,18 +57,17 @@ def gap_of(tags, after, before):
 
 
 @helper
-def place_of(bits, gap_at):
+def place_of(rivals, number):
     """The one gap of a rival, or that its gaps are at the ends, or in several places."""
     found, ends = 0, False
-    for gap in range(len(gap_at)):
-        if (bits >> gap) & 1:
-            at = gap_at[gap]
-            if at == AT_START or at == AT_END:
-                ends = True
-            elif found != 0 and found != at:
-                return TIED
-            else:
-                found = at
+    for gap in range(rivals.gap_offsets[number], rivals.gap_offsets[number + 1]):
+        at = rivals.gaps[gap]
+        if at == AT_START or at == AT_END:
+            ends = True
+        elif found != 0:
+            return TIED
+        else:
+            found = at
     if ends:
         return TIED if found != 0 else AT_ENDS
     return found
@@ -109,28 +105,23 @@ def fill_grid(grids, gap, match, rivals, work, intervals):
 
 
 @helper
-def _kept_out(rival, bits, gap_at, times, match, intervals):
+def _kept_out(rivals, number, times, match, intervals):
     """The probability that a rival is in none of its gaps, which are in time order."""
-    last = len(match.tags) - 1
+    rival, last = rivals.events[number], len(match.tags) - 1
     share = 0.0
     start = -FAR
-    previous = 0
-    for gap in range(len(gap_at)):
-        if (bits >> gap) & 1:
-            at = gap_at[gap]
-            if at == previous:
-                continue
-            previous = at
-            if at == AT_START:
-                after, before = times[last] - match.window, times[0]
-            elif at == AT_END:
-                after, before = times[last], times[0] + match.window
-            else:
-                after, before = times[at - 1], times[at]
-            share += mass_until(intervals, rival, after)
-            if start != -FAR:
-                share -= mass_until(intervals, rival, start - 1)
-            start = before
+    for gap in range(rivals.gap_offsets[number], rivals.gap_offsets[number + 1]):
+        at = rivals.gaps[gap]
+        if at == AT_START:
+            after, before = times[last] - match.window, times[0]
+        elif at == AT_END:
+            after, before = times[last], times[0] + match.window
+        else:
+            after, before = times[at - 1], times[at]
+        share += mass_until(intervals, rival, after)
+        if start != -FAR:
+            share -= mass_until(intervals, rival, start - 1)
+        start = before
     return share + (1.0 - mass_until(intervals, rival, start - 1))
 
 
@@ -140,7 +131,5 @@ def product_of_ends(times, wanted, match, rivals, intervals):
     share = 1.0
     for r in range(len(rivals.events)):
         if rivals.places[r] == wanted:
-            share *= _kept_out(
-                rivals.events[r], rivals.bits[r], rivals.gap_at, times, match, intervals
-            )
+            share *= _kept_out(rivals, r, times, match, intervals)
     return share

@@ -1,6 +1,7 @@
 """The rivals of a match: events that could be next, or that violate a negated component.
 
-For each, its match, its event and the number of the gap in which it must not lie are written.
+For each, its match, its event and the gap in which it must not lie are written. The gap is the
+place of the event after it, or SINCE_START and UNTIL_END, which precede and follow all places.
 """
 
 from __future__ import annotations
@@ -13,11 +14,24 @@ from cepheid.engines.base.kernels.conditions import (
     select_event,
     select_match,
 )
-from cepheid.engines.imprecise.kernels.gaps import AT_END, AT_START, gap_of
+from cepheid.engines.imprecise.kernels.gaps import gap_of
 from cepheid.engines.imprecise.kernels.interval_masses import first_reaching, is_in, valid_bounds
-from cepheid.engines.imprecise.layout import NEED_OUTPUT, Batch, Gap, Intervals, Match, Signatures
+from cepheid.engines.imprecise.layout import (
+    AT_END,
+    AT_START,
+    NEED_OUTPUT,
+    Batch,
+    Gap,
+    Intervals,
+    Match,
+    Signatures,
+)
 from cepheid.jit.decorators import I64, I64S, I64S_2D, helper, kernel, type_of
 from cepheid.jit.drive import DONE, PAUSE
+
+SINCE_START, UNTIL_END = 0, 1 << 62
+
+_COMPONENT = (1 << TAG_SHIFT) - 1
 
 
 @helper
@@ -51,8 +65,57 @@ def list_between(listed, row, test, tags, begin, end, batch, conditions):
 def find_next(signatures, batch, conditions, window, bounds, alive, rivals, at):
     """Write the events that could be taken before one of the match, from match ``at[0]`` on.
 
-    ``alive[m]`` becomes 0 if one is certain to be. ``at[1]`` is the number of rivals written.
+    A list takes what it can, until it is full: then events that can begin the next component are
+    rivals. ``alive[m]`` becomes 0 if one is certain to be taken. ``at[1]`` is the number of rivals
+    written.
     """
+    ids, offsets = signatures.ids, signatures.offsets
+    lower, upper = batch.intervals.lower, batch.intervals.upper
+    lo, hi, steps = bounds[0], bounds[1], conditions.steps
+    for m in range(at[0], len(offsets) - 1):
+        match = Match(ids[offsets[m] : offsets[m + 1]], lo, hi, window)
+        tags, used, length = match.tags, at[1], 0
+        alive[m] = valid_bounds(match, batch.intervals)
+        clear_registers(conditions, 0)
+        for j in range(1, len(tags)):
+            if alive[m] == 0:
+                break
+            here = tags[j - 1] & _COMPONENT
+            is_later = j > 1 and tags[j - 2] & _COMPONENT == here
+            length = length + 1 if is_later else 1
+            select_event(conditions, here, is_later, tags[j - 1] >> TAG_SHIFT, 0)
+            if steps[here].is_kleene and length < steps[here].most:
+                row, test = 2 * here + 1, steps[here].take
+            else:
+                row, test = 2 * here + 2, steps[here + 1].begin
+            found = list_between(
+                rivals[1, used:], row, test, tags, lo[j - 1], hi[j], batch, conditions
+            )
+            if used + found > rivals.shape[1]:
+                at[0] = m
+                return NEED_OUTPUT
+            for place in range(used, used + found):
+                event = rivals[1, place]
+                rivals[0, place], rivals[2, place] = m, j
+                if lower[event] > hi[j - 1] and upper[event] < lo[j]:
+                    alive[m] = 0
+            used += found
+        if alive[m] != 0:
+            at[1] = used
+        if batch.pace[0] <= 0:
+            at[0] = m + 1
+            return PAUSE
+    at[0] = len(offsets) - 1
+    return DONE
+
+
+@kernel(
+    I64(
+        type_of(Signatures), type_of(Batch), type_of(Conditions), I64, I64S_2D, I64S, I64S_2D, I64S,
+    )
+)  # fmt: skip
+def find_between(signatures, batch, conditions, window, bounds, alive, rivals, at):
+    """Write the candidates that can be between two events of a match, as :func:`find_next` does."""
     ids, offsets = signatures.ids, signatures.offsets
     lower, upper = batch.intervals.lower, batch.intervals.upper
     lo, hi = bounds[0], bounds[1]
@@ -60,15 +123,12 @@ def find_next(signatures, batch, conditions, window, bounds, alive, rivals, at):
         match = Match(ids[offsets[m] : offsets[m + 1]], lo, hi, window)
         tags, used = match.tags, at[1]
         alive[m] = valid_bounds(match, batch.intervals)
-        clear_registers(conditions, 0)
         for j in range(1, len(tags)):
             if alive[m] == 0:
                 break
-            select_event(conditions, j - 1, False, tags[j - 1] >> TAG_SHIFT, 0)
             found = list_between(
-                rivals[1, used:], 2 * j, conditions.steps[j].begin, tags, lo[j - 1], hi[j], batch,
-                conditions,
-            )  # fmt: skip
+                rivals[1, used:], 0, NONE, tags, lo[j - 1], hi[j], batch, conditions
+            )
             if used + found > rivals.shape[1]:
                 at[0] = m
                 return NEED_OUTPUT
@@ -107,9 +167,9 @@ def find_violating(signatures, batch, conditions, window, gap, bounds, rivals, a
             continue
         place, last = gap_of(match.tags, gap.after, gap.before), len(match.tags) - 1
         if place == AT_START:
-            begin, end = lo[last] - window, hi[0]
+            begin, end, place = lo[last] - window, hi[0], SINCE_START
         elif place == AT_END:
-            begin, end = lo[last], hi[0] + window
+            begin, end, place = lo[last], hi[0] + window, UNTIL_END
         else:
             begin, end = lo[place - 1], hi[place]
         if gap.test != NONE:
@@ -122,7 +182,7 @@ def find_violating(signatures, batch, conditions, window, gap, bounds, rivals, a
             at[0] = m
             return NEED_OUTPUT
         for written in range(used, used + found):
-            rivals[0, written], rivals[2, written] = m, gap.number
+            rivals[0, written], rivals[2, written] = m, place
         at[1] = used + found
         if batch.pace[0] <= 0:
             at[0] = m + 1

@@ -54,8 +54,12 @@ def _upper_confidence(path, vlb, depth, intervals, last):
 
 
 @helper
-def _open(depth, option, steps, paths, candidates, partition, lower):
-    """Let a path of this length look for the next event from ``option`` on."""
+def _open(depth, option, steps, paths, batch, partition):
+    """Let a path of this length look for the next event from ``option`` on.
+
+    What a list can take bounds the next component too.
+    """
+    candidates, lower = batch.candidates, batch.intervals.lower
     here, count = paths[_COMPONENT, depth - 1], paths[_COUNT, depth - 1]
     if option == TAKE and (not steps[here].is_kleene or count >= steps[here].most):
         option = BEGIN
@@ -70,7 +74,8 @@ def _open(depth, option, steps, paths, candidates, partition, lower):
     paths[_CURSOR, depth] = first_reaching(
         candidates, row, partition, lower, paths[_VLB, depth - 1] + 1
     )
-    paths[_NELT, depth] = FAR
+    if option == TAKE or not steps[here].is_kleene or count >= steps[here].most:
+        paths[_NELT, depth] = batch.nelt[paths[_EVENT, depth - 1]] if len(batch.nelt) > 0 else FAR
 
 
 @kernel(
@@ -79,8 +84,8 @@ def _open(depth, option, steps, paths, candidates, partition, lower):
 def search_in_query_order(control, batch, conditions, paths, least_confidence, out):
     """Write the signatures whose events can be in order in one window; resumes where it stopped.
 
-    Under skip_till_next_match an event extends a path only up to the NELT, the end of the first
-    event that is certain to come in between [Zhang10 §4].
+    If a path takes the next event, one extends it only up to the NELT, the end of the first event
+    that is certain to come in between [Zhang10 §4].
     """
     window, is_next = control[layout.WINDOW], control[layout.IS_NEXT] != 0
     intervals, candidates, fresh = batch.intervals, batch.candidates, batch.fresh
@@ -125,7 +130,7 @@ def search_in_query_order(control, batch, conditions, paths, least_confidence, o
             if depth == 0 or options[depth] == BEGIN:
                 options[depth] = OVER
             else:
-                _open(depth, BEGIN, steps, paths, candidates, partition, lower)
+                _open(depth, BEGIN, steps, paths, batch, partition)
             continue
         event = places[cursors[depth]]
         cursors[depth] += 1
@@ -149,7 +154,9 @@ def search_in_query_order(control, batch, conditions, paths, least_confidence, o
         if not holds(conditions, test, event, depth):
             continue
         if is_next and depth > 0 and lower[event] > upper[path[depth - 1]]:
-            nelts[depth] = min(nelts[depth], upper[event])
+            before = steps[component[depth - 1]]
+            if options[depth] == TAKE or not before.is_kleene or count[depth - 1] >= before.most:
+                nelts[depth] = min(nelts[depth], upper[event])
         if here == last_component and depth > 0 and is_simple:
             # It lies behind the others and in their window: that is all, unless they fill it.
             if depth < window and vlb[depth - 1] + 1 <= first[depth - 1] + window - 1:
@@ -179,7 +186,7 @@ def search_in_query_order(control, batch, conditions, paths, least_confidence, o
         copy_registers(conditions, depth, depth + 1)
         select_event(conditions, here, options[depth] == TAKE, event, depth + 1)
         depth += 1
-        _open(depth, TAKE, steps, paths, candidates, partition, lower)
+        _open(depth, TAKE, steps, paths, batch, partition)
         if (
             here == last_component
             and (not step.is_kleene or count[depth - 1] >= step.least)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from cepheid.engines.base.kernels.conditions import clear_registers
 from cepheid.engines.base.kernels.registers import apply_updates
+from cepheid.engines.lazy.kernels.absence import RESTS, are_present, may_rest
 from cepheid.engines.lazy.kernels.instances import (
     add_event,
     copied,
@@ -26,26 +27,26 @@ from cepheid.engines.lazy.kernels.instances import (
     phase_of,
     write_match,
 )
-from cepheid.engines.lazy.kernels.search import put, row_of_list
-from cepheid.engines.lazy.kernels.steps import finals_of, follow_plan, is_last, search_buffer
+from cepheid.engines.lazy.kernels.search import fill_buffers, row_of_list
+from cepheid.engines.lazy.kernels.steps import (
+    finals_of,
+    follow_plan,
+    is_last,
+    lacks_room,
+    search_buffer,
+)
 from cepheid.engines.lazy.kernels.tests import Testing, fits, holds_when_complete
 from cepheid.engines.lazy.layout import (
     COMPLETE,
     DONE,
     FAR,
-    NEED_INSTANCES,
-    NEED_NODES,
-    NEED_OUTPUT,
     NEED_POOL,
-    NEED_STACK,
     NEED_SWEEP,
-    NEED_WORK,
     NONE,
     SEARCH,
     SLOT_FIRST,
     SLOT_NODE,
     UNSEEN,
-    WORK,
     Events,
     Output,
     Plans,
@@ -162,24 +163,6 @@ def _leave(components, state, instance_ix):
 
 
 @helper
-def _lacks_room(state, out, count, length):
-    """What is too full for a step of ``count`` instances to ``length`` events each, or DONE."""
-    ctl = state.control[0]
-    most = count * (2 + ctl.fanout)
-    if ctl.free_count < most:
-        return NEED_INSTANCES
-    if ctl.nodes + count > len(state.nodes):
-        return NEED_NODES
-    if ctl.ids + count * length > len(out.ids) or ctl.matches + count >= len(out.offsets):
-        return NEED_OUTPUT
-    if ctl.top + most > len(state.stack):
-        return NEED_STACK
-    if WORK + length > len(state.work):
-        return NEED_WORK
-    return DONE
-
-
-@helper
 def _complete(tables, plans, state, events, out, instance_ix):
     """End the list of an instance here, where it may be complete."""
     row, count = state.instances.table[instance_ix], len(tables.components)
@@ -213,7 +196,7 @@ def _work_off(tables, plans, state, events, out):
         pace[0] -= 1
         instance_ix = state.stack[ctl.top - 1]
         row = instances.table[instance_ix]
-        lacking = _lacks_room(state, out, 1, row.length + 1)
+        lacking = lacks_room(state, out, 1, row.length + 1)
         if lacking != DONE:
             return lacking
         component = row.next
@@ -276,27 +259,45 @@ def _begin(tables, plans, state, events, out, plan, step, event):
     free_instance(state.control, instances, instance_ix)
 
 
-@small
-def _fill_buffers(terms, state, events, event):
-    """Put an event into the buffers of its partition, then of its groups; False without room."""
-    ctl, inputs = state.control[0], state.inputs
-    count, numbers = inputs.waiting.shape[1], inputs.buffers.shape[1]
-    mask, partition = events.masks[event], events.partitions[event]
-    while ctl.component < count + numbers:
-        number = ctl.component - count
-        if (mask >> number) & 1:
-            if not put(state.control, inputs, events.axis, partition, number, event):
-                return False
-            ctl.buffered += 1
-        ctl.component += 1
-    while ctl.component < count + numbers + len(terms):
-        term = terms[ctl.component - count - numbers]
-        number, group = term.component, events.groups[event, term.column]
-        if (mask >> number) & 1 and group != NONE:
-            if not put(state.control, inputs, events.axis, group, number, event):
-                return False
-        ctl.component += 1
-    return True
+@helper
+def _begin_or_rest(tables, plans, state, events, out, plan, step, event):
+    """Begin an instance, or in a tree let the event rest while a component is absent."""
+    inputs, window, row = state.inputs, state.control[0].window, plans.table[plan]
+    mask = events.masks[event]
+    first = plans.steps[plan, step].component
+    if row.is_tree == 0 or are_present(inputs, events, window, row, first, event, mask):
+        _begin(tables, plans, state, events, out, plan, step, event)
+    elif may_rest(tables.components, inputs, events, window, row, first, event):
+        events.masks[event] = mask | (RESTS << plan)
+
+
+@helper
+def _wake(tables, plans, state, events, out, event):
+    """Begin the instances of resting events if this one brings what was absent; what is needed."""
+    inputs, window = state.inputs, state.control[0].window
+    now, partition = events.axis[event], events.partitions[event]
+    for plan in range(len(plans.table)):
+        row = plans.table[plan]
+        if row.is_alive == 0 or row.is_tree == 0:
+            continue
+        step = plans.steps[plan, 0].child
+        first = plans.steps[plan, step].component
+        if are_present(inputs, events, window, row, first, event, 0) or not are_present(
+            inputs, events, window, row, first, event, events.masks[event]
+        ):
+            continue
+        buffer = inputs.buffers[partition, first]
+        place = buffer.low + buffer.count - 1
+        while place >= buffer.low and now - events.axis[inputs.pool[place]] < window:
+            own = inputs.pool[place]
+            if events.masks[own] & (RESTS << plan):
+                lacking = lacks_room(state, out, 1, 1)
+                if lacking != DONE:
+                    return lacking
+                events.masks[own] &= ~(RESTS << plan)
+                _begin(tables, plans, state, events, out, plan, step, own)
+            place -= 1
+    return DONE
 
 
 @kernel(I64(type_of(Tables), type_of(Plans), type_of(State), type_of(Events), type_of(Output)))
@@ -320,8 +321,13 @@ def read_events(tables, plans, state, events, out):
                 return NEED_SWEEP
             ctl.now = max(ctl.now, now)
             inputs.nows[events.partitions[event]] = now
+            lacking = _wake(tables, plans, state, events, out, event)
+            if lacking != DONE:
+                return lacking
+            if ctl.top > 0:
+                continue
         if component >= count:
-            if not _fill_buffers(tables.terms, state, events, event):
+            if not fill_buffers(tables.terms, state, events, event):
                 return NEED_POOL
             ctl.at += 1
             ctl.component = 0
@@ -359,7 +365,7 @@ def read_events(tables, plans, state, events, out):
             ):
                 ctl.before, ctl.current = instance_ix, row.link
                 continue
-            lacking = _lacks_room(state, out, 1, row.length + 1)
+            lacking = lacks_room(state, out, 1, row.length + 1)
             if lacking != DONE:
                 return lacking
             ctl.before, ctl.current = instance_ix, row.link
@@ -369,14 +375,14 @@ def read_events(tables, plans, state, events, out):
         if term + 1 < part.term_high:
             ctl.list, ctl.current = ctl.list + 1, UNSEEN
             continue
-        lacking = _lacks_room(state, out, len(plans.table), 1)
+        lacking = lacks_room(state, out, len(plans.table), 1)
         if lacking != DONE:
             return lacking
         for plan in range(len(plans.table)):
             step = plans.steps[plan, 0].child if plans.table[plan].is_alive != 0 else NONE
             while step != NONE:
                 if plans.steps[plan, step].component == component:
-                    _begin(tables, plans, state, events, out, plan, step, event)
+                    _begin_or_rest(tables, plans, state, events, out, plan, step, event)
                 step = plans.steps[plan, step].sibling
         ctl.component += 1
         ctl.list, ctl.current = 0, UNSEEN

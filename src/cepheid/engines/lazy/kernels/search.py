@@ -6,7 +6,7 @@ A buffer is in stream order, so that ordering filters and the window are binary 
 from __future__ import annotations
 
 from cepheid.engines.lazy.layout import FAR, NONE, SLOT_FIRST, WHOLE
-from cepheid.jit.decorators import helper
+from cepheid.jit.decorators import helper, small
 
 
 @helper
@@ -167,4 +167,27 @@ def put(control, inputs, axis, row, number, event):
         buffer.low = target
     pool[buffer.low + buffer.count] = event
     buffer.count += 1
+    return True
+
+
+@small
+def fill_buffers(terms, state, events, event):
+    """Put an event into the buffers of its partition, then of its groups; False without room."""
+    ctl, inputs = state.control[0], state.inputs
+    count, numbers = inputs.waiting.shape[1], inputs.buffers.shape[1]
+    mask, partition = events.masks[event], events.partitions[event]
+    while ctl.component < count + numbers:
+        number = ctl.component - count
+        if (mask >> number) & 1:
+            if not put(state.control, inputs, events.axis, partition, number, event):
+                return False
+            ctl.buffered += 1
+        ctl.component += 1
+    while ctl.component < count + numbers + len(terms):
+        term = terms[ctl.component - count - numbers]
+        number, group = term.component, events.groups[event, term.column]
+        if (mask >> number) & 1 and group != NONE:
+            if not put(state.control, inputs, events.axis, group, number, event):
+                return False
+        ctl.component += 1
     return True

@@ -10,7 +10,17 @@ from cepheid.engines.lazy.kernels.search import (
     last_of,
     row_of,
 )
-from cepheid.engines.lazy.layout import NONE, SEARCH
+from cepheid.engines.lazy.layout import (
+    DONE,
+    NEED_INSTANCES,
+    NEED_NODES,
+    NEED_OUTPUT,
+    NEED_STACK,
+    NEED_WORK,
+    NONE,
+    SEARCH,
+    WORK,
+)
 from cepheid.jit.decorators import helper, small
 
 
@@ -88,3 +98,21 @@ def follow_plan(tables, plans, state, events, instance_ix):
             sibling = plans.steps[row.plan, sibling].sibling
         row.step = child
     push(tables, plans, state, events, instance_ix)
+
+
+@helper
+def lacks_room(state, out, count, length):
+    """What is too full for a step of ``count`` instances to ``length`` events each, or DONE."""
+    ctl = state.control[0]
+    most = count * (2 + ctl.fanout)
+    if ctl.free_count < most:
+        return NEED_INSTANCES
+    if ctl.nodes + count > len(state.nodes):
+        return NEED_NODES
+    if ctl.ids + count * length > len(out.ids) or ctl.matches + count >= len(out.offsets):
+        return NEED_OUTPUT
+    if ctl.top + most > len(state.stack):
+        return NEED_STACK
+    if WORK + length > len(state.work):
+        return NEED_WORK
+    return DONE
