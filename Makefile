@@ -5,15 +5,17 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser test-checked test-cluster test-kafka test-spark test-lowest fuzz check fmt bench figures notebooks docs dist clean
+.PHONY: help demo test browser test-checked test-cluster test-kafka test-tables test-spark pipeline test-lowest fuzz check fmt bench figures notebooks docs dist clean
 
 help:
 	@echo 'make demo          run three sample queries on Spark (needs Java 17 or later)'
+	@echo 'make pipeline      run the example of a pipeline on Spark, and kill and restart it'
 	@echo 'make test          run all checks, tests and documentation examples'
 	@echo 'make browser       install Chromium for the tests of pages, if there is none'
 	@echo 'make test-checked  run the agreement tests with kernels that check every index'
 	@echo 'make test-cluster  run a query on a local Spark cluster of three JVMs'
 	@echo 'make test-kafka    run a query between two topics of a local Kafka broker (needs Maven)'
+	@echo 'make test-tables   run queries over Delta and Iceberg tables, with Spark 4.1 (needs Maven)'
 	@echo 'make test-spark    run the tests of Spark on another version of it: SPARK=4.1'
 	@echo 'make test-lowest   run the tests with the oldest versions of all dependencies that are allowed'
 	@echo 'make fuzz          run the fuzzers for MINUTES (default: 3); findings are in build/fuzz'
@@ -31,6 +33,10 @@ help:
 demo: $(VENV)/.installed
 	@$(BIN)/cepheid demo --spark 'local[*]'
 
+pipeline: $(VENV)/.installed-dev
+	$(BIN)/python examples/pipeline/pipeline.py demo
+	CEPHEID_PIPELINE=3 $(BIN)/pytest tests/spark/test_pipeline.py
+
 test: check
 	$(BIN)/pytest -n 2 --dist loadgroup
 
@@ -47,10 +53,13 @@ test-checked: $(VENV)/.installed-dev
 
 SPARK ?= 4.1
 OTHER := build/spark-$(SPARK)
-test-spark: $(VENV)/.installed-dev
+.PHONY: spark-environment
+spark-environment: $(VENV)/.installed-dev
 	@$(PIP) install uv
 	@$(BIN)/uv venv -q --clear --python $(BIN)/python $(OTHER)
 	@VIRTUAL_ENV=$(CURDIR)/$(OTHER) $(BIN)/uv pip install -q -e '.[dev,spark]' 'pyspark[connect]==$(SPARK).*'
+
+test-spark: spark-environment
 	$(OTHER)/bin/pytest -n 2 --dist loadgroup tests/spark
 
 LOWEST := build/lowest
@@ -78,6 +87,17 @@ test-kafka: $(VENV)/.installed-dev
 		CEPHEID_KAFKA=$(CURDIR)/$(KAFKA) $(BIN)/pytest tests/kafka; \
 	else \
 		echo 'test-kafka skipped: Maven could not download the broker and the connector'; \
+	fi
+
+# Maven downloads Delta and Iceberg, which exist for Spark 4.1.
+TABLES := build/tables
+test-tables: SPARK := 4.1
+test-tables: $(VENV)/.installed-dev
+	@if $(FETCH) -f tests/tables/jars.xml -DoutputDirectory=$(CURDIR)/$(TABLES); then \
+		$(MAKE) spark-environment SPARK=$(SPARK) && \
+		CEPHEID_TABLES=$(CURDIR)/$(TABLES) build/spark-$(SPARK)/bin/pytest tests/tables; \
+	else \
+		echo 'test-tables skipped: Maven could not download Delta and Iceberg'; \
 	fi
 
 check: $(VENV)/.installed-dev

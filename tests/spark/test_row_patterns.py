@@ -119,7 +119,7 @@ def test_faults_are_found_before_anything_runs(ticks: DataFrame):
 
 
 def test_an_error_in_a_worker_reaches_the_user(ticks: DataFrame):
-    from cepheid.cli.spark.spark_faults import spark_fault
+    from cepheid.spark.faults import fault_of
 
     query = cep.query(
         "MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES A.ts AS t "
@@ -127,7 +127,7 @@ def test_an_error_in_a_worker_reaches_the_user(ticks: DataFrame):
     )
     with pytest.raises(Exception, match=r"cepheid\.errors\.EvaluationError") as raised:
         query.match(ticks).collect()
-    said = str(spark_fault(raised.value))
+    said = str(fault_of(raised.value))
     assert said.startswith("AFTER MATCH SKIP TO FIRST A")
 
 

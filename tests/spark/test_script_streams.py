@@ -135,8 +135,10 @@ def test_a_script_is_one_stream_of_the_matches_of_all_queries(
     assert len({row["match_id"] for row in found}) == len(found)
     assert sum(each.observedMetrics["cepheid"]["matches"] for each in progress) == len(found)
     batch = script.match(rocksdb.createDataFrame(table), match_id=True)
-    ids = {row["match_id"] for frame in batch.values() for row in frame.collect()}
-    assert ids == {row["match_id"] for row in found}
+    together = batch.together
+    assert together.columns == matches.columns
+    ids = {(row["query"], row["match_id"]) for row in together.collect()}
+    assert ids == {(row["query"], row["match_id"]) for row in found}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import typer
 
 from cepheid.cli.signals import end
-from cepheid.cli.spark.spark_faults import spark_fault
 from cepheid.errors import (
     CepheidError,
     CepheidWarning,
@@ -60,7 +59,7 @@ def reporting() -> Iterator[None]:
             _silence_stdout()
             raise typer.Exit from None
         except Exception as error:
-            fault = spark_fault(error) or _system_fault(error)
+            fault = _spark_fault(error) or _system_fault(error)
             if fault is None:
                 raise
             report(fault)
@@ -144,6 +143,15 @@ def _warning_shown_by(otherwise: Callable[..., None]) -> Callable[..., None]:
             shown.add(str(message))
 
     return show
+
+
+def _spark_fault(error: Exception) -> CepheidError | None:
+    """The error to report for an exception of Spark, which is loaded if there can be one."""
+    if "pyspark" not in sys.modules:
+        return None
+    from cepheid.spark.faults import fault_of
+
+    return fault_of(error)
 
 
 def _system_fault(error: Exception) -> CepheidError | None:

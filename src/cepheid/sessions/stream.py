@@ -21,12 +21,14 @@ from cepheid.errors import (
     EventError,
     LimitError,
     OptionError,
+    QueryError,
     SessionError,
     SnapshotError,
 )
 from cepheid.events.conforming import like_earlier
 from cepheid.events.events import Events
 from cepheid.events.time_axis import TimeAxis, check_range
+from cepheid.language.state_text import share_state
 from cepheid.matches.matches import Matches, ScriptMatches
 from cepheid.matches.metrics import Metrics
 from cepheid.planning.choice import refuse_unknown_kinds, warn_of_reference
@@ -316,7 +318,7 @@ class StreamSession(Generic[Found, Counted]):
             wanted = names.pop(single)
             raise SnapshotError(f"the snapshot is of {names[0]}, and not of {wanted}")
         # A session checks the text of its own query.
-        if not single and header[kind] != str(self._script):
+        if not single and not self._made(str(header[kind])):
             raise SnapshotError(
                 "the snapshot is of another script; read the stream from its beginning. "
                 f"It was made by:\n{header[kind]}"
@@ -325,7 +327,13 @@ class StreamSession(Generic[Found, Counted]):
         none = np.empty(0, dtype=np.int64)
         table = pa.table({}) if single else table_from(arrays["columns"])
         columns = Events(table, none, none, axis, none.astype(np.int32), (), schema)
-        self._open(columns, (header, arrays))
+        try:
+            self._open(columns, (header, arrays))
+        except QueryError as error:
+            raise SnapshotError(
+                f"the snapshot lacks what the query needs: {error}\nRead the stream from its "
+                "beginning, or restore it with the query that made it"
+            ) from error
         self._now = header.get("now")
         if not single:
             check_values(header, {"has_ended": "flag"})
@@ -334,6 +342,11 @@ class StreamSession(Generic[Found, Counted]):
             self._has_ended = header["has_ended"]
             for node in self._nodes:
                 node.load(part(f"query{node.planned.number}", arrays), axis, schema)
+
+    def _made(self, text: str) -> bool:
+        """Whether a script with this text has the states of this one."""
+        trees = [each.query for each in self._script.queries]
+        return text == str(self._script) or share_state(text, trees, with_returns=True)
 
     @property
     @one_at_a_time

@@ -14,13 +14,15 @@ from cepheid.spark.batch import batch, row_patterns
 from cepheid.spark.batch import rules as batch_rules
 from cepheid.spark.batch.explain import explain
 from cepheid.spark.batch.typed import typed
+from cepheid.spark.faults import fault_of
+from cepheid.spark.files.data_source import register_source
 from cepheid.spark.files.files import match_files
 from cepheid.spark.pattern_sql import sql
 from cepheid.spark.statements import create_view, register
 from cepheid.spark.stream import row_patterns as row_streams
 from cepheid.spark.stream import rules as rule_streams
 from cepheid.spark.stream import streaming
-from cepheid.spark.stream.checkpoints import check_checkpoint
+from cepheid.spark.stream.checkpoints import check_checkpoint, start
 from cepheid.spark.stream.monitoring import (
     MetricsListener,
     StreamMetrics,
@@ -45,6 +47,7 @@ __all__ = [
     "create_function",
     "create_view",
     "explain",
+    "fault_of",
     "match",
     "match_files",
     "match_rows",
@@ -52,7 +55,9 @@ __all__ = [
     "match_script",
     "prometheus_text",
     "register",
+    "register_source",
     "sql",
+    "start",
     "stream_metrics",
     "typed",
 ]

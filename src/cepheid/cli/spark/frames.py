@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cepheid.cli.inputs import Source
-from cepheid.cli.spark.spark_faults import spark_reason
 from cepheid.errors import OptionError, list_words
 from cepheid.events.sources.files import PARQUET_SUFFIXES
 from cepheid.events.sources.text_files import CSV_DELIMITERS, JSON_SUFFIXES
@@ -152,4 +151,6 @@ def _suffix_of_name(name: str) -> str:
 
 def cannot_read(path: str, error: Exception) -> OptionError:
     """What to say if Spark cannot read a path."""
+    from cepheid.spark.faults import spark_reason
+
     return OptionError(f"Spark cannot read {path!r}: {spark_reason(str(error))}")

@@ -20,7 +20,6 @@ from cepheid.cli.reporting import plural, say
 from cepheid.cli.signals import GRACE_SECONDS, leave_signals_to_handlers
 from cepheid.cli.spark.frames import KIND_OF_SUFFIX
 from cepheid.cli.spark.rule_frames import with_objects
-from cepheid.cli.spark.spark_faults import spark_reason
 from cepheid.cli.spark.spark_run import in_seconds, start_spark
 from cepheid.errors import OptionError
 
@@ -167,6 +166,8 @@ def _read_changes(spark: SparkSession, source: str) -> DataFrame:
 def _checked(columns: str) -> str:
     from pyspark.errors import ParseException
     from pyspark.sql.types import StructType
+
+    from cepheid.spark.faults import spark_reason
 
     try:
         StructType.fromDDL(columns)

@@ -20,6 +20,7 @@ from cepheid.events.read_options import UncertainTime
 from cepheid.events.time_axis import TimeAxis
 from cepheid.language import syntax as ast
 from cepheid.language.printer import print_query
+from cepheid.language.state_text import share_state
 from cepheid.matches.bindings import Bindings, no_matches
 from cepheid.matches.matches import Matches
 from cepheid.matches.metrics import Metrics
@@ -56,7 +57,8 @@ class SessionTask:
         made_by = header.get("query")
         if made_by is None:
             raise SnapshotError("the snapshot is of a script, and not of a single query")
-        if made_by != print_query(self.query.query):
+        own = self.query.query
+        if made_by != print_query(own) and not share_state(str(made_by), [own]):
             raise SnapshotError(
                 "the snapshot is of another query; read the stream from its beginning. "
                 f"It was made by:\n{made_by}"

@@ -8,11 +8,11 @@ earlier ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 
 from cepheid.api import CompiledQuery
@@ -30,6 +30,7 @@ from cepheid.spark.batch.slices import (
     warn_of_one_partition,
     why_not_sliced,
 )
+from cepheid.spark.batch.together import named_columns, refuse_equal_names
 from cepheid.spark.files.files import match_plain_files
 from cepheid.spark.reduction.reduction import Reduce, Reduction, choose_reduction
 from cepheid.spark.worker.partition_run import SLICE, run_partition, run_slices
@@ -106,19 +107,37 @@ def match(
         name: found.where(F.col(QUERY) == number).select(f"{column_of(number)}.*", *ids)
         for number, name in enumerate(prepared.names)
     }
-    return ScriptFrames(found, frames)
+    return ScriptFrames(found, frames, named_columns(prepared.names, ids))
 
 
 class ScriptFrames(dict[str, DataFrame]):
     """The matches of each query of a script, by its name.
 
     All of them are views on one DataFrame, which runs the script. Each one that is read runs it
-    again, unless its rows are kept with :meth:`cache`.
+    again, unless its rows are kept with :meth:`cache`. :attr:`together` has the matches of all.
     """
 
-    def __init__(self, together: DataFrame, frames: Mapping[str, DataFrame]) -> None:
+    def __init__(
+        self, found: DataFrame, frames: Mapping[str, DataFrame], columns: Sequence[Column]
+    ) -> None:
         super().__init__(frames)
-        self._together = together
+        self._found = found
+        self._columns = columns
+
+    @property
+    def together(self) -> DataFrame:
+        """The matches of all queries as one DataFrame, which runs the script once.
+
+        It has the columns of a stream: ``query`` is the name of a query, and the column of that
+        name has the match. The others are null.
+
+        Example::
+
+            found = script.match(readings, match_id=True).together
+            found.write.partitionBy("query").parquet("found")
+        """
+        refuse_equal_names(list(self))
+        return self._found.select(*self._columns)
 
     def cache(self) -> ScriptFrames:
         """Keep the matches of all queries when they are first read, so that the script runs once.
@@ -130,12 +149,12 @@ class ScriptFrames(dict[str, DataFrame]):
                 matches.write.parquet(name)
             found.unpersist()
         """
-        self._together.cache()
+        self._found.cache()
         return self
 
     def unpersist(self) -> None:
         """Drop what :meth:`cache` kept."""
-        self._together.unpersist()
+        self._found.unpersist()
 
 
 def _matches(

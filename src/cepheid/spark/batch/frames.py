@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
 from pyspark.sql.types import StructType
@@ -33,7 +34,8 @@ def use_whole_batches(spark: SparkSession) -> None:
     time of a job. The limit of 10,000 rows remains.
     """
     if _BATCH_BYTES not in spark.conf.getAll:
-        spark.conf.set(_BATCH_BYTES, str(2**31 - 1))
+        with suppress(PySparkException):  # A declarative pipeline forbids it.
+            spark.conf.set(_BATCH_BYTES, str(2**31 - 1))
 
 
 @contextmanager

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as arrow
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from cepheid.api import CompiledQuery
 from cepheid.errors import OptionError, warn
@@ -78,7 +79,7 @@ def match_files(
             f"files are matched slice by slice, and this query cannot be: {refusal}. Let Spark "
             "read them: query.match(spark.read.parquet(...))"
         )
-    files = _event_files(prepared, frame)
+    files = event_files(prepared, frame.schema)
     in_order = sorted(frame.inputFiles(), key=unquote)
     sources = ((file, opened(file)) for file in in_order)
     groups = _with_times(spark, files, list(files.groups_of(sources)))
@@ -100,7 +101,7 @@ def match_plain_files(prepared: Prepared, frame: DataFrame) -> DataFrame | None:
     ties, paths = prepared.settings.ties, plain_files(frame)
     if paths is None or len(paths) > tuning().files_most or why_not_sliced(prepared) is not None:
         return None
-    spark, files = frame.sparkSession, _event_files(prepared, frame, ties)
+    spark, files = frame.sparkSession, event_files(prepared, frame.schema, ties)
     if not all(_can_rank(files.types[name], name in prepared.plain) for name in ties):
         return None
     try:
@@ -155,8 +156,9 @@ def _as_spark_reads_them(
         yield path, source
 
 
-def _event_files(prepared: Prepared, frame: DataFrame, ties: tuple[str, ...] = ()) -> EventFiles:
-    whole = arrow_schema(frame.schema)
+def event_files(prepared: Prepared, schema: StructType, ties: tuple[str, ...] = ()) -> EventFiles:
+    """How the events of files with these columns are read."""
+    whole = arrow_schema(schema)
     settings, relevant = prepared.settings, relevant_types(prepared.query)
     types = {name: whole.field(name).type for name in settings.columns}
     return EventFiles(types, prepared.axis, settings.type, ties, relevant)

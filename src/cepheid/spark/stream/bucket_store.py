@@ -24,6 +24,7 @@ from cepheid.snapshots import sealed, table_from
 from cepheid.spark.stream.bucket import Bucket, BucketSettings, BucketState
 from cepheid.spark.stream.bucket_copies import BucketCopies
 from cepheid.spark.stream.live_buckets import LIVE
+from cepheid.spark.stream.made_by import UNIT, refuse_changes
 from cepheid.spark.stream.packing import Arrived, compressed, decompressed
 from cepheid.spark.stream.timing import NO_TIME, TICKS, Timing
 
@@ -33,8 +34,6 @@ HEAD = "made_by string, token string, timer long, steps long, stored long, logge
 ENTRY = "session binary, waiting binary, reached long, blobs array<binary>, before long, after long"
 """The first entry is the snapshot. Each of the others has a blob of a step, and the last entry of
 a step has its frontiers."""
-UNIT = "unit of time"
-"""The part of ``made_by`` that states of version 0.1.0 lack: they have milliseconds."""
 _PARTS = 1 << 20
 """More than the blobs of a step; the entries of step n are numbered from n times this."""
 
@@ -86,7 +85,8 @@ class BucketStore:
 
     def guard(self) -> None:
         """Store the settings with which the states of all buckets are made."""
-        if self.head() is None:
+        found = self._head.get()
+        if self.head() is None or (found is not None and found[0] != self._made_by):
             self._head.update((self._made_by, None, None, 0, 0, 0))
 
     def head(self) -> Head | None:
@@ -207,28 +207,3 @@ class BucketStore:
 def _since_milliseconds(watermark: int) -> int:
     """The frontier of a watermark of version 0.1.0, which answered only what was older than it."""
     return watermark * TICKS - 1 if watermark else NO_TIME
-
-
-def refuse_changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse the state of another stream, by the settings that it was made with.
-
-    Raises:
-        SnapshotError: the settings differ.
-    """
-    if UNIT not in then:
-        now = {name: value for name, value in now.items() if name != UNIT}
-    if then != now:
-        raise SnapshotError(_changes(then, now))
-
-
-def _changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    changes = "\n".join(
-        f"  {name}: then {then.get(name)!r}, now {now.get(name)!r}"
-        for name in {**then, **now}
-        if then.get(name) != now.get(name)
-    )
-    return (
-        f"the checkpoint holds the state of another stream, which differs in\n{changes}\n"
-        "Start the stream with the settings of the checkpoint, or start anew with another "
-        "checkpointLocation"
-    )

@@ -1,34 +1,117 @@
 """The settings that the state of a stream depends on, and the comparison with a checkpoint.
 
 A stream that continued from the state of another query would give wrong answers. The operator
-refuses it in the first micro-batch with data; :func:`check_checkpoint` does so before.
+refuses it in the first micro-batch; :func:`start` and :func:`check_checkpoint` do so before.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name wherever Spark is used
+from pyspark.sql.streaming.query import StreamingQuery
 
 from cepheid.api import CompiledQuery
-from cepheid.errors import OptionError
+from cepheid.errors import OptionError, SnapshotError
 from cepheid.language.printer import print_window
 from cepheid.matches.modes.mode import ALL
 from cepheid.scripts import CompiledScript
 from cepheid.snapshots import VERSION
 from cepheid.spark.batch.frames import one_frame
 from cepheid.spark.batch.preparation import Prepared, prepare
-from cepheid.spark.stream.bucket_store import UNIT, refuse_changes
+from cepheid.spark.stream.made_by import COLUMNS, LEAST_GAP, QUERY, SCRIPT, UNIT, refuse_changes
 from cepheid.spark.stream.packing import BUCKET, GUARD
 
 _OF_A_RUN = ("match_id", "metrics", "lateness", "in_order", "idle_timeout", "late")
 """The keywords of ``match`` on which the state does not depend."""
 _NEW = "STDS_COMMITTED_BATCH_UNAVAILABLE"
+_OPERATOR = "transformWithState"
+_ALIAS = re.compile(r"\bcepheid_[0-9a-f]{32}\b")
+_STATEFUL = re.compile(r"\b(?:Deduplicate|DeduplicateWithinWatermark|Aggregate|Join)\b")
+_REUSE = "spark.sql.exchange.reuse"
+_MADE_BY: dict[str, Mapping[str, Any]] = {}
+"""The settings of the streams of this process, by the alias that their DataFrames have in plans."""
+
+Write = Callable[[DataFrame, int], None]
+
+
+def named(matches: DataFrame, settings: Mapping[str, Any]) -> DataFrame:
+    """The matches of a stream, so that :func:`start` knows the settings that its state has."""
+    name = f"cepheid_{uuid4().hex}"
+    _MADE_BY[name] = json.loads(json.dumps(settings))  # as a checkpoint has them
+    return matches.alias(name)
+
+
+def start(
+    matches: DataFrame,
+    checkpoint: str | Path,
+    to: str | Path | Write | None = None,
+    *,
+    format: str = "parquet",
+    trigger: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> StreamingQuery:
+    """Start a stream of matches, unless its checkpoint is of another stream.
+
+    It is ``matches.writeStream…start()``, and reads the checkpoint before: a changed query, other
+    columns or another number of partitions are errors now, and not when the first events come. The
+    stream may have several queries, as a union, and other stateful operators. A query that only
+    returns others of its columns, or writes its window in another unit, continues the state.
+
+    Args:
+        matches: a streaming DataFrame made of results of ``match``.
+        checkpoint: the folder for the state.
+        to: a folder, or a function that gets each micro-batch and its number.
+        format: the format of files or of another sink.
+        trigger: the keywords of Spark's ``trigger``, such as ``{"availableNow": True}``.
+        name: the name of the streaming query.
+        options: further options of the sink.
+
+    Raises:
+        SnapshotError: the checkpoint belongs to another stream; the message says what differs.
+
+    Example::
+
+        matches = q.match(readings, lateness="10 minutes")
+        running = cep.spark.start(matches, "state/", "thefts/", trigger={"availableNow": True})
+    """
+    plan = _plan_of(matches)
+    names = list(dict.fromkeys(_ALIAS.findall(plan)))
+    if not matches.isStreaming or not names:
+        raise OptionError(
+            "start is for a streaming DataFrame that q.match, script.match or rules.match returned"
+        )
+    if len(names) > 1 and _STATEFUL.search(plan) and _reuses(matches.sparkSession):
+        raise OptionError(
+            "several queries read the result of another stateful operator, which Spark would run "
+            "once, and then no time would pass for the second query: set "
+            f"spark.conf.set({_REUSE!r}, 'false'), or run the queries as one script or set of rules"
+        )
+    place = str(checkpoint)
+    stored = _all_stored(matches.sparkSession, place)
+    if stored and len(stored) != len(names):
+        raise SnapshotError(
+            f"the checkpoint has the states of {len(stored)} queries, and the stream has "
+            f"{len(names)}; start anew with another checkpointLocation"
+        )
+    for then, each in zip(stored, names, strict=False):
+        refuse_changes(then, _MADE_BY[each])
+    writer = matches.writeStream.option("checkpointLocation", place).options(**(options or {}))
+    if callable(to):
+        writer = writer.foreachBatch(to)
+    else:
+        writer = writer.format(format)
+        writer = writer if to is None else writer.option("path", str(to))
+    writer = writer if trigger is None else writer.trigger(**trigger)
+    return (writer if name is None else writer.queryName(name)).start()
 
 
 def check_checkpoint(
@@ -81,9 +164,9 @@ def made_by(prepared: Prepared, events: DataFrame) -> dict[str, Any]:
     read, ties = settings.run.read, list(settings.run.read.tie_break)
     said, gap = read.uncertain, settings.run.said.at_most_once_per
     return {
-        "script" if settings.is_script else "query": settings.text,
+        SCRIPT if settings.is_script else QUERY: settings.text,
         "output": settings.run.said.output or ALL.name,
-        **({} if gap is None else {"at_most_once_per": print_window(gap)}),
+        **({} if gap is None else {LEAST_GAP: print_window(gap)}),
         **({"timed_out": True} if settings.run.said.timed_out else {}),
         "time": read.time,
         "type": read.type,
@@ -99,7 +182,7 @@ def of_every_state(
     """The settings on which every state depends, whatever query made it."""
     schema = events.schema
     return {
-        "columns": [f"{name} {schema[name].dataType.simpleString()}" for name in columns],
+        COLUMNS: [f"{name} {schema[name].dataType.simpleString()}" for name in columns],
         "spark.sql.shuffle.partitions": buckets_of(key, events),
         "version of the state": VERSION,
         UNIT: "microseconds",
@@ -110,6 +193,29 @@ def buckets_of(key: Sequence[Column], events: DataFrame) -> int:
     """The number of buckets of a stream: one for each partition, or one if there is no key."""
     partitions = int(str(events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
     return partitions if key else 1
+
+
+def _plan_of(frame: DataFrame) -> str:
+    """The plan of a DataFrame as text, with its aliases."""
+    classic = getattr(frame, "_jdf", None)
+    if classic is not None:
+        return str(classic.queryExecution().analyzed().toString())
+    shown: str = frame._explain_string(extended=True)  # type: ignore[operator]  # Spark Connect
+    return shown.partition("== Optimized Logical Plan ==")[0]
+
+
+def _reuses(spark: SparkSession) -> bool:
+    """Whether Spark runs equal parts of a plan once; the watermark of the others is then lost."""
+    return str(spark.conf.get(_REUSE)).lower() == "true"
+
+
+def _all_stored(spark: SparkSession, checkpoint: str) -> list[dict[str, Any]]:
+    """The settings of all queries of the stream that wrote a checkpoint, in their order."""
+    operators = spark.read.format("state-metadata").load(checkpoint)  # no rows if there is none
+    rows = operators.where(F.col("operatorName").startswith(_OPERATOR)).collect()
+    numbers = sorted({int(row["operatorId"]) for row in rows})
+    found = (_stored(spark, checkpoint, number) for number in numbers)
+    return [each for each in found if each is not None]
 
 
 def _stored(spark: SparkSession, checkpoint: str, operator: int) -> dict[str, Any] | None:

@@ -25,10 +25,11 @@ from cepheid.spark.batch.fitting_rules import FittingRule, fitting_rules, read_o
 from cepheid.spark.batch.frames import column, one_frame, quoted
 from cepheid.spark.batch.preparation import orderable
 from cepheid.spark.batch.rule_keys import RuleKey, grouped
+from cepheid.spark.batch.together import LATE_EVENT
 from cepheid.spark.batch.typed import with_events
 from cepheid.spark.stream.checkpoints import of_every_state
 from cepheid.spark.stream.packing import CHANGE, ORDER
-from cepheid.spark.stream.streaming import LATE_EVENT, StreamTask, bucketed, check_stream
+from cepheid.spark.stream.streaming import StreamTask, bucketed, check_stream
 from cepheid.spark.stream.timing_options import SaidTiming, waits_for_time, with_timing
 from cepheid.spark.worker.alerts import alert_schema
 from cepheid.spark.worker.rule_stream import RuleStreamSettings, rule_text

@@ -34,9 +34,10 @@ from cepheid.spark.batch.frames import (
     without_pandas_warning,
 )
 from cepheid.spark.batch.preparation import Prepared, begins_out_of_order, loses_key, prepare
+from cepheid.spark.batch.together import LATE_EVENT, named_columns, refuse_equal_names
 from cepheid.spark.stream.bucket import BucketSettings
 from cepheid.spark.stream.bucket_operator import ANSWERS, BucketOperator
-from cepheid.spark.stream.checkpoints import buckets_of, made_by
+from cepheid.spark.stream.checkpoints import buckets_of, made_by, named
 from cepheid.spark.stream.monitoring import observed_columns
 from cepheid.spark.stream.packing import (
     BUCKET,
@@ -49,13 +50,9 @@ from cepheid.spark.stream.packing import (
 from cepheid.spark.stream.timing import Timing
 from cepheid.spark.stream.timing_options import SaidTiming, waits_for_time, with_timing
 from cepheid.spark.worker.warm import freeze_loaded
-from cepheid.spark.worker.worker_session import QUERY, column_of
 from cepheid.tuning import tuning
 
 LATE_POLICIES = ("drop", "emit")
-LATE_EVENT = "late_event"
-"""The column with an event that came too late; null in the rows of matches."""
-
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "RocksDBStateStoreProvider"
 
@@ -109,7 +106,7 @@ def match(
         planned.rule.refuse_stream(planned.each.query)
     if prepared.settings.is_script:
         _refuse_without_key(prepared)
-        _refuse_names(prepared)
+        refuse_equal_names(prepared.names)
     settings = prepared.settings
     task = StreamTask(settings, prepared.key, prepared.rows, made_by(prepared, frame))
     check_stream(frame, settings.time, late)
@@ -118,13 +115,8 @@ def match(
     found = bucketed(task, marked, timing, late == "emit", metrics)
     if not prepared.settings.is_script:
         return found
-    names = F.array(*map(F.lit, prepared.names))
-    return found.select(
-        F.get(names, F.col(QUERY)).alias(QUERY),
-        *(F.col(column_of(number)).alias(name) for number, name in enumerate(prepared.names)),
-        *([MATCH_ID] if match_id else []),
-        *([LATE_EVENT] if late == "emit" else []),
-    )
+    others = [*([MATCH_ID] if match_id else []), *([LATE_EVENT] if late == "emit" else [])]
+    return found.select(*named_columns(prepared.names, others))
 
 
 @dataclass(frozen=True)
@@ -169,12 +161,13 @@ def bucketed(
         changes = map_in_arrow(task.changes, partial(packed_changes, labels), PACKED)
         rows_packed = rows_packed.unionAll(changes)
     with without_pandas_warning():
-        return (
+        found = (
             rows_packed.groupBy(BUCKET)
             .transformWithState(operator, ANSWERS, "Append", timing.mode)
             .observe(metrics, *observed_columns())
             .mapInArrow(partial(_unpacked, arrow_schema(result)), result)
         )
+    return named(found, task.made_by)
 
 
 def _unpacked(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -256,15 +249,3 @@ def _refuse_without_key(prepared: Prepared) -> None:
         f"have and that composite events copy unchanged (id = a.id): {reason}. Write the "
         "composite events of one stream to a table or topic, and read them as another stream"
     )
-
-
-def _refuse_names(prepared: Prepared) -> None:
-    """Refuse queries with equal names: they are names of columns, in which Spark ignores case."""
-    taken = {QUERY: QUERY, MATCH_ID: MATCH_ID, LATE_EVENT: LATE_EVENT}
-    for name in prepared.names:
-        other = taken.setdefault(name.lower(), name)
-        if other is not name:
-            raise OptionError(
-                f"a query is called {name!r}, and so is the column {other!r} of the result; "
-                "rename the type that it makes"
-            )

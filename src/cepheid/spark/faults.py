@@ -1,10 +1,11 @@
-"""Turns an error that came through Spark into one line."""
+"""The error of cepheid in an exception that came through Spark, without its Java and its stack."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
+
+from pyspark.errors import PySparkException
 
 from cepheid.errors import CepheidError, EventError, OptionError
 
@@ -22,12 +23,20 @@ _FILE = re.compile(r"while reading file (?:file://)?(\S+?)\.?\s")
 _WORKER_FAILED = "exception was thrown from the Python worker"
 
 
-def spark_fault(error: Exception) -> CepheidError | None:
+def fault_of(error: BaseException) -> CepheidError | None:
     """The error to report for an exception that came through Spark; None for any other, or a bug.
 
-    An error of cepheid in a worker becomes that error. pyspark is never imported here.
+    An error of cepheid in a worker, or in ``foreachBatch``, is somewhere in a long message of
+    Spark. It is also found in those of Spark Connect.
+
+    Example::
+
+        try:
+            running.awaitTermination()
+        except Exception as error:
+            raise cepheid.spark.fault_of(error) or error
     """
-    if not _is_of_spark(error):
+    if not isinstance(error, PySparkException | _java_error()):
         return None
     text = "\nCaused by: ".join(map(str, _with_causes(error)))
     own = _OWN_ERROR.search(text)
@@ -54,15 +63,17 @@ def spark_reason(text: str) -> str:
     return _SQL_STATE.sub("", reason).strip()
 
 
-def _with_causes(error: Exception) -> Iterator[Exception]:
+def _with_causes(error: BaseException) -> Iterator[BaseException]:
     """An error and its causes in Java, which are missing in the message of a stream."""
-    following: Exception | None = error
+    following: BaseException | None = error
     while following is not None:
         yield following
         following = getattr(following, "_cause", None)
 
 
-def _is_of_spark(error: Exception) -> bool:
-    classes = (("pyspark.errors", "PySparkException"), ("py4j.protocol", "Py4JJavaError"))
-    found = [getattr(sys.modules.get(module), name, None) for module, name in classes]
-    return isinstance(error, tuple(each for each in found if isinstance(each, type)))
+def _java_error() -> type[Exception]:
+    try:
+        from py4j.protocol import Py4JJavaError
+    except ImportError:  # a client of Spark Connect
+        return PySparkException
+    return Py4JJavaError  # type: ignore[no-any-return]

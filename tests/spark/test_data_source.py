@@ -1,0 +1,71 @@
+"""The format ``cepheid``: matches over Parquet files as a source of Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from spark.rows import local_rows, spark_rows
+
+import cepheid as cep
+from cepheid.spark import fault_of, register_source
+from cepheid.spark.files.data_source import MatchSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUERY = "PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 30 RETURN a.x AS low, b.x AS high"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Files of events in time order, in several row groups."""
+    for number in range(2):
+        rows = range(500 * number, 500 * number + 500)
+        table = pa.table(
+            {
+                "ts": pa.array(rows, pa.int64()),
+                "type": ["AB"[row * 7 % 2] for row in rows],
+                "id": [row % 5 for row in rows],
+                "x": [row * 11 % 13 for row in rows],
+            }
+        )
+        pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=100)
+    (tmp_path / "_SUCCESS").touch()
+    return tmp_path
+
+
+def test_matches_are_read_like_a_table(spark: SparkSession, folder: Path) -> None:
+    register_source(spark)
+    expected = local_rows(cep.query(QUERY).match(str(folder / "*.parquet")).to_arrow())
+    reader = spark.read.format("cepheid").option("query", QUERY)
+    found = reader.option("slices", 4).load(str(folder))
+    assert spark_rows(found) == expected
+    assert found.rdd.getNumPartitions() == 4
+    with_ids = reader.option("match_id", "true").load(str(folder))
+    assert with_ids.select("match_id").distinct().count() == sum(expected.values())
+    spark.sql(
+        f"CREATE TEMPORARY VIEW rises USING cepheid OPTIONS (path '{folder}', query '{QUERY}')"
+    )
+    assert spark.sql("SELECT count(*) FROM rises").first() == (sum(expected.values()),)
+    with pytest.raises(Exception, match="needs the option 'query'") as raised:
+        spark.read.format("cepheid").load(str(folder))
+    assert str(fault_of(raised.value)) == "the format 'cepheid' needs the option 'query'"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"qurey": QUERY}, "has no option 'qurey'; it has"),
+        ({"query": QUERY.replace("WITHIN 30", "")}, "the query has no window"),
+        ({"query": QUERY, "slices": "many"}, "slices is a positive whole number, not 'many'"),
+        ({"query": QUERY, "path": "/nowhere/at/all"}, "there are no files in"),
+    ],
+)
+def test_what_cannot_be_is_refused(folder: Path, options: dict[str, str], message: str) -> None:
+    source = MatchSource({"path": str(folder), **options})
+    with pytest.raises(cep.OptionError, match=message):
+        source.reader(source.schema())
