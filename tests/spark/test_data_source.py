@@ -61,7 +61,7 @@ def test_matches_are_read_like_a_table(spark: SparkSession, folder: Path) -> Non
     [
         ({"qurey": QUERY}, "has no option 'qurey'; it has"),
         ({"query": QUERY.replace("WITHIN 30", "")}, "the query has no window"),
-        ({"query": QUERY, "slices": "many"}, "slices is a positive whole number, not 'many'"),
+        ({"query": QUERY, "slices": "many"}, "slices is a positive integer, not 'many'"),
         ({"query": QUERY, "path": "/nowhere/at/all"}, "there are no files in"),
     ],
 )

@@ -80,7 +80,7 @@ def test_errors_in_foreach_batch_begin_with_their_own_sentence(
 
     with pytest.raises(StreamingQueryException) as raised:
         feed.run(feed.events, match)
-    assert str(fault_of(raised.value)).startswith("slices is a positive whole number")
+    assert str(fault_of(raised.value)).startswith("slices is a positive integer")
     assert fault_of(ValueError("another")) is None
 
 

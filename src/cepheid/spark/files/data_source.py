@@ -144,7 +144,7 @@ def _number(name: str, given: str | None, default: int) -> int:
     if given is None:
         return default
     if not given.isdecimal() or int(given) < 1:
-        raise OptionError(f"{name} is a positive whole number, not {given!r}")
+        raise OptionError(f"{name} is a positive integer, not {given!r}")
     return int(given)
 
 

@@ -61,7 +61,7 @@ def _of_columns(then: Sequence[str], now: Sequence[str]) -> str:
         said.append(f"the state lacks {list_words(missing)}, which the query needs now")
     if unused:
         said.append(
-            f"the state has {list_words(unused)}, which the query no longer needs: it goes on "
+            f"the state has {list_words(unused)}, which the query no longer needs: it continues "
             "if the query still returns them"
         )
     return "; ".join(said) or "the columns are in another order"
