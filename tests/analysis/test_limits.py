@@ -60,6 +60,8 @@ LARGE = [
     f"{PAIR} WHERE {listed(300, '(a.x = {0} AND b.x > 1 OR a.y = {0} AND b.y > 1)', ' AND ')}",
     f"{PAIR} RETURN {listed(300, '+'.join(['a.x'] * 45) + '+{0}')}",
     f"{PAIR} RETURN {'a.x, ' * 9_000} b.x",
+    f"{PAIR} WHERE a{'.x' * 30_000} = 1",
+    f"{PAIR} WHERE a.x{'[1]' * 20_000} = 1",
     "'" * 65_000,
     "EVENT A WHERE x LIKE '" + "%" * 65_000 + "'",
 ]

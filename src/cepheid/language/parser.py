@@ -173,12 +173,23 @@ def syntax_tree(
     return tree
 
 
+_STEPS = ("field_step", "item_step")
+"""The rules for a field of a struct and an element of a list."""
+
+
 def _check_depth(tree: Tree[Token], limits: Limits) -> None:
     """Refuse a tree with too many levels; later passes recurse, so they must not meet too many."""
     from lark import Tree
 
-    level, depth = [tree], -1
+    level, depth, deepest = [tree], -1, 0
     while level:
-        level = [child for node in level for child in node.children if isinstance(child, Tree)]
         depth += 1
-    limits.check("depth", depth, "the query is nested too deeply", _NESTED)
+        below = []
+        for node in level:
+            children = [child for child in node.children if isinstance(child, Tree)]
+            # Steps are written side by side, but each is a level: a.x.y is the y of the x of a.
+            steps = sum(child.data in _STEPS for child in children)
+            deepest = max(deepest, depth + steps)
+            below += children
+        level = below
+    limits.check("depth", deepest, "the query is nested too deeply", _NESTED)
