@@ -278,3 +278,30 @@ def test_a_time_in_nanoseconds_is_taken_from_one_that_they_do_not_reach():
     )
     [row] = query.match(table).to_arrow().select(["long", "year"]).to_pylist()
     assert row == {"long": late - datetime(2020, 1, 1), "year": late - early}
+
+
+@pytest.mark.parametrize(
+    ("item", "kind"),
+    [
+        ("CASE WHEN a.x < 0 THEN a.s END", pa.string()),
+        ("CASE WHEN a.x < 0 THEN a.s END != 'u'", pa.bool_()),
+        ("coalesce(NULL, a.s)", pa.string()),
+        ("nullif(coalesce(NULL, a.s), 'u')", pa.string()),
+        ("coalesce(a.x, 1.5)", pa.float64()),
+        ("greatest(a.y, 1)", pa.float64()),
+        ("CASE WHEN a.x < 0 THEN a.t END", pa.timestamp("us")),
+        ("CASE WHEN a.x < 0 THEN a.t END + 1 hour", pa.timestamp("us")),
+        ("CASE WHEN a.x < 0 THEN a.t END - a.t", pa.duration("us")),
+    ],
+)
+def test_the_type_of_a_column_does_not_depend_on_its_values(item, kind):
+    columns = {
+        "x": pa.array([1, None], pa.int64()),
+        "y": pa.array([None, 1.0], pa.float64()),
+        "s": pa.array([None, "u"], pa.string()),
+        "t": pa.array([None, 0], pa.timestamp("us")),
+    }
+    events = pa.table({"ts": [1, 2], "type": ["A", "A"], **columns})
+    query = cep.query(f"PATTERN A a RETURN {item} AS r")
+    for some in (events, events[:1], events[1:], events[:0]):
+        assert query.match(some).to_arrow().schema.field("r").type == kind

@@ -77,8 +77,8 @@ def _modulo(left: pa.Array, right: pa.Array) -> pa.Array:
 
 def compare(operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
     """The truth of a comparison, with null where a side is null."""
-    if arrow.is_null(left.type) or arrow.is_null(right.type):
-        return pa.nulls(len(left), pa.bool_())
+    if any(arrow.is_null(each.type) or each.null_count == len(each) for each in (left, right)):
+        return pa.nulls(len(left), pa.bool_())  # They may have no type: CASE without an ELSE.
     left, right = plain(left), plain(right)
     return _applied(COMPARISONS[operator], *_alike((_as_time(left, right), _as_time(right, left))))
 

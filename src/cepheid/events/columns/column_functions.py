@@ -117,7 +117,13 @@ def _timestamps(times: pa.Array) -> pa.Array:
 
 def of_one_type(arrays: Sequence[pa.Array]) -> list[pa.Array]:
     """Arrays of one type: a column of nulls has the type of the others, as in :func:`plain`."""
-    types = {array.type for array in arrays if array.null_count < len(array)}
+    # The type must not depend on the values: another part of the matches has other values. Only
+    # integers that are all null may be nulls that had no type.
+    types = {
+        array.type
+        for array in arrays
+        if not arrow.is_integer(array.type) or array.null_count < len(array)
+    }
     if pa.float64() in types:
         wanted = pa.float64()
     elif len(types) > 1 and all(map(arrow.is_timestamp, types)):
