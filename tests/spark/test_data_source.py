@@ -38,6 +38,17 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_the_slices_have_the_matches_of_a_local_run(folder: Path) -> None:
+    source = MatchSource({"path": str(folder), "query": QUERY, "slices": "4"})
+    reader = source.reader(source.schema())
+    parts = reader.partitions()
+    assert len(parts) == 4
+    found = pa.Table.from_batches([batch for part in parts for batch in reader.read(part)])
+    assert local_rows(found) == local_rows(
+        cep.query(QUERY).match(str(folder / "*.parquet")).to_arrow()
+    )
+
+
 def test_matches_are_read_like_a_table(spark: SparkSession, folder: Path) -> None:
     register_source(spark)
     expected = local_rows(cep.query(QUERY).match(str(folder / "*.parquet")).to_arrow())

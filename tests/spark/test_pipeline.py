@@ -81,6 +81,7 @@ def test_stream_and_backfill_find_the_same(
     page = pipeline.report().read_text()
     assert "tested_card" in page
     assert "the amount is no number" in page
+    assert page.count("<polyline") == 6
 
 
 @pytest.mark.skipif(not KILLS, reason="make pipeline kills it; each start takes many seconds")

@@ -17,6 +17,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import cepheid as cep
@@ -29,7 +30,7 @@ FORMATS = ("delta", "iceberg")
 QUERY = (
     "PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 10 seconds RETURN a.id AS id, b.x AS x"
 )
-KILLS = 2
+KILLS = 1
 PATIENCE_SECONDS = 600
 
 pytestmark = [
@@ -59,6 +60,7 @@ def settings(folder: Path) -> dict[str, str]:
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
+        "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
@@ -104,12 +106,16 @@ def events(spark: SparkSession, low: int, high: int) -> DataFrame:
 
 
 def rows(frame: DataFrame) -> list[Any]:
-    return sorted(map(tuple, frame.select("start", "end", "id", "x").collect()))
+    return values(frame.toArrow())
 
 
 def local(frame: DataFrame) -> list[Any]:
     """The matches of a local run over the rows that Spark reads."""
-    found = cep.query(QUERY).match(frame.toArrow()).to_arrow().to_pylist()
+    return values(cep.query(QUERY).match(frame.toArrow()).to_arrow())
+
+
+def values(matches: pa.Table) -> list[Any]:
+    found = matches.to_pylist()
     return sorted((each["start"], each["end"], each["id"], each["x"]) for each in found)
 
 
@@ -168,8 +174,8 @@ def test_a_killed_stream_between_tables_writes_each_match_once(
         f"CREATE TABLE {target} (start timestamp, end timestamp, id bigint, x bigint, "
         f"match_id string) USING {format}"
     )
-    for low in range(0, 200, 20):
-        events(spark, low, low + 20).coalesce(1).writeTo(source).append()
+    for low in range(0, 160, 40):
+        events(spark, low, low + 40).coalesce(1).writeTo(source).append()
     paths = [location(spark, table) for table in (source, target)]
     command = [sys.executable, __file__, str(folder), format, *paths, str(tmp_path / "checkpoint")]
     generator = random.Random(3)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -48,16 +47,6 @@ def register_source(spark: SparkSession) -> None:
         spark.sql("CREATE TABLE thefts USING cepheid OPTIONS (path 'readings/', query 'PATTERN …')")
     """
     spark.dataSource.register(MatchSource)
-
-
-@dataclass(frozen=True)
-class _Slice(InputPartition):
-    """One slice of time, by its number."""
-
-    number: int
-
-    def __post_init__(self) -> None:
-        super().__init__(self.number)
 
 
 class MatchSource(DataSource):
@@ -130,12 +119,12 @@ class MatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """One for each slice."""
-        return [_Slice(number) for number in range(len(self._slices.bounds) + 1)]
+        return [InputPartition(number) for number in range(len(self._slices.bounds) + 1)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The matches of a slice."""
         slices = self._slices
-        low, high = starts_in(slices.bounds, cast("_Slice", partition).number)
+        low, high = starts_in(slices.bounds, partition.value)
         events = self._files.events(self._groups, low - slices.back, high + slices.ahead)
         yield from run_partition(self._settings, events, (low, high))
 
