@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--patterns", nargs="+", choices=tuple(PATTERNS), help="over windows")
     parser.add_argument("--rounds", type=int, help="how often each case is measured")
     parser.add_argument("--per-minute", type=float, help="events of a minute, over windows")
+    parser.add_argument("--bars", help="a file with the columns ts, stock and price, over windows")
     parser.add_argument("--output", type=Path, default=Path("build/benchmarks"))
     parser.add_argument("--format", choices=("svg", "png"), default="svg")
     given = parser.parse_args(arguments)
@@ -52,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.per_minute:
         settings = replace(settings, per_minute=given.per_minute)
 
+    if given.bars:
+        settings = replace(settings, bars=given.bars)
     register()
     rows = []
     for name, experiment in EXPERIMENTS.items():

@@ -110,7 +110,7 @@ class SignatureSearch:
 
                 blocks = search_from_any_state(self, least_confidence)
             elif method == SELECTIVITY:
-                order = np.argsort(counts, kind="stable").astype(np.int64)
+                order = self._order_from([int(np.argmin(counts))], counts, by_count=True)
                 blocks = self.in_order(order, least_confidence)
             elif method == _NEW_EVENTS:
                 blocks = self._from_new_events(counts, least_confidence)
@@ -290,8 +290,16 @@ class SignatureSearch:
     ) -> Iterator[Signatures]:
         """The signatures, binding these components first.
 
-        Of the others, those come first that are compared with an earlier one, then rare ones. If
-        the next event is taken, it says most about the component before it.
+        If the next event is taken, it says most about the component before it.
+        """
+        order = self._order_from(slots, counts, by_count=not self.is_next)
+        self.control[layout.PARTITION], self.control[layout.DEPTH] = 0, -1
+        yield from self.in_order(order, least_confidence)
+
+    def _order_from(self, slots: list[int], counts: Int64s, *, by_count: bool) -> Int64s:
+        """All components, these first: then those compared with an earlier one, then rare ones.
+
+        If not ``by_count``, the others follow from the last to the first.
         """
         order, bound = list(slots), sum(1 << slot for slot in slots)
         tests = [test.bound for test in self._joint_compiled.tests]
@@ -301,10 +309,9 @@ class SignatureSearch:
                 reached |= test if test & bound else 0
             rest = [each for each in range(len(counts)) if not bound >> each & 1]
             likely = [(not reached >> each & 1, int(counts[each]), each) for each in rest]
-            order.append(rest[-1] if self.is_next else min(likely)[-1])
+            order.append(min(likely)[-1] if by_count else rest[-1])
             bound |= 1 << order[-1]
-        self.control[layout.PARTITION], self.control[layout.DEPTH] = 0, -1
-        yield from self.in_order(np.array(order, dtype=np.int64), least_confidence)
+        return np.array(order, dtype=np.int64)
 
     def joint_tests(self, runs: int) -> tuple[Conditions, Int64Rows]:
         """The conditions across events for any order of binding, with registers of some runs."""
