@@ -482,6 +482,19 @@ def test_a_snapshot_is_checked():
         cep.query(WITHIN).restore(None)
 
 
+def test_a_snapshot_keeps_rows_that_a_batch_had_in_another_order():
+    query = cep.query("""MATCH_RECOGNIZE (ORDER BY t, s NULLS FIRST
+        MEASURES CLASSIFIER() AS v ALL ROWS PER MATCH PATTERN (A B+) DEFINE B AS t >= PREV(t))""")
+    session = query.session()
+    session.feed({"t": [3, 1, 1], "s": [1, 2, None]})
+    session = query.restore(session.snapshot())
+    session.feed({"t": [5, 4], "s": [1, 1]})
+    rows = query.restore(session.snapshot()).advance().to_dicts()
+    assert [(row["t"], row["s"], row["v"]) for row in rows] == [
+        (1, None, "A"), (1, 2, "B"), (3, 1, "B"), (4, 1, "B"), (5, 1, "B"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("pattern", "define", "last"),
     [
