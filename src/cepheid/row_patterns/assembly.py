@@ -20,6 +20,7 @@ from cepheid.language.naming import PlainValue, given, spread
 from cepheid.language.units import CANONICAL_UNIT
 from cepheid.row_patterns import syntax as rows
 from cepheid.row_patterns.calls import Arguments, Calls
+from cepheid.row_patterns.sql import forms
 
 _INTERVAL = re.compile(r"\s*(?P<amount>\d{1,18}(?:\.\d{0,18})?)\s*(?P<unit>[^\W\d]*)\s*")
 _ROWS = {
@@ -139,8 +140,8 @@ class _Assembler(ExpressionAssembler):
         most = self._whole(most_token) if most_token else (None if comma else least)
         return self._bounds(least, most, span)
 
-    def at_most(self, span: Span, _comma: Token, most: Token) -> tuple[int, int | None]:
-        return self._bounds(0, self._whole(most), span)
+    def at_most(self, span: Span, _comma: Token, most: Token | None) -> tuple[int, int | None]:
+        return self._bounds(0, self._whole(most) if most else None, span)
 
     def _bounds(self, least: int, most: int | None, span: Span) -> tuple[int, int | None]:
         if most == 0:
@@ -179,6 +180,40 @@ class _Assembler(ExpressionAssembler):
             made = ast.Item if isinstance(step, int) else ast.Field
             node = made(node, step, span=Span(span.start, at.end))
         return cast("ast.Node", node)
+
+    def is_truth(
+        self, span: Span, operand: Any, _is: Token, negated: Token | None, word: Token
+    ) -> Any:
+        wanted, is_negated = word.type == "TRUE", negated is not None
+        return forms.is_truth(operand, wanted=wanted, is_negated=is_negated, span=span)
+
+    def is_distinct(
+        self, span: Span, left: Any, _is: Token, negated: Token | None, _distinct: Token, right: Any
+    ) -> Any:
+        return forms.is_distinct(left, right, is_negated=negated is not None, span=span)
+
+    def type(self, span: Span, name: rows.Name, _more: Any, *numbers: Token | None) -> Any:
+        sizes = [self._whole(each) for each in numbers if each is not None and each.type != "COMMA"]
+        return forms.TypeName(name.key, tuple(sizes), span)
+
+    def cast(self, span: Span, name: rows.Name, value: Any, to: forms.TypeName) -> Any:
+        if name.key not in ("CAST", "TRY_CAST"):
+            self._fault(f"AS in {name.text}(…)", span, "Only CAST(x AS type) has it.")
+        return self._made(forms.cast(value, to, span))
+
+    def cast_suffix(self, span: Span, value: Any, to: forms.TypeName) -> Any:
+        return self._made(forms.cast(value, to, span))
+
+    def extract(self, span: Span, name: rows.Name, part: rows.Name, value: Any) -> Any:
+        if name.key != "EXTRACT":
+            self._fault(f"FROM in {name.text}(…)", span, "Only EXTRACT(HOUR FROM x) has it.")
+        return self._made(forms.extracted(part, value, span))
+
+    def _made(self, found: Any) -> Any:
+        if not isinstance(found, Fault):
+            return found
+        self._faults.append(found)
+        return ast.Literal(None, span=found.span)
 
     def field_step(self, span: Span, name: rows.Name) -> tuple[str, Span]:  # type: ignore[override]
         return name.text, span

@@ -14,6 +14,7 @@ from cepheid.errors import Fault, Span, list_words
 from cepheid.functions import find_function
 from cepheid.language import syntax as ast
 from cepheid.row_patterns import syntax as rows
+from cepheid.row_patterns.sql.forms import ALIASES, INSTEAD
 
 LOGICAL = ("FIRST", "LAST")
 PHYSICAL = ("PREV", "NEXT")
@@ -68,7 +69,10 @@ class Calls:
             return rows.MatchNumber(span=span)
         if word == "MOD" and len(given.values) == 2:
             return ast.Arithmetic("%", *given.values, span=span)
-        known = find_function(name.text)
+        known = find_function(name.text) or find_function(ALIASES.get(word, ""))
+        if known is None and word in INSTEAD:
+            self._fault(f"there is no function '{name.text}'", span, f"Write {INSTEAD[word]}.")
+            return ast.Literal(None, span=span)
         return ast.Call(known.name if known else name.text, given.values, span=span)
 
     def _aggregate(

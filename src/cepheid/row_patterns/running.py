@@ -93,21 +93,26 @@ class Run:
         with self.limited():
             execution = self._execution()
             if execution is not None:
-                return self._with_ids(self._of_execution(execution), *execution.begun)
+                return self._with_ids(self._of_execution(execution), lambda: execution.begun)
         count = 0
         made: list[ResultRow] = []
         for partition, found in self._found():
             count += isinstance(found, Match)
             made += result_rows(self._clause, found, partition)
-        return self._with_ids(self._result_of(made, count), *begun(made))
+        return self._with_ids(self._result_of(made, count), lambda: begun(made))
 
     def limited(self) -> AbstractContextManager[None]:
         """Charge what is allocated to the limit of memory."""
         return within_memory(self._settings.max_memory, self._clause)
 
     def _result_of(self, made: list[ResultRow], count: int) -> RowMatches:
-        numbers = np.array([each.row for each in made], np.int64)
-        return self._table_of(numbers, lambda each, kind: self._measured(each, kind, made), count)
+        numbers = pa.array([each.row for each in made], pa.int64())
+        return self._table_of(
+            len(made),
+            lambda name: self._table.column(name).take(numbers),
+            lambda each, kind: self._measured(each, kind, made),
+            count,
+        )
 
     def _of_execution(self, execution: Execution) -> RowMatches:
         """The result of an execution by the engine."""
@@ -123,28 +128,38 @@ class Run:
                     made.extend(execution.interpreted_rows(self._plain_columns()))
                 return self._measured(expression, kind, made)
 
-        return self._table_of(execution.row_numbers, measured, len(execution.found))
+        length, count = len(execution.result), len(execution.found)
+        return self._table_of(length, execution.column, measured, count)
 
-    def _with_ids(self, result: RowMatches, starts: Int64s, lengths: Int64s) -> RowMatches:
-        """The result with the ids of matches, if they are asked for."""
+    def _with_ids(
+        self, result: RowMatches, begun_at: Callable[[], tuple[Int64s, Int64s]]
+    ) -> RowMatches:
+        """The result with the ids of matches, if they are asked for.
+
+        ``begun_at`` gives the first row and the length of the match of each row of the result.
+        """
         if not self._settings.match_id:
             return result
-        return result.with_ids(self._row_names().match_ids(self._clause, starts, lengths))
+        return result.with_ids(self._row_names().match_ids(self._clause, *begun_at()))
 
     def _table_of(
-        self, numbers: Int64s, measured: Callable[[Any, Kind], Any], count: int
+        self,
+        length: int,
+        column: Callable[[str], Any],
+        measured: Callable[[Any, Kind], Any],
+        count: int,
     ) -> RowMatches:
-        """The result: rows of the table, with their measures."""
-        binding, taken = self._binding, from_numpy(numbers)
+        """The result, whose rows have columns of the table and measures."""
+        binding = self._binding
         names = (*binding.leading_columns, *self._clause.measures, *binding.trailing_columns)
-        charge(numbers.nbytes * (1 + len(names)))
-        columns = {name: self._table.column(name).take(taken) for name in binding.leading_columns}
+        charge(8 * length * (1 + len(names)))
+        columns = {name: column(name) for name in binding.leading_columns}
         for measure, kind in zip(self._clause.measures, binding.measure_kinds, strict=True):
             columns[measure.name.text] = measured(measure.expression, kind)
         for name in binding.trailing_columns:
-            columns[name] = self._table.column(name).take(taken)
+            columns[name] = column(name)
         # A table without columns still has rows.
-        return RowMatches(pa.table(columns), len(numbers), count)
+        return RowMatches(pa.table(columns), length, count)
 
     def _execution(self) -> Execution | None:
         """The matches by the engine; None if the reference finds them."""

@@ -132,6 +132,7 @@ class Program(NamedTuple):
     max_steps: int = 0
     initial: int = 0
     starts: int = 0  # the bits of rows that can be the first of a match; -1: all rows
+    seconds: int = -1  # the bits of rows that can be the second; -1: all, or there need be none
     predicate: int = 0
     has_window: int = 0
 

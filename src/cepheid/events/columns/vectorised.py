@@ -96,7 +96,7 @@ class Vectorised:
                 return self._compared(operator, self.value(left), right)
             case ast.In(operand, options):
                 value = self.value(operand)
-                found = (compare("=", value, self.value(option)) for option in options)
+                found = (self._compared("=", value, option) for option in options)
                 return functools.reduce(pc.or_kleene, found)
             case ast.Between(operand, low, high):
                 value = self.value(operand)
@@ -112,8 +112,10 @@ class Vectorised:
         raise AssertionError(f"{type(node).__name__} has no value")
 
     def _compared(self, operator: str, values: pa.Array, other: ast.Expression) -> pa.Array:
-        """Values compared with an expression; a number is not repeated for each of them."""
+        """Values compared with an expression; a constant is not repeated for each of them."""
         match other:
+            case ast.Literal(str() as string) if arrow.is_string(values.type):
+                return COMPARISONS[operator](values, pa.scalar(string))
             case ast.Literal(int() | float() as number):
                 if (values.type, pa.scalar(number).type) in _NUMBERS:
                     return COMPARISONS[operator](

@@ -71,6 +71,10 @@ class Execution:
         """The rows of the table that the rows of the result are."""
         return self._table.order[self.result.rows]
 
+    def column(self, name: str) -> Any:
+        """A column of the table in the rows of the result."""
+        return self._table.at(name, self.result.rows)
+
     @property
     def begun(self) -> tuple[Int64s, Int64s]:
         """The first row of the match of each row of the result, or -1, and the match's length."""

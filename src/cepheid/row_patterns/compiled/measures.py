@@ -163,15 +163,15 @@ class Measures:
 
     def column_at(self, name: str, node: Any) -> pa.ChunkedArray | pa.Array:
         """A column of the table at the rows that a column or navigation reads."""
-        return self._taken(self._table.table.column(name), self.position(node))
+        return self._taken(name, self.position(node))
 
-    def _taken(self, column: Any, position: Int64s) -> Any:
+    def _taken(self, name: str, position: Int64s) -> Any:
         if not len(self._table):
-            return column.take(pa.nulls(len(position), pa.int64()))
+            return self._table.table.column(name).take(pa.nulls(len(position), pa.int64()))
         missing = position < 0
         if not missing.any():
-            return column.take(from_numpy(self._table.order[position]))
-        return column.take(from_numpy(self._table.order[np.maximum(position, 0)], missing))
+            return self._table.at(name, position)
+        return self._table.at(name, np.maximum(position, 0), missing)
 
     def _at(self, operand: Any, position: Int64s) -> pa.Array:
         """An operand at rows; null where there is no row."""
@@ -192,8 +192,7 @@ class Measures:
                 return self._labels_at(position)
             if leaf.variable:
                 return from_numpy(self._found.numbers[self._result.matches])
-            column = self._taken(self._table.table.column(leaf.attribute), position)
-            array = without_dictionary(one_array(column))
+            array = without_dictionary(one_array(self._taken(leaf.attribute, position)))
             return array if isinstance(operand, rows.Column) else in_microseconds(array)
 
         tree = tree_with(operand, change)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -134,9 +135,18 @@ class Plan:
             skip=_SKIPS[skip.mode],
             skip_to=skip_to,
             max_steps=max_steps,
-            starts=int(np.bitwise_or.reduce(np.array([0, *starts], np.int64))),
+            starts=reduce(or_, starts, 0),
+            seconds=self._seconds(states),
             has_window=int(self.clause.within is not None),
         )
+
+    def _seconds(self, states: npt.NDArray[np.void]) -> int:
+        """The bits of rows that can be the second of a match; NONE if they tell nothing."""
+        initial = self.automaton.edges[0]
+        if any(edge.variable is None for edge in initial):
+            return NONE
+        bits = [int(states[edge.target]["first"]) for edge in initial]
+        return NONE if NONE in bits else reduce(or_, bits, 0)
 
     def _slot_row(self, slot: Slot) -> tuple[int, ...]:
         argument = slot.offset

@@ -23,7 +23,7 @@ from cepheid.events.columns.encoding import writable
 from cepheid.row_patterns.compiled.encoding import filled, plain, ranked, ranks
 from cepheid.row_patterns.compiled.leaves import LeavesOf, reads_labels
 from cepheid.row_patterns.compiled.plan import Plan
-from cepheid.row_patterns.compiled.sorted_table import SortedTable
+from cepheid.row_patterns.compiled.sorted_table import LocalTest, SortedTable
 from cepheid.row_patterns.run_errors import no_target, too_long
 from cepheid.schema import Kind
 
@@ -204,16 +204,20 @@ class Searching:
 
 def row_masks(plan: Plan, table: SortedTable) -> Int64s:
     """The variables that each row can be of, as far as the row and its neighbours decide."""
-    tested = {variable: plan.conditions[variable].masks for variable in plan.variables}
-    always = sum(1 << number for number, tests in enumerate(tested.values()) if not tests)
+    always, tests = 0, []
+    for number, variable in enumerate(plan.variables):
+        conditions = plan.conditions[variable].masks
+        if conditions:
+            test = LocalTest.of(conditions, LeavesOf(plan.clause, variable))
+            tests.append((1 << number, test))
+        else:
+            always |= 1 << number
     masks = np.full(len(table), always, np.int64)
-    for number, (variable, tests) in enumerate(tested.items()):
-        if not tests:
-            continue
-        leaves = LeavesOf(plan.clause, variable)
-        truths = [table.truth(test, leaves) for test in tests]
-        truth = np.logical_and.reduce(truths) if len(truths) > 1 else truths[0]
-        set_bits(writable(truth), 1 << number, masks)
+    if tests:
+        for block in table.blocks():
+            of_block = masks[block.low : block.high]
+            for bit, test in tests:
+                set_bits(writable(block.truth(test)), bit, of_block)
     return masks
 
 

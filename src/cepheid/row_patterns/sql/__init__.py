@@ -1,1 +1,1 @@
-"""SQL statements in which tables are followed by ``MATCH_RECOGNIZE ( … )``."""
+"""Statements of SQL with ``MATCH_RECOGNIZE ( … )``, and its forms of expressions."""

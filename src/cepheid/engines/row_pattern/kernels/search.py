@@ -341,7 +341,8 @@ def find_matches(program, rows, search, output, pace):
 
     ``progress`` begins with zeros, and PARTITION with NONE.
     """
-    progress, masks, starts = search.progress, rows.masks, program.starts
+    progress, masks = search.progress, rows.masks
+    starts, seconds = program.starts, program.seconds
     if progress[PARTITION] == NONE:
         progress[PARTITION] = 0
         _begin_partition(rows, search)
@@ -352,7 +353,10 @@ def find_matches(program, rows, search, output, pace):
         if is_new:
             start = progress[START_ROW]
             if starts != NONE:
-                while start < high and masks[start] & starts == 0:
+                while start < high and (
+                    masks[start] & starts == 0
+                    or (seconds != NONE and start + 1 < high and masks[start + 1] & seconds == 0)
+                ):
                     start += 1
             pace[0] -= 1
             progress[START_ROW] = start
