@@ -31,7 +31,7 @@ class Tuning:
 
     # The first runs, before anything is compiled: what the definition may answer
     first_run_events: int = 2_000  # in a run
-    first_run_steps: int = 400_000  # looks at an event in a process: a fraction of a second
+    first_run_steps: int = 1_200_000  # looks at an event in a process: about a second
 
     # Kernels
     pause_work: int = 1 << 20  # runs or instances looked at before a kernel lets signals in

@@ -114,6 +114,16 @@ def test_a_query_that_matches_says_so():
     )
 
 
+@pytest.mark.parametrize(
+    ("output", "is_noted"),
+    [("FIRST", True), ("AT MOST ONCE PER 5", True), ("ALL", False), ("WITH TIMED OUT", False)],
+)
+def test_matches_are_counted_before_output_chooses(output, is_noted):
+    found = diagnose(f"PATTERN SEQ(A a, B b) WITHIN 9 OUTPUT {output}", "A:1 B:3")
+    assert found.matches == Count(1)
+    assert any("before OUTPUT chooses" in note for note in found.notes) is is_noted
+
+
 def test_where_some_match_the_greatest_loss_is_explained():
     found = diagnose("PATTERN SEQ(A a, B b, C c) WHERE b.x = a.x", "A:1 A:2 A:3 A:4 B:4 C:1")
     assert funnel(found) == [("a", 4, 4, 4), ("b", 1, 1, 1), ("c", 1, 1, 1)]

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 10
 """The number of matches shown for each scenario."""
-SLOW_COMPILATION_SECONDS = 2
 
 
 class _QueryHighlighter(RegexHighlighter):
@@ -91,11 +90,8 @@ def _show(
     console.print(_QueryHighlighter()(each.query.rstrip()))
     console.print()
     query, events = sase_query(each.query), each.events()
-    task = progress.add_task("Compiling", total=None)
+    task = progress.add_task(f"Matching {plural(len(events), 'event')}", total=None)
     started = time.perf_counter()
-    answer(query, events.slice(0, len(events) // 10))
-    compiled = time.perf_counter()
-    progress.update(task, description=f"Matching {plural(len(events), 'event')}")
     matches = answer(query, events)
     finished = time.perf_counter()
     progress.remove_task(task)
@@ -103,10 +99,8 @@ def _show(
     console.print()
     summary = [
         f"{plural(len(matches), 'match', 'matches')} among {plural(len(events), 'event')} "
-        f"in {took(finished - compiled)}"
+        f"in {took(finished - started)}"
     ]
-    if compiled - started > SLOW_COMPILATION_SECONDS:
-        summary.append(f"compiled in {took(compiled - started)}, cached for later runs")
     if len(matches) > MOST_ROWS:
         summary.append(f"the first {MOST_ROWS} are shown")
     console.print("; ".join(summary))

@@ -88,7 +88,7 @@ def show_rules(console: Console) -> None:
 def write_report(console: Console) -> None:
     """A page with the matches of the first scenario."""
     theft = scenario("retail_theft")
-    path = Path(tempfile.gettempdir()) / "cepheid-demo.html"
+    path = Path(tempfile.mkdtemp(prefix="cepheid-")) / "cepheid-demo.html"
     page = report_query(sase_query(theft.query), theft.events(), title=theft.title)
     path.write_text(page.to_html(), encoding="utf-8")
     console.print(Rule("A page with the matches on a timeline", align="left"))

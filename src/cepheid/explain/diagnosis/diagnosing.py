@@ -62,7 +62,7 @@ def diagnose(
         total,
         reports,
         tuple(hints),
-        tuple(_notes(diagnosed, len(found), counting)),
+        tuple(_notes(diagnosed, len(found), counting, query.output)),
     )
 
 
@@ -79,8 +79,16 @@ def _total(query: ast.Query, counts: Sequence[Count], counting: Counting) -> Cou
     return found.count if found.is_exact else Count(most.number, is_exact=False)
 
 
-def _notes(diagnosed: Sequence[_Branch], alternatives: int, counting: Counting) -> list[str]:
+def _notes(
+    diagnosed: Sequence[_Branch],
+    alternatives: int,
+    counting: Counting,
+    output: ast.Output | None,
+) -> list[str]:
     notes = []
+    is_chosen = output is not None and output.mode not in (None, "all")
+    if output is not None and (is_chosen or output.at_most_once_per is not None):
+        notes.append("All matches are counted, before OUTPUT chooses those that are reported.")
     if alternatives > len(diagnosed):
         notes.append(
             f"The pattern has {alternatives} alternatives; only the first {len(diagnosed)} were "

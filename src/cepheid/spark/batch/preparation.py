@@ -16,6 +16,7 @@ from cepheid.analysis.model import AnalysedQuery
 from cepheid.analysis.needs import needed_columns
 from cepheid.compiled import Compiled
 from cepheid.engines.base.evaluation import AUTO, REFERENCE
+from cepheid.engines.base.options import DEFAULT_OPTIONS
 from cepheid.engines.imprecise.intervals import read_intervals
 from cepheid.errors import OptionError, list_words
 from cepheid.events.read_options import UncertainTime
@@ -198,8 +199,11 @@ def prepare(
         )
         for each in planned
     ]
+    may_be_first = False
     if script.is_single:
         ((first,), (fields,)) = planned, result
+        has_said = run.evaluation != AUTO or run.options != DEFAULT_OPTIONS
+        may_be_first = not has_said and not first.evaluation.has_confidence
         run = replace(run, evaluation=first.evaluation.name)
         if first.evaluation.has_confidence:
             _check_uncertain(first, run)
@@ -224,6 +228,7 @@ def prepare(
         match_id,
         has_session,
         Additions.used_by((each.query for each in script.queries), run.said.output),
+        may_be_first,
     )
     return Prepared(tuple(planned), tuple(plain_columns(frame)), settings, repeated)
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engines.base.evaluation import AUTO
+from cepheid.sessions.first_runs import is_first_run
+from cepheid.sessions.run_settings import RunSettings
 from cepheid.spark.worker.worker_session import Answers, WorkerSession
 from cepheid.spark.worker.worker_settings import WorkerSettings
 
@@ -27,23 +32,38 @@ def run_partition(
 ) -> Iterator[pa.RecordBatch]:
     """The matches among the events of a partition, which arrive in time order.
 
-    ``starts`` is the half-open interval of ticks in which the wanted matches start.
+    ``starts`` is the half-open interval of ticks in which the wanted matches start. Few events are
+    answered by the definition in a worker that has compiled nothing yet.
     """
     if not settings.has_session:
         whole = list(batches)
         if whole:
-            compiled = settings.compiled()
-            found = compiled.run(pa.Table.from_batches(whole), settings.run_here())
-            answers = Answers(compiled.script, settings)
-            yield from answers.batches([each.matches for each in found], starts)
+            events = pa.Table.from_batches(whole)
+            yield from _together(settings, settings.run_here(), events, starts)
         return
     session: WorkerSession | None = None
     for events in gathered(batches, FEED_ROWS):
         if session is None:
+            # A table with fewer than FEED_ROWS is the only one.
+            if settings.may_be_first and is_first_run(settings.run.evaluation, len(events)):
+                run = replace(settings.run, evaluation=AUTO)
+                with warnings.catch_warnings(action="ignore"):  # They were given in the driver.
+                    yield from list(_together(settings, run, events, starts))
+                return
             session = WorkerSession(settings, starts=starts)
         yield from session.feed(events)
     if session is not None:
         yield from session.advance()
+
+
+def _together(
+    settings: WorkerSettings, run: RunSettings, events: pa.Table, starts: tuple[float, float] | None
+) -> Iterator[pa.RecordBatch]:
+    """The matches among all events of a partition, which are read together."""
+    compiled = settings.compiled()
+    found = compiled.run(events, run)
+    answers = Answers(compiled.script, settings)
+    yield from answers.batches([each.matches for each in found], starts)
 
 
 def run_slices(

@@ -71,7 +71,8 @@ class WorkerSettings:
     equal time: the columns that the user named, or else all that Spark can sort by. ``columns`` are
     the columns that the queries need. ``result_schema`` is the schema of the matches.
     ``has_session`` tells whether the events of a DataFrame are fed in batches: the reference
-    evaluation reads them faster together. ``additions`` are registered in the
+    evaluation reads them faster together. ``may_be_first`` tells whether few events may be answered
+    by the definition in a worker that has compiled nothing. ``additions`` are registered in the
     driver and used by the queries: a worker is another process, and must register them too.
     """
 
@@ -84,6 +85,7 @@ class WorkerSettings:
     match_id: bool = False
     has_session: bool = True
     additions: Additions = field(default_factory=Additions)
+    may_be_first: bool = False
 
     @property
     def time(self) -> str:
