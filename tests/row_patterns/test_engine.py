@@ -56,8 +56,11 @@ def test_explain_says_how_it_runs():
         'tested for all rows before the search:\n  B: B."x" > 1',
         'with the rows matched before:\n  B: B."t" <= R."t" + 9',
         "skipped over, as every row can be one:\n  Z",
+        'looked for no further than where this is false:\n  B: B."t" <= R."t" + 9',
     ):
         assert part in text
+    text = query("R Z* (B | R)", "B AS B.t <= R.t + 9, R AS x > 5").explain(schema)
+    assert "looked for no further" not in text  # R has no bound.
     assert "not row_pattern: in the condition of B" in query("A B", "B AS median(A.x) > 0").explain(
         schema
     )

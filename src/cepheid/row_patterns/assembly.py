@@ -227,8 +227,15 @@ class _Assembler(ExpressionAssembler):
             ]
         return ast.Case(tuple(branches), otherwise or ast.Literal(None), span=span)
 
-    def interval(self, span: Span, amount: Any, unit: rows.Name | None) -> ast.Duration:
+    def interval(self, span: Span, amount: Any, *words: Any) -> ast.Duration:
         text = amount[1:-1] if isinstance(amount, Token) else str(amount.value)
+        unit, last = [*(each for each in words if isinstance(each, rows.Name)), None, None][:2]
+        if unit is not None and last is not None:
+            seconds = forms.seconds_between(text, unit.key, last.key)
+            if seconds is None:
+                hint = "Write it like INTERVAL '1:30' HOUR TO MINUTE."
+                self._fault("this is not an interval", span, hint)
+            return ast.Duration(seconds or Fraction(1), "seconds", span=span)
         found = _INTERVAL.fullmatch(text)
         said = str(found["unit"] or (unit.text if unit else "")) if found else ""
         known = CANONICAL_UNIT.get(said.lower()) if said else None

@@ -64,6 +64,12 @@ def explained(clause: rows.Clause, schema: Schema | None) -> dict[str, list[str]
             )
         ],
     }
+    bounded = plan.bounded_variables if schema is not None else set()
+    found["looked for no further than where this is false"] = [
+        f"{print_variable(name)}: {print_expression(each.bound)}"
+        for name, each in conditions
+        if name in bounded
+    ]
     return {title: texts for title, texts in found.items() if texts}
 
 

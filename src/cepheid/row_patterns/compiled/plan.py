@@ -220,6 +220,18 @@ class Plan:
                 found[:, number] = bit, 0 if is_first else state["before"], 1
         return found
 
+    @property
+    def bounded_variables(self) -> set[str | None]:
+        """The variables whose bounds end a loop that is skipped over."""
+        states = self.program(1).states
+        return {
+            edge.variable
+            for state, edges in zip(states, self.automaton.edges, strict=True)
+            if state["is_filler"] and state["is_bounded"]
+            for edge in edges
+            if not self.is_always_true(edge.variable)
+        }
+
     def is_always_true(self, variable: str | None) -> bool:
         """Whether every row can be one of the variable, and no predicate sees which ones are."""
         return (

@@ -5,7 +5,9 @@ Each becomes a tree of the language's own operators and functions, which also ch
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from cepheid.errors import Fault, Span, closest, list_words
@@ -40,6 +42,7 @@ _FLOATS = ("DOUBLE", "FLOAT", "REAL")
 _DECIMALS = ("DECIMAL", "NUMERIC", "NUMBER")
 _INTEGERS = ("INTEGER", "INT", "BIGINT", "SMALLINT", "TINYINT")
 _TIMES = ("TIMESTAMP", "DATETIME", "DATE")
+_FIELDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
 TYPES = (*_STRINGS, *_FLOATS, *_DECIMALS, *_TIMES)
 """The types that CAST knows."""
 
@@ -104,3 +107,27 @@ def is_distinct(left: Any, right: Any, *, is_negated: bool, span: Span) -> Any:
     equal = ast.Comparison("=", left, right, span=span)
     found = ast.Call("coalesce", (equal, nulls), span=span)
     return found if is_negated else ast.Not(found, span=span)
+
+
+def seconds_between(text: str, first: str, last: str) -> Fraction | None:
+    """The seconds of an interval with several fields; None if it is not one.
+
+    >>> seconds_between("1 02:03", "DAY", "MINUTE"), seconds_between("1:30.5", "MINUTE", "SECOND")
+    (Fraction(93780, 1), Fraction(181, 2))
+    >>> seconds_between("90", "HOUR", "MINUTE") is None
+    True
+    """
+    names = list(_FIELDS)
+    if first not in names or last not in names or names.index(first) >= names.index(last):
+        return None
+    sizes = [_FIELDS[name] for name in names[names.index(first) : names.index(last) + 1]]
+    number = r"(\d{1,9})"
+    ends = [number if first != "DAY" else number + " +", *[number] * (len(sizes) - 1)]
+    fraction = r"(\.\d{0,9})?" if last == "SECOND" else "()"
+    pattern = ends[0] + ("" if first == "DAY" else ":") + ":".join(ends[1:]) + fraction
+    found = re.fullmatch(pattern, text.strip())
+    if found is None:
+        return None
+    *parts, rest = found.groups()
+    whole = sum(int(part) * size for part, size in zip(parts, sizes, strict=True))
+    return whole + Fraction(f"0{rest}0" if rest else 0)
