@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
 from spark.rows import local_rows, spark_rows
 
 import cepheid as cep
@@ -44,6 +45,7 @@ def test_the_slices_have_the_matches_of_a_local_run(folder: Path) -> None:
     parts = reader.partitions()
     assert len(parts) == 4
     found = pa.Table.from_batches([batch for part in parts for batch in reader.read(part)])
+    assert found.schema == to_arrow_schema(source.schema(), timezone="UTC")  # as Spark compares
     assert local_rows(found) == local_rows(
         cep.query(QUERY).match(str(folder / "*.parquet")).to_arrow()
     )

@@ -63,7 +63,8 @@ class MatchSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of the matches."""
-        return self._read()[0].result
+        # Spark compares the columns of batches with these: all can be null there.
+        return spark_schema(self._read()[0].settings.result_schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is our own
         """What reads the matches."""
