@@ -39,7 +39,7 @@ class Aggregate:
         refusal: why it does not take values of a kind, or None.
         kind: the kind of its result, for values of a kind.
         folds: the running values that it is computed from in native code; none if it needs all
-            values at once.
+            values together.
         native: the generated expression of its value, from those of the folds, as floats; None
             where it is the value of its only fold.
         arrow: the name of the aggregate in Arrow, or None where ``columns`` computes it.

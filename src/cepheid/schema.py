@@ -221,7 +221,7 @@ class Schema:
                 elif kind is not Kind.UNKNOWN:
                     raise OptionError(
                         f"attribute {name!r} is {attributes[name].value} in {declared_by[name]} "
-                        f"and {kind.value} in {type_name}; one name has one kind"
+                        f"and {kind.value} in {type_name}; one name has one data type"
                     )
         return cls(attributes, own, nested={} if columns is None else columns.nested)
 
@@ -267,14 +267,15 @@ def _declared_kind(type_name: str, attribute: object, given: object) -> Kind:
         return given
     if not isinstance(given, str):
         raise OptionError(
-            f"the kind of an attribute is a string, and {attribute!r} of {type_name} has {given!r}"
+            f"the data type of an attribute is a string, and {attribute!r} of {type_name} has "
+            f"{given!r}"
         )
     try:
         return Kind(given.lower())
     except ValueError:
         kinds = [kind.value for kind in Kind if kind is not Kind.UNKNOWN]
         raise OptionError(
-            f"attribute {attribute!r} of {type_name} has the kind {given!r}; kinds are "
+            f"attribute {attribute!r} of {type_name} has the data type {given!r}; data types are "
             + list_words(kinds)
             + did_you_mean(given, kinds)
         ) from None
@@ -336,5 +337,5 @@ ORDERED = (Kind.STRING, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION, Kind.UNKNOWN)
 def with_article(kind: Kind) -> str:
     """The kind with an article."""
     if kind is Kind.OTHER:
-        return "a value of another kind"
+        return "a value of another data type"
     return f"{'an' if kind.value[0] in 'aeiou' else 'a'} {kind.value}"

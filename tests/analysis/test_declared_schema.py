@@ -38,16 +38,16 @@ def test_kinds_that_are_left_out_are_those_of_the_columns() -> None:
         ({"Shelf": [1]}, "the name of an attribute is a string, and Shelf has 1"),
         (
             {"Shelf": {"zone": int}},
-            "the kind of an attribute is a string, and 'zone' of Shelf has <class 'int'>",
+            "the data type of an attribute is a string, and 'zone' of Shelf has <class 'int'>",
         ),
         (
             {"Shelf": {"tag_id": "strng"}},
-            "attribute 'tag_id' of Shelf has the kind 'strng'; kinds are integer, float, boolean, "
-            "string, timestamp, date, duration, list and other. Did you mean 'string'?",
+            "attribute 'tag_id' of Shelf has the data type 'strng'; data types are integer, float, "
+            "boolean, string, timestamp, date, duration, list and other. Did you mean 'string'?",
         ),
         (
             {"Shelf": {"x": "integer"}, "Exit": {"x": "string"}},
-            "attribute 'x' is integer in Shelf and string in Exit; one name has one kind",
+            "attribute 'x' is integer in Shelf and string in Exit; one name has one data type",
         ),
     ],
 )

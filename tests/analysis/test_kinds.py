@@ -127,8 +127,11 @@ def test_like_is_compared_with_like(condition: str) -> None:
         ("[n = 'x']", "an integer cannot be compared with a string"),
         ("[n = NULL]", "a comparison with NULL is never true"),
         ("a.dur = 5", "a duration cannot be compared with an integer"),
-        ("a.o = a.o", "a value of another kind cannot be compared with a value of another kind"),
-        ("[o]", "'o' is a value of another kind, which cannot be compared"),
+        (
+            "a.o = a.o",
+            "a value of another data type cannot be compared with a value of another data type",
+        ),
+        ("[o]", "'o' is a value of another data type, which cannot be compared"),
         ("a.n LIKE 'x'", "LIKE needs a string, but this is an integer"),
         ("a.n", "this is an integer, not a condition"),
         ("a.n AND a.b", "this is an integer, not a condition"),

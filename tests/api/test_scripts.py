@@ -67,7 +67,7 @@ def test_a_script_comes_from_a_file_and_has_parameters(tmp_path):
             "query:1:22: 's' is integer here, but string in the events\n"
             "  1 | PATTERN A a RETURN X(s = a.x); PATTERN X x\n"
             "    |                      ^^^^^^^\n"
-            "An attribute has the same kind everywhere: rename the item.",
+            "An attribute has the same data type everywhere: rename the item.",
         ),
         (
             "PATTERN A a RETURN X(v = a.x); PATTERN B a RETURN X(w = a.x); PATTERN X x",

@@ -12,7 +12,7 @@ PAIRS = "PATTERN SEQ(Shelf a, Exit c)"
     [
         (["theft.sase", "event.csv"], "error: there is no file 'event.csv'. Did you mean 'events"),
         (["thief.sase", "events.csv"], "error: cannot read the query 'thief.sase': No such file"),
-        (["events.csv", "events.csv"], "events.csv:1:1: unexpected 'ts'"),
+        (["events.csv", "theft.sase"], "error: 'events.csv' is a file of events, not of a query"),
         (
             ["binary.sase", "events.csv"],
             "error: cannot read the query 'binary.sase': it is not UTF",

@@ -306,7 +306,7 @@ def test_explain_says_what_a_stream_waits_for():
         PATTERN (A B{,3}) WITHIN INTERVAL '5' MINUTE
         DEFINE A AS x > PREV(x, 2), B AS x > NEXT(x))"""
     assert cep.query(text).explain().split("stream:\n")[1].splitlines() == [
-        "  a match is given when no row to come can change it; NEXT waits for 1 row of the "
+        "  a match is returned when no later row can change it; NEXT waits for 1 row of the "
         "partition",
         "  WITHIN decides when its time has passed, with or without more rows",
         "  retained rows of each partition: those of INTERVAL '5' MINUTE (WITHIN), and at most 4 "

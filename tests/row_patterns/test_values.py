@@ -69,7 +69,7 @@ def test_parts_of_structs_and_lists_in_conditions(condition, expected):
     [
         ("A.s.c", "'s' has no field 'c'"),
         ("A.t.a", "'t' is an integer, not a struct"),
-        ("A.s[1]", "'s' is a value of another kind, not a list"),
+        ("A.s[1]", "'s' is a value of another data type, not a list"),
         ("A.l[0]", "the first element of a list has number 1, not 0"),
     ],
 )

@@ -147,7 +147,7 @@ def test_what_waits_is_answered_after_a_timeout(
         (PAIR, {"in_order": True, "output": "longest"}, "can be complete only when time has"),
         (PAIR, {"in_order": True, "timed_out": True}, "can be complete only when time has"),
         (PAIR, {"in_order": "yes"}, "in_order is True or False, not 'yes'"),
-        (PAIR, {"idle_timeout": "1 second"}, "say how late events may come"),
+        (PAIR, {"idle_timeout": "1 second"}, "set how late events can be"),
         (PAIR, {"in_order": True, "idle_timeout": "soon"}, "idle_timeout is a length of time"),
     ],
 )

@@ -217,7 +217,7 @@ def test_what_cannot_be_run_is_refused_with_the_reason(spark: SparkSession) -> N
     frame = events(spark, (1, "A", 1, 2.0, "u"))
     query = cep.query("PATTERN SEQ(A a, B b)")
     with pytest.raises(
-        cep.OptionError, match="cannot be cut into slices of time: the query has no"
+        cep.OptionError, match="cannot be divided into time slices: the query has no"
     ):
         query.match(frame, slices=2)
     with pytest.raises(cep.OptionError, match="is an object in memory"):

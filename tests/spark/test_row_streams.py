@@ -185,7 +185,7 @@ def test_a_driver_that_is_killed_loses_no_match(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("clause", "keywords", "message"),
     [
-        ("ORDER BY ts PATTERN (A)", {}, "say how late events may come"),
+        ("ORDER BY ts PATTERN (A)", {}, "set how late events can be"),
         ("ORDER BY x PATTERN (A)", {"lateness": "1 second"}, "must be a timestamp"),
         ("ORDER BY ts DESC PATTERN (A)", {"lateness": "1 second"}, "DESC cannot be used in a str"),
         ("PATTERN (A)", {"lateness": "1 second"}, "a stream needs ORDER BY"),

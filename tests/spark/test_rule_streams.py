@@ -249,7 +249,7 @@ HUNDREDS = int(os.environ.get("CEPHEID_HUNDREDS_OF_RULES", "100"))
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({}, "say how late events may come"),
+        ({}, "set how late events can be"),
         ({"keys": ["idd"]}, "keys names 'idd'.*Did you mean 'id'"),
         ({"keys": "id"}, r"keys is a list of keys, such as \['id'\]"),
         ({"columns": ["y"]}, "columns names 'y'"),

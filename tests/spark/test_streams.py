@@ -295,7 +295,7 @@ def test_a_driver_that_is_killed_loses_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({}, "say how late events may come"),
+        ({}, "set how late events can be"),
         ({"lateness": "10 minuts"}, "lateness is a length of time, .* not '10 minuts'"),
         ({"lateness": 10}, "lateness is a length of time, such as '10 minutes', not 10"),
         ({"lateness": "1 second", "late": "keep"}, "late is drop or emit, not 'keep'"),

@@ -172,7 +172,7 @@ def schema_read(
             elif (span := _span_of_item(upstream, name)) is not None:
                 other = "the events" if name in events.attributes else "an earlier query"
                 message = f"'{name}' is {kind.value} here, but {before.value} in {other}"
-                hint = "An attribute has the same kind everywhere: rename the item."
+                hint = "An attribute has the same data type everywhere: rename the item."
                 faults.append(Fault(message, span, hint=hint))
     if faults:
         raise QuerySemanticError(faults, text, source)

@@ -138,6 +138,8 @@ def _text_of(file: str | None, text: str | None) -> str:
     if text is not None:
         return text
     assert file is not None
+    if _has_events(file):
+        raise OptionError(f"{file!r} is a file of events, not of a query: name the query first")
     if file != STDIN:
         return read_text(file)
     try:
@@ -187,6 +189,10 @@ def parameter(setting: str) -> tuple[str, int | float | bool | str]:
     return name, number if math.isfinite(number) else text
 
 
+def _has_events(file: str) -> bool:
+    return Path(file.removesuffix(".gz")).suffix.lower() in EVENT_SUFFIXES
+
+
 def looks_like_events(argument: str) -> bool:
     """Whether an argument names events rather than a query.
 
@@ -195,9 +201,8 @@ def looks_like_events(argument: str) -> bool:
     >>> looks_like_events("theft.sase")
     False
     """
-    path = Path(argument.removesuffix(".gz"))
     return (
-        path.suffix.lower() in EVENT_SUFFIXES
+        _has_events(argument)
         or glob.has_magic(argument)
         or _TABLE_OF_TYPE.fullmatch(argument) is not None
         or Path(argument).is_dir()

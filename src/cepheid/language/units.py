@@ -51,7 +51,7 @@ def microseconds(amount: Fraction, unit: str) -> int:
 
 
 def in_largest_unit(duration: timedelta) -> tuple[Fraction, str]:
-    """The duration as a whole number of the largest possible unit.
+    """The duration as an integer number of the largest possible unit.
 
     >>> in_largest_unit(timedelta(hours=48)), in_largest_unit(timedelta(minutes=90))
     ((Fraction(2, 1), 'days'), (Fraction(90, 1), 'minutes'))

@@ -24,7 +24,7 @@ def warn_of_silent_zeros(
 
 
 class StreamCheck:
-    """Warns of conditions that are never true at once, and of absent types at a stream's end."""
+    """Warns of conditions that are never true and, at the end of a stream, of absent types."""
 
     def __init__(self, queries: Sequence[ScriptQuery], text: str | None) -> None:
         self._queries = queries

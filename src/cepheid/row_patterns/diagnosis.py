@@ -25,7 +25,7 @@ _SHOWN = 6
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """How many rows satisfy the condition of a variable by itself.
+    """The number of rows that satisfy the condition of a variable alone.
 
     ``count`` is None if that depends on rows that other variables took before.
     """

@@ -96,7 +96,7 @@ class RowPatternQuery:
                 :mod:`cepheid.spark`.
 
         Raises:
-            EvaluationError: AFTER MATCH SKIP cannot go on from a match.
+            EvaluationError: AFTER MATCH SKIP cannot continue from a match.
             LimitError: a search takes more than ``max_steps``, and the message names the variable;
                 or ``max_memory`` does not suffice.
             QuerySemanticError: the table does not have the columns, or their kinds do not fit.
@@ -153,7 +153,7 @@ what it has failed with
         after a match:
           continue after its last row
         stream:
-          a match is given when no row to come can change it
+          a match is returned when no later row can change it
           retained rows of each partition: unbounded, without WITHIN
         """
         from cepheid.row_patterns.compiled.explanation import explained

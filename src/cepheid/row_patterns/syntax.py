@@ -205,7 +205,7 @@ class Rows(Enum):
 
 
 class SkipMode(Enum):
-    """Where matching goes on after a match."""
+    """Where matching continues after a match."""
 
     PAST_LAST_ROW = "PAST LAST ROW"
     TO_NEXT_ROW = "TO NEXT ROW"

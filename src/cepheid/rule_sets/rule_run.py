@@ -83,7 +83,7 @@ class Run(ABC):
     def check_kinds(self, schema: Schema) -> None:
         """Analyse the query again, for columns that have revealed their kinds.
 
-        The session of a clause does so by itself.
+        The session of a clause does so itself.
         """
         if not isinstance(self.each.query, RowPatternQuery):
             self.each.query.script.analysed(0, schema)

@@ -219,7 +219,7 @@ class RuleSet(Mapping[str, Rule]):
         The events are read once. The keywords are those of
         :meth:`cepheid.CompiledQuery.match`, except ``output`` and ``at_most_once_per``, which are
         fields of a rule, and ``whole_events``. Limits such as ``max_matches`` are for each rule:
-        a rule that exceeds one is a fault, and the others go on.
+        a rule that exceeds one is a fault, and the others continue.
 
         >>> import cepheid as cep
         >>> rules = cep.rules({"pair": "PATTERN SEQ(A a, B b) WITHIN 5"})

@@ -1,4 +1,4 @@
-"""A set of rules over events in memory: each rule by itself, over events that are read once."""
+"""A set of rules over events in memory: each rule separately, over events that are read once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The first runs on a machine whose cache has no compiled code yet.
 
-To compile an evaluation takes seconds. Few events are answered at once instead, by the definition,
+To compile an evaluation takes seconds. For few events, the definition runs immediately instead,
 as long as a process has steps left for it. After that, and for more events, code is compiled.
 """
 
@@ -23,7 +23,7 @@ from cepheid.sessions.plan import PlannedQuery, new_run
 from cepheid.tuning import tuning
 
 CONDITIONS = 16
-"""To test the conditions of a query takes about as long as so many looks at an event."""
+"""To test the conditions of a query takes about as long as this number of looks at an event."""
 
 
 class OutOfSteps(Exception):
@@ -37,7 +37,7 @@ class Steps:
 
     @classmethod
     def take(cls, count: int) -> None:
-        """Use so many steps; an error if there are fewer left."""
+        """Use this number of steps; an error if fewer are left."""
         left = tuning().first_run_steps if cls.left is None else cls.left
         cls.left = left - count
         if cls.left < 0:

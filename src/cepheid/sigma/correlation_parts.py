@@ -174,7 +174,7 @@ class Parts:
             raise Refused(f"a correlation of the type {name} inside of another is not supported")
         raise Refused(
             f"a correlation of the type {name} is not supported: it depends on all events of a "
-            "window, and no event tells when the window is complete"
+            "window, and no event says when the window is complete"
         )
 
     def _variable(self, rule: AnyRule) -> str:

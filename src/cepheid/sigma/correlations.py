@@ -57,7 +57,7 @@ def correlation_query(rule: SigmaCorrelationRule, mapping: LogMapping) -> str:
     parts = Parts(mapping)
     sequences = list(islice(_sequences(rule, parts), MOST_ORDERS + 1))
     if len(sequences) > MOST_ORDERS:
-        raise Refused(f"its rules can come in more than {MOST_ORDERS} orders")
+        raise Refused(f"its rules have more than {MOST_ORDERS} orders")
     known = list({id(part): part for each in sequences for part in each}.values())
     for part in known:
         _check_references(part)

@@ -69,7 +69,7 @@ class Studio:
         return filled(resource("studio.html", _PACKAGE), parts)
 
     def answer(self, path: str, said: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a request of the page.
+        """The reply to a request of the page.
 
         Raises:
             CepheidError: what the page asks for cannot be done.

@@ -25,7 +25,7 @@ class Worker:
         self._connection: Connection | None = None
 
     def run(self, task: str, *arguments: Any) -> tuple[str, Any]:
-        """The answer to a task.
+        """The reply to a task.
 
         Raises:
             LimitError: it took too long, or its process ended.

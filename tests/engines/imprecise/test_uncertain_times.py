@@ -98,7 +98,7 @@ def test_violations_of_the_arrival_order_are_counted():
 def test_a_session_leaves_out_what_comes_too_late_and_says_so():
     session = QUERY.session(time=("lower", "upper"), max_uncertainty=1)
     session.feed({"lower": [20], "upper": [21], "type": ["A"]})
-    with pytest.warns(cep.CepheidWarning, match="1 of 1 events came too late"):
+    with pytest.warns(cep.CepheidWarning, match="1 of 1 events arrived too late"):
         session.feed({"lower": [5], "upper": [6], "type": ["B"]})
     assert session.metrics.late_events == 1
     assert session.metrics.arrival_violations == 1

@@ -207,7 +207,7 @@ def _unknown(name: str, known: Sequence[str]) -> OptionError:
 def _check_domains(domains: Any) -> None:
     if not isinstance(domains, Mapping):
         raise OptionError(
-            f"domains is a mapping of attributes to how many values they have, not {domains!r}"
+            f"domains is a mapping of attributes to their number of values, not {domains!r}"
         )
     for name, size in domains.items():
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:

@@ -135,7 +135,7 @@ def _upper_ticks(events: Events, name: str) -> Int64s:
     if there.kind != axis.kind:
         raise EventError(
             f"column {axis.column!r} is {axis.arrow_type} ({axis.kind}) but {name!r} is "
-            f"{column.type} ({there.kind}); both must have the same kind of time"
+            f"{column.type} ({there.kind}); both must have the same data type"
         )
     if there.ticks_per_unit < axis.ticks_per_unit:
         column = column.cast(pa.float64())

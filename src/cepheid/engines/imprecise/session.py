@@ -216,10 +216,10 @@ class ImpreciseSession(QuerySession):
         self._late += int(late.sum())
         row = int(batch.rows[int(np.flatnonzero(late)[0])])
         warn(
-            f"{int(late.sum())} of {len(batch)} events came too late and are left out, the first "
-            f"in row {row} (counting from 0): they may be earlier than events that decided matches "
-            "already. Give the longest interval as max_uncertainty, or feed events closer to the "
-            "order of their times"
+            f"{int(late.sum())} of {len(batch)} events arrived too late and are left out, the "
+            f"first in row {row} (counting from 0): they may be earlier than events that decided "
+            "matches already. Give the longest interval as max_uncertainty, or feed events closer "
+            "to time order"
         )
         return batch.take(np.flatnonzero(~late))
 

@@ -25,7 +25,7 @@ class Found:
 
     ``opens`` has for each partition the first start whose outcome rows to come can change, and
     ``open_states`` the state in which its search waits; with complete rows, all are decided.
-    ``next_numbers`` are the numbers that matches go on with.
+    ``next_numbers`` are the numbers of the next matches.
     """
 
     starts: Int64s

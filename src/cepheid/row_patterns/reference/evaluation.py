@@ -91,7 +91,7 @@ def _read_measures(clause: rows.Clause, found: Match, partition: Partition) -> N
 
 
 def _next_start(skip: rows.Skip, found: Match) -> int:
-    """The row at which matching goes on after a match."""
+    """The row at which matching continues after a match."""
     if not found.labels or skip.mode is rows.SkipMode.TO_NEXT_ROW:
         return found.start + 1
     if skip.mode is rows.SkipMode.PAST_LAST_ROW:

@@ -101,7 +101,7 @@ def stream_text(clause: rows.Clause) -> list[str]:
     if faults:
         return [f"does not run: {each.message}" for each in faults]
     after, longest = rows_after(clause), longest_search(clause)
-    waits = "a match is given when no row to come can change it"
+    waits = "a match is returned when no later row can change it"
     if after:
         waits += f"; NEXT waits for {_rows(after)} of the partition"
     lines = [waits]

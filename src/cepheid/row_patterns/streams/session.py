@@ -68,16 +68,16 @@ class _State:
 class RowSession:
     """A ``MATCH_RECOGNIZE`` clause over rows that arrive in batches.
 
-    Make one with ``query.session()``. A match is given as soon as no row to come can change it. The
-    matches do not depend on how the stream is cut into batches, nor on whether the session was
-    stored and restored in between. A session serves one call at a time.
+    Make one with ``query.session()``. A match is returned as soon as no later row can change it.
+    The matches do not depend on how the stream is divided into batches, nor on whether the session
+    was stored and restored in between. A session serves one call at a time.
 
     >>> import cepheid as cep
     >>> falls = cep.query('''MATCH_RECOGNIZE (
     ...     ORDER BY t MEASURES S.t AS since, LAST(DOWN.t) AS until
     ...     PATTERN (S DOWN+) WITHIN INTERVAL '1' HOUR DEFINE DOWN AS x < PREV(x))''')
     >>> session = falls.session(time_unit="min")
-    >>> len(session.feed({"t": [1, 2, 3], "x": [9, 7, 5]}))  # x can go on falling
+    >>> len(session.feed({"t": [1, 2, 3], "x": [9, 7, 5]}))  # x can continue to fall
     0
     >>> session = falls.restore(session.snapshot(), time_unit="min")
     >>> session.feed({"t": [4], "x": [6]})

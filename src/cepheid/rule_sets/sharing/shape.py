@@ -32,7 +32,7 @@ _MOST_ROLES = 4
 _INEXACT = ("/", "%")
 """What a division by a constant gives depends on the constant: it is part of the shape."""
 _ANY_UNIT = "days"
-"""A day is a whole number of ticks of every clock."""
+"""In every clock, a day is an integer number of ticks."""
 _WIDER = 16
 """Windows of rules that share a session are at most this many times as long as one another."""
 

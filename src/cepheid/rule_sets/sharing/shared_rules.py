@@ -114,7 +114,7 @@ class SharedRules:
         return None if group is None else Choice(query, group.evaluation)
 
     def join(self, each: CompiledRule, planned: PlannedQuery, columns: Events) -> SharedRun | None:
-        """Let a rule take part from now on; None if it has to run by itself."""
+        """Let a rule take part from now on; None if it has to run alone."""
         shape = self._shape(planned.analysed, planned.window)
         if shape is None or not _runs_plainly(planned):
             return None

@@ -324,11 +324,11 @@ def _refuse(script: Script, settings: RunSettings) -> None:
     if settings.read.uncertain is not None:
         raise OptionError(
             f"{KEYWORD} is for events with certain times; with uncertain ones, max_uncertainty "
-            "says how late an event may come"
+            "says how late an event can be"
         )
     returns = script.queries[0].query.returns
     if returns is not None and reads_positions(returns):
         raise OptionError(
-            f"{KEYWORD} tells matches apart by their events, and a late event changes the INDEX "
+            f"{KEYWORD} distinguishes matches by their events, and a late event changes the INDEX "
             "of all that follow; leave it out of RETURN"
         )

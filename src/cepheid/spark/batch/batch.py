@@ -184,7 +184,7 @@ def _matches(
     if key and not is_heavy:
         return _by_partition(prepared, relevant.repartition(*key))
     if refusal is not None and slices is not None:
-        raise OptionError(f"the events cannot be cut into slices of time: {refusal}")
+        raise OptionError(f"the events cannot be divided into time slices: {refusal}")
     if refusal is not None:
         warn_of_one_partition(refusal)
         return _by_partition(prepared, relevant.repartition(1))

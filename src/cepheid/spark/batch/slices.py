@@ -51,7 +51,7 @@ class Slices:
 def why_not_sliced(prepared: Prepared) -> str | None:
     """Why the matches cannot be found slice by slice, or None."""
     if prepared.settings.is_script:
-        return "a script is not cut by time"
+        return "a script is not divided by time"
     if reads_positions(prepared.query.query):
         return "INDEX and PARTITION_INDEX count all events of the stream"
     window = prepared.query.query.window
@@ -130,7 +130,7 @@ def warn_of_one_partition(reason: str) -> None:
     """Warn that one worker does everything, and say why."""
     warn(
         "all events go to one worker, because the query has no key to partition them by, such as "
-        f"an equivalence test [id], and they cannot be cut by time either: {reason}"
+        f"an equivalence test [id], and they cannot be divided by time either: {reason}"
     )
 
 

@@ -29,7 +29,7 @@ _OLDEST = "oldest_waiting_us"
 _GAUGES = {
     "events": "Events read in the last micro-batch.",
     "matches": "Matches found in the last micro-batch.",
-    "late": "Events of the last micro-batch that came too late.",
+    "late": "Events of the last micro-batch that arrived too late.",
     "waiting": "Events that wait for the watermark.",
     "oldest_waiting_timestamp_seconds": "Time of the oldest event that waits.",
     "runs": "Most runs or instances at a time, summed over buckets.",

@@ -30,7 +30,7 @@ CHANGE = "cepheid change"
 ORDER = "cepheid order"
 """The column by which the changes of a micro-batch are ordered."""
 REPORTS = "cepheid reports"
-"""The column that tells whether a bucket reports the faults of changes: one does."""
+"""The column that says whether a bucket reports the faults of changes: one does."""
 
 MOST_ROWS = 1_000_000
 """The maximum rows of a partition that are packed together."""

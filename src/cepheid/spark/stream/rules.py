@@ -57,7 +57,7 @@ def match(
 
     ``rules.match(events)`` calls this if the DataFrame is streaming. The result has the columns of
     :func:`cepheid.spark.batch.rules.match`. A row with a ``fault`` is no match: it tells why a
-    change could not be made, or why a rule was suspended in a bucket. The stream goes on.
+    change could not be made, or why a rule was suspended in a bucket. The stream continues.
 
     Args:
         rules: the rules with which the stream begins. A restart needs the same rules; to change

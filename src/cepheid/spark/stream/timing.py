@@ -22,8 +22,8 @@ class Timing:
 
     ``distance_us`` is how far the frontier is behind the newest event; it is None if only Spark
     knows it, which reports its watermark one micro-batch later. With ``in_order``, a bucket answers
-    its own events at once. After ``idle_ms`` without events, time follows the clock of the
-    micro-batches. ``waits`` tells whether something in the queries waits for time to pass.
+    its own events immediately. After ``idle_ms`` without events, time follows the clock of the
+    micro-batches. ``waits`` is whether something in the queries waits for time to pass.
     """
 
     distance_us: int | None = None

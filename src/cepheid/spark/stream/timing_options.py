@@ -40,7 +40,7 @@ def with_timing(
 ) -> tuple[DataFrame, Timing]:
     """The events with the watermark that the options ask for, and how time moves on.
 
-    ``waits`` tells whether a match can be complete only when time has passed.
+    ``waits`` is whether a match can be complete only when time has passed.
 
     Raises:
         OptionError: the options do not fit together, or leave something waiting for ever.
@@ -53,14 +53,14 @@ def with_timing(
     has_time = bool(marked) or lateness is not None
     if not has_time and not in_order:
         raise OptionError(
-            "say how late events may come: lateness='10 minutes', or "
-            f"events.withWatermark({time!r}, '10 minutes'); or that they come in order: "
+            "set how late events can be: lateness='10 minutes', or "
+            f"events.withWatermark({time!r}, '10 minutes'); or that they arrive in time order: "
             "in_order=True"
         )
     if waits and not has_time and idle_timeout is None:
         raise OptionError(
-            "a match of this query can be complete only when time has passed, and events that come "
-            "in order do not tell when: say also lateness='1 minute' or idle_timeout='30 seconds'"
+            "a match of this query can be complete only when time has passed, and events in time "
+            "order do not say when: set also lateness='1 minute' or idle_timeout='30 seconds'"
         )
     if idle_timeout is not None and marked:
         raise OptionError(

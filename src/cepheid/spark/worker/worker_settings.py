@@ -70,9 +70,9 @@ class WorkerSettings:
     ``text`` contains the values of parameters. ``ties`` are the columns that order events of
     equal time: the columns that the user named, or else all that Spark can sort by. ``columns`` are
     the columns that the queries need. ``result_schema`` is the schema of the matches.
-    ``has_session`` tells whether the events of a DataFrame are fed in batches: the reference
-    evaluation reads them faster together. ``may_be_first`` tells whether few events may be answered
-    by the definition in a worker that has compiled nothing. ``additions`` are registered in the
+    ``has_session`` is whether the events of a DataFrame are fed in batches: the reference
+    evaluation reads them faster together. ``may_be_first`` is whether the definition may run for
+    few events in a worker that has compiled nothing. ``additions`` are registered in the
     driver and used by the queries: a worker is another process, and must register them too.
     """
 
