@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Callable
 
 import pytest
+from agreement.comparison import answers, comparable, is_valid
 from agreement.strategies import Case, absence_cases
-from agreement.test_nfa_b import answers, comparable, is_valid
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 

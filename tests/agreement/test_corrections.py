@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from agreement.comparison import comparable, is_valid
 from agreement.strategies import Case, cases, nested_cases, sequence_cases
-from agreement.test_nfa_b import comparable, is_valid
 from agreement.test_output_modes import EVALUATIONS, MODES
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from agreement.comparison import answers, is_valid
 from agreement.strategies import Case, cases, nested_cases, sequence_cases
-from agreement.test_nfa_b import answers, is_valid
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 import pytest
+from agreement.comparison import agree, answers, comparable, found_in_pieces, is_valid, window_of
 from agreement.strategies import Case, sequence_cases
-from agreement.test_nfa_b import agree, answers, comparable, is_valid, window_of
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -20,9 +20,7 @@ from cepheid.engines.base.query_session import SessionTask
 from cepheid.engines.stacks.tables import refuse_instance_stacks
 from cepheid.events.events import order_events
 from cepheid.matches.modes.rule import EVERY_MATCH
-from cepheid.sessions.plan import open_session
 from cepheid.sessions.session import Session
-from cepheid.snapshots import unpack
 
 EXAMPLES = settings.default.max_examples * 3 // 10  # of each of six tests, with each of two rooms
 COMBINATIONS = list(itertools.product(CONSTRUCTIONS, EQUIVALENCES, WINDOWS))
@@ -84,19 +82,10 @@ def test_any_chunking_and_restart_gives_the_same(
         return
     window = window_of(query.tree)
     running = Session(analysed, window, EVERY_MATCH, chosen, evaluation="instance_stacks")
-    found: list[str] = []
-    low = 0
-    for cut, restarts in [*sorted(cuts), (len(events), False)]:
-        high = min(cut, len(events))
-        found += comparable(running.feed(events.slice(low, high)))
-        low = high
-        if restarts:
-            running = open_session(
-                SessionTask(analysed, window, options=chosen), unpack(running.snapshot())
-            )
-    found += comparable(running.advance())
+    task = SessionTask(analysed, window, options=chosen)
+    found = found_in_pieces(running, task, events, cuts)
     event(f"matches: {min(len(found), 5)}")
-    assert sorted(found) == answers(query, case, "reference", "all")
+    assert found == answers(query, case, "reference", "all")
 
 
 @pytest.mark.parametrize(("construction", "equivalence", "window"), COMBINATIONS)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
+from agreement.comparison import agree, answers, comparable, found_in_pieces, is_valid, window_of
 from agreement.strategies import Case, nested_cases, similar_branches
-from agreement.test_nfa_b import agree, answers, comparable, is_valid, window_of
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -20,9 +20,7 @@ from cepheid.engines.lazy.sharing import shared_alternatives
 from cepheid.events.events import order_events
 from cepheid.language import syntax as ast
 from cepheid.matches.modes.rule import OutputRule
-from cepheid.sessions.plan import open_session
 from cepheid.sessions.session import Session
-from cepheid.snapshots import unpack
 
 EVALUATIONS = ("lazy_chain", "lazy_tree")
 OUTPUTS = ("all", "non_overlapping")
@@ -119,19 +117,10 @@ def check_chunks(
     event(f"together: {sum(len(each.numbers) for each in shared_alternatives(analysed, negation))}")
     window = window_of(tree)
     running = Session(analysed, window, OutputRule(output), options, evaluation=evaluation)
-    found: list[str] = []
-    low = 0
-    for cut, restarts in [*sorted(cuts), (len(events), False)]:
-        high = min(cut, len(events))
-        found += comparable(running.feed(events.slice(low, high)))
-        low = high
-        if restarts:
-            running = open_session(
-                SessionTask(analysed, window, options=options), unpack(running.snapshot())
-            )
-    found += comparable(running.advance())
+    task = SessionTask(analysed, window, options=options)
+    found = found_in_pieces(running, task, events, cuts)
     event(f"matches: {min(len(found), 5)}")
-    assert sorted(found) == answers(cep.query(case.query), case, "reference", output)
+    assert found == answers(cep.query(case.query), case, "reference", output)
 
 
 def long_stream(size: int = 400) -> pa.Table:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
+from agreement.comparison import (
+    agree,
+    answers,
+    comparable,
+    found_in_pieces,
+    is_valid,
+    window_of,
+)
 from agreement.strategies import Case, cases, sequence_cases
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -18,11 +26,8 @@ from cepheid.engines.base.options import ALGORITHMS, Options
 from cepheid.engines.base.query_session import SessionTask
 from cepheid.events.events import order_events
 from cepheid.language import syntax as ast
-from cepheid.matches.matches import Matches
 from cepheid.matches.modes.rule import OutputRule
-from cepheid.sessions.plan import open_session
 from cepheid.sessions.session import Session
-from cepheid.snapshots import unpack
 
 WAYS = (
     {"algorithm": "merging"},
@@ -59,39 +64,6 @@ def _little_room(tune: Callable[..., None]) -> None:
     )
 
 
-def answers(
-    query: cep.CompiledQuery, case: Case, evaluation: str, output: str, **options: str
-) -> list[str]:
-    """The matches in a form that can be compared, whatever order they come in."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cep.CepheidWarning)
-        matches = query.match(case.table(), evaluation=evaluation, output=output, options=options)
-    return sorted(comparable(matches))
-
-
-def comparable(matches: Matches) -> list[str]:
-    """Each match as a text: its binding, its start and its end."""
-    times = matches.to_arrow().select(["start", "end"]).to_pylist()
-    return [f"{binding} {time}" for binding, time in zip(matches.bindings(), times, strict=True)]
-
-
-def agree(case: Case, evaluation: str, output: str, *ways: Mapping[str, str]) -> None:
-    """The evaluation, with each of these options, has the answer of the reference."""
-    try:
-        query = cep.query(case.query)
-        actual = [answers(query, case, evaluation, output, **way) for way in ways]
-    except cep.QuerySemanticError as error:
-        event(f"refused: {error.faults[0].message[:40]}")
-        return
-    except cep.EvaluationError as error:
-        event(f"not {evaluation}: {str(error)[-40:]}")
-        return
-    expected = answers(query, case, "reference", output)
-    event(f"matches: {min(len(expected), 5)}")
-    for way, found in zip(ways, actual, strict=True):
-        assert found == expected, way
-
-
 @pytest.mark.parametrize("output", ["all", "non_overlapping"])
 @settings(suppress_health_check=list(HealthCheck))
 @given(case=cases())
@@ -116,32 +88,10 @@ def test_any_chunking_and_restart_gives_the_same(
     event(f"matches: {min(len(expected), 5)}")
     window = window_of(tree)
     for way in WAYS:
-        running = Session(analysed, window, OutputRule(output), Options(**way))
-        found: list[str] = []
-        low = 0
-        for cut, restarts in [*sorted(cuts), (len(events), False)]:
-            high = min(cut, len(events))
-            found += comparable(running.feed(events.slice(low, high)))
-            low = high
-            if restarts:
-                running = open_session(
-                    SessionTask(analysed, window, options=Options(**way)),
-                    unpack(running.snapshot()),
-                )
-        found += comparable(running.advance())
-        assert sorted(found) == expected, way
-
-
-def is_valid(text: str) -> bool:
-    try:
-        cep.query(text)
-    except cep.QuerySemanticError:
-        return False
-    return True
-
-
-def window_of(tree: ast.Query) -> int | None:
-    return None if tree.window is None else int(tree.window.extent)  # type: ignore[arg-type]
+        options = Options(**way)
+        running = Session(analysed, window, OutputRule(output), options)
+        task = SessionTask(analysed, window, options=options)
+        assert found_in_pieces(running, task, events, cuts) == expected, way
 
 
 @settings(suppress_health_check=list(HealthCheck))

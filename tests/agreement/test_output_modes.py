@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from agreement.comparison import comparable, is_valid
 from agreement.strategies import Case, cases, nested_cases, sequence_cases
-from agreement.test_nfa_b import comparable, is_valid
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from agreement.comparison import comparable, is_valid
 from agreement.strategies import Case, absence_cases, cases, nested_cases
-from agreement.test_nfa_b import comparable, is_valid
 from agreement.test_output_modes import _has_no_stream, outputs
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from agreement.comparison import found_in_pieces
 from agreement.strategies import STRATEGIES
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -23,9 +24,7 @@ from cepheid.engines.base.query_session import SessionTask
 from cepheid.events.events import order_events
 from cepheid.matches.matches import Matches
 from cepheid.matches.modes.rule import EVERY_MATCH
-from cepheid.sessions.plan import open_session
 from cepheid.sessions.session import Session
-from cepheid.snapshots import unpack
 
 # All numbers are small and whole, or halves: sums are exact in whatever order they are made.
 
@@ -228,19 +227,10 @@ def test_nfa_b_agrees_however_the_stream_is_cut(
     window = None if within is None else int(within.extent)
     options = Options(data.draw(st.sampled_from(ALGORITHMS)))
     running = Session(analysed, window, EVERY_MATCH, options)
-    found: list[str] = []
-    low = 0
-    for cut, restarts in [*sorted(cuts), (len(events), False)]:
-        high = min(cut, len(events))
-        found += comparable(running.feed(events.slice(low, high)))
-        low = high
-        if restarts:
-            running = open_session(
-                SessionTask(analysed, window, options=options), unpack(running.snapshot())
-            )
-    found += comparable(running.advance())
+    task = SessionTask(analysed, window, options=options)
+    found = found_in_pieces(running, task, events, cuts, comparable)
     event(f"matches: {min(len(found), 5)}")
-    assert sorted(found) == expected(query, case)
+    assert found == expected(query, case)
 
 
 RETURNED = (

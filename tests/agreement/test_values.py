@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from agreement.test_nfa_b import answers, comparable, is_valid
+from agreement.comparison import answers, comparable, is_valid
 from agreement.value_strategies import ValueCase, returned_cases, value_cases
 from hypothesis import HealthCheck, Phase, assume, event, given, settings
 from hypothesis import strategies as st

@@ -12,8 +12,8 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from agreement.comparison import is_valid
 from agreement.strategies import Case, cases, sequence_cases
-from agreement.test_nfa_b import is_valid
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
