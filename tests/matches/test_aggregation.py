@@ -196,3 +196,14 @@ def check_aggregates(matches: Any, column: list[Any], attribute: str) -> None:
             assert matches.aggregate("min", given) == min(values)
             assert matches.aggregate("max", given) == max(values)
             assert matches.aggregate("avg", given) == float(sum(values) / len(values))
+
+
+def test_a_value_of_a_type_without_the_attribute_is_null():
+    events = {"ts": [1, 2, 3], "type": ["A", "B", "B"], "x": [5, 7, 9]}
+    query = cep.query("PATTERN SEQ(ANY(A, B)+ a[], B b)")
+    schema = {"A": ["x"], "B": []}
+    matches = query.match(events, schema=schema, output="compressed")
+    assert matches.count() == 4
+    assert matches.aggregate("sum", "a.x") == 5 * 3
+    assert matches.aggregate("max", "a.x") == 5
+    assert matches.aggregate("sum", "b.x") is None

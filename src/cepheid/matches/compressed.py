@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.budget import Budget
 from cepheid.codegen.layout import NONE, TAG_SHIFT
@@ -219,7 +220,7 @@ class CompressedMatches:
         if function not in AGGREGATIONS:
             raise OptionError(unknown_name("aggregate", function, AGGREGATIONS))
         variable, attribute = self._read_value(value)
-        values = AttributeValues(self._events.table.column(attribute), function, value)
+        values = AttributeValues(self._column(attribute), function, value)
         keys, group_of = self._groups(by_partition)
         totals = [Totals()] * len(keys)
         low = 0
@@ -240,6 +241,16 @@ class CompressedMatches:
         if attribute not in known:
             raise OptionError(unknown_name("attribute", attribute, known))
         return name, attribute
+
+    def _column(self, attribute: str) -> pa.ChunkedArray:
+        """An attribute of all events, null for those whose type does not have it."""
+        events = self._events
+        column = events.table.column(attribute)
+        has = np.array([events.schema.has_attribute(name, attribute) for name in events.type_names])
+        if has.all():
+            return column
+        lacks = pa.array(~has[events.type_codes])
+        return pc.if_else(lacks, pa.scalar(None, column.type), column)
 
     def _groups(self, by_partition: bool) -> tuple[list[Any], Int64s]:
         """The partitions of the matches, and the number of that of each final; or one for all."""

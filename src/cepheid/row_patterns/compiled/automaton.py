@@ -86,7 +86,8 @@ class Automaton:
                     if edge.target not in self._states:
                         self._states[edge.target] = len(self._states)
                         pending.append(edge.target)
-                    edge = edge._replace(target=self._states[edge.target])
+                    target = self._states[edge.target]
+                    edge = Edge(edge.variable, target, edge.anchors, edge.is_excluded)
                 found.append(edge)
                 count += 1
                 if count > MAX_EDGES:
@@ -104,7 +105,7 @@ class Automaton:
             if len(numbers) == len(self.edges):
                 return
             self.edges = [
-                _distinct([edge._replace(target=into[edge.target]) for edge in edges])
+                _distinct([Edge(edge[0], into[edge.target], *edge[2:]) for edge in edges])
                 for edges in numbers
             ]
 
@@ -144,7 +145,8 @@ class Automaton:
         rest = self._after_row[todo]
         for each in reversed(chain):
             head = self._cells[each][0]
-            head = head._replace(is_idle=False) if isinstance(head, _Loop) else head
+            if isinstance(head, _Loop) and head.is_idle:
+                head = _Loop(head.number, head.rounds, False)
             rest = self._after_row[each] = self._cell(head, rest)
         return rest
 
@@ -188,8 +190,8 @@ class Automaton:
         match head:
             case _Remaining(number, place):
                 parts = self._parts[number]
-                following = head._replace(place=place + 1)
-                after = rest if place + 1 == len(parts) else self._cell(following, rest)
+                is_last = place + 1 == len(parts)
+                after = rest if is_last else self._cell(_Remaining(number, place + 1), rest)
                 return [self._cell(parts[place], after)]
             case _Unordered(number, places):
                 parts = self._parts[number]
