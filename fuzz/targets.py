@@ -14,7 +14,10 @@ from typing import Any
 
 import cepheid as cep
 from fuzz.guided import Bytes
+from fuzz.rules import hostile_rules
 from fuzz.snapshots import damaged_state
+from fuzz.statements import hostile_statement
+from fuzz.states import damaged_live_state
 from fuzz.tables import odd_table
 from fuzz.texts import hostile_text
 
@@ -67,16 +70,14 @@ def _read(text: str, table: Any, keywords: dict[str, Any]) -> None:
     repr(found)
 
 
-def _snapshot(random: Random) -> Case:
-    name, run = damaged_state(random)
-    return name, run
-
-
 TARGETS = {
     target.name: target
     for target in (
         Target("texts", _text, 20, is_guided=True),
-        Target("snapshots", _snapshot, 60),
+        Target("rules", hostile_rules, 20),
+        Target("statements", hostile_statement, 20),
+        Target("snapshots", damaged_state, 60),
+        Target("states", damaged_live_state, 60),
         Target("tables", _table, 60, is_guided=True),
     )
 }

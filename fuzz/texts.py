@@ -15,7 +15,9 @@ KEYWORDS = """
     partition_contiguity skip_till_next_match skip_till_any_match min max sum avg count first last
     abs upper length a b c a[] a[i] a[i-1] a[..i-1] ( ) [ ] { } , ; . + * - / % = == != <> < <= > >=
     ~ ! ? ∼ ∧ ∨ ¬ ≠ ≤ ≥ | || && : @ # $ 0 1 -1 2 9223372036854775807 9223372036854775808 1e308 1e999
-    .5 80% 'x' '' "q" `t` /* */ -- {0,} {2,1} {999999999} 'unclosed é 𝔸
+    MATCH_RECOGNIZE PARTITION ORDER BY MEASURES DEFINE SUBSET PERMUTE FINAL RUNNING PREV NEXT LAST
+    CLASSIFIER() MATCH_NUMBER() AFTER SKIP PAST ROW INTERVAL {- -} ^ ?? *? LONGEST LEFTMOST
+    TIMED OUT WITHOUT ONCE .5 80% 'x' '' "q" `t` /* */ -- {0,} {2,1} {999999999} 'unclosed é 𝔸
 """
 ODD = ("\x00", "\x1b[31m", "\ud800", "\u202e", "\n", "10 seconds", "99999999999 weeks")
 WORDS = (*KEYWORDS.split(), *ODD)
@@ -29,6 +31,15 @@ QUERIES = (
     "EVENT A WHERE x IN (1, 2, 3) AND NOT (s IS NULL) RETURN T(y = x + 1)",
     "PATTERN A+ a[] WHERE strict_contiguity { a[1].x BETWEEN 0 AND 3 } "
     "WITHIN 5 EVENTS PER PARTITION",
+    "MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts DESC NULLS FIRST "
+    "MEASURES FINAL LAST(B.x, 1) AS l, "
+    "PREV(LAST(A.x), 2) AS p, CLASSIFIER(S) AS c, MATCH_NUMBER() AS n ALL ROWS PER MATCH "
+    "OMIT EMPTY MATCHES AFTER MATCH SKIP TO LAST B "
+    "PATTERN (^ A?? (B{1,3}? | PERMUTE(C, D))* {- E+ -} $) "
+    "WITHIN INTERVAL '10' MINUTE SUBSET S = (A, B) DEFINE A AS x > 1, B AS sum(B.x) < NEXT(x) + 5)",
+    "PATTERN SEQ(A{2,3} a[] WITHOUT (C c) WITHOUT (B b), ~(C d) WITHIN 5 seconds) "
+    "WHERE a[i].s.f[2] = 1 AND c.INDEX > a[1].INDEX "
+    "OUTPUT LONGEST AT MOST ONCE PER 5 WITH TIMED OUT",
 )
 
 
@@ -48,6 +59,11 @@ def hostile_text(random: Random) -> str:
     text = random.choice(_CORPUS)
     if random.random() < 0.15:
         return _grown(random, text)[:MOST_CHARACTERS]
+    return mutated(random, text)
+
+
+def mutated(random: Random, text: str) -> str:
+    """A text with some of its tokens changed."""
     tokens = TOKEN.findall(text)
     for _ in range(random.choice((1, 1, 2, 3, 8))):
         _change(random, tokens)
@@ -76,7 +92,7 @@ def _change(random: Random, tokens: list[str]) -> None:
 def _grown(random: Random, text: str) -> str:
     """Many components, conditions, brackets or alternatives."""
     count = random.choice((10, 40, 200, 1_000, 5_000))
-    kind = random.randrange(8)
+    kind = random.randrange(12)
     if kind == 0:
         return f"PATTERN SEQ({', '.join(f'A a{ix}' for ix in range(count))})"
     if kind == 1:
@@ -97,4 +113,13 @@ def _grown(random: Random, text: str) -> str:
     if kind == 6:
         parts = ", ".join(f"OR(A a{ix}, B b{ix})" for ix in range(min(count, 60)))
         return f"PATTERN SEQ({parts})"
+    if kind == 7:
+        return f"PATTERN SEQ(A a, B b) WHERE a{random.choice(('.x', '[1]')) * count} = 1"
+    if kind in (8, 9, 10):
+        wrapper, part = random.choice(((")*", "A"), ("|B)", "A?"), ("){2}", "A+"), (")", "A B")))
+        pattern = f"{'(' * count}{part}{wrapper * count}" if kind == 8 else f"{part} " * count
+        conditions = " AND ".join(
+            f"PREV(x, {ix}) > sum(A.x)" for ix in range(count if kind > 9 else 1)
+        )
+        return f"MATCH_RECOGNIZE (PATTERN ({pattern}) DEFINE A AS {conditions})"
     return f"{text} {'NOT ' * count} {random.choice(WORDS) * count}"

@@ -277,3 +277,11 @@ def test_the_command_line_diagnoses():
     assert (told["rows"], told["starts"]) == (5, 2)
     refused = run("diagnose", "rises.sql", "ticks.csv", "--time", "t", exit_code=2)
     assert "--time is for SASE+ queries" in refused.stderr
+
+
+def test_a_message_does_not_list_thousands_of_unknown_columns():
+    columns = ", ".join(f"c{number}" for number in range(3_000))
+    query = cep.query(f"MATCH_RECOGNIZE (PARTITION BY {columns} PATTERN (A))")
+    with pytest.raises(cep.QuerySemanticError) as caught:
+        query.match(table("a"))
+    assert len(str(caught.value)) < 30_000

@@ -10,6 +10,7 @@ from cepheid.analysis.kinds import KindChecker, path_of
 from cepheid.analysis.operations import TIMES
 from cepheid.errors import Fault, closest, list_words
 from cepheid.language import syntax as ast
+from cepheid.language.parser import MAX_FAULTS
 from cepheid.row_patterns import syntax as rows
 from cepheid.schema import ORDERED, Kind, Schema, with_article
 
@@ -60,7 +61,7 @@ class Binding:
         for definition in self.clause.definitions:
             self.kinds.check_boolean(definition.condition)
         self.measure_kinds = [self.kinds.kind(each.expression) for each in self.clause.measures]
-        self.faults += self.kinds.faults
+        self.faults = [*self.faults, *self.kinds.faults][:MAX_FAULTS]
 
     def _bound(self, node: ast.Node) -> ast.Node:
         if isinstance(node, rows.Column):
