@@ -39,3 +39,7 @@ def test_messages_use_the_words_of_the_list():
     for module in sorted((ROOT / "src/cepheid").rglob("*.py")):
         for number, text in texts(module):
             assert not AVOIDED.search(text), f"{module.relative_to(ROOT)}:{number}: {text}"
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 130
