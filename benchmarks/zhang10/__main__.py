@@ -8,8 +8,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from benchmarks.timing import print_table, write_results
-from benchmarks.zhang10.experiments import FULL, QUICK, measure
+from benchmarks.zhang10.experiments import FULL, QUICK, measure, measure_skews, measure_traces
 from benchmarks.zhang10.plots import draw
+
+SOME = {"skew": measure_skews, "cluster": measure_traces}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -19,6 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--events", type=int, help="events of a stream")
     parser.add_argument("--point-events", type=int, help="events for the point-based method")
     parser.add_argument("--rounds", type=int, help="how often each case is measured")
+    parser.add_argument("--only", choices=tuple(SOME), help="figure 4d or 4f alone")
     parser.add_argument("--output", type=Path, default=Path("build/benchmarks"))
     parser.add_argument("--format", choices=("svg", "png"), default="svg")
     given = parser.parse_args(arguments)
@@ -30,16 +33,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rounds=given.rounds or settings.rounds,
     )
     rows = []
-    for row in measure(settings):
+    for row in SOME.get(given.only, measure)(settings):
         print(".", end="", flush=True)
         rows.append(row)
     print()
     for experiment in dict.fromkeys(row["experiment"] for row in rows):
         print_table(experiment, [row for row in rows if row["experiment"] == experiment])
-    write_results(given.output, "zhang10", rows, asdict(settings))
-    figure = given.output / f"zhang10.{given.format}"
-    drawn = draw(rows, figure)
-    print(f"\nResults are in {given.output}/zhang10.csv and .json.")
+    name = f"zhang10_{given.only}" if given.only else "zhang10"
+    write_results(given.output, name, rows, asdict(settings))
+    figure = given.output / f"{name}.{given.format}"
+    drawn = not given.only and draw(rows, figure)
+    print(f"\nResults are in {given.output}/{name}.csv and .json.")
+    if given.only:
+        return
     print(f"Figures are in {figure}." if drawn else "No figures: matplotlib is not installed.")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from cepheid.errors import OptionError
@@ -122,14 +123,24 @@ def read_extent(name: str, given: Any) -> Extent:
     if isinstance(given, timedelta) and given >= timedelta(0):
         return Fraction(given // timedelta(microseconds=1)), "microseconds"
     if isinstance(given, int | float | Fraction) and not isinstance(given, bool) and given >= 0:
-        return Fraction(str(given)), None
-    found = _QUANTITY.fullmatch(given) if isinstance(given, str) else None
-    if found is None:
+        return _extent_of(str(given))
+    if not isinstance(given, str) or _QUANTITY.fullmatch(given) is None:
         raise OptionError(
             f"{name} is a length of time such as '7.5 seconds', or a number in the unit of the "
             f"time column, not {given!r}"
         )
-    return Fraction(found["amount"]), found["unit"] or None
+    return _extent_of(given)
+
+
+@lru_cache(maxsize=256)
+def _extent_of(text: str) -> Extent:
+    """A quantity, or the text of a number; sessions read it with each batch."""
+    found = _QUANTITY.fullmatch(text)
+    return (
+        (Fraction(text), None)
+        if found is None
+        else (Fraction(found["amount"]), found["unit"] or None)
+    )
 
 
 @dataclass(frozen=True, slots=True)

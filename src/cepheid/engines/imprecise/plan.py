@@ -21,7 +21,7 @@ from cepheid.language.printer import print_query
 
 _HOW = {
     QUERY_ORDER: "from the first component to the last",
-    SELECTIVITY: "from the rarest component to the most frequent one",
+    SELECTIVITY: "from the rarest component on",
     ANY_STATE: "runs that begin with any component",
     POINT: "every instant of an event as an event of its own",
 }

@@ -69,6 +69,7 @@ class ImpreciseSession(QuerySession):
         self._settled = self._begun = NEVER
         self._longest = 0
         self._violations = self._late = 0
+        self._upper = np.zeros(0, dtype=np.int64)
         self._alternatives: list[ImpreciseAlternative] = []
         self._granule = 1
         self._window = _LONGEST_WINDOW
@@ -245,6 +246,7 @@ class ImpreciseSession(QuerySession):
         base = 0
         if len(retained):
             intervals = read_intervals(retained.events, self._uncertain)
+            self._upper = intervals.upper
             order = np.argsort(intervals.lower, kind="stable")
             frame = self._frame(intervals, order, first_fresh, settled)
             has_fresh = bool(frame.fresh.any())
@@ -289,11 +291,13 @@ class ImpreciseSession(QuerySession):
         return reach
 
     def _evict(self) -> None:
-        """Drop the events that no later match can contain, and that have no say in one."""
+        """Drop the events that no later match can contain, and that have no say in one.
+
+        Those that are retained have just been evaluated.
+        """
         if not len(self._retained) or self._settled == NEVER:
             return
-        latest = read_intervals(self._retained.events, self._uncertain).upper
-        wanted = latest > self._settled - self._reach
+        wanted = self._upper > self._settled - self._reach
         # Dropping costs a copy of the rest: it pays if at least half goes.
         if 2 * np.count_nonzero(wanted) <= len(wanted):
             self._retained.keep(wanted)
