@@ -122,6 +122,8 @@ def test_other_refusals():
         cep.query(f"MATCH_RECOGNIZE (PATTERN ({' '.join(f'v{n}' for n in range(201))}))")
     with pytest.raises(LimitError, match="nested too deeply"):
         cep.query(f"MATCH_RECOGNIZE (PATTERN ({'(' * 150}A{')*' * 150}))")
+    with pytest.raises(LimitError, match="the clause has too many parts"):
+        cep.query(f"MATCH_RECOGNIZE (PATTERN ({'A? ' * 20_000}))")
     for steps in (".x" * 5_000, "[1]" * 5_000):
         with pytest.raises(LimitError, match="nested too deeply"):
             cep.query(f"MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS A.x{steps} = 1)")

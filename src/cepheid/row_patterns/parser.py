@@ -65,6 +65,8 @@ most=None, is_greedy=True)))
     clause = assemble(tree, plain_parameters(parameters), faults)
     count = len(clause.variables())
     limits.check("components", count, "the pattern has too many variables", "Split it.")
+    parts = sum(1 for _ in clause.walk())
+    limits.check("terms", parts, "the clause has too many parts", "Split it.")
     faults += check_clause(clause)
     if faults:
         faults.sort(key=lambda fault: fault.span.start if fault.span else 0)
