@@ -1,8 +1,9 @@
 """How long it takes to the first match: with nothing compiled, and with a new query later.
 
-``python -m benchmarks.first_use`` starts a process with an empty cache, which compiles the
-kernels that it needs, then others that find them there; and for each kind of query over
-uncertain times one with an empty cache.
+``python -m benchmarks.first_use`` starts a process with an empty cache, which answers by the
+definition, one that compiles the kernels that it needs, then others that find them there; and for
+each kind of query over uncertain times one with an empty cache (not with ``--quick``). It measures
+the installation of its interpreter, such as one of a wheel that brings its kernels.
 """
 
 from __future__ import annotations
@@ -74,16 +75,31 @@ def first_match(
     return {**json.loads(answer.stdout), "total_s": total}
 
 
-def measure(cache: Path, rounds: int) -> list[dict[str, Any]]:
+COMPILED = MappingProxyType({"evaluation": "nfa_b"})
+"""Few events too are run by compiled code."""
+
+
+def measure(cache: Path, rounds: int, *, is_quick: bool = False) -> list[dict[str, Any]]:
     """A row for each situation; what is repeated is a median."""
-    rows = [{"situation": "empty cache", **first_match(QUERY.format(number=-1), cache)}]
     known = QUERY.format(number=-1)
-    fresh = [first_match(QUERY.format(number=-2 - n), cache) for n in range(rounds)]
-    again = [first_match(known, cache) for _ in range(rounds)]
-    for situation, found in (("new query", fresh), ("same query again", again)):
+    soon = [first_match(known, cache / f"soon {n}") for n in range(rounds)]
+    compiled = [first_match(known, cache / "own", EVENTS, COMPILED)]
+    fresh = [
+        first_match(QUERY.format(number=-2 - n), cache / "own", EVENTS, COMPILED)
+        for n in range(rounds)
+    ]
+    again = [first_match(known, cache / "own", EVENTS, COMPILED) for _ in range(rounds)]
+    situations = {
+        "empty cache, by the definition": soon,
+        "empty cache, compiled": compiled,
+        "new query": fresh,
+        "same query again": again,
+    }
+    rows: list[dict[str, Any]] = []
+    for situation, found in situations.items():
         medians = {key: statistics.median(each[key] for each in found) for key in found[0]}
         rows.append({"situation": situation, **medians})
-    for name, query in UNCERTAIN.items():
+    for name, query in () if is_quick else UNCERTAIN.items():
         found = first_match(query, cache / name, MORE_EVENTS, {"uncertainty": 3})
         rows.append({"situation": f"empty cache, uncertain times, {name}", **found})
     return rows
@@ -93,10 +109,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.first_use")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="without uncertain times")
     parser.add_argument("--output", type=Path, default=Path("build/benchmarks"))
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        rows = measure(Path(folder), given.rounds)
+        rows = measure(Path(folder), given.rounds, is_quick=given.quick)
     print_table("seconds from the start of a process to its first match", rows)
     write_results(given.output, "first_use", rows, {"rounds": given.rounds})
 

@@ -176,7 +176,8 @@ def _tables(matches: Matches | MatchStream, limit: int | None) -> Iterator[pa.Ta
     """The result table in parts; the first is empty and has the columns."""
     import pyarrow as pa
 
-    yield matches.arrow_schema.empty_table()
+    # `empty_table` would load pandas, if it is installed.
+    yield pa.Table.from_batches([], matches.arrow_schema)
     if limit == 0:
         return
     left = limit
