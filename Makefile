@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser test-checked test-cluster test-kafka test-tables test-spark pipeline test-lowest fuzz check fmt bench figures notebooks docs dist clean
+.PHONY: help demo test browser test-checked test-cluster test-kafka test-tables test-spark pipeline test-lowest fuzz check fmt bench figures peers notebooks docs dist clean
 
 help:
 	@echo 'make demo          run three sample queries on Spark (needs Java 17 or later)'
@@ -23,6 +23,7 @@ help:
 	@echo 'make fmt           format the code and apply automatic lint fixes'
 	@echo 'make bench         measure speed and memory (several minutes); writes build/benchmarks'
 	@echo 'make figures       repeat the experiments of the papers (about 10 minutes); writes build/benchmarks'
+	@echo 'make peers         ask cepheid, Flink, Esper, Siddhi, DuckDB, Polars and others the same (needs Maven for some)'
 	@echo 'make notebooks     execute the notebooks of docs/notebooks (several minutes; Spark)'
 	@echo 'make docs          build the documentation site in build/site'
 	@echo 'make dist          build the source archive and the wheels, and try each wheel in an empty environment'
@@ -125,6 +126,10 @@ bench: $(VENV)/.installed-dev
 figures: $(VENV)/.installed-dev
 	$(PIP) install -e '.[bench]'
 	$(BIN)/python -m benchmarks.figures
+
+peers: $(VENV)/.installed-dev
+	$(PIP) install -e '.[bench]'
+	$(BIN)/python -m benchmarks.peers
 
 notebooks: $(VENV)/.installed-dev
 	$(PIP) install -e '.[notebooks]'

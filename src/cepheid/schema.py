@@ -40,21 +40,25 @@ class Kind(Enum):
 
 
 _Made = TypeVar("_Made")
+_REMEMBERED = 32
 
 
 def remembered(make: Callable[..., _Made]) -> Callable[..., _Made]:
     """Remember what was made of the last Arrow schemas or types; batches of a stream have the same.
 
-    Types that a user defines may have no hash, and nothing is remembered for them.
+    They are compared, which takes a fraction of the time of hashing them.
     """
-    known = lru_cache(make)
+    known: list[tuple[tuple[Any, ...], _Made]] = []
 
     @wraps(make)
     def found(*given: Any) -> _Made:
-        try:
-            return known(*given)
-        except TypeError:
-            return make(*given)
+        for earlier, made in known:
+            if earlier == given:
+                return made
+        made = make(*given)
+        known.insert(0, (given, made))
+        del known[_REMEMBERED:]
+        return made
 
     return found
 
@@ -281,7 +285,6 @@ def _declared_kind(type_name: str, attribute: object, given: object) -> Kind:
         ) from None
 
 
-@lru_cache(maxsize=1_024)
 def kind_of(arrow_type: pa.DataType) -> Kind:
     """The kind of the values of an Arrow column.
 
@@ -289,31 +292,38 @@ def kind_of(arrow_type: pa.DataType) -> Kind:
     >>> kind_of(pa.decimal128(10, 2)), kind_of(pa.decimal128(38, 0))
     (<Kind.FLOAT: 'float'>, <Kind.INTEGER: 'integer'>)
     """
+    kind = _kinds().get(arrow_type.id)
+    if kind is not None:
+        return kind
     import pyarrow.types as arrow
 
     if arrow.is_dictionary(arrow_type):
         return kind_of(arrow_type.value_type)
     if arrow.is_decimal(arrow_type):
         return Kind.FLOAT if arrow_type.scale > 0 else Kind.INTEGER
-    tests = (
-        (arrow.is_null, Kind.UNKNOWN),  # a column without values may be of any kind
-        (arrow.is_integer, Kind.INTEGER),
-        (arrow.is_floating, Kind.FLOAT),
-        (arrow.is_boolean, Kind.BOOLEAN),
-        (arrow.is_string, Kind.STRING),
-        (arrow.is_large_string, Kind.STRING),
-        (arrow.is_string_view, Kind.STRING),
-        (arrow.is_timestamp, Kind.TIMESTAMP),
-        (arrow.is_date, Kind.DATE),
-        (arrow.is_duration, Kind.DURATION),
-        (arrow.is_list, Kind.LIST),
-        (arrow.is_large_list, Kind.LIST),
-        (arrow.is_fixed_size_list, Kind.LIST),
-    )
-    for test, kind in tests:
-        if test(arrow_type):
-            return kind
     return Kind.OTHER
+
+
+@lru_cache(maxsize=1)
+def _kinds() -> dict[int, Kind]:
+    """The kind of each Arrow type whose parameters do not matter, by its number."""
+    import pyarrow as pa
+
+    types = {
+        Kind.UNKNOWN: [pa.null()],  # a column without values may be of any kind
+        Kind.INTEGER: [
+            *(pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+            *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        ],
+        Kind.FLOAT: [pa.float16(), pa.float32(), pa.float64()],
+        Kind.BOOLEAN: [pa.bool_()],
+        Kind.STRING: [pa.string(), pa.large_string(), pa.string_view()],
+        Kind.TIMESTAMP: [pa.timestamp("us")],
+        Kind.DATE: [pa.date32(), pa.date64()],
+        Kind.DURATION: [pa.duration("us")],
+        Kind.LIST: [pa.list_(pa.null()), pa.large_list(pa.null()), pa.list_(pa.null(), 1)],
+    }
+    return {each.id: kind for kind, known in types.items() for each in known}
 
 
 def schema_of(schema: Any) -> Schema | None:

@@ -11,6 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from agreement.comparison import is_valid
 from agreement.strategies import Case, cases, sequence_cases
@@ -207,3 +208,59 @@ def test_a_value_of_a_type_without_the_attribute_is_null():
     assert matches.aggregate("sum", "a.x") == 5 * 3
     assert matches.aggregate("max", "a.x") == 5
     assert matches.aggregate("sum", "b.x") is None
+@pytest.mark.parametrize("every", [1, 2, 3, 5, 12])
+@pytest.mark.parametrize("by_partition", [False, True])
+def test_sliding_windows_have_the_matches_that_are_inside(every: int, by_partition: bool) -> None:
+    random = np.random.default_rng(every)
+    size, extent = 40, 9
+    events = {
+        "ts": np.cumsum(random.integers(0, 3, size)) - 10,
+        "type": random.choice(list("ABC"), size),
+        "x": random.integers(-5, 5, size),
+        "k": random.choice(["p", "q"], size),
+    }
+    query = cep.query(f"PATTERN SEQ(A a, B+ b[], C c) WHERE [k] WITHIN {extent}")
+    expected: dict[str, dict[int, list[int]]] = {"p": {}, "q": {}}
+    counts: dict[int, int] = {}
+    for match in query.match(events):
+        key = events["k"][match.bindings["a"]]
+        for start in range(-30, 100):
+            if start % every == 0 and start <= match.start and match.end < start + extent:
+                values = events["x"][match.bindings["b"]].tolist()
+                expected[key].setdefault(start, []).extend(values)
+                counts[start] = counts.get(start, 0) + 1
+    matches = query.match(events, output="compressed")
+    assert counts == matches.aggregate("count", "*", every=every)
+    for function, of in (("sum", sum), ("min", min), ("max", max), ("count", len)):
+        found = matches.aggregate(function, "b.x", by_partition=by_partition, every=every)
+        if by_partition:
+            wanted = {k: {at: of(x) for at, x in each.items()} for k, each in expected.items()}
+            assert {k: each for k, each in found.items() if each} == {
+                k: each for k, each in wanted.items() if each
+            }
+            continue
+        starts = expected["p"].keys() | expected["q"].keys()
+        joined = {at: expected["p"].get(at, []) + expected["q"].get(at, []) for at in starts}
+        assert found == {at: of(values) for at, values in joined.items()}
+
+
+def test_windows_slide_by_a_duration_of_a_clock() -> None:
+    minute = 60_000_000
+    events = {
+        "ts": pa.array([1 * minute, 2 * minute, 11 * minute], pa.timestamp("us")),
+        "type": ["A", "B", "B"],
+    }
+    query = cep.query("PATTERN SEQ(A a, B b) WITHIN 11 minutes")
+    found = query.match(events, output="compressed").aggregate("count", "*", every="1 minute")
+    assert [(start.minute, count) for start, count in list(found.items())[-2:]] == [(0, 1), (1, 2)]
+
+
+def test_sliding_windows_need_a_window_of_time() -> None:
+    for text in ("PATTERN SEQ(A a, B b)", "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS"):
+        with pytest.raises(cep.OptionError, match="needs a query with WITHIN a length of time"):
+            compressed(text).aggregate("count", "*", every=2)
+    matches = compressed("PATTERN SEQ(A a, B b) WITHIN 5")
+    with pytest.raises(cep.OptionError, match="above 0"):
+        matches.aggregate("count", "*", every=0)
+    with pytest.raises(cep.OptionError, match=r"only count\(\*\) has none"):
+        matches.aggregate("sum", "*")

@@ -171,6 +171,11 @@ RESULT = (
         "by_partition", "", "--aggregate for each partition of the equivalence tests", _read_switch
     ),
     NamedOption(
+        "every",
+        "DURATION",
+        "--aggregate for each sliding window as long as WITHIN that begins at a multiple of this",
+    ),
+    NamedOption(
         "count_by",
         "COLUMNS",
         "write the number of matches for each value of columns: a.zone, or an item of RETURN",

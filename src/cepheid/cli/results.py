@@ -119,17 +119,27 @@ def counts_text(counts: int | Mapping[str, int]) -> str:
     return "".join(f"{visible(name)}: {count}\n" for name, count in counts.items())
 
 
-def aggregate_text(found: Any, by_partition: bool) -> str:
-    """An aggregate as JSON, or a line for each partition.
+def aggregate_text(found: Any, by_partition: bool, by_window: bool = False) -> str:
+    """An aggregate as JSON, or a line for each partition, window, or both.
 
     >>> print(aggregate_text({"p": 2.5, "q": None}, by_partition=True), end="")
     {"partition": "p", "value": 2.5}
     {"partition": "q", "value": null}
+    >>> print(aggregate_text({"p": {0: 7}}, by_partition=True, by_window=True), end="")
+    {"partition": "p", "window": 0, "value": 7}
     """
-    if not by_partition:
+    rows = [{"value": found}]
+    for name, is_split in (("partition", by_partition), ("window", by_window)):
+        if is_split:
+            rows = [
+                {**row, name: key, "value": value}
+                for row in rows
+                for key, value in row["value"].items()
+            ]
+    if not (by_partition or by_window):
         return f"{json.dumps(found, default=str)}\n"
-    rows = ({"partition": key, "value": value} for key, value in found.items())
-    return "".join(f"{json.dumps(row, default=str)}\n" for row in rows)
+    ordered = ({**{k: row[k] for k in row if k != "value"}, "value": row["value"]} for row in rows)
+    return "".join(f"{json.dumps(row, default=str)}\n" for row in ordered)
 
 
 def found(count: int, shown: int) -> str:

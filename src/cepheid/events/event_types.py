@@ -13,6 +13,8 @@ from cepheid.schema import Kind, kind_of
 
 _FEW = 64
 """Up to this many strings are numbered by Python: a hash table of bytes takes longer to make."""
+_KINDS = (Kind.STRING, Kind.INTEGER, Kind.BOOLEAN, Kind.UNKNOWN)
+"""The kinds of the names of types; a column without values is of no kind yet."""
 _AT_ONCE = 65_536
 """How many strings are encoded in one step; their codes stay in the CPU cache."""
 
@@ -26,26 +28,25 @@ def read_types(name: str, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32
     """
     if not len(column):  # The columns of an empty pandas frame are floats.
         return np.empty(0, np.int32), ()
-    is_null = pa.types.is_null(column.type)
-    if kind_of(column.type) not in (Kind.STRING, Kind.INTEGER, Kind.BOOLEAN) and not is_null:
+    kind = kind_of(column.type)
+    if kind not in _KINDS:
         raise EventError(
             f"type column {name!r} is {column.type}; the name of a type is a string, an integer "
             "or a boolean"
         )
+    is_null = kind is Kind.UNKNOWN
     array = one_array(column.cast(pa.string()) if is_null else column)
-    codes, names = _string_codes(array) if _is_string(array.type) else _dictionary_codes(array)
-    nulls = codes < 0
-    if nulls.any():
+    is_coded = pa.types.is_dictionary(array.type)
+    is_string = not is_coded and (kind is Kind.STRING or is_null)
+    codes, names = _string_codes(array) if is_string else _dictionary_codes(array)
+    if (array.null_count or is_coded) and codes.min() < 0:
+        nulls = codes < 0
         raise EventError(
             f"type column {name!r} is null in {int(nulls.sum())} of {len(codes)} events, first in "
             f"row {int(np.flatnonzero(nulls)[0])} (counting from 0); an event needs a type: "
             "drop such rows or fill it in"
         )
     return codes, names
-
-
-def _is_string(arrow_type: pa.DataType) -> bool:
-    return kind_of(arrow_type) is Kind.STRING and not pa.types.is_dictionary(arrow_type)
 
 
 def _string_codes(array: pa.Array) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:

@@ -22,13 +22,26 @@ class EventView:
 
     Matches usually show a few columns of a few events, while the pieces have all columns of all
     events in a window. ``numbers`` are their numbers in the stream, or that of the first one.
+    The first ``skipped`` events of the first piece do not belong to them.
     """
 
-    def __init__(self, pieces: Sequence[Events], last: Events, numbers: Int64s | int = 0) -> None:
+    def __init__(
+        self,
+        pieces: Sequence[Events],
+        last: Events,
+        numbers: Int64s | int = 0,
+        skipped: int = 0,
+    ) -> None:
         self._numbers = numbers
-        self._pieces = tuple(pieces) or (last,)
+        self._given = tuple(pieces) or (last,)
+        self._skipped = skipped
         self._last = last
         self._columns: dict[str, pa.ChunkedArray] = {}
+
+    @cached_property
+    def _pieces(self) -> tuple[Events, ...]:
+        first, *others = self._given
+        return (first.slice(self._skipped, len(first)), *others) if self._skipped else self._given
 
     @property
     def time_axis(self) -> TimeAxis:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from cepheid.errors import EventError, OptionError, did_you_mean, list_words
 from cepheid.events.arrays import Int64s
 from cepheid.events.columns.arrow_arrays import (
+    column_named,
     empty_table,
     from_numpy,
     one_array,
@@ -37,7 +38,7 @@ from cepheid.events.sources.tables import (
 from cepheid.events.sources.text_files import NeededColumns, refuse_other_encoding
 from cepheid.events.time_axis import MAX_TICKS, TimeAxis, check_range
 from cepheid.events.time_strings import with_parsed_time
-from cepheid.schema import PARTITION_INDEX, Schema, kind_of
+from cepheid.schema import PARTITION_INDEX, Kind, Schema, kind_of
 
 MOST_COLUMNS_SHOWN = 20
 
@@ -87,8 +88,20 @@ class Events:
         """The same events, with ``first`` input rows before them."""
         rows = self.row_numbers
         if isinstance(rows, range):
-            return replace(self, row_numbers=range(rows.start + first, rows.stop + first))
-        return replace(self, row_numbers=rows + first)
+            return self._with_rows(range(rows.start + first, rows.stop + first))
+        return self._with_rows(rows + first)
+
+    def _with_rows(self, rows: Int64s | range) -> Events:
+        return Events(
+            self.table,
+            rows,
+            self.ticks,
+            self.time_axis,
+            self.type_codes,
+            self.type_names,
+            self.schema,
+            self.numbers,
+        )
 
     def take(self, positions: Int64s) -> Events:
         """A copy of the events at these positions."""
@@ -167,7 +180,9 @@ def order_events(
     if read.schema is not None:
         with_kinds_of(empty_table(found.columns), events_schema)
         table = with_kinds_of(table, events_schema)
-    if found.type_columns is None:
+    if found.type_columns is None and (
+        read.time_format is not None or events_schema.kind(time) is Kind.STRING
+    ):
         table = with_parsed_time(table, time, found.place, read.time_format)
     upper = read.uncertain.upper if read.uncertain is not None else None
     if upper is not None and read.time_format is not None and upper in table.column_names:
@@ -177,7 +192,7 @@ def order_events(
         kinds = {**events_schema.attributes, time: kind_of(moments)}
         events_schema = replace(events_schema, attributes=kinds)
     axis = TimeAxis.of(time, moments, read.time_unit)
-    ticks = axis.encode(table.column(time), found.place)
+    ticks = axis.encode(column_named(table, time), found.place)
     order = stream_order(
         ticks, [_tie_array(name, table.column(name), found.place) for name in ties]
     )
@@ -204,12 +219,13 @@ def _read_one_table(source: object, read: ReadOptions, needed: NeededColumns | N
             "{'Shelf': table, 'Exit': table}"
         )
     table, columns = read_columns(source, needed, read.text_format())
+    names = columns.names
     for role, name in (("time", time), ("type", type), *(("tie-break", tie) for tie in ties)):
-        _require_column("the events have", columns.names, role, name, source)
-    refuse_other_encoding(source, type, columns.field(type).type)
+        _require_column("the events have", names, role, name, source)
+    refuse_other_encoding(source, type, columns)
     table = _one_chunk(table)
-    codes, names = read_types(type, table.column(type))
-    return _Input(table, columns, codes, names, None, "row {}".format)
+    codes, types = read_types(type, column_named(table, type))
+    return _Input(table, columns, codes, types, None, "row {}".format)
 
 
 def _read_table_per_type(
@@ -334,6 +350,9 @@ def _reordered(table: pa.Table, order: Int64s) -> pa.Table:
 
 
 def _one_chunk(table: pa.Table) -> pa.Table:
+    batches = table.to_batches()
+    if len(batches) == 1:
+        return pa.Table.from_batches(batches)
     table = table.combine_chunks()
     for index, column in enumerate(table.columns):
         if column.num_chunks > 1:  # More string data than 32-bit offsets can address.

@@ -34,6 +34,8 @@ def stream_order(ticks: Int64s, ties: Sequence[pa.Array | pa.ChunkedArray]) -> I
     [1, 2, 0]
     >>> stream_order(np.array([3, 5, 5]), [])
     """
+    if len(ticks) < 2:
+        return None
     is_ordered = _never_decreases(ticks)
     if is_ordered and not ties:
         return None

@@ -18,9 +18,7 @@ _SMALL = 256
 _MOST_SMALL = 1 << 18
 _SPARSE = 8
 """Values from 0 to this, or to so many times as many as there are keys, are looked up by index,
-without a hash, if there are any."""
-_FIRST_PART = 256
-"""How many events are first looked up in the hash table after one is not found by index."""
+without a hash."""
 _NOTHING = np.empty(0, dtype=np.int64)
 _TWICE = "two partitions have the same number"
 
@@ -31,7 +29,8 @@ class PartitionNumbers:
     def __init__(self) -> None:
         self.count = 0
         self._slots = _empty(_FIRST_SIZE)
-        self._direct = np.full(_SMALL, partition_ids.EMPTY, dtype=np.int64)
+        self._hashed = 0
+        self._direct = np.full(_SMALL, partition_ids.EMPTY, dtype=np.int32)
         self._places = 1
         self._after_shrinking = 0
         self._first_count = 0
@@ -106,40 +105,51 @@ class PartitionNumbers:
     ) -> Int64s:
         """Number the values of a key of one attribute, and count them.
 
-        Small values are looked up by index. From the first value that is missing there, some
-        events are looked up in the hash table, and their small values are added to the index.
+        Small values are looked up by index. From the first one that is missing there, all values
+        are looked up in the index or in the hash table, and new ones are added.
         """
-        values, size = _key_values(column), _FIRST_PART
+        values, has_nulls = _key_values(column), column.valid is not None
         counts = self._count(numbers, counts, axis, len(values))
-        at, has_nulls = 0, column.valid is not None
-        while at < len(values):
-            at = partition_ids.number_small(
-                self._direct, values, numbers, has_nulls, at, counts, axis
-            )
-            if at < len(values):
-                here = slice(at, at + size)
-                if not has_nulls:
-                    numbers[here] = 0
-                self._number(numbers[here], 0, values[here])
-                if 0 <= values[at] < self._most_small:
-                    self._note_small(values[here], numbers[here])
-                counts = self._count(numbers[: at + size], counts, axis, at)
-                at, size = min(at + size, len(values)), 4 * size
+        at = partition_ids.number_small(self._direct, values, numbers, has_nulls, 0, counts, axis)
+        if at < len(values):
+            self._number_values(numbers[at:], values[at:], has_nulls)
+            counts = self._count(numbers, counts, axis, at)
         return counts
 
     def _number_at(self, numbers: Int64s, values: Int64s, places: Int64s) -> None:
         """The same for the events at these places, without nulls and without counting."""
-        at, size = 0, _FIRST_PART
-        while at < len(places):
-            at = partition_ids.number_small_at(self._direct, values, places, numbers, at)
-            if at < len(places):
-                here = places[at : at + size]
-                found, keys = np.zeros(len(here), dtype=np.int64), values[here]
-                self._number(found, 0, keys)
-                numbers[here] = found
-                if 0 <= keys[0] < self._most_small:
-                    self._note_small(keys, found)
-                at, size = at + len(here), 4 * size
+        at = partition_ids.number_small_at(self._direct, values, places, numbers, 0)
+        if at < len(places):
+            here = places[at:]
+            found = lent_numbers(len(here))
+            self._number_values(found, values[here], has_nulls=False)
+            numbers[here] = found
+
+    def _number_values(self, numbers: Int64s, values: Int64s, has_nulls: bool) -> None:
+        """Number the values of a key of one attribute; a negative number can mean null."""
+        state = np.array([0, self.count, self._hashed])
+        while True:
+            most = max(_MOST_SMALL, _SPARSE * int(state[1]))
+            lacks = partition_ids.number_values(
+                self._slots, self._direct, most, values, numbers, has_nulls, state
+            )
+            if not lacks:
+                break
+            if lacks == 1:
+                self._grow_slots()
+                continue
+            size = len(self._direct)
+            while size <= values[state[0]]:
+                size *= 2
+            larger = np.full(size, partition_ids.EMPTY, dtype=np.int32)
+            larger[: len(self._direct)] = self._direct
+            self._direct = larger
+        self.count, self._hashed = int(state[1]), int(state[2])
+
+    def _grow_slots(self) -> None:
+        larger = _empty(2 * len(self._slots))
+        partition_ids.rehash(self._slots, larger)
+        self._slots = larger
 
     def _count(self, numbers: Int64s, counts: Int64s, axis: Int64s, first: int) -> Int64s:
         """Count the events from ``first`` on, if there is an axis."""
@@ -195,21 +205,29 @@ class PartitionNumbers:
         """
         renumbered = np.empty(len(used), dtype=np.int64)
         size = _FIRST_SIZE
-        while size < 4 * np.count_nonzero(used) * self._places:
+        while size < 4 * min(int(np.count_nonzero(used)), self._hashed) * self._places:
             size *= 2
         kept = _empty(size)
         self.count = partition_ids.keep_used(
             self._slots, self._places, np.ascontiguousarray(used), renumbered, kept
         )
         self._slots = kept
-        self._direct.fill(partition_ids.EMPTY)
+        self._hashed = int(np.count_nonzero(kept[:, 2] != partition_ids.EMPTY))
+        partition_ids.renumber(self._direct, renumbered)
         self.settle()
         return renumbered
 
     def state(self) -> Arrays:
         """The table as arrays, for a snapshot."""
         counts = np.array([self.count, self._places, self._after_shrinking, self._first_count])
-        return {"slots": self._slots, "count": counts}
+        slots, size = self._slots, len(self._slots)
+        if self.count > self._hashed:
+            while size < 2 * self.count:
+                size *= 2
+            slots = _empty(size)
+            partition_ids.rehash(self._slots, slots)
+            partition_ids.put_into_table(self._direct, slots)
+        return {"slots": slots, "count": counts}
 
     def load(self, state: Arrays) -> None:
         """Take the state of a snapshot."""
@@ -230,7 +248,7 @@ class PartitionNumbers:
         require(np.array_equal(np.sort(keys[:, 2]), np.arange(len(keys))), _TWICE)
         extends = keys[:, 0] % places > 0
         require(_are_within(keys[extends, 0] // places, int(count)), "a key extends no other key")
-        self._slots = slots
+        self._slots, self._hashed = slots, len(keys)
         self.count, self._places = int(count), int(places)
         self._after_shrinking, self._first_count = int(after_shrinking), int(first_count)
 
@@ -238,30 +256,11 @@ class PartitionNumbers:
         """Number the values of one attribute, combined with the numbers of those before it."""
         at = np.zeros(1, dtype=np.int64)
         while at[0] < len(values):
-            self.count = partition_ids.number_pairs(
+            self.count = self._hashed = partition_ids.number_pairs(
                 self._slots, self.count, numbers, self._places, place, values, numbers, at
             )
             if at[0] < len(values):
-                larger = _empty(2 * len(self._slots))
-                partition_ids.rehash(self._slots, larger)
-                self._slots = larger
-
-    @property
-    def _most_small(self) -> int:
-        return max(_MOST_SMALL, _SPARSE * self.count)
-
-    def _note_small(self, values: Int64s, numbers: Int64s) -> None:
-        """Add small values to the index."""
-        small = (values >= 0) & (values < self._most_small) & (numbers >= 0)
-        values = values[small]
-        size = len(self._direct)
-        while size <= values.max(initial=0):
-            size *= 2
-        if size > len(self._direct):
-            larger = np.full(size, partition_ids.EMPTY, dtype=np.int64)
-            larger[: len(self._direct)] = self._direct
-            self._direct = larger
-        self._direct[values] = numbers[small]
+                self._grow_slots()
 
 
 def _are_within(numbers: Int64s, count: int) -> bool:

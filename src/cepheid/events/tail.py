@@ -115,7 +115,9 @@ class Tail:
         before = 0
         for piece in self._pieces:
             if len(piece) and piece[-1] > value:
-                return before + int(np.searchsorted(piece, value, side="right"))
+                if piece[0] > value:
+                    return before
+                return before + int(piece.searchsorted(value, side="right"))
             before += len(piece)
         return before
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from cepheid.errors import EventError, OptionError
+from cepheid.events.columns.arrow_arrays import column_named
 
 _CLOCKS = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
@@ -25,7 +26,7 @@ def with_parsed_time(
     >>> with_parsed_time(table, "ts", "row {}".format, "%d/%m/%Y %H:%M:%S")["ts"][0].as_py()
     datetime.datetime(2024, 3, 1, 9, 30)
     """
-    column = table.column(time)
+    column = column_named(table, time)
     if arrow.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if time_format is not None:

@@ -45,6 +45,7 @@ class AttributeValues:
         self._shifts = int64s(0)
         self._scale = 0
         self._are_floats = False
+        self._counts_matches = column is None
         self.ranks = int64s(0)
         if column is None:
             return
@@ -94,6 +95,11 @@ class AttributeValues:
         else:
             raise OptionError(fault)
 
+    @classmethod
+    def none(cls) -> AttributeValues:
+        """No values: only matches are counted."""
+        return cls(None, "count", "*")
+
     @property
     def bits(self) -> float:
         """At least as many bits as any number has."""
@@ -115,7 +121,7 @@ class AttributeValues:
     def result(self, function: str, totals: Totals) -> Any:
         """The value of an aggregate; None if there are no values."""
         if function == "count":
-            return totals.values
+            return totals.matches if self._counts_matches else totals.values
         if not totals.values:
             return None
         if function in ("min", "max"):

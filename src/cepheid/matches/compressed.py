@@ -37,6 +37,7 @@ from cepheid.matches.layout import FINAL, Chains, Counting
 from cepheid.matches.match_columns import MatchLister
 from cepheid.matches.matches import Match, Matches, count_text
 from cepheid.matches.metrics import Metrics
+from cepheid.matches.sliding import SlidingWindows
 
 _EXACT = 2.0**53
 
@@ -62,7 +63,7 @@ class ChainPart:
         if total < _EXACT:
             return int(total)
         groups = int64s(len(self.chains.finals))
-        (totals,) = self.totals(None, AttributeValues(None, "count", ""), groups, 1)
+        (totals,) = self.totals(self.chains, None, AttributeValues.none(), groups)
         return totals.matches
 
     @cached_property
@@ -76,12 +77,16 @@ class ChainPart:
         return counts
 
     def totals(
-        self, variable: str | None, values: AttributeValues, group_of: Int64s, groups: int
+        self, chains: Chains, variable: str | None, values: AttributeValues, group_of: Int64s
     ) -> list[Totals]:
-        """The totals of a variable, which need not be bound, for each group of finals."""
+        """The totals of a variable, which need not be bound, for each group of finals.
+
+        ``chains`` has these finals, or some of their matches.
+        """
         names = [component.variable for component in self.components]
         number = names.index(variable) if variable in names else NONE
-        wanted = Aggregation(self.chains, number, values, group_of, groups)
+        groups = int(group_of.max(initial=-1)) + 1
+        wanted = Aggregation(chains, number, values, group_of, groups)
         return wanted.totals(float(self.counts.sum()))
 
     def last_events(self) -> Int64s:
@@ -196,7 +201,9 @@ class CompressedMatches:
                 found.append(self._timed(part.sample(each, random)))
         return self._matches([joined_bindings(found)])
 
-    def aggregate(self, function: str, value: str, *, by_partition: bool = False) -> Any:
+    def aggregate(
+        self, function: str, value: str, *, by_partition: bool = False, every: Any = None
+    ) -> Any:
         """An aggregate of an attribute over all matches, without building them.
 
         Each event of the variable counts once for every match that contains it, and null values
@@ -204,9 +211,13 @@ class CompressedMatches:
 
         Args:
             function: ``sum``, ``min``, ``max``, ``avg`` or ``count``.
-            value: a variable and its attribute, such as ``"b.price"``.
+            value: a variable and its attribute, such as ``"b.price"``; ``"*"`` counts matches.
             by_partition: whether the result is a mapping of each partition, by the values of the
                 equivalence tests, to its aggregate.
+            every: the step of sliding windows, such as ``"1 minute"``. The windows are as long as
+                WITHIN and begin at multiples of the step. In place of an aggregate, there is then a
+                mapping of the start of each window with a match in it to the aggregate over the
+                matches in it.
 
         >>> import cepheid as cep
         >>> q = cep.query("PATTERN SEQ(A a, B+ b[], C c)")
@@ -216,21 +227,52 @@ class CompressedMatches:
         (100.5, 200)
         >>> compressed.aggregate("count", "b.x") == 200 * 2**199
         True
+        >>> q = cep.query("PATTERN SEQ(A a, B+ b[]) WITHIN 4")
+        >>> events = {"ts": [1, 2, 5, 6], "type": ["A", "B", "A", "B"]}
+        >>> compressed = q.match(events, output="compressed")
+        >>> compressed.aggregate("count", "*", every=2)
+        {0: 1, 4: 1}
         """
         if function not in AGGREGATIONS:
             raise OptionError(unknown_name("aggregate", function, AGGREGATIONS))
-        variable, attribute = self._read_value(value)
-        values = AttributeValues(self._column(attribute), function, value)
+        variable, values = self._values(function, value)
+        windows = None
+        if every is not None:
+            windows = SlidingWindows.of(every, self._query, self._events.time_axis)
         keys, group_of = self._groups(by_partition)
-        totals = [Totals()] * len(keys)
+        totals: dict[tuple[int, int], Totals] = {}
         low = 0
         for part in self._parts:
-            groups = group_of[low : low + len(part.chains.finals)]
+            groups, chains = group_of[low : low + len(part.chains.finals)], part.chains
             low += len(groups)
-            found = part.totals(variable, values, groups, len(keys))
-            totals = [one + other for one, other in zip(totals, found, strict=True)]
-        results = [values.result(function, each) for each in totals]
-        return dict(zip(keys, results, strict=True)) if by_partition else results[0]
+            window = int64s(len(groups))
+            if windows is not None:
+                ends = self._events.ticks[part.last_events()]
+                chains, of, window = windows.split(chains, ends)
+                groups = groups[of]
+            pairs, group_of_final = _distinct_pairs(groups, window)
+            found = part.totals(chains, variable, values, group_of_final)
+            for pair, each in zip(pairs, found, strict=True):
+                totals[pair] = totals.get(pair, Totals()) + each
+        if windows is None:
+            known = [totals.get((key, 0), Totals()) for key in range(len(keys))]
+            results = [values.result(function, each) for each in known]
+            return dict(zip(keys, results, strict=True)) if by_partition else results[0]
+        inside = sorted(pair for pair, each in totals.items() if each.matches)
+        starts = windows.starts([number for _, number in inside], self._events.time_axis)
+        sliding: dict[Any, dict[Any, Any]] = {key: {} for key in keys}
+        for pair, start in zip(inside, starts, strict=True):
+            sliding[keys[pair[0]]][start] = values.result(function, totals[pair])
+        return sliding if by_partition else sliding[keys[0]]
+
+    def _values(self, function: str, value: str) -> tuple[str | None, AttributeValues]:
+        """A variable and the values of its attribute; neither if matches are counted."""
+        if value.strip() == "*":
+            if function != "count":
+                raise OptionError(f"{function}(*) needs an attribute; only count(*) has none")
+            return None, AttributeValues.none()
+        variable, attribute = self._read_value(value)
+        return variable, AttributeValues(self._column(attribute), function, value)
 
     def _read_value(self, value: str) -> tuple[str, str]:
         """The names of a variable and of its attribute."""
@@ -289,3 +331,16 @@ class CompressedMatches:
 
     def _matches(self, parts: list[Bindings]) -> Matches:
         return Matches(self._query, self._events, parts, self.metrics)
+
+
+def _distinct_pairs(groups: Int64s, numbers: Int64s) -> tuple[list[tuple[int, int]], Int64s]:
+    """The distinct pairs of a group and another number, and the index of the pair at each place.
+
+    >>> _distinct_pairs(np.array([0, 1, 0]), np.array([5, 5, 5]))
+    ([(0, 5), (1, 5)], array([0, 1, 0]))
+    """
+    least = int(numbers.min(initial=0))
+    span = int(numbers.max(initial=0)) - least + 1
+    distinct, index = np.unique(groups * span + (numbers - least), return_inverse=True)
+    pairs = zip((distinct // span).tolist(), (distinct % span + least).tolist(), strict=True)
+    return list(pairs), index.reshape(-1)

@@ -50,6 +50,7 @@ def _after(ticks: Int64s, window: int) -> Int64s:
     return np.where(ticks > MAX_TICKS - window, MAX_TICKS, ticks + window)
 
 
+_NOTHING = np.empty(0, np.int64)
 _COPIES = 6
 """Pending matches are joined, compared, chosen from and ordered before they are reported."""
 
@@ -274,8 +275,10 @@ class AlternativeRun:
     @property
     def outlasting(self) -> Int64s:
         """The first events of the pending matches that can outlast the window of the query."""
+        if not self._own_wait:
+            return _NOTHING
         waiting, _ = self._pending
-        firsts = waiting.first_events() if self._own_wait and len(waiting) else int64s(0)
+        firsts = waiting.first_events() if len(waiting) else _NOTHING
         return firsts.astype(np.int64, copy=False)
 
     @property

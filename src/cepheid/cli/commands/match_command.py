@@ -120,6 +120,7 @@ def match(
     slices, in_place = named.pop("slices", None), named.pop("in_place", False)
     spreadsheet, count_by = named.pop("spreadsheet", False), named.pop("count_by", None)
     aggregate, by_partition = named.pop("aggregate", None), named.pop("by_partition", False)
+    every = named.pop("every", None)
     keywords = {**request.keywords(), "output": output, **named}
     is_script = isinstance(query, CompiledScript)
     uncertain = [option.flags for option in UNCERTAIN_TIMES if option.name in named]
@@ -136,8 +137,9 @@ def match(
             "--in-place needs --spark, a single query and files with rows in time order; "
             "--slices and --tie-break cannot be combined with it"
         )
-    if by_partition and aggregate is None:
-        raise typer.BadParameter("--by-partition needs --aggregate")
+    if (by_partition or every) and aggregate is None:
+        flag = "--by-partition" if by_partition else "--every"
+        raise typer.BadParameter(f"{flag} needs --aggregate")
     if aggregate is not None and (spark is not None or is_script or output is not None):
         raise typer.BadParameter(
             "--aggregate needs a single query, and cannot be combined with --spark or --output"
@@ -192,8 +194,8 @@ def match(
         with following("Matching"):
             keywords |= {"output": "compressed", "whole_events": True}
             matches = query.match(source, **keywords)
-            found = matches.aggregate(*aggregate, by_partition=by_partition)
-        write_text(aggregate_text(found, by_partition), file)
+            found = matches.aggregate(*aggregate, by_partition=by_partition, every=every)
+        write_text(aggregate_text(found, by_partition, every is not None), file)
         return
     if isinstance(query, CompiledScript):
         if count_by:

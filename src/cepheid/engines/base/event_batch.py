@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,45 @@ _LOOP = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 5)
 @cache
 def _marks(predicate: int) -> Callable[..., int]:
     return _LOOP(marks_address(predicate))
+
+
+class _BitsOfTypes(NamedTuple):
+    """What some tests say of the types of a batch.
+
+    For each type, ``bits`` are those of the tests that are about it; ``types`` are the types of all
+    tests. ``decide`` says that the type of an event alone decides each test.
+    """
+
+    bits: Int64s
+    types: frozenset[str]
+    decide: bool
+
+
+_KNOWN: dict[tuple[int, tuple[str, ...]], tuple[Sequence[EventTest], _BitsOfTypes]] = {}
+_MOST_KNOWN = 4_096
+
+
+def _bits_of_types(tests: Sequence[EventTest], names: tuple[str, ...]) -> _BitsOfTypes:
+    """The same for the same tests and names, since small batches come often."""
+    known = _KNOWN.get((id(tests), names))
+    if known is not None and known[0] is tests:
+        return known[1]
+    bits = [sum(1 << bit for bit, test in enumerate(tests) if name in test.types) for name in names]
+    found = _BitsOfTypes(
+        np.array(bits or [0], dtype=np.int64),
+        frozenset(name for test in tests for name in test.types),
+        all(test.is_of_types_only for test in tests),
+    )
+    if len(_KNOWN) >= _MOST_KNOWN:
+        _KNOWN.clear()
+    _KNOWN[id(tests), names] = tests, found
+    return found
+
+
+@lru_cache(maxsize=1_024)
+def _are_among(names: tuple[str, ...], types: frozenset[str]) -> Int64s:
+    """For each name, 1 if it is one of the types."""
+    return np.array([name in types for name in names] or [False], dtype=np.int64)
 
 
 @dataclass(slots=True, eq=False)
@@ -107,10 +147,7 @@ class EventBatch:
     def places_of(self, types: frozenset[str]) -> Int64s:
         """The places of the events of these types."""
         if types not in self._places:
-            wanted = np.array(
-                [name in types for name in self.type_names] or [False], dtype=np.int64
-            )
-            places = lent_numbers(len(self))
+            places, wanted = lent_numbers(len(self)), _are_among(self.type_names, types)
             count = event_masks.places_of_types(self.type_codes, wanted, places)
             self._places[types] = places[:count]
         return self._places[types]
@@ -120,20 +157,13 @@ class EventBatch:
     ) -> tuple[Int64s, Int64s]:
         """The places of the events that pass any test, and the bits of the tests that they pass."""
         bits = lent_numbers(len(self))
-        if all(test.is_of_types_only for test in tests):
-            places = self.places_of(frozenset(name for test in tests for name in test.types))
-            event_masks.mark_types_at(self.type_codes, self._bits_of_types(tests), places, bits)
+        of_types = _bits_of_types(tests, self.type_names)
+        if of_types.decide:
+            places = self.places_of(of_types.types)
+            event_masks.mark_types_at(self.type_codes, of_types.bits, places, bits)
             return places, bits
         mask, places = self.mask(tests, predicate, context), lent_numbers(len(self))
         return places[: event_masks.marked_places(mask, places, bits)], bits
-
-    def _bits_of_types(self, tests: Sequence[EventTest]) -> Int64s:
-        """For each type of the batch, the bits of the tests that are about it."""
-        bits = [
-            sum(1 << bit for bit, test in enumerate(tests) if name in test.types)
-            for name in self.type_names
-        ]
-        return np.array(bits or [0], dtype=np.int64)
 
     def mask(self, tests: Sequence[EventTest], predicate: int, context: Int64s) -> Int64s:
         """For each event, bit t for every test t that it passes.
@@ -141,7 +171,7 @@ class EventBatch:
         ``predicate`` and ``context`` belong to the automaton of the tests.
         """
         mask = lent_numbers(len(self))
-        by_type = self._bits_of_types(tests)
+        by_type = _bits_of_types(tests, self.type_names).bits
         if (by_type == by_type[0]).all():
             mask.fill(by_type[0])
         else:

@@ -60,12 +60,15 @@ class Retained:
         self.keeps_partitions = keeps_partitions
         self._pieces: deque[Events] = deque()
         self._whole = 0  # the length of the first piece when it arrived
+        self._skipped = 0  # how many events of the first piece were dropped
         self._ticks, self._axis, self._partition = Tail(), Tail(), Tail()
         self._gaps: Int64s | None = None  # the numbers of the events, if some were dropped
         self.latest: Events | None = None
         """No events, with the columns, schema and time axis of the events so far."""
         self._lists: ListColumns | None = None
         self._type_names: dict[str, int] = {}
+        # The session's numbers for the types of a batch; None if they are those of the batch.
+        self._codes_of: dict[tuple[str, ...], npt.NDArray[np.int32] | None] = {}
 
     def __len__(self) -> int:
         return len(self._ticks)
@@ -74,20 +77,25 @@ class Retained:
     def events(self) -> Events:
         """The retained events as one batch; positions in it are places."""
         joined = self.view.events
-        self._pieces = deque([joined] if len(joined) else [])
-        self._whole = len(joined)
+        self._hold([joined] if len(joined) else [])
         return joined
+
+    def _hold(self, pieces: Sequence[Events]) -> None:
+        """Hold at most one piece."""
+        self._pieces = deque(pieces)
+        self._whole, self._skipped = sum(map(len, pieces)), 0
 
     @property
     def view(self) -> EventView:
         """The events as of now; they are joined into one piece only when they are read."""
         numbers = self.first_number if self._gaps is None else self._gaps
-        return EventView(self._pieces, self._last_piece, numbers)
+        return EventView(self._pieces, self._last_piece, numbers, self._skipped)
 
     @property
     def type_names(self) -> tuple[str, ...]:
         """The types seen so far; the number of a type never changes."""
-        return tuple(self._type_names)
+        known = self.latest.type_names if self.latest is not None else ()
+        return known if len(known) == len(self._type_names) else tuple(self._type_names)
 
     @property
     def schema(self) -> Schema:
@@ -194,6 +202,9 @@ class Retained:
 
     def _join_last(self, latest: Events) -> None:
         """Join the last pieces, until the piece before is twice as long, or long enough."""
+        if self._skipped:
+            first = self._pieces[0]
+            self._pieces[0], self._skipped = first.slice(self._skipped, len(first)), 0
         last = deque([self._pieces.pop()])
         size, most = len(last[0]), tuning().chunk_events
         while self._pieces and len(self._pieces[-1]) <= min(2 * size, most - size):
@@ -217,17 +228,18 @@ class Retained:
         self._each_tail(lambda tail: tail.drop_first(count))
         if self._gaps is not None:
             self._gaps = self._without_gaps(self._gaps[count:])
+        count += self._skipped
         while count and count >= len(self._pieces[0]):
             count -= len(self._pieces.popleft())
             self._whole = len(self._pieces[0]) if self._pieces else 0
+        self._skipped = count
         if count:
-            first = self._pieces[0].slice(count, len(self._pieces[0]))
-            # A slice keeps its whole table in memory. A slice of the latest batch is not copied:
-            # the next batch usually evicts all of it.
-            if 2 * len(first) <= self._whole and len(self._pieces) > 1:
-                first = first.take(np.arange(len(first)))
-                self._whole = len(first)
-            self._pieces[0] = first
+            first = self._pieces[0]
+            # Dropped events are in memory as long as their piece. What is left of the latest batch
+            # is not copied: the next batch usually evicts all of it.
+            if 2 * (len(first) - count) <= self._whole and len(self._pieces) > 1:
+                self._pieces[0] = first.take(np.arange(count, len(first)))
+                self._whole, self._skipped = len(first) - count, 0
 
     def first_within(self, counts: Int64s, extent: int) -> int:
         """The place of the first event that is less than an extent before the end of its partition.
@@ -255,10 +267,11 @@ class Retained:
 
     def within(self, counts: Int64s, extent: int) -> npt.NDArray[np.bool_]:
         """Which events are less than an extent before the end of their partition; as above."""
+        from cepheid.events.kernels.partition_ids import mark_within
+
         found, low = np.empty(len(self), dtype=np.bool_), 0
         for axis, partition in self._measured_pieces():
-            within = counts[np.maximum(partition, 0)] - axis < extent
-            found[low : low + len(axis)] = within & (partition >= 0)
+            mark_within(partition, axis, counts, extent, found[low : low + len(axis)])
             low += len(axis)
         return found
 
@@ -278,8 +291,7 @@ class Retained:
         kept = self.events.take(places)
         self._gaps = self._without_gaps(self.numbers[places])
         self._lists = None
-        self._pieces = deque([kept])
-        self._whole = len(kept)
+        self._hold([kept])
         self._each_tail(lambda tail: tail.keep(places))
 
     def keep_partitions(self, partition: Int64s | None) -> None:
@@ -350,9 +362,9 @@ class Retained:
         are_numbers = numbers[0] >= 0 and (np.diff(numbers) > 0).all()
         require(are_numbers and numbers[-1] <= self.next_number, "retained events have no numbers")
         self._type_names = {name: code for code, name in enumerate(type_names)}
+        self._codes_of = {}
         self.latest = _empty_like(events)
-        self._pieces = deque([events] if len(events) else [])
-        self._whole = len(events)
+        self._hold([events] if len(events) else [])
         self._ticks = Tail(ticks)
         self._axis, self._partition = Tail(state["axis"]), Tail(state["partition"])
         self._gaps = self._without_gaps(state["numbers"])
@@ -372,13 +384,26 @@ class Retained:
         """The batch with the session's numbers for types, which never change."""
         if self.latest is not None and batch.type_names == self.latest.type_names:
             return batch
-        for name in batch.type_names:
-            self._type_names.setdefault(name, len(self._type_names))
-        codes = [self._type_names[name] for name in batch.type_names]
-        type_codes = batch.type_codes
-        if codes != list(range(len(codes))):
-            type_codes = np.take(np.array(codes, dtype=np.int32), type_codes)
-        return replace(batch, type_codes=type_codes, type_names=self.type_names)
+        names = batch.type_names
+        if names not in self._codes_of:
+            for name in names:
+                self._type_names.setdefault(name, len(self._type_names))
+            found = [self._type_names[name] for name in names]
+            if len(self._codes_of) >= _MANY_PIECES:
+                self._codes_of.clear()
+            are_same = found == list(range(len(found)))
+            self._codes_of[names] = None if are_same else np.array(found, dtype=np.int32)
+        codes = self._codes_of[names]
+        return Events(
+            batch.table,
+            batch.row_numbers,
+            batch.ticks,
+            batch.time_axis,
+            batch.type_codes if codes is None else codes[batch.type_codes],
+            self.type_names,
+            batch.schema,
+            batch.numbers,
+        )
 
 
 def events_state(events: Events) -> Arrays:

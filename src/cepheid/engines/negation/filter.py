@@ -49,6 +49,7 @@ class NegationFilter:
         self._test = test
         self._is_own = own_window is not None
         self._window = window if own_window is None else own_window
+        self._tests = [test.test]
         self._tables = step_tables(test.steps, test.columns)
         # The events of a match are in other columns than those that can violate it.
         self._registers = Registers(test, 1)
@@ -94,7 +95,7 @@ class NegationFilter:
         test = self._test
         axis = batch.ticks if self._is_own else axis
         columns = self._columns.read(batch)
-        mask = batch.mask([test.test], self._predicate, self._columns.context)
+        mask = batch.mask(self._tests, self._predicate, self._columns.context)
         if closed is not None and len(partitions):
             self._latest = _padded(self._latest, int(partitions.max()) + 1)
             note_latest(mask, partitions, batch.first_event, self._latest, closed)

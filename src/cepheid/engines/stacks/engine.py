@@ -36,7 +36,7 @@ from cepheid.engines.stacks.layout import (
 from cepheid.engines.stacks.stored import check_links
 from cepheid.engines.stacks.tables import InstanceStacks
 from cepheid.errors import LimitError
-from cepheid.events.arrays import Int64s, grown, int64s
+from cepheid.events.arrays import Int64s, address_of, grown, int64s
 from cepheid.jit.drive import Drive
 from cepheid.matches.bindings import Bindings
 from cepheid.matches.match_columns import BlockMemory, width_of
@@ -65,10 +65,13 @@ class InstanceStacksEngine(Engine):
         same = self._keys.are_partitions or not stacks.partition_attributes
         self.closes_edges = is_default and same
         self._registers = Registers(stacks, 1)
+        self._predicate = predicate_address(stacks.source)
         self._tables = Tables(
             self._planned(), *step_tables(stacks.steps, stacks.columns), self._registers.context
         )
+        self._plan["context"] = address_of(self._registers.context)
         self._is_plain = self._can_be_plain()
+        self._span = np.zeros(1, dtype=SPAN)
         self._state = State(
             np.zeros(1, dtype=STATE), int64s(max(stacks.predicate_count, 1)), int64s(0), int64s(0)
         )
@@ -100,7 +103,7 @@ class InstanceStacksEngine(Engine):
         row["keys"] = len(self._keys)
         row["pushed"] = len(self._keys) > 0
         row["by_partition"] = self._task.by_partition
-        row["predicate"] = predicate_address(self._compiled.source)
+        row["predicate"] = self._predicate
         return plan
 
     def _can_be_plain(self) -> bool:
@@ -131,16 +134,15 @@ class InstanceStacksEngine(Engine):
         events, axis = chunk.events, chunk.axis
         self._now = int(axis[-1]) if len(axis) else self._now
         self._registers.read(events)
-        self._plan["context"] = self._registers.context.ctypes.data
-        span = np.array([(events.first_event, first_event, 0)], dtype=SPAN)
-        tests = self._compiled.tests, int(self._plan["predicate"]), self._registers.context
+        self._span[0] = (events.first_event, first_event, 0)
+        tests = self._compiled.tests, self._predicate, self._registers.context
         numbers, term_of = self._keys.read(events, chunk.partition_of)
         if self._is_plain:
             places, mask = events.marked(*tests)
         else:
             places, mask = int64s(0), events.mask(*tests)
         pace, closing = self._drive.pace, chunk.closing
-        batch = Batch(span, axis, mask, places, numbers, term_of, pace, closing)
+        batch = Batch(self._span, axis, mask, places, numbers, term_of, pace, closing)
         self._grow_stacks(chunk.partitions)
         width = width_of(first_event, events.first_event + len(events))
         if self._older.dtype != width:
@@ -179,14 +181,18 @@ class InstanceStacksEngine(Engine):
         elif not self._keys.are_partitions:
             partitions = self._keys.counts[0]
         tops, reached = self._state.tops, self._state.reached
-        if partitions * self._components > len(tops):
-            tops = _more(tops, 2 * partitions * self._components)
+        if partitions * self._components <= len(tops):
+            return
+        tops = _more(tops, 2 * partitions * self._components)
         if self._plan["by_partition"]:
             reached = _more(reached, len(tops) // self._components)
         self._state = self._state._replace(tops=tops, reached=reached)
 
     def _note_peak(self) -> None:
-        self._control["peak"] = max(self._control["peak"], self._control["used"])
+        control = self._control
+        used = control["used"]
+        if used > control["peak"]:
+            control["peak"] = used
 
     def _make_room(self, batch: Batch) -> None:
         """Drop the instances that have left the window, and grow the pool if many are left."""

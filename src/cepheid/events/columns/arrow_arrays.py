@@ -21,6 +21,11 @@ _MOST_BYTES = 2**31 - 1
 """The most bytes that the offsets of a string array can address."""
 _EXACT = 2**53
 """Integers up to this are exact as floats."""
+_PLAIN = {
+    each.id: (np.dtype(each.to_pandas_dtype()).str, each.bit_width // 8)
+    for each in (pa.int32(), pa.int64(), pa.float64())
+}
+"""NumPy's name of some types of numbers, and their width in bytes, by the number of the type."""
 _EXACT_POWER = 22
 """Powers of ten up to this exponent are exact as floats."""
 
@@ -66,6 +71,19 @@ class _Unprotected:
         self.__array_interface__ = {**values.__array_interface__, "data": (address, False)}
 
 
+class _Memory:
+    """Exposes the memory of an Arrow array to NumPy, as numbers that may be written to."""
+
+    def __init__(self, array: pa.Array, code: str, width: int) -> None:
+        self._data = array.buffers()[1]  # keeps the memory alive
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (len(array),),
+            "typestr": code,
+            "data": (self._data.address + width * array.offset, False),
+        }
+
+
 def shared(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The array in the form that kernels accept, without a copy; it must not be written to.
 
@@ -88,7 +106,11 @@ def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
     >>> numbers_of(column[1:]).tolist(), np.shares_memory(numbers_of(column), to_numpy(column))
     ([2, 3], True)
     """
-    return shared(to_numpy(array))
+    dtype = _PLAIN.get(array.type.id)
+    if dtype is None or not len(array):
+        return shared(to_numpy(array))
+    assert not array.null_count
+    return np.asarray(_Memory(array, *dtype))
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -100,6 +122,16 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if not isinstance(column, pa.ChunkedArray):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def column_named(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """A column of a table with distinct names; several times as fast as ``table.column(name)``.
+
+    >>> column_named(pa.table({"ts": [1], "x": [5]}), "x").to_pylist()
+    [5]
+    """
+    index = table.schema.get_field_index(name)
+    return table.column(name if index < 0 else index)
 
 
 def without_dictionary(array: pa.Array) -> pa.Array:

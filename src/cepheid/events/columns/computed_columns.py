@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.events.arrays import Int64s
-from cepheid.events.columns.arrow_arrays import one_array
+from cepheid.events.columns.arrow_arrays import column_named, one_array
 from cepheid.events.columns.vectorised import Leaf, Vectorised
 from cepheid.language import syntax as ast
 from cepheid.schema import PARTITION_INDEX, Computed, Position, sources_of
@@ -31,7 +31,7 @@ def column_of(table: pa.Table, name: str, numbers: Int64s | int = 0) -> pa.Array
             return pa.array(np.arange(numbers, numbers + table.num_rows, dtype=np.int64))
         return pa.array(numbers)
     if not isinstance(name, Computed):
-        return table.column(name)
+        return column_named(table, name)
 
     def read(leaf: Leaf) -> pa.Array:
         assert isinstance(leaf, ast.Attribute)

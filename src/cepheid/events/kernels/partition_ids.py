@@ -2,11 +2,14 @@
 
 An open-addressing hash table: a slot holds a pair (a, b) and its number. A key of several
 attributes is numbered one attribute at a time; the number so far is the other half of the pair.
+Small values of a key of one attribute are not hashed: their numbers are in an index by value.
 """
 
 from __future__ import annotations
 
-from cepheid.jit.decorators import I64, I64S, I64S_2D, helper, kernel
+import numpy as np
+
+from cepheid.jit.decorators import I32S, I64, I64S, I64S_2D, array_of, helper, inlined, kernel
 
 EMPTY = -1
 NULL = -1
@@ -18,7 +21,7 @@ def _hash(a, b):
     return (x >> 31) & 0x1FFFFFFFF
 
 
-@kernel(I64(I64S, I64S, I64S, I64, I64, I64S, I64S))
+@kernel(I64(I32S, I64S, I64S, I64, I64, I64S, I64S))
 def number_small(direct, values, numbers, has_nulls, first, counts, axis):
     """Number values by their entries in an index; returns the first event without an entry.
 
@@ -44,7 +47,7 @@ def number_small(direct, values, numbers, has_nulls, first, counts, axis):
     return len(values)
 
 
-@kernel(I64(I64S, I64S, I64S, I64S, I64))
+@kernel(I64(I32S, I64S, I64S, I64S, I64))
 def number_small_at(direct, values, places, numbers, first):
     """The same for the events at these places, without nulls; returns an index into ``places``."""
     for place in range(first, len(places)):
@@ -54,6 +57,77 @@ def number_small_at(direct, values, places, numbers, first):
             return place
         numbers[i] = direct[value]
     return len(places)
+
+
+@inlined
+def _slot_of(slots, a, b):
+    """The slot of a pair, or the empty one where it belongs."""
+    mask = len(slots) - 1
+    slot = _hash(a, b) & mask
+    while slots[slot, 2] != EMPTY and (slots[slot, 0] != a or slots[slot, 1] != b):
+        slot = (slot + 1) & mask
+    return slot
+
+
+@kernel(I64(I64S_2D, I32S, I64, I64S, I64S, I64, I64S))
+def number_values(slots, direct, most, values, numbers, has_nulls, state):
+    """Number values, new ones too, from event ``state[0]`` on; small ones are put into the index.
+
+    The rest of the state is the count of numbers in use, and of pairs in the table. If there are
+    nulls, a negative number means null and stays as it is. Values below ``most`` are small. Returns
+    0, or what lacks room: 1 the table, 2 the index.
+    """
+    used, hashed = state[1], state[2]
+    lacks = 0
+    stopped_at = len(values)
+    for i in range(state[0], len(values)):
+        if has_nulls and numbers[i] < 0:
+            continue
+        value = values[i]
+        if 0 <= value < len(direct):
+            if direct[value] < 0:
+                number = slots[_slot_of(slots, 0, value), 2]
+                if number == EMPTY:
+                    number = used
+                    used += 1
+                direct[value] = number
+            numbers[i] = direct[value]
+            continue
+        if 0 <= value < most:
+            lacks = 2
+            stopped_at = i
+            break
+        slot = _slot_of(slots, 0, value)
+        if slots[slot, 2] == EMPTY:
+            if 2 * hashed >= len(slots):
+                lacks = 1
+                stopped_at = i
+                break
+            slots[slot, 0], slots[slot, 1], slots[slot, 2] = 0, value, used
+            used += 1
+            hashed += 1
+        numbers[i] = slots[slot, 2]
+    state[0], state[1], state[2] = stopped_at, used, hashed
+    return lacks
+
+
+@kernel(I64(I32S, I64S_2D))
+def put_into_table(direct, slots):
+    """Add the values of the index to a table that has room for them."""
+    for value in range(len(direct)):
+        if direct[value] >= 0:
+            slot = _slot_of(slots, 0, value)
+            slots[slot, 0], slots[slot, 1], slots[slot, 2] = 0, value, direct[value]
+    return 0
+
+
+@kernel(I64(I32S, I64S))
+def renumber(direct, renumbered):
+    """Give the values of the index new numbers; EMPTY where they have none."""
+    for value in range(len(direct)):
+        if direct[value] >= 0:
+            direct[value] = renumbered[direct[value]]
+    return 0
 
 
 @kernel(I64(I64S_2D, I64, I64S, I64, I64, I64S, I64S, I64S))
@@ -156,6 +230,15 @@ def first_within(partition_of, axis, counts, extent):
         if partition >= 0 and counts[partition] - axis[i] < extent:
             return i
     return len(partition_of)
+
+
+@kernel(I64(I64S, I64S, I64S, I64, array_of(np.bool_)))
+def mark_within(partition_of, axis, counts, extent, out):
+    """Mark the events that are less than ``extent`` events before the end of their partition."""
+    for i in range(len(partition_of)):
+        partition = partition_of[i]
+        out[i] = partition >= 0 and counts[partition] - axis[i] < extent
+    return 0
 
 
 @kernel(I64(I64S, I64S, I64S, I64, I64))

@@ -14,12 +14,13 @@ from cepheid.errors import EventError, list_words
 
 def refuse_repeated(names: Sequence[str]) -> None:
     """Refuse duplicate column names."""
+    if len(set(names)) == len(names):
+        return
     repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise EventError(
-            f"there is more than one column {list_words([repr(name) for name in repeated])}; "
-            "give each column a name of its own"
-        )
+    raise EventError(
+        f"there is more than one column {list_words([repr(name) for name in repeated])}; "
+        "give each column a name of its own"
+    )
 
 
 def interruptible(read: Callable[[], pa.Table]) -> pa.Table:

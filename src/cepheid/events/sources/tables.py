@@ -56,9 +56,13 @@ def read_columns(
     if isinstance(found, dict):
         found = concat_tables(found) if len(found) > 1 else next(iter(found.values()))
     if isinstance(found, pa.Table):
-        table = _plain_columns(found).replace_schema_metadata(None)
-        refuse_repeated(table.column_names)
-        return table, table.schema
+        table = _plain_columns(found)
+        schema = table.schema
+        if schema.metadata is not None:
+            table = table.replace_schema_metadata(None)
+            schema = table.schema
+        refuse_repeated(schema.names)
+        return table, schema
     schema = _plain_columns(empty_table(found.schema)).schema.remove_metadata()
     refuse_repeated(schema.names)
     wanted = schema.names if needed is None else needed(schema.names)

@@ -124,9 +124,9 @@ def parse_csv(
     )
 
 
-def refuse_other_encoding(source: object, column: str, arrow_type: pa.DataType) -> None:
+def refuse_other_encoding(source: object, column: str, columns: pa.Schema) -> None:
     """Refuse a bytes column in a CSV file: Arrow returns bytes for data that is not UTF-8."""
-    if delimiter_of(source) is not None and arrow.is_binary(arrow_type):
+    if delimiter_of(source) is not None and arrow.is_binary(columns.field(column).type):
         raise not_utf8(f"column {column!r}", source)
 
 

@@ -136,7 +136,7 @@ class MergedStream:
 
 def without_places(events: Events) -> Events:
     """The events without the columns with their places."""
-    names = events.table.column_names
+    names = events.table.schema.names
     hidden = [name for name in (ANCHOR, PLACE, PARTITION_INDEX) if name in names]
     return replace(events, table=events.table.drop_columns(hidden)) if hidden else events
 
@@ -186,7 +186,7 @@ def _no_times(raw: Events) -> pa.Array:
 def refuse_taken_types(queries: Sequence[ScriptQuery], events: Events) -> None:
     """Refuse events of the input with a type that the script makes and reads."""
     made = {each.type_name: number for number, each in enumerate(queries, 1) if each.is_read}
-    for name in (*events.type_names, *(events.schema.types or ())):
+    for name in (*events.type_names, *(events.schema.types or ())) if made else ():
         if name in made:
             raise EventError(
                 f"the events have a type '{name}', and query {made[name]} of the script makes it "
