@@ -127,7 +127,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for run in ways(6).values():
         run()  # loads compiled code
     rows = [row for size in given.sizes for row in measure(size, given.rounds)]
-    print_table("Aggregates over all matches, and listing them", rows)
+    shown = [{**row, "matches": f"{row['matches']:.3g}"} for row in rows]
+    print_table("Aggregates over all matches, and listing them", shown)
     settings = {"seed": SEED, "keys": KEYS, "windows": WINDOWS, "rounds": given.rounds}
     write_results(given.output, "trends", rows, settings)
     drawn = draw(rows, given.output / "trends.svg")

@@ -1,0 +1,120 @@
+"""``python -m benchmarks.peers.page``: the page about peers, written from the stored results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers.peers import ABSENT, CEPHEID
+
+RESULTS = Path("benchmarks/results/peers.json")
+PAGE = Path("docs/results/peers.md")
+INTRODUCTION = """# Compared with other systems
+
+This page compares cepheid with what one would use instead. Each system reads the same CSV file,
+finds the matches of the same questions, and prints how many there are and a sum that depends on all
+of them, so that answers can be compared. It runs in one process, with one thread where that can be
+set, in an environment of its own from PyPI or Maven Central.
+
+```sh
+make peers                          # some minutes; needs Maven for the systems in Java
+python -m benchmarks.peers --count {events} --ids {ids} --output benchmarks/results
+python -m benchmarks.peers.page     # writes this page from the results
+```
+
+There are {events:,} events of six types and {ids} ids, one per tick. The window has {window:,}
+ticks: twenty events of each id. The questions:
+
+- **sequence**: after an A the next B and then the next C of the same id (`skip_till_next_match`);
+- **any match**: every A, B and C of an id in this order (`skip_till_any_match`);
+- **negation**: after an A the next C of the same id, with no B between;
+- **contiguous**: an A, one or more B's and a C, next to each other among the events of an id.
+
+They are asked in `MATCH_RECOGNIZE` (Flink SQL, pandas-match-recognize), as patterns (Flink CEP,
+Esper, Siddhi), and as joins and window functions (Polars, DuckDB, and *any match* in Flink SQL).
+The texts are in `benchmarks/peers`.
+
+CPU time and peak memory are those of the whole process, with its start: Java's, or the import of
+libraries. The start is measured with 100 events and subtracted in the columns *without start*.
+Compiled code of cepheid is in its cache. The machine was shared with other programs, so trust only
+the first digit. The numbers are in [peers.csv](../../benchmarks/results/peers.csv).
+
+![CPU time and peak memory of each system](../../benchmarks/results/peers.svg)
+"""
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """The page in Markdown."""
+    rows = document["rows"]
+    parts = [INTRODUCTION.format(**document["settings"])]
+    for workload in dict.fromkeys(row["workload"] for row in rows):
+        own = [row for row in rows if row["workload"] == workload]
+        parts.append(_table(workload, own))
+    parts.append(_losses(rows))
+    skipped = [f"{name} was skipped: {why}." for name, why in ABSENT.items()]
+    skipped.append("DuckDB 2.0 has no `MATCH_RECOGNIZE`, so its questions are joins.")
+    parts.append("## What is not compared\n\n" + " ".join(skipped) + "\n")
+    return "\n".join(parts)
+
+
+def _table(workload: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    (ours,) = [row for row in rows if row["peer"] == CEPHEID.name]
+    lines = [
+        f"## {workload.replace('_', ' ').capitalize()}",
+        "",
+        f"{ours['matches']:,} matches.",
+        "",
+        "| system | CPU seconds | without start | relative to cepheid | peak MiB | answer |",
+        "|---|---:|---:|---:|---:|---|",
+    ]
+    for row in rows:
+        if "seconds" not in row:
+            lines.append(f"| {row['peer']} | | | | | {row['said']} |")
+            continue
+        cells = [
+            row["peer"],
+            f"{row['seconds']:.2g}",
+            f"{_net(row):.2g}",
+            f"{_net(row) / _net(ours):.2g}",
+            f"{row['peak_MiB']:.0f}",
+            row["said"].removeprefix("the ").removesuffix(" answer"),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _net(row: Mapping[str, Any]) -> float:
+    """CPU time without the start; at least a hundredth of a second, which is what can be seen."""
+    return float(max(row["seconds"] - row["seconds_of_start"], 0.01))
+
+
+def _losses(rows: Sequence[Mapping[str, Any]]) -> str:
+    """In words, where cepheid is slower or needs more memory."""
+    ours = {row["workload"]: row for row in rows if row["peer"] == CEPHEID.name}
+    said = []
+    for row in rows:
+        own = ours[row["workload"]]
+        if row is own or "seconds" not in row:
+            continue
+        begins = f"- *{row['workload'].replace('_', ' ')}*: {row['peer']} takes"
+        net, whole = _net(row) / _net(own), row["seconds"] / own["seconds"]
+        memory = row["peak_MiB"] / own["peak_MiB"]
+        if net < 1:
+            said.append(f"{begins} {net:.2g} of its CPU time without the start.")
+        if whole < 1:
+            said.append(f"{begins} {whole:.2g} of its CPU time with the start.")
+        if memory < 1:
+            said.append(f"{begins} {memory:.2g} of its memory.")
+    lines = said or ["Nowhere in these results."]
+    return "## Where cepheid loses\n\n" + "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(json.loads(RESULTS.read_text(encoding="utf-8"))), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
