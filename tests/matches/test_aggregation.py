@@ -208,6 +208,8 @@ def test_a_value_of_a_type_without_the_attribute_is_null():
     assert matches.aggregate("sum", "a.x") == 5 * 3
     assert matches.aggregate("max", "a.x") == 5
     assert matches.aggregate("sum", "b.x") is None
+
+
 @pytest.mark.parametrize("every", [1, 2, 3, 5, 12])
 @pytest.mark.parametrize("by_partition", [False, True])
 def test_sliding_windows_have_the_matches_that_are_inside(every: int, by_partition: bool) -> None:
